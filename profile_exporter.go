@@ -11,6 +11,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A ProfileExporter profiles the program all the time and sends the profiles. otlpprofiles.New of package profiling/otlpprofiles makes
@@ -26,6 +27,8 @@ type ProfileExporter interface {
 	// Stats counts profiles on their way to the receiver, and Profiling how they were taken.
 	Stats() exporter.Stats
 	Profiling() profiling.ContinuousStats
+	// LastMinute returns the CPU samples of the last minute, see Pipeline.LastMinute.
+	LastMinute() *profile.Trace
 }
 
 const profilesExporter = "OTEL_PROFILES_EXPORTER"
@@ -56,6 +59,19 @@ func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
 		return nil, err
 	}
 	return c.ProfileExporter, nil
+}
+
+// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time for Pyroscope or OTLP. It returns nil
+// if none runs. The samples of the last seconds come with the next profile. The first call returns a trace without samples. From then
+// on samples stay in memory, at most 2^18, until no call came for five minutes.
+func (p *Pipeline) LastMinute() *profile.Trace {
+	switch {
+	case p.profiles != nil:
+		return p.profiles.LastMinute()
+	case p.exported != nil:
+		return p.exported.LastMinute()
+	}
+	return nil
 }
 
 // profiling returns how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps and lose the same samples of one CPU

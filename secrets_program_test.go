@@ -91,7 +91,7 @@ func blurt() error {
 // printPage prints what the live page and the files have of the requests.
 func printPage(pl *perfline.Pipeline) error {
 	refused := errors.New("no")
-	page := live.Handler(pl, live.Config{Authorize: func(*http.Request) error { return refused }})
+	page := live.Handler(pl, live.Config{Data: live.Everything, Authorize: func(*http.Request) error { return refused }})
 	get := func(path string, want int) error {
 		w := httptest.NewRecorder()
 		page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, live.Prefix+path, http.NoBody))

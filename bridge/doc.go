@@ -117,17 +117,12 @@
 //
 //   - Every mark made under a recorded span before its End is an event of that span, whichever goroutine makes it, and each
 //     measure is one span. [Stats] counts losses by cause.
-//
 //   - A mark or a measure never gets into the data of another request, however long its context is kept.
-//
 //   - ForceFlush and Shutdown hand over what was recorded before. Marks of spans that have not ended stay with their spans.
-//
 //   - A mark that becomes a log record is exactly one, whatever becomes of its span. Its record and its event have the same name, time and
 //     attributes.
-//
 //   - With the form LogRecords, exporters get spans without marks, and recorders get the same spans with them. Events by AddEvent and
 //     RecordError stay.
-//
 //   - TracerProviderConfig.Routes counts each local root once, at its end. It counts sampled roots, roots that are only recorded, and, with a
 //     [KeepPolicy], roots that the sampler dropped.
 //

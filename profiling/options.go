@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -63,6 +64,7 @@ func (o Options) fill() (Options, error) {
 	case o.Spans > spanlabels.EverySpan:
 		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)", o.Spans, spanlabels.LocalRoots, spanlabels.EverySpan)
 	}
+	o.Modules = slices.Clone(o.Modules)
 	o.SampleInterval = cmp.Or(o.SampleInterval, DefaultSampleInterval)
 	o.MaxBufferSize = cmp.Or(o.MaxBufferSize, DefaultMaxBufferSize)
 	o.WallBudget = cmp.Or(o.WallBudget, defaultWallBudget)

@@ -14,6 +14,7 @@ type part struct {
 
 	// The description of the trace, see Profiler.describe.
 	engine           profile.Engine
+	modules          []string
 	interval         time.Duration
 	started, stopped time.Duration
 	cpuTime          time.Duration
@@ -37,6 +38,7 @@ func (p *part) add(sm *sampling.Sample, ran ranFor) profile.Stats {
 // trace returns the part's trace, by the clock of samples. The part must not be used any more.
 func (p *part) trace() *profile.Trace {
 	t := p.build.Trace(endName)
+	t.Modules = p.modules
 	t.Engine, t.Interval, t.Started, t.Stopped, t.CPUTime, t.Stats = p.engine, p.interval, p.started, p.stopped, p.cpuTime, p.stats
 	if p.coarse {
 		t.Engine = profile.EngineWindow

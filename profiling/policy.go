@@ -67,7 +67,7 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err := checkAny(o.Modules); err != nil {
 		return nil, err
 	}
-	visible := p.visible()
+	visible := p.Visible()
 	if slices.Contains(visible, ModuleAny) {
 		return Start(ctx, o)
 	}
@@ -85,7 +85,7 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 // Shows reports whether remote callers may see frames of a function, by the name that the runtime has for it, such as
 // "net/http.(*conn).serve". It does not look at Remote: see [Policy.CheckRemote].
 func (p Policy) Shows(function string) bool {
-	visible := p.visible()
+	visible := p.Visible()
 	if slices.Contains(visible, ModuleAny) {
 		return true
 	}
@@ -93,12 +93,27 @@ func (p Policy) Shows(function string) bool {
 	return err == nil && shows(&profile.Call{Name: function})
 }
 
-// visible returns the modules whose frames remote callers may see.
-func (p Policy) visible() []string {
+// Shown returns a trace with the frames that remote callers may see. It does not look at Remote: see [Policy.CheckRemote].
+func (p Policy) Shown(t *profile.Trace) *profile.Trace {
+	visible := p.Visible()
+	if slices.Contains(visible, ModuleAny) {
+		return t
+	}
+	keep, err := filter(modules.Read(), visible)
+	if err != nil { // a module that the program does not have hides all, as in Shows
+		keep = func(*profile.Call) bool { return false }
+	}
+	shown := t.WithCalls(keep)
+	shown.Modules = visible
+	return shown
+}
+
+// Visible returns the modules whose frames remote callers may see.
+func (p Policy) Visible() []string {
 	if len(p.Modules) == 0 {
 		return []string{ModuleMain, ModuleStandard}
 	}
-	return p.Modules
+	return slices.Clone(p.Modules)
 }
 
 // environment returns the value of EnvVariable, in lower case. A wrong value forbids profiling, because

@@ -2,10 +2,12 @@ package profiling_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Allowed reports what may be started without starting it.
@@ -64,5 +66,60 @@ func TestPolicyShows(t *testing.T) {
 				t.Errorf("shows %q, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// A trace says which modules its policy shows.
+func TestTraceHasModules(t *testing.T) {
+	for _, c := range []struct {
+		policy profiling.Policy
+		want   []string
+	}{
+		{profiling.Policy{Remote: true}, []string{profiling.ModuleMain, profiling.ModuleStandard}},
+		{profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}, nil},
+	} {
+		p, err := c.policy.Start(t.Context(), profiling.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := p.Stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(tr.Modules, c.want) {
+			t.Errorf("with %+v the trace has functions of %q, want %q", c.policy, tr.Modules, c.want)
+		}
+	}
+}
+
+// A policy takes the frames of other modules out of a trace.
+func TestPolicyShown(t *testing.T) {
+	b := profile.NewBuilder(nil)
+	b.Add([]*profile.Call{{Name: "example.com/lib.F"}, {Name: "main.main"}}, profile.Sample{ContextID: profile.None})
+	b.Add([]*profile.Call{{Name: "example.com/lib.G"}}, profile.Sample{ContextID: profile.None})
+	whole := b.Trace(nil)
+	for _, c := range []struct {
+		modules []string
+		want    string
+	}{
+		{nil, "main.main, "},
+		{[]string{profiling.ModuleAny}, "example.com/lib.F main.main, example.com/lib.G"},
+		{[]string{"example.com/lib"}, "example.com/lib.F, example.com/lib.G"},
+	} {
+		shown := profiling.Policy{Modules: c.modules}.Shown(whole)
+		var stacks []string
+		for _, s := range shown.Samples {
+			var names []string
+			for call := range shown.Calls(s) {
+				names = append(names, call.Name)
+			}
+			stacks = append(stacks, strings.Join(names, " "))
+		}
+		if got := strings.Join(stacks, ", "); got != c.want {
+			t.Errorf("with modules %q the stacks are %q, want %q", c.modules, got, c.want)
+		}
+		if all := slices.Contains(c.modules, profiling.ModuleAny); (shown.HiddenNote() == "") != all {
+			t.Errorf("with modules %q the trace has the note %q", c.modules, shown.HiddenNote())
+		}
 	}
 }

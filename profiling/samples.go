@@ -89,7 +89,7 @@ func (p *Profiler) describe(of *part, at int64) {
 	if !p.o.Wall && !p.full { // a full buffer lacks the samples of what was used since
 		of.cpuTime = p.cpuTime
 	}
-	of.engine, of.interval = p.engine, p.interval
+	of.engine, of.interval, of.modules = p.engine, p.interval, p.o.Modules
 	of.started, of.stopped = time.Duration(p.from), time.Duration(at)
 	of.stats = p.countsUntil(at)
 }

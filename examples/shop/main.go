@@ -41,6 +41,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
+const summaryPrefix = "/debug/summary/"
+
 type options struct {
 	addr      string
 	published bool
@@ -149,7 +151,9 @@ func run(ctx context.Context, o options) error {
 	}
 	// In place of net/http/pprof's, which fails while profiles are pushed.
 	outer.Handle("GET /debug/pprof/profile", guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
-	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize}))
+	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize, Data: live.Everything}))
+	// A page without requests, as a service in production has it.
+	outer.Handle(summaryPrefix, live.Handler(pl, live.Config{Prefix: summaryPrefix, Authorize: authorize, Data: live.Summary}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
 	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: its traces are of no use
 	shop, err := serve(ctx, o.addr, outer)
@@ -162,6 +166,7 @@ func run(ctx context.Context, o options) error {
 	}
 	fmt.Printf("shop: http://%s\n", shown)
 	fmt.Printf("live page: http://%s%s\n", shown, live.Prefix)
+	fmt.Printf("summary: http://%s%s\n", shown, summaryPrefix)
 
 	var l *load
 	var cpu, wall *profile.Trace

@@ -20,7 +20,8 @@ type sessionContents struct {
 	Samples   int           `json:"samples"` // in timelines
 	Routes    []recordedRow `json:"routes"`  // the one with the most samples first, then by requests
 	Cut       int           `json:"cut"`     // routes left out
-	Files     []format      `json:"files"`
+
+	Files []format[recordedSession] `json:"files"`
 
 	ProcessFailed uint64 `json:"processFailed,omitempty"` // profiles of the process that are missing
 }
@@ -50,7 +51,7 @@ func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
 const firstRequest sessions.FrameID = 3
 
 func newSessionContents(s *sessions.Session) sessionContents {
-	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines(), Files: formatsOf(s), ProcessFailed: s.Stats().ProcessFailed}
+	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines(), Files: offered(sessionFormats, recordedSession{Session: s}), ProcessFailed: s.Stats().ProcessFailed}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
 	for i := range c.Timelines {

@@ -69,8 +69,12 @@ func TestContents(t *testing.T) {
 			t.Errorf("%+v comes after %+v", r, c.Routes[i-1])
 		}
 		var f flame
-		p.get(fmt.Sprintf("data/v1/flame?session=1&route=%d", r.Route), http.StatusOK, &f)
-		if f.Samples != r.Samples || f.Title != "all requests "+r.Name {
+		p.get(fmt.Sprintf("data/v1/profile/flame?session=1&route=%d", r.Route), http.StatusOK, &f)
+		want := r.Name
+		if r.Requests > 0 {
+			want = "all requests " + want
+		}
+		if f.Samples != r.Samples || f.Title != want {
 			t.Errorf("the flame graph of %+v has %d samples and title %s", r, f.Samples, f.Title)
 		}
 		if strings.HasPrefix(r.Name, "GET /longlong") {

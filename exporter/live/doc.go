@@ -12,6 +12,11 @@
 //
 //   - Without Config.Authorize it answers only clients on the same machine: see [guard.Local].
 //     Pages of other origins can link to it. They cannot read it or make it work.
+//   - With Config.Authorize, it serves a summary unless Config.Data is [Everything]. A summary has routes with their figures, the
+//     runtime's figures and perfline's counts. It has no trace id, attribute, mark, text of a client, recording, profile or stack. Other
+//     paths answer 404. Names of routes and of types of entries are in it.
+//   - docs/page-json.md has all fields of the data. The path has its version: within v1, only paths and fields are added.
+//   - The stream names the instance of the handler, so that a page notices a restart of the program.
 //   - The page shows, starts, stops and releases sessions only if the recorder's policy or
 //     PERFLINE_PROFILING=remote allows remote sessions. The same holds for arming and disarming the recorder of what slow requests
 //     waited for. It shows the results of that recorder to all its clients.
@@ -24,6 +29,7 @@
 //   - The handler makes two flame graphs or files at a time. Further requests wait some
 //     seconds, and then get the answer to retry. Work ends when its client leaves. A client
 //     that reads nothing for 10 s is disconnected. The data of one request has at most 2 MB.
+//   - A handler begins the history of the runtime's figures: one sample every 5 s, also while no page is open. It ends with the pipeline.
 //   - A visible page costs a goroutine and a list of requests twice a second. At most 16
 //     pages have a stream. The stream ends when the server shuts down.
 //

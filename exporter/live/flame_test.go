@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -41,19 +40,19 @@ func traceOf(stacks map[string]time.Duration) *profile.Trace {
 	return t
 }
 
-// graph is newFlameGraph for who waits for it.
+// graph is the flame graph of samples.
 func graph(t *testing.T, tr *profile.Trace, samples iter.Seq[profile.Sample]) flameGraph {
 	t.Helper()
-	g, err := newFlameGraph(t.Context(), tr, samples)
+	g, err := flame(t.Context(), nil, &profiled{trace: tr, samples: samples}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return g.(flameGraph)
 }
 
 func lines(g flameGraph) (out []string) {
 	for _, n := range g.Nodes {
-		out = append(out, fmt.Sprintf("%d %s %v %v", n.Parent, n.Name, n.Total, n.Self))
+		out = append(out, fmt.Sprintf("%d %s %v %v", n.Parent, g.Functions[n.Function].Name, n.Total, n.Self))
 	}
 	return out
 }
@@ -67,8 +66,8 @@ func TestFlameGraph(t *testing.T) {
 	if got := lines(g); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if g.Samples != 4 || g.Cut != 0 {
-		t.Errorf("%d samples, %d cut", g.Samples, g.Cut)
+	if g.Samples != 4 || g.Cut != 0 || g.Total != 46 || g.NoStack != 1 {
+		t.Errorf("%d samples of %v ms, %v without a stack, %d cut", g.Samples, g.Total, g.NoStack, g.Cut)
 	}
 }
 
@@ -116,16 +115,16 @@ func TestFlameGraphIsCut(t *testing.T) {
 
 func TestKind(t *testing.T) {
 	for name, want := range map[string]string{
-		"main.(*handler).search":        "own",
-		own() + "/exporter.NewDelivery": "own",
-		"runtime.mallocgc":              "runtime",
-		"internal/poll.(*FD).Read":      "runtime",
-		"net/http.(*conn).serve":        "std",
-		"slices.SortFunc[...]":          "std",
-		"example.com/a/b.(*C).D":        "dep",
-		"gopkg.in/yaml.v3.Marshal":      "dep",
-		"[no stack]":                    "",
-		"all":                           "",
+		"main.(*handler).search":                            "own",
+		"github.com/perfline/perfline/exporter.NewDelivery": "own",
+		"runtime.mallocgc":                                  "runtime",
+		"internal/poll.(*FD).Read":                          "runtime",
+		"net/http.(*conn).serve":                            "std",
+		"slices.SortFunc[...]":                              "std",
+		"example.com/a/b.(*C).D":                            "dep",
+		"gopkg.in/yaml.v3.Marshal":                          "dep",
+		"[no stack]":                                        "",
+		"all":                                               "",
 	} {
 		if got := kind(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -133,24 +132,18 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// A flame graph is given up, at any point, when its client has gone.
-func TestFlameGraphEndsWithItsContext(t *testing.T) {
+// The making of a profile ends when its client has gone.
+func TestProfileEndsWithItsContext(t *testing.T) {
 	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
-	many := slices.Repeat(tr.Samples, 3*lookEvery)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	seen := 0
-	g, err := newFlameGraph(ctx, tr, func(yield func(profile.Sample) bool) {
-		for _, s := range many {
-			if seen++; seen == lookEvery/2 {
-				cancel(gone)
-			}
-			if !yield(s) {
-				return
-			}
+	for range until(ctx, slices.Values(slices.Repeat(tr.Samples, 3*lookEvery))) {
+		if seen++; seen == lookEvery/2 {
+			cancel()
 		}
-	})
-	if !errors.Is(err, gone) || len(g.Nodes) > 0 || seen > lookEvery+1 {
-		t.Errorf("given up after %d samples with %v and %d nodes, want %d at most", seen, err, len(g.Nodes), lookEvery+1)
+	}
+	if seen != lookEvery {
+		t.Errorf("%d samples were read, want %d", seen, lookEvery)
 	}
 }

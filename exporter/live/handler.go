@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"crypto/rand"
 	"embed"
 	"encoding/json"
 	"log/slog"
@@ -12,8 +13,10 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/shutdown"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
@@ -27,8 +30,10 @@ type Source interface {
 	Recent() *requests.Recent
 	Routes() *routes.Table
 	Sessions() *sessions.Recorder
-	Waits() states.Recorder // of what slow requests waited for; nil if the program has none
+	Waits() states.Recorder         // of what slow requests waited for; nil if the program has none
+	Runtime() *runtimestats.History // nil if the program has none
 	Counts() []exporter.Count
+	LastMinute() *profile.Trace // of the profiler that runs all the time; nil if none runs
 }
 
 // Config configures [Handler]. The zero value is for a page at [Prefix] for those on the
@@ -50,6 +55,10 @@ type Config struct {
 	//	}
 	Authorize func(*http.Request) error
 
+	// Data selects the data that the page serves. 0 means Everything without Authorize, and Summary with it: a client of another machine
+	// sees single requests only if the program asks for that. Handler panics if it is another value.
+	Data Data
+
 	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the
 	// handler like the page itself. Set the page's own origin when a proxy changes the Host
 	// header. Pages of other origins may only link here. Handler panics if one is no origin.
@@ -64,6 +73,9 @@ var files embed.FS
 
 type handler struct {
 	source   Source
+	data     Data
+	page     pageState
+	history  *runtimestats.History // of the runtime; nil without one
 	recorder *sessions.Recorder
 	flight   states.Recorder // nil without one
 	arms     rate
@@ -75,18 +87,32 @@ type handler struct {
 	opened   *listedRequests
 	rows     rowCache
 
+	routesCache routesCache
+
 	leakLooker leakLooker
 	servers    shutdown.Servers
 }
 
-// Handler serves the page. It panics if c.Prefix does not begin and end with a slash.
+// Handler serves the page. It panics if c.Prefix does not begin and end with a slash. It begins the history of the runtime's figures.
 func Handler(source Source, c Config) http.Handler {
 	c.Prefix = cmp.Or(c.Prefix, Prefix)
 	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {
 		panic("live: Config.Prefix " + c.Prefix + ": must begin and end with a slash")
 	}
+	switch c.Data {
+	case Everything, Summary:
+	case 0:
+		if c.Data = Everything; c.Authorize != nil {
+			c.Data = Summary
+		}
+	default:
+		panic("live: Config.Data " + c.Data.String() + ": must be Everything or Summary")
+	}
 	h := &handler{
 		source:   source,
+		data:     c.Data,
+		page:     pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: c.Data.String()},
+		history:  source.Runtime(), // from now on, so that the page has the last minutes when it is opened
 		recorder: source.Sessions(),
 		flight:   source.Waits(),
 		logger:   cmp.Or(c.Logger, slog.Default()),
@@ -99,18 +125,23 @@ func Handler(source Source, c Config) http.Handler {
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))
 	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
-	get.HandleFunc("GET /data/v1/overview", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", jsonType)
-		if !headOnly(w, r) {
-			answer(w, h.everything())
-		}
-	})
+	get.HandleFunc("GET /data/v1/overview", h.all)
 	get.HandleFunc("GET /data/v1/stream", h.stream)
+	get.HandleFunc("GET /data/v1/routes", h.routes)
+	get.HandleFunc("GET /data/v1/routes/heat", h.heat)
+	get.HandleFunc("GET /data/v1/requests", h.search)
+	get.HandleFunc("GET /data/v1/runtime", h.runtime)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
-	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/svg", h.picture)
-	get.HandleFunc("GET /data/v1/flame", h.flame)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/samples", h.requestSamples)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/states", h.requestStates)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/{format}", h.requestFile)
+	get.HandleFunc("GET /data/v1/compare", h.compare)
+	get.Handle("GET /data/v1/profile/flame", h.profile(flame))
+	get.Handle("GET /data/v1/profile/functions", h.profile(top))
+	get.Handle("GET /data/v1/profile/sandwich", h.profile(newSandwich))
+	get.Handle("GET /data/v1/profile/difference", h.profile(newDifference))
 	get.HandleFunc("GET /data/v1/sessions/{id}", h.contents)
-	get.HandleFunc("GET /data/v1/sessions/{id}/{format}", h.download)
+	get.HandleFunc("GET /data/v1/sessions/{id}/{format}", h.sessionFile)
 	get.HandleFunc("POST /data/v1/leaks", h.leaks)
 	get.HandleFunc("/", nothing)
 	mux := http.NewServeMux()
@@ -122,7 +153,11 @@ func Handler(source Source, c Config) http.Handler {
 		path, service := service.NewHandler(h.recorder, service.Config{Logger: c.Logger})
 		mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
 	}
-	inside := beneath(c.Prefix, mux)
+	var served http.Handler = mux
+	if c.Data == Summary {
+		served = summarized(mux)
+	}
+	inside := beneath(c.Prefix, served)
 	return secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}.Handler(inside))
 }
 

@@ -19,9 +19,9 @@ func TestHead(t *testing.T) {
 	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
 	p.call("StopProfiler", `{"sessionID":1}`, nil)
 	request := "data/v1/requests/" + p.overview().Requests.Requests[0].Trace + "/" + p.overview().Requests.Requests[0].Span
-	paths := []string{"", "page/main.js", "data/v1/overview", request, request + "/svg", "data/v1/flame?session=1", "data/v1/sessions/1",
+	paths := []string{"", "page/main.js", "data/v1/overview", request, request + "/svg", "data/v1/profile/flame?session=1", "data/v1/sessions/1",
 		"data/v1/sessions/1/json", "data/v1/sessions/1/pprof", "data/v1/sessions/1/firefox", "data/v1/sessions/1/speedscope",
-		"data/v1/sessions/1/nothing", "data/v1/sessions/7", "data/v1/flame?session=7", "nothing"}
+		"data/v1/sessions/1/nothing", "data/v1/sessions/7", "data/v1/profile/flame?session=7", "nothing"}
 	want := map[string]*httptest.ResponseRecorder{}
 	for _, path := range paths {
 		want[path] = p.do(ask(http.MethodGet, path, ""))
@@ -93,13 +93,13 @@ func TestFilesAreBounded(t *testing.T) {
 	release := p.occupy()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/profile/flame?session=1"} {
 		if rec := p.do(ask(http.MethodGet, path, "").WithContext(ctx)); rec.Body.Len() > 0 {
 			t.Errorf("%s beside two others, for nobody: %d bytes", path, rec.Body.Len())
 		}
 	}
 	release()
-	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/profile/flame?session=1"} {
 		if rec := p.do(ask(http.MethodGet, path, "")); rec.Code != http.StatusOK || rec.Body.Len() == 0 {
 			t.Errorf("%s after that: status %d, %d bytes", path, rec.Code, rec.Body.Len())
 		}

@@ -119,12 +119,10 @@ type (
 		Requests struct {
 			Service           string
 			Requests, Slowest []row
-			Routes            []struct {
-				Name          string
-				Count, Failed int
-				Median, Max   float64
-			}
+
+			Streams, Background, Housekeeping []row
 		}
+		Routes   routesData
 		Sessions struct {
 			Refused  string
 			Sessions []struct {
@@ -139,10 +137,27 @@ type (
 			Lost                    bool
 		}
 	}
+	routesData struct {
+		Window string
+		All    *routeRow
+		Routes []routeRow
+		Health struct {
+			Sentence string
+			Concerns []struct{ Title, Text, Href string }
+		}
+	}
+	routeRow struct {
+		Route, Class                  string
+		Others                        bool
+		Count, Failed                 int
+		PerSecond, P50, P95, P99, Max float64
+		Strip, FailedIn               []int
+	}
 	attribute struct{ Key, Value string }
 	segment   struct {
-		Kind, Class string
-		Start, Took float64
+		Kind, Class       string
+		Start, Took, Wait float64
+		In, By            *int
 	}
 	party struct {
 		Goroutine                      uint64
@@ -176,7 +191,24 @@ type (
 				By       *party
 			}
 		}
+		Groups []struct {
+			Rows                 []int
+			Count, Below, Failed int
+			Took, Longest        float64
+			Slowest              string
+		}
+		Path []struct {
+			Row         int
+			Start, Took float64
+		}
+		Shares []struct {
+			Name, Row string
+			Spans     int
+			Took      float64
+		}
 		Waits *struct {
+			Functions  []string
+			Parties    []party
 			Sentence   string
 			Causes     []struct{ Kind, Function string }
 			Goroutines []struct {
@@ -194,9 +226,10 @@ type (
 			Contradictions int
 		}
 		Missing  int
-		Cut      struct{ Rows, Marks, Attributes, Waits int }
+		Cut      struct{ Rows, Marks, Attributes, Waits, Path int }
 		Resource []attribute
 		Session  uint32
+		Files    []struct{ Format, Name, Use string }
 	}
 	failure struct{ Error string }
 )

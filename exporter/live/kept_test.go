@@ -23,16 +23,16 @@ func TestKeptRequests(t *testing.T) {
 				row
 				Reason string
 			} `json:"kept"`
-			Routes []struct{ Name string }
 		}
+		Routes routesData
 	}
 	p.get("data/v1/overview", http.StatusOK, &got)
 	rows := got.Requests.KeptRequests
 	if len(rows) != 2 || rows[0].Name != "GET /chosen" || rows[0].Reason != "chosen" || rows[1].Name != "GET /broken" || rows[1].Reason != "failed" || rows[1].Status != "502" {
 		t.Fatalf("kept are %+v", rows)
 	}
-	if n := len(got.Requests.Routes); n != 2 {
-		t.Errorf("%d routes, want the routes of the two requests", n)
+	if n := len(got.Routes.Routes); n != 3 {
+		t.Errorf("%d routes, want all three: the table counts requests that are not kept", n)
 	}
 	p.get("data/v1/requests/"+rows[1].Trace+"/"+rows[1].Span, http.StatusOK, nil)
 }

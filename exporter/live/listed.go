@@ -45,6 +45,17 @@ func (h *listedRequests) get(id requestID) (requests.Snapshot, bool) {
 	return s, ok
 }
 
+// all returns the requests, the last one first.
+func (h *listedRequests) all() []requests.Snapshot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]requests.Snapshot, 0, len(h.order))
+	for _, id := range slices.Backward(h.order) {
+		all = append(all, h.requests[id])
+	}
+	return all
+}
+
 // add makes s the last one.
 func (h *listedRequests) add(s requests.Snapshot) {
 	h.mu.Lock()

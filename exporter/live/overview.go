@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -15,13 +14,13 @@ import (
 
 // overview is what there is to choose from.
 type overview struct {
-	Service  string       `json:"service"`
-	Requests []requestRow `json:"requests"` // the newest first
-	Slowest  []requestRow `json:"slowest"`
-	Routes   []routeRow   `json:"routes"` // the one with the slowest request first
-
-	KeptRequests []keptRow    `json:"kept"`       // requests that a policy kept, the newest first
-	Background   []requestRow `json:"background"` // root spans that are no request, the newest first
+	Service      string       `json:"service"`
+	Requests     []requestRow `json:"requests"`     // that are no streams, the newest first
+	Slowest      []requestRow `json:"slowest"`      // the slowest of the last hour, the slowest first
+	KeptRequests []keptRow    `json:"kept"`         // that a policy kept, the newest first
+	Streams      []requestRow `json:"streams"`      // the newest first
+	Background   []requestRow `json:"background"`   // root spans that are no request, the newest first
+	Housekeeping []requestRow `json:"housekeeping"` // of these, what pools of connections do by themselves
 }
 
 // requestRow is a request in a list. Here and below times are in milliseconds; a start is
@@ -39,16 +38,7 @@ type requestRow struct {
 // keptRow is a request that a policy kept, and why.
 type keptRow struct {
 	requestRow
-	Reason string `json:"reason"` // chosen, failed, slow or share
-}
-
-// routeRow sums up the requests kept that have the same name.
-type routeRow struct {
-	Name   string  `json:"name"`
-	Count  int     `json:"count"`
-	Failed int     `json:"failed"`
-	Median float64 `json:"median"`
-	Max    float64 `json:"max"`
+	Reason string `json:"reason,omitempty"` // chosen, failed, slow or share
 }
 
 func (h *handler) overview() overview {
@@ -56,17 +46,36 @@ func (h *handler) overview() overview {
 	background, keptRequests := h.source.Recent().Background(), h.source.Recent().KeptRequests()
 	h.listed.addNew(newest)
 	lists := h.rows.of(newest, slowest, background, keptRequests)
-	o := overview{Requests: lists[0], Slowest: lists[1], Background: lists[2], KeptRequests: make([]keptRow, 0, len(keptRequests))}
+	o := overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(keptRequests))}
+	o.Streams, o.Requests = split(lists[0], func(i int) bool { return newest[i].Class() == requests.Streams })
+	o.Housekeeping, o.Background = split(lists[2], func(i int) bool { return requests.IsHousekeeping(lists[2][i].Name) })
 	for i, row := range lists[3] {
 		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].KeepReason().String()})
 	}
-	if all := slices.Concat(newest, background); len(all) > 0 {
-		if name, ok := all[0].Group().Resource().Set().Value("service.name"); ok {
-			o.Service = shown(name.AsString())
+	o.Service = serviceOf(slices.Concat(newest, background))
+	return o
+}
+
+// serviceOf returns the name of the service that made the requests, or "" if there are none.
+func serviceOf(all []requests.Snapshot) string {
+	if len(all) == 0 {
+		return ""
+	}
+	name, _ := all[0].Group().Resource().Set().Value("service.name")
+	return shown(name.AsString())
+}
+
+// split returns the rows for which is returns true, and the others.
+func split(rows []requestRow, is func(i int) bool) (yes, no []requestRow) {
+	yes, no = []requestRow{}, []requestRow{}
+	for i, row := range rows {
+		if is(i) {
+			yes = append(yes, row)
+		} else {
+			no = append(no, row)
 		}
 	}
-	o.Routes = routesOf(o.Requests, o.Slowest, lists[3])
-	return o
+	return yes, no
 }
 
 // A rowCache has the rows of the requests listed last, because most of them are listed again.
@@ -101,45 +110,15 @@ func (c *rowCache) of(lists ...[]requests.Snapshot) [][]requestRow {
 }
 
 func newRequestRow(root *otlpenc.Span) requestRow {
-	r := requestRow{
+	return requestRow{
 		Trace:  root.TraceID.String(),
 		Span:   root.SpanID.String(),
 		Name:   shown(requests.Row{Span: root}.Name()),
+		Status: shown(requests.ProtocolStatus(root)),
 		Failed: root.Status.Code == codes.Error,
 		Start:  sinceEpoch(root.Start),
 		Took:   observer.Milliseconds(root.Duration()),
 	}
-	for _, kv := range root.Attributes {
-		switch kv.Key {
-		case "http.response.status_code", "rpc.grpc.status_code", "rpc.response.status_code":
-			r.Status = shown(kv.Value.String())
-		}
-	}
-	return r
 }
 
 func sinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
-
-// routesOf counts each request once, though it may be in several lists.
-func routesOf(lists ...[]requestRow) []routeRow {
-	seen := map[string]bool{}
-	took := map[string][]float64{}
-	failed := map[string]int{}
-	for _, r := range slices.Concat(lists...) {
-		if seen[r.Trace+r.Span] {
-			continue
-		}
-		seen[r.Trace+r.Span] = true
-		took[r.Name] = append(took[r.Name], r.Took)
-		if r.Failed {
-			failed[r.Name]++
-		}
-	}
-	rows := make([]routeRow, 0, len(took))
-	for name, all := range took {
-		slices.Sort(all)
-		rows = append(rows, routeRow{Name: name, Count: len(all), Failed: failed[name], Median: all[(len(all)-1)/2], Max: all[len(all)-1]})
-	}
-	slices.SortFunc(rows, func(a, b routeRow) int { return cmp.Or(cmp.Compare(b.Max, a.Max), cmp.Compare(a.Name, b.Name)) })
-	return rows
-}

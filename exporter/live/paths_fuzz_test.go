@@ -19,10 +19,10 @@ func FuzzQuestions(f *testing.F) {
 	} {
 		f.Add("GET", path, "")
 	}
-	f.Add("HEAD", "data/v1/flame", "session=1&trace=0102030405060708090a0b0c0d0e0f10&span=0102030405060708")
-	f.Add("GET", "data/v1/flame", "session=1&timeline=2&running")
-	f.Add("GET", "data/v1/flame", "session=1&route=9999999999")
-	f.Add("GET", "data/v1/flame", "session=%zz;&&")
+	f.Add("HEAD", "data/v1/profile/flame", "session=1&trace=0102030405060708090a0b0c0d0e0f10&span=0102030405060708")
+	f.Add("GET", "data/v1/profile/flame", "session=1&timeline=2&running")
+	f.Add("GET", "data/v1/profile/flame", "session=1&route=9999999999")
+	f.Add("GET", "data/v1/profile/flame", "session=%zz;&&")
 	f.Fuzz(func(t *testing.T, method, path, query string) {
 		if path == "data/v1/stream" {
 			return // ends with its client only

@@ -36,7 +36,12 @@ type requestDetail struct {
 	Session  uint32         `json:"session,omitempty"` // that has samples of it
 	Engine   string         `json:"engine,omitempty"`  // that took them
 	Interval float64        `json:"interval,omitempty"`
-	Waits    *waitsDetail   `json:"waits,omitempty"` // nil without an execution trace of it
+	Groups   []groupRow     `json:"groups,omitempty"` // equal rows
+	Path     []pathRow      `json:"path"`             // critical, by time
+	Shares   []shareRow     `json:"shares"`           // of the critical path, the largest first
+	Waits    *waitsDetail   `json:"waits,omitempty"`  // nil without an execution trace of it
+
+	Files []format[sampledRequest] `json:"files"` // formats of its files
 }
 
 // cut counts what was left out.
@@ -46,6 +51,7 @@ type cut struct {
 	Attributes int `json:"attributes,omitempty"`
 	Hot        int `json:"hot,omitempty"`   // functions
 	Waits      int `json:"waits,omitempty"` // of spans, and parts of bars
+	Path       int `json:"path,omitempty"`  // parts of the critical path, and groups
 }
 
 type spanRow struct {
@@ -99,26 +105,7 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 }
 
 func refuseRequest(w http.ResponseWriter) {
-	refuse(w, http.StatusNotFound, "this request is not kept, or no more: newer and slower ones have its place")
-}
-
-func (h *handler) picture(w http.ResponseWriter, r *http.Request) {
-	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))
-	if !ok {
-		refuseRequest(w)
-		return
-	}
-	attach(w, "image/svg+xml", "request-"+q.TraceID().String()+".svg")
-	if headOnly(w, r) {
-		return
-	}
-	_ = q.WriteSVG(w) // the client may be gone
-}
-
-// attach has a browser save what comes.
-func attach(w http.ResponseWriter, contentType, name string) {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	refuse(w, http.StatusNotFound, errNoRequest.Error())
 }
 
 func (h *handler) detail(q requests.Request) requestDetail {
@@ -129,6 +116,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		d.Engine = shown(string(s.Trace().Engine))
 		d.Interval = observer.Milliseconds(s.Trace().Interval)
 	}
+	d.Files = offered(requestFormats, newSampledRequest(q, s, hottest))
 	l := limits{marks: maxMarks, attributes: maxAttributes, bytes: maxDetail}
 	rows := q.Rows()
 	for i, r := range rows {
@@ -139,11 +127,10 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		}
 		d.Rows = append(d.Rows, row)
 	}
+	d.Groups = l.groups(rows, len(d.Rows))
+	d.Path, d.Shares = l.path(q, rows[:len(d.Rows)])
 	if q.States != nil {
-		b := waitsBuilder{q: q, l: &l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[requestID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
-			_, ok := h.snapshot(t.String(), root.String())
-			return ok
-		}}
+		b := h.waitsBuilder(q, &l)
 		b.bars(d.Rows, rows)
 		d.Waits = b.detail()
 		if s != nil {

@@ -33,14 +33,14 @@ func TestOverview(t *testing.T) {
 	if r := o.Requests.Requests[1]; r.Name != "GET /products/{id}" || r.Status != "200" || r.Failed {
 		t.Errorf("the one before is %+v", r)
 	}
-	for _, r := range o.Requests.Routes {
-		want := map[string][2]int{"GET /products/{id}": {2, 0}, "POST /orders": {1, 1}}[r.Name]
-		if [2]int{r.Count, r.Failed} != want || r.Median > r.Max || r.Max <= 0 {
+	for _, r := range o.Routes.Routes {
+		want := map[string][2]int{"GET /products/{id}": {2, 0}, "POST /orders": {1, 1}}[r.Route]
+		if [2]int{r.Count, r.Failed} != want || r.P50 > r.Max || r.Max <= 0 {
 			t.Errorf("route is %+v, want count and failed %v", r, want)
 		}
 	}
-	if len(o.Requests.Routes) != 2 {
-		t.Errorf("routes are %+v", o.Requests.Routes)
+	if len(o.Routes.Routes) != 2 {
+		t.Errorf("routes are %+v", o.Routes.Routes)
 	}
 	counted := map[string]uint64{}
 	for _, c := range o.Counts {
@@ -225,7 +225,7 @@ func TestNotFound(t *testing.T) {
 		{"no ids", "data/v1/requests/x/y", "not kept"},
 		{"session", "data/v1/sessions/7/json", "sessions: session 7: not found: it never started, was released, or has expired"},
 		{"no session", "data/v1/sessions/x/json", "must be a number"},
-		{"flame graph without a session", "data/v1/flame", "must be a number"},
+		{"flame graph without a session", "data/v1/profile/flame", "must be a number"},
 		{"file of the page", "page/nothing.js", "nothing.js"},
 		{"path", "nothing/\u202e", `nothing/\u202e`},
 	} {

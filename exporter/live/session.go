@@ -16,6 +16,8 @@ type sessionList struct {
 	Refused  string       `json:"refused,omitempty"` // why there are none to be seen, and what to do
 	Sessions []sessionRow `json:"sessions"`          // the newest first
 	Leaks    bool         `json:"leaks"`             // the runtime can look for leaked goroutines
+	Modules  []string     `json:"modules,omitempty"` // whose functions sessions from outside name
+	Longest  float64      `json:"longest,omitempty"` // the length at which a session without one stops by itself
 }
 
 type sessionRow struct {
@@ -29,6 +31,8 @@ type sessionRow struct {
 	Entries  uint64  `json:"entries"`
 	Samples  uint64  `json:"samples"`
 	Dropped  uint64  `json:"dropped,omitempty"`
+	Limit    float64 `json:"limit"` // the length at which it stops by itself
+	Cost     float64 `json:"cost"`  // estimate of the time that recording took
 }
 
 var errNoSessions = errors.New("this program has no recorder of sessions")
@@ -47,6 +51,10 @@ func (h *handler) sessions() sessionList {
 		l.Refused = err.Error()
 		return l
 	}
+	l.Longest = observer.Milliseconds(h.recorder.MaxLength())
+	for _, m := range h.recorder.Visible() {
+		l.Modules = append(l.Modules, shown(m))
+	}
 	for _, s := range slices.Backward(h.recorder.Statuses()) {
 		l.Sessions = append(l.Sessions, newSessionRow(s))
 	}
@@ -56,7 +64,8 @@ func (h *handler) sessions() sessionList {
 func newSessionRow(s sessions.Status) sessionRow {
 	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: shown(s.Route), Start: sinceEpoch(s.Started),
 		Length: observer.Milliseconds(s.Length), Progress: s.Progress, Sampler: shown(s.Sampler),
-		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped}
+		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped,
+		Limit: observer.Milliseconds(s.MaxLength), Cost: observer.Milliseconds(s.Cost)}
 }
 
 // finishedSession returns the session that the client asks for. It answers itself if the client may see none.
@@ -65,15 +74,19 @@ func (h *handler) finishedSession(w http.ResponseWriter, id string) *sessions.Se
 		refuse(w, http.StatusForbidden, err.Error())
 		return nil
 	}
-	n, err := strconv.ParseUint(id, 10, 32)
-	if err != nil {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("session %s: must be a number", shown(id)))
-		return nil
-	}
-	s, err := h.recorder.Session(sessions.SessionID(n))
+	s, err := h.session(id)
 	if err != nil {
 		refuse(w, http.StatusNotFound, err.Error())
 		return nil
 	}
 	return s
+}
+
+// session returns the finished session of an id.
+func (h *handler) session(id string) (*sessions.Session, error) {
+	n, err := strconv.ParseUint(id, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: must be a number", shown(id))
+	}
+	return h.recorder.Session(sessions.SessionID(n))
 }

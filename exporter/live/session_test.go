@@ -38,16 +38,29 @@ func burn(d time.Duration) {
 
 var sink uint64
 
-type flame struct {
-	Title, Engine string
-	Samples       int
-	Nodes         []struct {
-		Parent      int
-		Name, Kind  string
-		Total, Self float64
+type (
+	profileHead struct {
+		Title, Engine, Hidden  string
+		Session                uint32
+		Samples, Requests      int
+		Total, NoStack, Length float64
 	}
-	Cut int
-}
+	functionRow struct {
+		Name, Kind, Module, File string
+		Line, HotLine            int
+		Self, Total              float64
+	}
+	flameNode struct {
+		Parent, Function int
+		Total, Self      float64
+	}
+	flame struct {
+		profileHead
+		Nodes     []flameNode
+		Functions []functionRow
+		Cut       int
+	}
+)
 
 // A session by the page: started, stopped, had as files and as flame graphs, found by its request, released.
 func TestSession(t *testing.T) {
@@ -79,6 +92,9 @@ func TestSession(t *testing.T) {
 	if !strings.Contains(strings.Join(hot, " "), "burning: live_test.burn") {
 		t.Errorf("hot are %q", hot)
 	}
+	if got, want := p.requestFiles(d, "burning"), []string{"svg", "firefox", "perfetto", "speedscope", "pprof", "otlp"}; !slices.Equal(got, want) {
+		t.Errorf("the request has the files %q, want %q", got, want)
+	}
 	for _, c := range []struct{ name, query, title string }{
 		{"request", "&trace=" + d.Trace + "&span=" + d.Span, "GET /work"},
 		{"route", fmt.Sprintf("&route=%d", p.contents(id)["GET /work"].Route), "all requests GET /work"},
@@ -88,10 +104,10 @@ func TestSession(t *testing.T) {
 		t.Run("flame graph of the "+c.name, func(t *testing.T) {
 			p.t = t
 			var f flame
-			p.get("data/v1/flame?session=1"+c.query, http.StatusOK, &f)
+			p.get("data/v1/profile/flame?session=1"+c.query, http.StatusOK, &f)
 			found := false
 			for i, n := range f.Nodes {
-				found = found || strings.HasSuffix(n.Name, "live_test.burn") && n.Kind == "own"
+				found = found || strings.HasSuffix(f.Functions[n.Function].Name, "live_test.burn") && f.Functions[n.Function].Kind == "own"
 				if n.Parent >= i || n.Parent < 0 && i > 0 || n.Parent >= 0 && n.Total > f.Nodes[n.Parent].Total || n.Self > n.Total {
 					t.Errorf("node %d is %+v", i, n)
 				}
@@ -102,10 +118,10 @@ func TestSession(t *testing.T) {
 		})
 	}
 	p.t = t
-	p.get("data/v1/flame?session=1&trace="+d.Trace+"&span=0102030405060708", http.StatusNotFound, nil)
-	p.get("data/v1/flame?session=1&route=999999", http.StatusNotFound, nil)
-	p.get("data/v1/flame?session=1&route=GET+/work", http.StatusNotFound, nil)
-	p.get("data/v1/flame?session=1&timeline=999999", http.StatusNotFound, nil)
+	p.get("data/v1/profile/flame?session=1&trace="+d.Trace+"&span=0102030405060708", http.StatusNotFound, nil)
+	p.get("data/v1/profile/flame?session=1&route=999999", http.StatusNotFound, nil)
+	p.get("data/v1/profile/flame?session=1&route=GET+/work", http.StatusNotFound, nil)
+	p.get("data/v1/profile/flame?session=1&timeline=999999", http.StatusNotFound, nil)
 	if got, want := p.files(), []string{"firefox", "speedscope", "pprof", "json"}; !slices.Equal(got, want) {
 		t.Errorf("the session has the files %q, want %q", got, want)
 	}
@@ -166,7 +182,7 @@ func TestSessionWithoutSamples(t *testing.T) {
 	if got, want := p.files(), []string{"firefox", "speedscope"}; !slices.Equal(got, want) {
 		t.Errorf("the session has the files %q, want %q", got, want)
 	}
-	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/sessions/1/pprof", "data/v1/flame?session=1"} {
+	for _, path := range []string{"data/v1/sessions/1/json", "data/v1/sessions/1/pprof", "data/v1/profile/flame?session=1"} {
 		rec := p.do(ask(http.MethodGet, path, ""))
 		if rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "took no samples") || rec.Header().Get("Content-Disposition") != "" {
 			t.Errorf("%s: status %d, %v, %s", path, rec.Code, rec.Header(), rec.Body)

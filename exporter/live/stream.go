@@ -13,14 +13,9 @@ const (
 	quietTime  = 15 * time.Second // after which a stream sends a comment, for proxies
 )
 
-// everything is all that the stream tells, by the names of its events.
-func (h *handler) everything() map[string]any {
-	return map[string]any{"requests": h.overview(), "sessions": h.sessions(), "flight": h.flightState(), "counts": h.counts()}
-}
-
 // stream tells of changes by server-sent events: of each kind one at once, and another whenever
-// its content is a different one. It ends with the client, with the server, and when the
-// client takes nothing.
+// its content is a different one. An event "runtime" has the new samples only. It ends with the client, with the
+// server, and when the client takes nothing.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if headOnly(w, r) {
@@ -41,17 +36,20 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(h.refresh)
 	defer tick.Stop()
 	sent := map[string][]byte{}
+	var sampled time.Time // of the last sample that was sent
 	last := time.Now()
 	for out := bytes.NewBufferString("retry: 2000\n\n"); ; out.Reset() {
-		everything := h.everything()
-		for _, event := range []string{"requests", "sessions", "flight", "counts"} {
-			data, err := json.Marshal(everything[event])
+		for _, e := range h.events(sampled) {
+			data, err := json.Marshal(e.data)
 			if err != nil {
 				return // no number of ours is infinite
 			}
-			if !bytes.Equal(data, sent[event]) {
-				sent[event] = data
-				fmt.Fprintf(out, "event: %s\ndata: %s\n\n", event, data)
+			if history, ok := e.data.(runtimeHistory); ok {
+				sampled = history.last
+			}
+			if !bytes.Equal(data, sent[e.name]) {
+				sent[e.name] = data
+				fmt.Fprintf(out, "event: %s\ndata: %s\n\n", e.name, data)
 			}
 		}
 		if out.Len() == 0 && time.Since(last) >= quietTime {

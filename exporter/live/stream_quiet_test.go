@@ -16,6 +16,8 @@ import (
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -23,11 +25,13 @@ import (
 // A quiet program has nothing to show.
 type quiet struct{ recent *requests.Recent }
 
-func (q quiet) Recent() *requests.Recent   { return q.recent }
-func (quiet) Routes() *routes.Table        { return nil }
-func (quiet) Sessions() *sessions.Recorder { return nil }
-func (quiet) Waits() states.Recorder       { return nil }
-func (quiet) Counts() []exporter.Count     { return nil }
+func (q quiet) Recent() *requests.Recent     { return q.recent }
+func (quiet) Routes() *routes.Table          { return nil }
+func (quiet) Sessions() *sessions.Recorder   { return nil }
+func (quiet) Waits() states.Recorder         { return nil }
+func (quiet) Runtime() *runtimestats.History { return nil }
+func (quiet) Counts() []exporter.Count       { return nil }
+func (quiet) LastMinute() *profile.Trace     { return nil }
 
 // pipes is a listener in memory, whose connections are in the time of a synctest bubble.
 type pipes struct {
@@ -57,13 +61,25 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// openQuietly serves the page of a quiet program over a protocol, and opens its stream.
-func openQuietly(t *testing.T, protocol string) (server *http.Server, events io.Reader) {
+// nextEvent returns the data of the next event of a kind.
+func nextEvent(t *testing.T, events *bufio.Scanner, kind string) string {
+	t.Helper()
+	for events.Scan() {
+		if events.Text() == "event: "+kind && events.Scan() {
+			return strings.TrimPrefix(events.Text(), "data: ")
+		}
+	}
+	t.Fatalf("the stream ended before an event %s: %v", kind, events.Err())
+	return ""
+}
+
+// openQuietly serves the page of a program over a protocol, and opens its stream.
+func openQuietly(t *testing.T, protocol string, source live.Source) (server *http.Server, events io.Reader) {
 	t.Helper()
 	var protocols http.Protocols
 	protocols.SetHTTP1(protocol == "HTTP/1.1")
 	protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
-	page := live.Handler(quiet{requests.NewRecent(requests.Config{})}, live.Config{Authorize: func(*http.Request) error { return nil }})
+	page := live.Handler(source, live.Config{Data: live.Everything, Authorize: func(*http.Request) error { return nil }})
 	server = &http.Server{Handler: page, Protocols: &protocols, ReadHeaderTimeout: time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	go func() { _ = server.Serve(l) }() // until it is closed
@@ -92,7 +108,7 @@ func TestStreamOfAQuietProgramGoesOn(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, events := openQuietly(t, protocol)
+				_, events := openQuietly(t, protocol, quiet{requests.NewRecent(requests.Config{})})
 				lines := bufio.NewScanner(events)
 				for waits := 0; waits < 4; { // a quarter of a minute each
 					if !lines.Scan() {
@@ -112,7 +128,7 @@ func TestStreamToAClientThatTakesNothingEndsAtShutdown(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, events := openQuietly(t, protocol)
+				server, events := openQuietly(t, protocol, quiet{requests.NewRecent(requests.Config{})})
 				if _, err := io.ReadFull(events, make([]byte, 10)); err != nil {
 					t.Fatal(err)
 				}

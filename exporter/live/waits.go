@@ -31,6 +31,7 @@ type waitsDetail struct {
 	Goroutines     []goroutineRow `json:"goroutines"`
 	Stacks         [][]frameRow   `json:"stacks"`                   // that intervals and parties refer to by index
 	Contradictions int            `json:"contradictions,omitempty"` // samples that the trace contradicts, which are left out
+	segmentTables
 }
 
 type causeRow struct {
@@ -76,14 +77,6 @@ type frameRow struct {
 	Line     int    `json:"line,omitempty"`
 }
 
-// A segmentRow is a part of a span's bar.
-type segmentRow struct {
-	Kind  string  `json:"kind"`
-	Class string  `json:"class"`
-	Start float64 `json:"start"`
-	Took  float64 `json:"took"`
-}
-
 // A waitRow sums up the waits of a span for the same.
 type waitRow struct {
 	Kind  string    `json:"kind"`
@@ -121,6 +114,21 @@ type waitsBuilder struct {
 	full   bool                 // there was no room for a stack
 	known  map[requestID]bool   // requests that the page has, or not
 	has    func(trace.TraceID, trace.SpanID) bool
+
+	functions map[string]int // indices in d.Functions
+	parties   map[waitEnd]int
+}
+
+// waitsBuilder returns a builder of the data of q that l has room for.
+func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
+	return &waitsBuilder{
+		q: q, l: l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{},
+		known: map[requestID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
+			_, ok := h.snapshot(t.String(), root.String())
+			return ok
+		},
+		functions: map[string]int{}, parties: map[waitEnd]int{},
+	}
 }
 
 // bars adds the states to rows of spans.
@@ -129,14 +137,7 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 	waits := b.q.Waits()
 	for i := range rows {
 		id := all[i].Span.SpanID
-		for _, s := range segments[id] {
-			row := segmentRow{s.Kind.String(), s.Kind.Class().String(), observer.Milliseconds(s.Start), observer.Milliseconds(s.End - s.Start)}
-			if !b.l.take(row) {
-				b.l.cut.Waits++
-				continue
-			}
-			rows[i].States = append(rows[i].States, row)
-		}
+		rows[i].States = b.segments(segments[id])
 		for n, w := range waits[id] {
 			if n >= maxSpanWaits {
 				b.l.cut.Waits++

@@ -217,14 +217,14 @@ func TestWaterfall(t *testing.T) {
 	const maxRows = 60 // in the comment of WriteWaterfall
 
 	for i := range maxRows - 8 { // 7 spans and 3 marks are there
-		r.OnEnd(span(1, 100+i, 1, "more", 160*ms, 170*ms))
+		r.OnEnd(span(1, 100+i, 1, fmt.Sprint("more ", i), 160*ms, 170*ms))
 	}
 	r.OnEnd(span(1, 99, 1, "last", 180*ms, 190*ms, event("first of two", 185*ms), event("second", 186*ms)))
 	got.Reset()
 	if err := r.Requests()[0].WriteWaterfall(&got, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(got.String(), "\n"); n != 1+maxRows+1 || !strings.Contains(got.String(), "… and 3 spans and 2 marks more") {
+	if n := strings.Count(got.String(), "\n"); n != 2+maxRows+1 || !strings.Contains(got.String(), "… and 3 spans and 2 marks more") {
 		t.Errorf("with more than %d rows:\n%s", maxRows, got.String())
 	}
 }

@@ -94,20 +94,49 @@ func (q Request) SpanProfiles(t *profile.Trace) map[trace.SpanID]*SpanProfile {
 			h = &SpanProfile{}
 			all[span.SpanID] = h
 		}
-		name := t.InnermostFunction(sample)
-		i := slices.IndexFunc(h.Functions, func(f SpanFunction) bool { return f.Name == name })
-		if i < 0 {
-			i = len(h.Functions)
-			h.Functions = append(h.Functions, SpanFunction{Name: name})
-		}
-		h.Functions[i].Time += sample.Weight
-		h.Total += sample.Weight
+		h.add(t.InnermostFunction(sample), sample.Weight)
 		h.Samples++
 	}
 	for _, h := range all {
-		slices.SortStableFunc(h.Functions, func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
+		h.sort()
 	}
 	return all
+}
+
+// add adds the time of a function.
+func (h *SpanProfile) add(name string, d time.Duration) {
+	i := slices.IndexFunc(h.Functions, func(f SpanFunction) bool { return f.Name == name })
+	if i < 0 {
+		i = len(h.Functions)
+		h.Functions = append(h.Functions, SpanFunction{Name: name})
+	}
+	h.Functions[i].Time += d
+	h.Total += d
+}
+
+func (h *SpanProfile) sort() {
+	slices.SortStableFunc(h.Functions, func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
+}
+
+// mergedProfiles sums up profiles, of which some may be nil. It returns nil if all are.
+func mergedProfiles(all []*SpanProfile) *SpanProfile {
+	var sum *SpanProfile
+	for _, h := range all {
+		if h == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &SpanProfile{}
+		}
+		for _, f := range h.Functions {
+			sum.add(f.Name, f.Time)
+		}
+		sum.Samples += h.Samples
+	}
+	if sum != nil {
+		sum.sort()
+	}
+	return sum
 }
 
 // String has the three functions with the most time, and their shares.
@@ -117,4 +146,22 @@ func (h *SpanProfile) String() string {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), float64(f.Time)/float64(max(1, h.Total))*100))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Profile returns the samples that t has of the request, as a trace of their own. It returns nil if there are none. t may be nil.
+func (q Request) Profile(t *profile.Trace) *profile.Trace {
+	if t == nil {
+		return nil
+	}
+	own := t.With(func(yield func(profile.Sample) bool) {
+		for _, sample := range q.Samples(t) {
+			if !yield(sample) {
+				return
+			}
+		}
+	})
+	if len(own.Samples) == 0 {
+		return nil
+	}
+	return own
 }

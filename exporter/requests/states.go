@@ -28,13 +28,19 @@ type Segment struct {
 // The goroutine of a span is the first that worked for it. The execution trace does not know all measures of marks.Time, and no
 // spans under 0.1 ms. These have all that the goroutine of the span above them did meanwhile.
 func (q Request) Segments(n int) map[trace.SpanID][]Segment {
+	return q.SegmentsIn(0, max(1, q.Duration()), n)
+}
+
+// SegmentsIn returns the segments between two times since the request's start, as Segments does for the whole request. The time between
+// them is divided into n equal parts. It is empty unless 0 ≤ from < to ≤ max(1, q.Duration()).
+func (q Request) SegmentsIn(from, to time.Duration, n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
 	tree := newSpanStates(q)
-	if tree == nil {
+	if tree == nil || from < 0 || from >= to || to > max(1, q.Duration()) {
 		return all
 	}
 	for _, s := range q.Spans {
-		if segments := tree.segments(s, n); len(segments) > 0 {
+		if segments := tree.segments(s, columns{from: from, to: to, width: float64(to-from) / float64(n), last: n - 1}); len(segments) > 0 {
 			all[s.SpanID] = segments
 		}
 	}
@@ -147,15 +153,13 @@ func isMeasure(s *otlpenc.Span) bool { return s.Group.Scope().Name == scope.Name
 // span that has a note.
 func (t *spanStates) worked(s *otlpenc.Span) *otlpenc.Span { return t.places[s.SpanID].worked }
 
-// segments returns the segments of a span.
-func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
+// segments returns the segments of a span in the time of the columns.
+func (t *spanStates) segments(s *otlpenc.Span, c columns) []Segment {
 	of := t.worked(s)
 	if of == nil {
 		return nil
 	}
-	total := max(1, t.q.Duration())
-	from, to := max(0, s.Start.Sub(t.q.Root.Start)), min(total, s.End.Sub(t.q.Root.Start))
-	c := columns{total: total, width: float64(total) / float64(n), last: n - 1}
+	from, to := max(c.from, s.Start.Sub(t.q.Root.Start)), min(c.to, s.End.Sub(t.q.Root.Start))
 	intervals := t.workers[of.SpanID].Intervals
 	first, _ := slices.BinarySearchFunc(intervals, from, func(i states.Interval, from time.Duration) int {
 		return cmp.Compare(i.End, from+1)
@@ -174,11 +178,11 @@ func (t *spanStates) segments(s *otlpenc.Span, n int) []Segment {
 	return c.done
 }
 
-// columns divide the time of a request into equal parts, and find what takes most of the time in each.
+// columns divide a time of a request into equal parts, and find what takes most of the time in each.
 type columns struct {
-	total time.Duration
-	width float64 // of a column, in nanoseconds
-	last  int     // column
+	from, to time.Duration
+	width    float64 // of a column, in nanoseconds
+	last     int     // column
 
 	at    int // the column that is summed up
 	times [states.Kinds]time.Duration
@@ -190,7 +194,7 @@ type columns struct {
 // add adds an interval. Intervals come by time.
 func (c *columns) add(i *states.Interval, from, to time.Duration) {
 	for from < to {
-		at := min(c.last, int(float64(from)/c.width))
+		at := min(c.last, int(float64(from-c.from)/c.width))
 		if at != c.at {
 			c.flush()
 			c.at = at
@@ -208,9 +212,9 @@ func (c *columns) add(i *states.Interval, from, to time.Duration) {
 // start returns the first nanosecond of a column.
 func (c *columns) start(column int) time.Duration {
 	if column > c.last {
-		return c.total
+		return c.to
 	}
-	return time.Duration(math.Ceil(float64(column) * c.width))
+	return c.from + time.Duration(math.Ceil(float64(column)*c.width))
 }
 
 // flush ends a column.

@@ -104,8 +104,36 @@ func TestWaterfallCountsWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "… and 4 spans, 1 marks and 5 waits more"
-	if n := strings.Count(got.String(), "\n"); n != 2+60+2 || !strings.Contains(got.String(), want) {
-		t.Errorf("%d lines, want 64 with %q:\n%s", n, want, got.String())
+	if n := strings.Count(got.String(), "\n"); n != 3+60+2 || !strings.Contains(got.String(), want) {
+		t.Errorf("%d lines, want 65 with %q:\n%s", n, want, got.String())
+	}
+}
+
+// A part of the request has the segments of the whole, in finer columns. Times outside of the request have none.
+func TestSegmentsOfAPart(t *testing.T) {
+	q := waited(t)
+	whole, part := q.Segments(1000), q.SegmentsIn(20*ms, 60*ms, 400) // columns of 0.1 ms
+	n := 0
+	for _, s := range q.Spans {
+		var want []requests.Segment
+		for _, segment := range whole[s.SpanID] {
+			segment.Start, segment.End = max(20*ms, segment.Start), min(60*ms, segment.End)
+			if segment.Start < segment.End {
+				want = append(want, segment)
+			}
+		}
+		n += len(want)
+		if got := part[s.SpanID]; !slices.Equal(got, want) {
+			t.Errorf("%s has %v\nwant %v", s.Name, got, want)
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d segments are compared", n)
+	}
+	for _, of := range [][2]time.Duration{{-1, ms}, {ms, ms}, {2 * ms, ms}, {0, 101 * ms}} {
+		if got := q.SegmentsIn(of[0], of[1], 10); len(got) > 0 {
+			t.Errorf("from %v to %v there are segments: %v", of[0], of[1], got)
+		}
 	}
 }
 

@@ -117,8 +117,14 @@ type waitKey struct {
 }
 
 func keyOf(span trace.SpanID, interval *states.Interval) waitKey {
-	k := waitKey{span: span, kind: interval.Kind, function: interval.Function()}
-	if by := interval.By; by != nil {
+	k := keyOfWait(interval.Kind, interval.Function(), interval.By)
+	k.span = span
+	return k
+}
+
+func keyOfWait(kind states.Kind, function string, by *states.Party) waitKey {
+	k := waitKey{kind: kind, function: function}
+	if by != nil {
 		k.known, k.by, k.traceID, k.rootID = true, by.Function, by.TraceID, by.RootID
 	}
 	return k
@@ -131,6 +137,30 @@ func (w *Wait) add(interval *states.Interval) {
 	if took := interval.Duration(); w.Count == 1 || took > w.longest {
 		w.longest, w.By = took, interval.By
 	}
+}
+
+// mergedWaits sums up the waits of several spans, the longest time first.
+func mergedWaits(lists [][]Wait) []Wait {
+	var all []Wait
+	at := map[waitKey]int{}
+	for _, waits := range lists {
+		for _, w := range waits {
+			key := keyOfWait(w.Kind, w.Function, w.By)
+			i, known := at[key]
+			if !known {
+				at[key] = len(all)
+				all = append(all, w)
+				continue
+			}
+			all[i].Total += w.Total
+			all[i].Count += w.Count
+			if w.longest > all[i].longest {
+				all[i].longest, all[i].By = w.longest, w.By
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Wait) int { return cmp.Compare(b.Total, a.Total) })
+	return all
 }
 
 // describe returns the wait in words, without its time, for the request of a root span. Names are escaped.

@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -18,78 +16,6 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/states"
 )
-
-// A Row is a span's place in the tree of its request.
-type Row struct {
-	Span   *otlpenc.Span
-	Depth  int  // 0 is the request itself
-	Orphan bool // its parent is missing
-}
-
-// Rows are the spans of the request, each below its parent and by start. Those whose parent
-// is missing are below the request.
-func (q Request) Rows() []Row {
-	children := map[trace.SpanID][]*otlpenc.Span{}
-	inside := map[trace.SpanID]bool{}
-	for _, s := range q.Spans {
-		inside[s.SpanID] = true
-	}
-	for _, s := range q.Spans[1:] {
-		parent := s.ParentID
-		if !inside[parent] {
-			parent = q.Root.SpanID
-		}
-		children[parent] = append(children[parent], s)
-	}
-	var rows []Row
-	var walk func(s *otlpenc.Span, depth int)
-	walk = func(s *otlpenc.Span, depth int) {
-		rows = append(rows, Row{Span: s, Depth: depth, Orphan: depth > 0 && !inside[s.ParentID]})
-		for _, c := range children[s.SpanID] {
-			walk(c, depth+1)
-		}
-	}
-	walk(q.Root, 0)
-	return rows
-}
-
-// Name returns the name of the span. For a call out that is named by its method alone, as the conventions have it, the host that was called
-// is behind it.
-func (r Row) Name() string {
-	s := r.Span
-	if s.Kind != trace.SpanKindClient || strings.ContainsAny(s.Name, " /.") {
-		return s.Name
-	}
-	host, port := "", ""
-	for _, kv := range s.Attributes {
-		switch kv.Key {
-		case "server.address":
-			host = kv.Value.String()
-		case "server.port":
-			port = kv.Value.String()
-		}
-	}
-	switch {
-	case host == "":
-		return s.Name
-	case port == "", port == "80", port == "443":
-		return s.Name + " " + host
-	default:
-		return s.Name + " " + net.JoinHostPort(host, port)
-	}
-}
-
-// title is what a row shows.
-func (r Row) title() string {
-	name := text.Escape(r.Name(), "")
-	if r.Orphan {
-		name += " (parent missing)"
-	}
-	if r.Span.Status.Code == codes.Error {
-		name += " ✗"
-	}
-	return name
-}
 
 // header is the request in a line.
 func (q Request) header() string {
@@ -115,6 +41,11 @@ const (
 // bar on a common axis, its start and its duration. Each mark is a row below its span. There are 60 rows
 // at most, and a count of the rest. Names and values are escaped: they may come from outside.
 //
+// Equal rows are one row: see [Groups]. Its bar shows all of their times, and the last column has the sum. The line below it has
+// the sum, the slowest and the failed of them, and counts the spans and marks that have no row therefore.
+//
+// If several spans determined the duration, a line below the header has the names with the largest shares: see [Request.CriticalPath].
+//
 // With a profile, the row below a sampled span has its three hottest functions. A sample counts for its innermost
 // function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
 // together. A few samples are a rough estimate of it. t may be nil.
@@ -123,38 +54,32 @@ const (
 // goroutine, as the line below the spans explains. Below a span are its three longest waits, if they took a hundredth of the request:
 // what for, where, who ended it, and how long all of them took together. They count among the 60 rows.
 func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
-	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()), root: q.Root.SpanID}
+	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()), root: q.Root.SpanID, room: maxRows}
 	fmt.Fprintln(f.w, q.header())
 	f.states(q)
-	hottest := q.SpanProfiles(t)
-	var rows int
-	var left leftOut
-	for _, r := range q.Rows() {
-		if rows == maxRows {
-			left.spans, left.marks, left.waits = left.spans+1, left.marks+len(r.Span.Events), left.waits+len(f.waits[r.Span.SpanID])
-			continue
-		}
-		f.span(r)
-		rows++
-		marks := r.Span.Events[:min(len(r.Span.Events), maxRows-rows)]
-		for _, e := range marks {
-			f.mark(e, r.Depth)
-		}
-		rows += len(marks)
-		left.marks += len(r.Span.Events) - len(marks)
-		waits := f.waits[r.Span.SpanID]
-		shown := waits[:min(len(waits), maxRows-rows)]
-		for _, wait := range shown {
-			f.wait(wait, r.Depth)
-		}
-		rows += len(shown)
-		left.waits += len(waits) - len(shown)
-		if h := hottest[r.Span.SpanID]; h != nil {
-			f.hot(h, r.Depth)
+	if line := q.pathLine(); line != "" {
+		fmt.Fprintln(f.w, line)
+	}
+	f.hottest = q.SpanProfiles(t)
+	rows := q.Rows()
+	groups := map[int]*Group{} // by their first rows
+	all := Groups(rows)
+	for i := range all {
+		groups[all[i].Rows[0]] = &all[i]
+	}
+	grouped := map[trace.SpanID]bool{}
+	for i, r := range rows {
+		switch g := groups[i]; {
+		case grouped[r.Span.SpanID]:
+		case g == nil:
+			f.row(r)
+		default:
+			g.each(rows, func(r Row) { grouped[r.Span.SpanID] = true })
+			f.group(g, rows)
 		}
 	}
 	f.legend()
-	if more := left.String(); more != "" {
+	if more := f.left.String(); more != "" {
 		fmt.Fprintf(f.w, "… and %s more\n", more)
 	}
 	if q.Dropped > 0 {
@@ -168,6 +93,11 @@ func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
 
 // leftOut counts what has no row.
 type leftOut struct{ spans, marks, waits int }
+
+// add counts a row with a number of waits.
+func (l *leftOut) add(r Row, waits int) {
+	l.spans, l.marks, l.waits = l.spans+1, l.marks+len(r.Span.Events), l.waits+waits
+}
 
 func (l leftOut) String() string {
 	switch {
@@ -185,14 +115,80 @@ type waterfall struct {
 	total time.Duration
 	root  trace.SpanID
 
+	room int // for rows
+	left leftOut
+
+	hottest  map[trace.SpanID]*SpanProfile
 	segments map[trace.SpanID][]Segment // nil without states
-	waits    map[trace.SpanID][]Wait    // that have a row
-	classes  [states.Classes]bool       // that bars show
+	waits    map[trace.SpanID][]Wait
+	classes  [states.Classes]bool // that bars show
+}
+
+// row prints a span and what is below it.
+func (f *waterfall) row(r Row) {
+	waits := f.longest(f.waits[r.Span.SpanID])
+	if f.room == 0 {
+		f.left.add(r, len(waits))
+		return
+	}
+	f.room--
+	f.span(r)
+	marks := r.Span.Events[:min(len(r.Span.Events), f.room)]
+	for _, e := range marks {
+		f.mark(e, r.Depth)
+	}
+	f.room -= len(marks)
+	f.left.marks += len(r.Span.Events) - len(marks)
+	f.below(waits, f.hottest[r.Span.SpanID], r.Depth)
+}
+
+// group prints the row of a group, and sums of what is below it.
+func (f *waterfall) group(g *Group, rows []Row) {
+	var waits [][]Wait
+	var ran []*SpanProfile
+	g.each(rows, func(r Row) {
+		waits, ran = append(waits, f.waits[r.Span.SpanID]), append(ran, f.hottest[r.Span.SpanID])
+	})
+	longest := f.longest(mergedWaits(waits))
+	if f.room < 2 {
+		f.room = 0
+		g.each(rows, func(r Row) { f.left.add(r, 0) })
+		f.left.waits += len(longest)
+		return
+	}
+	f.room -= 2
+	first := rows[g.Rows[0]]
+	bar := []rune(strings.Repeat("·", barWidth))
+	for _, i := range g.Rows {
+		f.draw(bar, rows[i].Span)
+	}
+	indent := strings.Repeat("  ", first.Depth)
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(indent+g.title(rows, treeWidth-len(indent)), treeWidth), string(bar), text.Duration(first.Span.Start.Sub(f.start)), text.Duration(g.Total))
+	fmt.Fprintln(f.w, strings.TrimRight(fit(indent+"× "+g.about(rows), allWidth), " "))
+	f.below(longest, mergedProfiles(ran), first.Depth)
+}
+
+// below prints the rows of waits, and the hottest functions, which may be nil.
+func (f *waterfall) below(waits []Wait, h *SpanProfile, depth int) {
+	shown := waits[:min(len(waits), f.room)]
+	for _, wait := range shown {
+		f.wait(wait, depth)
+	}
+	f.room -= len(shown)
+	f.left.waits += len(waits) - len(shown)
+	if h != nil {
+		f.hot(h, depth)
+	}
 }
 
 func (f *waterfall) span(r Row) {
-	s := r.Span
 	bar := []rune(strings.Repeat("·", barWidth))
+	f.draw(bar, r.Span)
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), treeWidth), string(bar), text.Duration(r.Span.Start.Sub(f.start)), text.Duration(r.Span.Duration()))
+}
+
+// draw draws a span with its states and marks.
+func (f *waterfall) draw(bar []rune, s *otlpenc.Span) {
 	for i := f.column(s.Start); i <= f.column(s.End); i++ {
 		bar[i] = f.full()
 	}
@@ -200,7 +196,6 @@ func (f *waterfall) span(r Row) {
 	for _, e := range s.Events {
 		bar[f.column(e.Time)] = '◆'
 	}
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), treeWidth), string(bar), text.Duration(s.Start.Sub(f.start)), text.Duration(s.Duration()))
 }
 
 // mark is a row below its span: when, what, and its attributes.

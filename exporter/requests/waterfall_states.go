@@ -34,13 +34,15 @@ func (f *waterfall) states(q Request) {
 	}
 	f.segments = q.Segments(barWidth)
 	f.waits = q.Waits()
-	for span, waits := range f.waits {
-		n := 0
-		for n < min(len(waits), maxWaits) && waits[n].Total >= f.total/leastWaiting {
-			n++
-		}
-		f.waits[span] = waits[:n]
+}
+
+// longest returns the waits that have a row. They come the longest first.
+func (f *waterfall) longest(waits []Wait) []Wait {
+	n := 0
+	for n < min(len(waits), maxWaits) && waits[n].Total >= f.total/leastWaiting {
+		n++
 	}
+	return waits[:n]
 }
 
 // full returns what fills a bar before its states do.

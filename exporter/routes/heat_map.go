@@ -25,9 +25,9 @@ type Column struct {
 	Failed uint64
 }
 
-// HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that [CellOf] returns. ok is false if the table does not have the
-// route.
-func (t *Table) HeatMap(route string, k Kind, w Window) (m HeatMap, ok bool) {
+// HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that [CellOf] returns. It returns false if the
+// table does not have the route.
+func (t *Table) HeatMap(route string, k Kind, w Window) (HeatMap, bool) {
 	if k > Background {
 		return HeatMap{}, false
 	}
@@ -37,10 +37,14 @@ func (t *Table) HeatMap(route string, k Kind, w Window) (m HeatMap, ok bool) {
 	}
 	c := t.readClock()
 	h := r.history(w, c.column)
-	m.Start, m.Step = c.columnStart(h.first), time.Duration(h.each)*columnStep
+	return newHeatMap(c.columnStart(h.first), time.Duration(h.each)*columnStep, h.columns), true
+}
+
+func newHeatMap(start time.Time, step time.Duration, columns []column) HeatMap {
+	m := HeatMap{Start: start, Step: step, Columns: make([]Column, len(columns))}
 	low, high := rows, 0 // the rows from low to high-1 have requests
-	for i := range h.columns {
-		for bucket, n := range &h.columns[i].counts {
+	for i := range columns {
+		for bucket, n := range &columns[i].counts {
 			if n > 0 {
 				low, high = min(low, rowOf(bucket)), max(high, rowOf(bucket)+1)
 			}
@@ -51,15 +55,14 @@ func (t *Table) HeatMap(route string, k Kind, w Window) (m HeatMap, ok bool) {
 			m.Bounds = append(m.Bounds, lowerBound(firstOf(row)))
 		}
 	}
-	m.Columns = make([]Column, len(h.columns))
-	for i := range h.columns {
+	for i := range columns {
 		counts := make([]uint64, max(0, high-low))
-		for bucket, n := range &h.columns[i].counts {
+		for bucket, n := range &columns[i].counts {
 			if n > 0 {
 				counts[rowOf(bucket)-low] += n
 			}
 		}
-		m.Columns[i] = Column{Counts: counts, Failed: h.columns[i].failed}
+		m.Columns[i] = Column{Counts: counts, Failed: columns[i].failed}
 	}
-	return m, true
+	return m
 }

@@ -113,6 +113,9 @@ func (m *model) compare(t *testing.T, table *routes.Table, w routes.Window) {
 	if seen != len(report.Routes) {
 		t.Fatalf("%d of %d routes are known", seen, len(report.Routes))
 	}
+	for kind := range routes.Background + 1 {
+		m.compareTotal(t, table, kind, w)
+	}
 }
 
 func compareSummary(t *testing.T, got routes.Summary, want []modelRequest, window time.Duration) {

@@ -34,28 +34,14 @@ type Summary struct {
 func (t *Table) Summaries(w Window) Report {
 	c := t.readClock()
 	report := Report{Start: c.start(w), End: c.now.Round(0)}
-	seconds := report.End.Sub(report.Start).Seconds()
 	for kind := range Kind(kinds) {
-		k := &t.kinds[kind]
-		add := func(name string, r *route) {
+		t.kinds[kind].each(func(name string, r *route) {
 			all := r.sum(w, c.column)
-			n := all.total()
-			if n == 0 {
-				return
+			s := Summary{Route: name, Kind: kind}
+			if s.fill(&all, report.End.Sub(report.Start)); s.Count > 0 {
+				report.Routes = append(report.Routes, s)
 			}
-			s := Summary{
-				Route: name, Kind: kind, Count: n, Failed: all.failed,
-				P50: all.quantile(0.50), P95: all.quantile(0.95), P99: all.quantile(0.99), Max: all.max,
-			}
-			if seconds > 0 {
-				s.PerSecond = float64(n) / seconds
-			}
-			report.Routes = append(report.Routes, s)
-		}
-		for name, r := range *k.routes.Load() {
-			add(name, r)
-		}
-		add(Others, &k.others)
+		})
 	}
 	slices.SortFunc(report.Routes, func(a, b Summary) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Route, b.Route))

@@ -19,7 +19,7 @@ const (
 	deliveryGroup = "perfline.delivery.spans"
 )
 
-// A counter reads perfline's own counts, and has those of the sample before.
+// A counter reads perfline's own counts, and has the counts of the sample before.
 type counter struct {
 	counts func() []exporter.Count
 

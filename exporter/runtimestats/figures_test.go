@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime/metrics"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,35 @@ import (
 func second(t *testing.T, c runtimestats.Config, between func()) runtimestats.Sample {
 	t.Helper()
 	var s runtimestats.Sample
+	var mu sync.Mutex // guards the variables of c's functions
+	if read := c.Read; read != nil {
+		c.Read = func(all []metrics.Sample) {
+			mu.Lock()
+			defer mu.Unlock()
+			read(all)
+		}
+	}
+	if cpuTime := c.CPUTime; cpuTime != nil {
+		c.CPUTime = func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return cpuTime()
+		}
+	}
+	if counts := c.Counts; counts != nil {
+		c.Counts = func() []exporter.Count {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(counts())
+		}
+	}
 	synctest.Test(t, func(t *testing.T) {
 		h := runtimestats.Start(c)
 		defer h.Stop()
 		synctest.Wait()
+		mu.Lock()
 		between()
+		mu.Unlock()
 		time.Sleep(runtimestats.Every)
 		synctest.Wait()
 		all := h.Samples()

@@ -10,9 +10,10 @@ import (
 	"github.com/perfline/perfline/internal/cputime"
 )
 
+// The times of a history, and its length.
 const (
-	Every = 5 * time.Second // from one sample to the next
-	Kept  = 60              // samples
+	Every      = 5 * time.Second // from one sample to the next
+	MaxSamples = 60              // samples
 )
 
 // Config configures [Start]. The zero value has the runtime's figures alone.
@@ -104,7 +105,8 @@ func (h *History) sample() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	slot := h.slot()
-	s.Losses = append(slot.Losses[:0], losses...)
+	s.Losses = slot.Losses[:0]
+	s.Losses = append(s.Losses, losses...)
 	*slot = s
 	if h.stopped {
 		return
@@ -115,14 +117,14 @@ func (h *History) sample() {
 
 // slot returns the place of a new sample, with the memory of the one that it replaces. h.mu is held.
 func (h *History) slot() *Sample {
-	if len(h.samples) < Kept {
+	if len(h.samples) < MaxSamples {
 		if h.samples == nil {
-			h.samples = make([]Sample, 0, Kept)
+			h.samples = make([]Sample, 0, MaxSamples)
 		}
 		h.samples = append(h.samples, Sample{})
 		return &h.samples[len(h.samples)-1]
 	}
 	slot := &h.samples[h.next]
-	h.next = (h.next + 1) % Kept
+	h.next = (h.next + 1) % MaxSamples
 	return slot
 }

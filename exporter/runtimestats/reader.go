@@ -46,7 +46,7 @@ var metricNames = [numMetrics]string{
 	latencies:      "/sched/latencies:seconds",
 }
 
-// A reader reads the runtime's figures, and has those of the sample before.
+// A reader reads the runtime's figures, and has the figures of the sample before.
 type reader struct {
 	readMetrics func([]metrics.Sample)
 	cpuTime     func() time.Duration

@@ -44,7 +44,7 @@ type Distribution struct {
 	P50, P99, Max time.Duration
 }
 
-// A Loss is a cause of losses, with the number in the interval. The names are those of [exporter.Count].
+// A Loss is a cause of losses, with the number in the interval. It has the names of its [exporter.Count].
 type Loss struct {
 	Group, Kind, Name, What string
 	N                       uint64

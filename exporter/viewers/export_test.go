@@ -1,5 +1,10 @@
 package viewers
 
+import (
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
 // Recorded is all that the files need of a session. Tests write sessions that no recorder makes: at fixed times, endless, or malformed.
 type Recorded = recorded
 
@@ -7,3 +12,8 @@ var (
 	WriteRecordedSpeedscope = writeSpeedscope
 	WriteRecordedFirefox    = writeFirefox
 )
+
+// NewRecordedRequest returns a request as the files need it.
+func NewRecordedRequest(q requests.Request, t *profile.Trace) Recorded {
+	return newRecordedRequest(q, t)
+}

@@ -109,6 +109,14 @@ func (f *firefox) source(c profile.Call) int {
 	return addText(&f.sources, c.File)
 }
 
+// hiddenNote returns the note of a trace, which may be nil.
+func hiddenNote(t *profile.Trace) string {
+	if t == nil {
+		return ""
+	}
+	return t.HiddenNote()
+}
+
 // maxVisible is how many threads a viewer shows at first.
 const maxVisible = 20
 
@@ -121,9 +129,16 @@ func (f *firefox) meta() object {
 	type entry struct {
 		Label  string `json:"label"`
 		Format string `json:"format"`
-		Value  uint64 `json:"value"`
+		Value  any    `json:"value"`
 	}
 	stats := f.s.Stats()
+	entries := []entry{
+		{"Entries", "integer", stats.Entries}, {"Entries dropped", "integer", stats.Dropped}, {"Entries lost", "integer", stats.Lost},
+		{"Samples", "integer", stats.Samples}, {"Samples lost", "integer", stats.Profiling.Lost},
+	}
+	if note := hiddenNote(f.trace); note != "" {
+		entries = append(entries, entry{"Hidden", "string", note})
+	}
 	meta := object{
 		"version": firefoxGecko, "preprocessedProfileVersion": firefoxProcessed,
 		"product": "perfline", "processType": 0, "stackwalk": 1, "symbolicated": true, "symbolicationNotSupported": true,
@@ -134,10 +149,7 @@ func (f *firefox) meta() object {
 		"profilingEndTime":   observer.Milliseconds(max(1, f.s.Length()) - f.zero), // the end counts as unknown if it is 0
 		"categories":         json.RawMessage(firefoxCategories),
 		"markerSchema":       f.markerSchema(),
-		"extra": []object{{"label": "Session", "entries": []entry{
-			{"Entries", "integer", stats.Entries}, {"Entries dropped", "integer", stats.Dropped}, {"Entries lost", "integer", stats.Lost},
-			{"Samples", "integer", stats.Samples}, {"Samples lost", "integer", stats.Profiling.Lost},
-		}}},
+		"extra":              []object{{"label": subject(f.s), "entries": entries}},
 	}
 	if f.timed {
 		meta["sampleUnits"] = object{"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"}

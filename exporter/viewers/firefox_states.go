@@ -112,18 +112,23 @@ func (f *firefox) goroutines(r *states.Request, main sessions.Timeline) {
 			return
 		}
 		g := &r.Goroutines[n]
-		name := fmt.Sprintf("goroutine %d", g.ID)
-		if g.Function != "" {
-			name += " " + states.Short(g.Function)
-		}
 		f.lastTID++
 		f.raw(",")
-		f.head(threadHead{name: name, process: main.Name, pid: main.ID, tid: f.lastTID, start: main.Interval.Start, end: main.Interval.End})
+		f.head(threadHead{name: goroutineName(g), process: main.Name, pid: main.ID, tid: f.lastTID, start: main.Interval.Start, end: main.Interval.End})
 		writeTable(f.jsonStream, slices.Values(g.Intervals), columns)
 		f.raw("},\n" + `"samples":{"weightType":"tracing-ms",`)
 		writeTable(f.jsonStream, slices.Values([]profile.Sample(nil)), f.sampleColumns())
 		f.raw("}}")
 	}
+}
+
+// goroutineName returns the name of a goroutine's thread.
+func goroutineName(g *states.Goroutine) string {
+	name := fmt.Sprintf("goroutine %d", g.ID)
+	if g.Function != "" {
+		name += " " + states.Short(g.Function)
+	}
+	return name
 }
 
 // appendState appends the payload of a state. start is the request's start in the file.

@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// A recorded session is what the files are written from. They go through its events once
-// for each column of theirs, so that nothing of the size of the session is in memory.
+// A recorded session, or one request, is what the files are written from. They go through its events once
+// for each column of theirs, so that nothing of the size of a session is in memory.
 type recorded interface {
 	Started() time.Time
 	Length() time.Duration
@@ -22,3 +22,11 @@ type recorded interface {
 }
 
 var _ recorded = (*sessions.Session)(nil)
+
+// subject returns what a file is about, for its title.
+func subject(s recorded) string {
+	if _, ok := s.(*recordedRequest); ok {
+		return "Request"
+	}
+	return "Session"
+}

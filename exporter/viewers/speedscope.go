@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/perfline/perfline/internal/text"
@@ -30,9 +31,13 @@ func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeed
 func writeSpeedscope(w io.Writer, s recorded) error {
 	f := speedscope{jsonStream: newJSONStream(w), s: s, frames: table[speedscopeFrame]{list: []speedscopeFrame{}}}
 	f.stacks.trace, f.stacks.frame = s.Trace(), f.frame
+	name := strings.ToLower(subject(s)) + " of " + s.Started().UTC().Format("2006-01-02 15:04:05.000Z")
+	if note := hiddenNote(s.Trace()); note != "" {
+		name += ". " + note
+	}
 	f.open(object{
 		"$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "perfline", "activeProfileIndex": 0,
-		"name": "session of " + s.Started().UTC().Format("2006-01-02 15:04:05.000Z"),
+		"name": name,
 	})
 	f.raw(`,"profiles":[`)
 	separator := ""

@@ -27,7 +27,7 @@ func (s *server) Usage() (u Usage, err error) {
 	if u.CPU, err = ProcessCPU(s.proc.cmd.Process.Pid); err != nil {
 		return u, err
 	}
-	if u.Peak, err = peakOfStatus(status); err != nil {
+	if u.Peak, err = sizeOfStatus(status, "VmHWM"); err != nil {
 		return u, fmt.Errorf("%s's memory: %w", s.name, err)
 	}
 	return u, nil
@@ -45,6 +45,15 @@ func ProcessCPU(pid int) (time.Duration, error) {
 		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
 	}
 	return used, nil
+}
+
+// ProcessMemory is the resident memory of a process in bytes. It is an error when the process does not run, or not on Linux.
+func ProcessMemory(pid int) (uint64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	return sizeOfStatus(string(status), "VmRSS")
 }
 
 // ResetPeak makes Usage's peak count from now on.
@@ -104,13 +113,13 @@ func cpuOfStat(stat string) (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
-// peakOfStatus reads VmHWM of /proc/PID/status, which is in KiB.
-func peakOfStatus(status string) (uint64, error) {
+// sizeOfStatus reads a size of /proc/PID/status, such as VmHWM, which is in KiB there.
+func sizeOfStatus(status, name string) (uint64, error) {
 	for line := range strings.Lines(status) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return n << 10, err
 		}
 	}
-	return 0, errors.New("there is no VmHWM")
+	return 0, fmt.Errorf("there is no %s", name)
 }

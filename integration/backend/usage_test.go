@@ -26,7 +26,7 @@ func TestCPUOfStat(t *testing.T) {
 	}
 }
 
-func TestPeakOfStatus(t *testing.T) {
+func TestSizeOfStatus(t *testing.T) {
 	for _, c := range []struct {
 		name, status string
 		want         uint64
@@ -36,7 +36,7 @@ func TestPeakOfStatus(t *testing.T) {
 		{name: "not there", status: "Name:\tx\n", fails: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := peakOfStatus(c.status)
+			got, err := sizeOfStatus(c.status, "VmHWM")
 			if got != c.want || (err != nil) != c.fails {
 				t.Errorf("got %v and %v, want %v, failing %v", got, err, c.want, c.fails)
 			}

@@ -25,7 +25,7 @@ func TestFlameGraphs(t *testing.T) {
 	search := `[...document.querySelectorAll("#flames li a")].find((a) => a.textContent === "GET /search")`
 	p.wait(search)
 	p.show(eval[string](p, search+`.hash`))
-	p.wait(`document.querySelector("h1")?.textContent === "What ran in all requests GET /search" && document.querySelector("#flame [role=treeitem]")`)
+	p.wait(`document.querySelector("h1")?.textContent === "Profile of all requests GET /search" && document.querySelector("#flame [role=treeitem]")`)
 	route, routeTime := p.flame()
 	if !strings.Contains(route, "main.addParts") || strings.Contains(route, "main.renderHome") {
 		t.Errorf("the flame graph of GET /search has\n%s\nwant the shop's index, and nothing of other routes", route)

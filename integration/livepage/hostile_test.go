@@ -93,6 +93,12 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 
+	for i, c := range hostile {
+		p.show("#/compare?a=" + strings.TrimPrefix(links[i], "#/requests/") + "&b=" + strings.TrimPrefix(links[(i+1)%len(links)], "#/requests/"))
+		p.wait(fmt.Sprintf(`document.querySelector("#both tbody tr") && document.querySelector("#sides a")?.hash === %q`, links[i]))
+		p.harmless("comparison of " + c.name)
+	}
+
 	p.show("#/sessions/1")
 	p.wait(fmt.Sprintf(`document.querySelectorAll("#timelines tr[data-timeline]").length >= %d`, len(hostile)))
 	for i := range eval[int](p, `document.querySelectorAll("#timelines tr[data-timeline]").length`) {
@@ -106,7 +112,7 @@ func TestHostileText(t *testing.T) {
 
 	// An address is text of clients, too.
 	for _, c := range hostile[:5] {
-		q := eval[string](p, fmt.Sprintf(`String(new URLSearchParams({ q: %q, route: %[1]q, session: %[1]q, timeline: %[1]q }))`, strings.ToValidUTF8(c.text, "")))
+		q := eval[string](p, fmt.Sprintf(`String(new URLSearchParams({ text: %q, route: %[1]q, sort: %[1]q, window: %[1]q, attribute: "x" + %[1]q, session: %[1]q, timeline: %[1]q }))`, strings.ToValidUTF8(c.text, "")))
 		for _, path := range []string{"#/?", "#/sessions?"} {
 			p.show(path + q)
 			p.wait(`document.querySelector("input")`)

@@ -26,12 +26,13 @@ func (p tab) until(key, expression string, modifiers ...chromedp.Modifier) {
 }
 
 // reachable numbers the elements that the tab key must reach: every element that a mouse can
-// use. Arrow keys lead on from the checked radio button of a group, and from one item of a
-// tree. An open dialog hides the rest. The beginning of a long list stands for the list.
+// use. Arrow keys lead on from the checked radio button of a group, from the selected tab, and from one
+// item of a tree. An open dialog hides the rest. The beginning of a long list stands for the list.
 const reachable = `(() => {
 	const root = document.querySelector("dialog[open]") ?? document;
 	const all = [...root.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((n) =>
-		!n.disabled && n.checkVisibility({ visibilityProperty: true }) && (n.type !== "radio" || n.checked));
+		!n.disabled && n.checkVisibility({ visibilityProperty: true }) && (n.type !== "radio" || n.checked) &&
+		(n.role !== "tab" || n.ariaSelected === "true"));
 	all.splice(100);
 	all.forEach((n, i) => { n.dataset.reach = i; });
 	return all.length;
@@ -109,7 +110,7 @@ func TestKeyboardMoves(t *testing.T) {
 	p.press(kb.ArrowDown + kb.Enter)
 	p.wait(`document.activeElement.matches("#waterfall tbody tr:nth-child(2) .pick[aria-current=true]")`)
 
-	p.show(fmt.Sprintf("#/flame?session=%d", recorded.session))
+	p.show(fmt.Sprintf("#/profile?session=%d", recorded.session))
 	p.wait(`document.querySelector("#flame [role=treeitem]")`)
 	p.until(kb.Tab, `document.activeElement.matches("[role=treeitem]")`)
 	p.press(kb.ArrowDown)

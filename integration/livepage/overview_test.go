@@ -46,11 +46,11 @@ func TestOverview(t *testing.T) {
 	if err := shop.Send(t.Context(), Call{"GET", "/products/9", ""}); err != nil {
 		t.Fatal(err)
 	}
-	p.click("#filter")
-	p.press("orders")
-	p.wait(`location.hash === "#/?q=orders" && [...document.querySelectorAll("#recent tbody tr")].every((tr) => tr.innerText.includes("POST /orders"))`)
-	p.press("\b\b\b\b\b\b")
-	p.wait(`document.querySelectorAll("#recent tbody tr").length >= 20`)
+	p.click("#filter-text")
+	p.press("POST /ORDERS")
+	p.wait(`location.hash === "#/?text=POST+%2FORDERS" && document.querySelectorAll("#matches tbody tr").length > 3 && !document.querySelector("#recent").checkVisibility()`)
+	p.click("#filter-clear")
+	p.wait(`location.hash === "#/" && document.querySelectorAll("#recent tbody tr").length >= 20 && document.activeElement.id === "filter-text" && document.querySelector("#recent").checkVisibility()`)
 	// By now the page would have been told of others.
 	eval[bool](p, `new Promise((done) => {
 		const stream = new EventSource("data/v1/stream");

@@ -1,6 +1,11 @@
 package livepage
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+
+	"github.com/perfline/perfline/integration/backend"
+)
 
 // newest selects the newest session's row in the list of all.
 const newest = `document.querySelector("#sessions tbody tr")`
@@ -18,6 +23,10 @@ func (p *Page) StartSession() error {
 		func() error { return p.Wait(`document.querySelector("#start:enabled")?.checkVisibility()`) },
 		func() (err error) {
 			before, err = Eval[int](p, `Number(`+newest+`?.dataset.session ?? 0)`)
+			return err
+		},
+		func() error { // StopSession ends it
+			_, err := Eval[bool](p, `(() => { document.querySelector("#length").value = ""; return true })()`)
 			return err
 		},
 		func() error { return p.Click("#interval") },
@@ -72,4 +81,28 @@ func (p *Page) Sampled() (string, error) {
 		if (!address) throw new Error("no session has samples of the slowest requests");
 		return address;
 	})()`)
+}
+
+// Explained waits for a slow request of which the flight recorder knows what it waited for, and returns its address. The recorder must be
+// armed, and the program must have work.
+func (p *Page) Explained() (string, error) {
+	const find = `(async () => {
+		const get = async (path) => (await fetch("data/v1/" + path)).json();
+		for (const { trace, span } of (await get("overview")).requests.kept) {
+			if ((await get("requests/" + trace + "/" + span)).waits) return "#/requests/" + trace + "/" + span;
+		}
+		return "";
+	})()`
+	var address string
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	err := backend.Poll(ctx, func() (bool, error) {
+		var err error
+		address, err = Eval[string](p, find)
+		return address != "", err
+	})
+	if err != nil {
+		return "", fmt.Errorf("waiting for a slow request with states: %w", err)
+	}
+	return address, nil
 }

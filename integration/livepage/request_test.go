@@ -17,14 +17,14 @@ func TestRequest(t *testing.T) {
 	p.must(p.Back())
 	p.wait(`document.querySelector("#recent tbody tr")`)
 
-	p.click("#filter")
+	p.click("#filter-route")
 	p.press("POST /orders")
 	if err := shop.Send(t.Context(), Call{"POST", "/orders", `{"product":11,"quantity":3}`}); err != nil {
 		t.Fatal(err)
 	}
-	p.wait(`document.querySelector("#recent tbody tr")?.innerText.includes("POST /orders")`)
+	p.wait(`document.querySelector("#matches tbody tr")?.innerText.includes("POST /orders")`)
 	p.click("#pause")
-	trace := p.openFirst("#recent")
+	trace := p.openFirst("#matches")
 	rows := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr")].map((tr) => tr.dataset.kind + " " + tr.querySelector(".pick bdi").innerText)`)
 	all := strings.Join(rows, "\n") + "\n"
 	for _, want := range []string{"server POST /orders\n", "mark order.accepted\n", "measure checkout\n", "mark order.paid\n", "measure accepted-to-paid\n", "client "} {
@@ -60,14 +60,15 @@ func TestRequest(t *testing.T) {
 		t.Errorf("outside of the axis, or nothing to be seen: %q", outside)
 	}
 
-	name, file, err := p.Download("#svg")
+	p.click("#files summary")
+	name, file, err := p.Download("#files a[data-format=svg]")
 	p.must(err)
 	if name != "request-"+trace+".svg" || !strings.HasPrefix(string(file), "<svg") || !strings.Contains(string(file), "order.accepted") {
 		t.Errorf("%s is saved, which begins %.80q; want a picture of the request", name, file)
 	}
 
 	p.must(p.Back())
-	p.wait(`document.querySelector("#filter")?.value === "POST /orders"`)
+	p.wait(`document.querySelector("#filter-route")?.value === "POST /orders"`)
 }
 
 // openFirst clicks on the first request of a list, and is its trace's id when it is shown.
@@ -89,7 +90,7 @@ func TestRequestWithoutFlameGraph(t *testing.T) {
 	p.wait(`document.querySelector(".counters table")`)
 	eval[bool](p, `(() => {
 		const real = window.fetch;
-		window.fetch = async (path, options) => path.startsWith("data/v1/flame") ? new Response('{"error":"on purpose"}', { status: 503 }) : real(path, options);
+		window.fetch = async (path, options) => path.startsWith("data/v1/profile/flame") ? new Response('{"error":"on purpose"}', { status: 503 }) : real(path, options);
 		return true;
 	})()`)
 	p.show(recorded.request)

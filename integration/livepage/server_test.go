@@ -18,6 +18,12 @@ import (
 // sees every request.
 func serve(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions.Config, around ...func(http.Handler) http.Handler) (base, page string) {
 	t.Helper()
+	return servePage(t, s, h, c, live.Config{}, around...)
+}
+
+// servePage is serve with a configuration of the page.
+func servePage(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions.Config, lc live.Config, around ...func(http.Handler) http.Handler) (base, page string) {
+	t.Helper()
 	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {
 		t.Setenv(name, "none")
 	}
@@ -29,7 +35,7 @@ func serve(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions.Con
 	s.TracerProvider, s.Timeline = pl.TracerProvider(), tl
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Middleware(h))
-	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+	mux.Handle(live.Prefix, live.Handler(pl, lc))
 	var all http.Handler = mux
 	for _, outer := range around {
 		all = outer(all)

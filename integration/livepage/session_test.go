@@ -21,6 +21,8 @@ func TestSession(t *testing.T) {
 	p.until(kb.Tab, `document.activeElement.id === "begin-route"`)
 	p.press(kb.ArrowUp) // of the radio buttons the other one
 	p.wait(`document.querySelector("#begin-now").checked`)
+	p.until(kb.Tab, `document.activeElement.id === "length"`)
+	p.press(kb.Backspace + kb.Backspace + "500")
 	p.until(kb.Tab, `document.activeElement.id === "interval"`)
 	p.press("1" + kb.Enter)
 	p.wait(`document.querySelector("#sessions tbody tr .state")?.innerText === "recording"`)

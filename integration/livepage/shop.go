@@ -18,8 +18,9 @@ import (
 
 // A Shop is the example service, serving on this machine with its live page.
 type Shop struct {
-	URL  string // without a slash at its end
-	Page string // the live page's
+	URL     string // without a slash at its end
+	Page    string // the live page's
+	Summary string // of the page with a summary
 
 	dir string // of the program
 	cmd *exec.Cmd
@@ -62,12 +63,18 @@ func StartShop(ctx context.Context) (_ *Shop, err error) {
 		}
 		if url, ok := strings.CutPrefix(out.Text(), "live page: "); ok {
 			s.Page = url
+		}
+		if url, ok := strings.CutPrefix(out.Text(), "summary: "); ok {
+			s.Summary = url
 			return s, nil
 		}
 	}
 	err = errors.Join(s.cmd.Wait(), out.Err())
 	return nil, fmt.Errorf("the shop says no address: %w\n%s", err, s.log)
 }
+
+// PID is the id of the shop's process.
+func (s *Shop) PID() int { return s.cmd.Process.Pid }
 
 // Stop ends the shop, which must end well, though pages may be open.
 func (s *Shop) Stop() error {

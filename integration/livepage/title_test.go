@@ -13,8 +13,8 @@ func TestTitles(t *testing.T) {
 		t.Errorf("%d calls of the flame graph can be collapsed, assistive technology is told", n)
 	}
 	for hash, want := range map[string]string{
-		fmt.Sprintf("#/sessions/%d", recorded.session):      fmt.Sprintf("Session %d · perfline", recorded.session),
-		fmt.Sprintf("#/flame?session=%d", recorded.session): fmt.Sprintf("What ran in session %d · perfline", recorded.session),
+		fmt.Sprintf("#/sessions/%d", recorded.session):        fmt.Sprintf("Session %d · perfline", recorded.session),
+		fmt.Sprintf("#/profile?session=%d", recorded.session): fmt.Sprintf("Profile of session %d · perfline", recorded.session),
 		"#/counters": "Counters · perfline",
 	} {
 		p.show(hash)

@@ -75,9 +75,9 @@ func TestRoutesOfAllTimelines(t *testing.T) {
 	})()`)
 	p.view("session.js", "sessionPage", `["1"]`, `{ sessions: `+sessionOf("ready", 1000)+` }`)
 	p.wait(`document.querySelector("#flames li")`)
-	want := "The whole session 980 samples #/flame?session=1\n" +
-		"GET /rare 900 samples, 1 request, 5.00 ms at most #/flame?session=1&route=9\n" +
-		"process 80 samples #/flame?session=1&route=2"
+	want := "The whole session 980 samples #/profile?session=1\n" +
+		"GET /rare 900 samples, 1 request, 5.00 ms at most #/profile?session=1&route=9\n" +
+		"process 80 samples #/profile?session=1&route=2"
 	if got := eval[string](p, `[...document.querySelectorAll("#flames li")].map((li) => li.textContent + " " + li.querySelector("a").getAttribute("href")).join("\n")`); got != want {
 		t.Errorf("flame graphs are\n%s\nwant\n%s", got, want)
 	}

@@ -36,7 +36,12 @@ func views() []view {
 			p.wait(`document.querySelector("#waterfall") && document.querySelector("#ran p, #ran .flames")`)
 		}),
 		at("request with samples", recorded.request, `document.querySelector("#waterfall") && document.querySelector("#ran .flames")`, pause),
-		at("flame graph", "#/flame?session="+s, `document.querySelector("#flame [role=treeitem]")`),
+		at("comparison", comparedAddress(), comparisonShown, func(p tab) { p.click("#choices summary") }),
+		at("profiles", "#/profile", `document.querySelector("#profiles li a[href*='session=']")`, pause),
+		at("flame graph", "#/profile?session="+s, `document.querySelector("#flame [role=treeitem]")`),
+		at("top table", "#/profile?tab=top&session="+s, `document.querySelector("#top tbody tr")`),
+		at("sandwich", "#/profile?tab=sandwich&function=main.addParts&session="+s, `document.querySelector("#callers [role=treeitem]") && document.querySelector("#callees [role=treeitem]")`),
+		at("difference", "#/profile?tab=difference&with=session%3D"+s+"%26route%3D1&session="+s, `document.querySelector("#flame [role=treeitem]") && document.querySelector("#changes tbody tr")`),
 		at("sessions", "#/sessions", `document.querySelector("#sessions tbody tr") && document.querySelector("#start:enabled")`, pause),
 		at("release", "#/sessions", `document.querySelector("#sessions tbody tr")`, func(p tab) {
 			p.click("#sessions [data-act=release]")
@@ -47,6 +52,11 @@ func views() []view {
 			p.wait(`document.querySelector("#timelines .inside [data-event], #timelines .inside .muted")`)
 		}),
 		at("waits", "#/waits", `document.querySelector("#arm")?.checkVisibility()`, pause),
+		at("runtime", "#/runtime", `document.querySelectorAll(".chart:not([hidden])").length >= 10`, pause, func(p tab) {
+			p.click("[data-chart=heap] summary")
+			p.wait(`document.querySelector("[data-chart=heap] tbody tr")`)
+		}),
+		{"summary", summary},
 		at("counters", "#/counters", `document.querySelector(".counters table")`, pause),
 		at("no such page", "#/nothing", `document.querySelector("h1")?.textContent === "Not found"`),
 	}

@@ -21,8 +21,10 @@ import (
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -33,13 +35,16 @@ type waiting struct {
 	routes   *routes.Table
 	sessions *sessions.Recorder
 	flight   states.Recorder // nil without one
+	minute   *profile.Trace  // nil without a profiler that runs all the time
 }
 
 func (w *waiting) Recent() *requests.Recent     { return w.recent }
 func (w *waiting) Routes() *routes.Table        { return w.routes }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() states.Recorder       { return w.flight }
+func (*waiting) Runtime() *runtimestats.History { return nil }
 func (w *waiting) Counts() []exporter.Count     { return nil }
+func (w *waiting) LastMinute() *profile.Trace   { return w.minute }
 
 // flightRecorder has one result.
 type flightRecorder struct {

@@ -1,7 +1,7 @@
-// Command pictures makes the documents' pictures of the live page, and of flame graphs on it. It
-// runs the shop under load, records sessions of it, and takes the pictures with a browser:
+// Command pictures makes the documents' pictures of the live page. It runs the shop under load, records sessions of it, and takes a
+// light and a dark picture of each view with a browser:
 //
-//	go run -C integration ./pictures -dir ../docs
+//	go run -C integration ./pictures -dir ../docs/page
 package main
 
 import (
@@ -11,22 +11,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 
 	"github.com/perfline/perfline/integration/livepage"
 )
 
-// screen is what the pictures are of.
-var screen = livepage.View{Width: 1280, Height: 800, Scale: 2, Dark: true}
-
-// graph is true when a flame graph's own page shows the graph.
-const graph = `document.querySelector("main > .flames [role=treeitem]")`
-
 func main() {
-	dir := flag.String("dir", ".", "folder for live.png, live-flame.png and live-search.png")
+	dir := flag.String("dir", ".", "folder for the pictures: NAME-light.png and NAME-dark.png of each view")
+	only := flag.String("only", "", "name of the one view to take pictures of; empty means all")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *dir)
+	err := run(ctx, *dir, *only)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
@@ -34,7 +28,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, dir string) (err error) {
+func run(ctx context.Context, dir, only string) (err error) {
 	shop, err := livepage.StartShop(ctx)
 	if err != nil {
 		return err
@@ -45,40 +39,62 @@ func run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer chrome.Close()
-	p, err := chrome.Open(shop.Page, screen)
+	p, err := chrome.Open(shop.Page, livepage.View{})
 	if err != nil {
 		return err
 	}
-	defer p.Close()
+	defer func() {
+		if p != nil {
+			p.Close()
+		}
+	}()
 
 	// A session of calls that compute: the slowest of all then has samples.
 	if _, err := record(ctx, shop, p, livepage.Reading, 300); err != nil {
 		return err
 	}
-	search := `[...document.querySelectorAll("#flames li a")].find((a) => a.textContent === "GET /search")`
-	if err := p.Wait(search); err != nil {
+	at := addresses{}
+	if at.sampled, err = p.Sampled(); err != nil {
 		return err
 	}
-	route, err := livepage.Eval[string](p, search+`.hash`)
-	if err != nil {
+	if at.session, err = record(ctx, shop, p, livepage.Everything, 600); err != nil {
 		return err
 	}
-	if err := shoot(p, route, graph, filepath.Join(dir, "live-search.png")); err != nil {
+	if at.route, err = livepage.Eval[string](p, routeLink); err != nil {
 		return err
 	}
-	request, err := p.Sampled()
-	if err != nil {
+	// The flight recorder learns what slow orders waited for.
+	if err := errors.Join(p.Go("#/waits"), p.Click("#arm"), p.Wait(`document.querySelector("#disarm:enabled")`)); err != nil {
 		return err
 	}
-	if err := shoot(p, request, `document.querySelector("#ran .flames")`, filepath.Join(dir, "live.png")); err != nil {
+	stop := shop.Load(ctx, livepage.Everything)
+	at.slow, err = p.Explained()
+	if err = errors.Join(err, stop()); err != nil {
 		return err
 	}
-	session, err := record(ctx, shop, p, livepage.Everything, 600)
-	if err != nil {
+	p.Close() // a page at a time
+	p = nil
+	// Single requests come first: under a load, newer results soon replace what the recorder knows about them.
+	of := func(request bool) error {
+		for _, s := range subjects(at) {
+			if s.request != request || only != "" && s.name != only {
+				continue
+			}
+			if err := s.take(ctx, chrome, shop, dir); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := of(true); err != nil {
 		return err
 	}
-	return shoot(p, fmt.Sprintf("#/flame?session=%d", session), graph, filepath.Join(dir, "live-flame.png"))
+	stop = shop.Load(ctx, livepage.Everything)
+	return errors.Join(of(false), stop())
 }
+
+// routeLink is the address of the profile of a route on the page of a session.
+const routeLink = `[...document.querySelectorAll("#flames li a")].find((a) => a.textContent === "GET /search").hash`
 
 // record records a session under a load until it has so many samples.
 func record(ctx context.Context, shop *livepage.Shop, p *livepage.Page, call func(int) livepage.Call, samples int) (id int, err error) {
@@ -88,20 +104,4 @@ func record(ctx context.Context, shop *livepage.Shop, p *livepage.Page, call fun
 	stop := shop.Load(ctx, call)
 	id, err = p.StopSession(samples)
 	return id, errors.Join(err, stop())
-}
-
-// shoot writes a picture of what is at an address when it is ready.
-func shoot(p *livepage.Page, address, ready, file string) error {
-	if err := errors.Join(p.Go(address), p.Wait(ready)); err != nil {
-		return err
-	}
-	picture, err := p.Picture()
-	if err != nil {
-		return err
-	}
-	if picture, err = shrink(picture); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	fmt.Printf("%s: %s, %d kB\n", file, address, len(picture)/1000)
-	return os.WriteFile(file, picture, 0o644)
 }

@@ -26,7 +26,8 @@ const (
 // MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute; see otlpenc.MaxDepth.
 const MaxDepth = 30
 
-const tooDeep = "nested too deep"
+// TooDeep is the text in place of a deeper list or map.
+const TooDeep = "nested too deep"
 
 // AppendAttributes appends attributes that have depth lists and maps around them.
 func AppendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth int) []byte {
@@ -104,7 +105,7 @@ func AppendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 		b = appendList(b, v.AsSlice(), func(e attribute.Value) attribute.Value { return e }, depth)
 	case attribute.MAP:
 		if depth == MaxDepth {
-			b = AppendString(b, ValueString, tooDeep)
+			b = AppendString(b, ValueString, TooDeep)
 			break
 		}
 		var list int
@@ -120,7 +121,7 @@ func AppendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 // appendList appends an array that has depth lists and maps around it.
 func appendList[T any](b []byte, elements []T, value func(T) attribute.Value, depth int) []byte {
 	if depth == MaxDepth {
-		return AppendString(b, ValueString, tooDeep)
+		return AppendString(b, ValueString, TooDeep)
 	}
 	b, at := BeginMessage(b, ValueArray)
 	for _, e := range elements {

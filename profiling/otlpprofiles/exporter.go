@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
@@ -157,6 +158,17 @@ func (e *Exporter) Stats() exporter.Stats {
 		return exporter.Stats{}
 	}
 	return exporter.Stats(r.queue.Stats())
+}
+
+// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken each Interval. The first
+// call returns an empty trace. From then on samples stay in memory, at most 2^18, until no call came for five minutes. It returns nil
+// before Start.
+func (e *Exporter) LastMinute() *profile.Trace {
+	r := e.started()
+	if r == nil {
+		return nil
+	}
+	return r.source.LastMinute()
 }
 
 // Profiling returns how the profiles were taken. It is zero before Start.

@@ -41,7 +41,7 @@ type FunctionDifference struct {
 type NodeDifference struct {
 	Name  string
 	A, B  Amount
-	Calls []*NodeDifference // the one that is longest on any side first, then by name
+	Calls []*NodeDifference // the one with the largest sum of both sides first, then by name
 }
 
 // NewDifference compares two profiles.
@@ -78,7 +78,7 @@ func differFunctions(a, b []Function, unitA, unitB float64) []FunctionDifference
 				d.Function = *p.b
 			}
 		}
-		d.Function.Self, d.Function.Total, d.Samples = 0, 0, 0
+		d.Self, d.Total, d.Samples = 0, 0, 0
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(x, y FunctionDifference) int {
@@ -122,10 +122,10 @@ func differ(a, b *Node, unitA, unitB float64) *NodeDifference {
 		}
 	}
 	slices.SortFunc(d.Calls, func(x, y *NodeDifference) int {
-		return cmp.Or(cmp.Compare(y.Longest(), x.Longest()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(y.Both(), x.Both()), cmp.Compare(x.Name, y.Name))
 	})
 	return d
 }
 
-// Longest returns the larger Total of both sides. No call of a node is longer than the node.
-func (d *NodeDifference) Longest() float64 { return max(d.A.Total, d.B.Total) }
+// Both returns the sum of the Totals of both sides.
+func (d *NodeDifference) Both() float64 { return d.A.Total + d.B.Total }

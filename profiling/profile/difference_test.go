@@ -21,7 +21,7 @@ func side(t *profile.Trace, requests int) profile.Side {
 func changes(d *profile.NodeDifference) string {
 	text := fmt.Sprintf("%s %g>%g", d.Name, d.A.Total, d.B.Total)
 	for _, c := range d.Calls {
-		text += " (" + changes(c) + ")"
+		text = fmt.Sprintf("%s (%s)", text, changes(c))
 	}
 	return text
 }
@@ -104,7 +104,7 @@ func same(t *rapid.T, there, back *profile.NodeDifference) {
 		t.Fatalf("a node is %s there, and %s back", changes(there), changes(back))
 	}
 	for i, c := range there.Calls {
-		if c.Longest() > there.Longest()+1e-9 {
+		if c.Both() > there.Both()+1e-9 {
 			t.Fatalf("a call is longer than its caller: %s", changes(there))
 		}
 		same(t, c, back.Calls[i])

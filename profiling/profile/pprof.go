@@ -24,7 +24,7 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // of the profile's. It has the labels of the user, and span_id,
 // span_name and trace_id of a span, which win over the user's. Samples without a stack belong
 // to the function [NoStack], so that no time is missing. A comment says how long other code
-// had the CPU profiler.
+// had the CPU profiler, and another one has [Trace.HiddenNote].
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
 // that can be changed sample by sample. Memory depends on the different stacks and
@@ -46,8 +46,11 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		Mapping: []*pprofpb.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
 	}
 	if t.Stats.BusyGaps > 0 {
-		p.Comments = []string{fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
-			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps)}
+		p.Comments = append(p.Comments, fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
+			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
+	}
+	if note := t.HiddenNote(); note != "" {
+		p.Comments = append(p.Comments, note)
 	}
 	if !t.Origin.IsZero() {
 		p.TimeNanos = t.Origin.Add(t.Started).UnixNano()

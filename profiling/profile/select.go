@@ -1,20 +1,28 @@
 package profile
 
 import (
+	"iter"
+	"slices"
+
 	"go.opentelemetry.io/otel/trace"
 )
 
 // Select returns a trace of the samples for which keep is true, with their stacks, frames,
 // resources and contexts only. The rest is the whole trace's.
 func (t *Trace) Select(keep func(Sample) bool) *Trace {
-	var samples []Sample
-	for _, s := range t.Samples {
-		if keep(s) {
-			samples = append(samples, s)
+	return t.With(func(yield func(Sample) bool) {
+		for _, s := range t.Samples {
+			if keep(s) && !yield(s) {
+				return
+			}
 		}
-	}
+	})
+}
+
+// With returns a trace of some of its samples, as Select does.
+func (t *Trace) With(samples iter.Seq[Sample]) *Trace {
 	selected := *t
-	selected.Samples = samples
+	selected.Samples = slices.Collect(samples)
 	selected.compact()
 	return &selected
 }

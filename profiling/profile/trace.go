@@ -37,6 +37,8 @@ type Trace struct {
 	Interval time.Duration
 	// Engine took the samples. It is EngineWindow if any sample has no time of its own.
 	Engine Engine
+	// Modules are the modules whose functions the trace has, as in profiling.Options. Empty means all.
+	Modules []string
 	// Started and Stopped are when the profiler ran, since Origin.
 	Started, Stopped time.Duration
 	// CPUTime is the CPU time that the process used while the samples were taken. On Linux it may be
@@ -230,20 +232,25 @@ func (t *Trace) Call(at Position) Call {
 	return c
 }
 
-// InnermostFunction returns the innermost function outside the runtime on the stack of one of the
-// trace's samples, by its package and name. " (waits)" follows if the goroutine waits. Without a
-// stack it is [NoStack].
-func (t *Trace) InnermostFunction(s Sample) string {
-	name := ""
+// Innermost returns the innermost function outside the runtime on the stack of one of the trace's samples. It returns the innermost one if all
+// are the runtime's. Without a stack, the function's name is [NoStack].
+func (t *Trace) Innermost(s Sample) Call {
+	first := Call{Name: NoStack}
 	for c := range t.Calls(s) {
-		if name == "" {
-			name = c.Name
-		}
 		if !strings.HasPrefix(c.Name, "runtime.") && !strings.HasPrefix(c.Name, "internal/") {
-			name = c.Name
-			break
+			return c
+		}
+		if first.Name == NoStack {
+			first = c
 		}
 	}
+	return first
+}
+
+// InnermostFunction returns the name of [Trace.Innermost] without the path of its package's folder. " (waits)" follows if the
+// goroutine waits.
+func (t *Trace) InnermostFunction(s Sample) string {
+	name := t.Innermost(s).Name
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	if name == "" {
 		name = NoStack

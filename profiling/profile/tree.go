@@ -25,7 +25,7 @@ func NewTree(t *Trace, samples iter.Seq[Sample]) *Node {
 	b := treeBuilder{root: &Node{Name: All}, calls: map[callKey]*Node{}}
 	stacks := make([]*Node, len(t.Stacks))
 	for l, w := range leaves(t, samples) {
-		at := b.root
+		var at *Node
 		if id := l.at.stack; id == None {
 			at = b.call(b.root, NoStack)
 		} else {

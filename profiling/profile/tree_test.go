@@ -18,7 +18,7 @@ func treeOf(t *profile.Trace) *profile.Node { return profile.NewTree(t, slices.V
 func outline(n *profile.Node) string {
 	text := fmt.Sprintf("%s %d/%d", n.Name, n.Self, n.Total)
 	for _, c := range n.Calls {
-		text += " (" + outline(c) + ")"
+		text = fmt.Sprintf("%s (%s)", text, outline(c))
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -102,6 +103,10 @@ func (p *Pusher) Shutdown(ctx context.Context) error {
 	})
 	return p.err
 }
+
+// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken each UploadInterval. The
+// first call returns an empty trace. From then on samples stay in memory, at most 2^18, until no call came for five minutes.
+func (p *Pusher) LastMinute() *profile.Trace { return p.source.LastMinute() }
 
 // Stats returns the counts.
 func (p *Pusher) Stats() Stats {

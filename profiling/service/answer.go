@@ -139,6 +139,8 @@ func statusOf(s sessions.Status) *profilerv1.Status {
 		Samples:   s.Samples,
 		Dropped:   s.Dropped,
 		Wall:      s.Wall,
+		MaxLength: milliseconds(s.MaxLength),
+		Cost:      milliseconds(s.Cost),
 	}
 }
 

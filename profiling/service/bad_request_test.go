@@ -44,6 +44,9 @@ func TestBadRequests_SP2_SP6_SP9_SP20_SP21_SP22_SP25(t *testing.T) {
 		{"a route for now", &pb.StartProfilerArg{StartMode: immediate, Route: "GET /"}, `route "GET /": is for START_MODE_URL`},
 		{"no route to wait for", &pb.StartProfilerArg{StartMode: pb.StartMode_START_MODE_URL, Route: " "}, "needs a route"},
 		{"a negative interval of samples", &pb.StartProfilerArg{StartMode: immediate, SampleInterval: -1}, "sampleInterval -1: must be"},
+		{"a negative length", &pb.StartProfilerArg{StartMode: immediate, Length: -1}, "length -1: must be"},
+		{"a length that is no number", &pb.StartProfilerArg{StartMode: immediate, Length: math.NaN()}, "length NaN: must be"},
+		{"a length over the program's", &pb.StartProfilerArg{StartMode: immediate, Length: 1e9}, "must be from 0 to"},
 		{"an interval that is no number", &pb.StartProfilerArg{StartMode: immediate, SampleInterval: math.NaN()}, "sampleInterval NaN: must be"},
 		{"an interval for ever", &pb.StartProfilerArg{StartMode: immediate, SampleInterval: math.Inf(1)}, "sampleInterval +Inf: must be"},
 

@@ -368,7 +368,7 @@ func TestReleaseAll_SP5(t *testing.T) {
 	c := client(t, serve(t, p.Recorder, service.Config{}))
 	p.recorded(t, manyMarks(1))
 	p.recorded(t, manyMarks(1))
-	id, err := c.StartProfiler(t.Context(), &pb.StartProfilerArg{StartMode: pb.StartMode_START_MODE_IMMEDIATE, NoSamples: true})
+	id, err := c.StartProfiler(t.Context(), &pb.StartProfilerArg{StartMode: pb.StartMode_START_MODE_IMMEDIATE, NoSamples: true, Length: 60_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +385,7 @@ func TestReleaseAll_SP5(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l := list.GetStatusList(); len(l) != 1 || l[0].GetSessionId() != id.GetSessionId() ||
-		l[0].GetState() != pb.State_STATE_RECORDING || !l[0].GetRemote() {
+		l[0].GetState() != pb.State_STATE_RECORDING || !l[0].GetRemote() || l[0].GetMaxLength() != 60_000 {
 		t.Errorf("left are %v, want the one under way only, that was started from outside", l)
 	}
 }

@@ -50,6 +50,11 @@ func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error)
 		return o, invalid("sampleInterval %v: must be from 0 to an hour, in milliseconds", interval)
 	}
 	o.SampleInterval = duration(interval)
+	length := a.GetLength()
+	if math.IsNaN(length) || length < 0 {
+		return o, invalid("length %v: must be 0 or more, in milliseconds", length)
+	}
+	o.Length = duration(length)
 	return o, nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // The errors of a [Recorder] and of [Session.Events] wrap one of these; their texts name the value and the rule.
@@ -52,6 +53,9 @@ type StartOptions struct {
 	// Route lets the session wait for the next request with that name, as "GET /search", and begin when that
 	// began (StartMode URL). Empty begins at once (IMMEDIATE). See [Recorder.Start].
 	Route string
+
+	// Length is the time after which the session stops by itself, from its beginning on. It is at most Config.MaxLength, which 0 means.
+	Length time.Duration
 
 	SampleInterval time.Duration // as in profiling.Options; 0 means Config.SampleInterval
 	Modules        []string      // as in profiling.Options
@@ -107,6 +111,15 @@ func (r *Recorder) log() *slog.Logger {
 // Shows reports whether clients outside the program may see frames of a function, as [profiling.Policy.Shows] of Config.Policy.
 func (r *Recorder) Shows(function string) bool { return r.c.Policy.Shows(function) }
 
+// Shown returns a trace with the frames that clients outside the program may see, as [profiling.Policy.Shown] of Config.Policy.
+func (r *Recorder) Shown(t *profile.Trace) *profile.Trace { return r.c.Policy.Shown(t) }
+
+// Visible returns the modules whose frames clients outside the program may see, as [profiling.Policy.Visible] of Config.Policy.
+func (r *Recorder) Visible() []string { return r.c.Policy.Visible() }
+
+// MaxLength returns Config.MaxLength, or its default.
+func (r *Recorder) MaxLength() time.Duration { return r.c.MaxLength }
+
 // CheckRemote returns an error if clients outside the program may not use the recorder. The
 // error wraps profiling.ErrNotAllowed.
 func (r *Recorder) CheckRemote() error { return r.c.Policy.CheckRemote() }
@@ -139,6 +152,9 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 	}
 	if o.SampleInterval < 0 {
 		return 0, fmt.Errorf("%w: SampleInterval %v: must not be negative", ErrInvalid, o.SampleInterval)
+	}
+	if o.Length < 0 || o.Length > r.c.MaxLength {
+		return 0, fmt.Errorf("%w: Length %v: must be from 0 to %v, which is Config.MaxLength", ErrInvalid, o.Length, r.c.MaxLength)
 	}
 	if o.Process && o.Route != "" {
 		return 0, fmt.Errorf("%w: Process with Route %q: must not be set: a session's beginning is known too late", ErrInvalid, o.Route)
@@ -204,7 +220,7 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 
 // Stop ends a session at once, and waits until its events are ready (Scope Profiler, StopProfiler). When ctx ends before that,
 // Stop returns its error, and the session is ready some time later: see Session and Watch. A session that stopped by
-// itself, at MaxLength, can be stopped once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound] for an
+// itself, at StartOptions.Length or at MaxLength, can be stopped once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound] for an
 // unknown id.
 //
 // A session without samples because other code had the CPU profiler is no error: see
@@ -229,7 +245,7 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	return s.session, s.err
 }
 
-// stop ends the recording of a session that Stop is called for, unless it has ended at MaxLength.
+// stop ends the recording of a session that Stop is called for, unless it has ended by itself.
 func (r *Recorder) stop(id SessionID) (*recording, error) {
 	r.mu.Lock()
 	s, err := r.find(id)
@@ -260,11 +276,11 @@ func (r *Recorder) end(s *recording) bool {
 	return true
 }
 
-// endTooLong is end for a session that has reached MaxLength.
-func (r *Recorder) endTooLong(s *recording) bool {
+// endByItself is end for a session that has reached its length. overlong is set if that is MaxLength.
+func (r *Recorder) endByItself(s *recording, overlong bool) bool {
 	r.mu.Lock()
 	ends := r.end(s)
-	if ends {
+	if ends && overlong {
 		r.stats.Overlong++
 	}
 	r.mu.Unlock()
@@ -378,19 +394,24 @@ const (
 
 // A Status says how a session is doing.
 type Status struct {
-	ID       SessionID
-	State    State
-	Route    string // as started with
-	Wall     bool   // as started with
-	Remote   bool   // as started with
-	Started  time.Time
-	Length   time.Duration // so far
-	Progress float64       // of Processing, 0 to 1
+	ID      SessionID
+	State   State
+	Route   string // as started with
+	Wall    bool   // as started with
+	Remote  bool   // as started with
+	Started time.Time
+	Length  time.Duration // so far
+	// MaxLength is the Length at which the session stops by itself. While it waits, it stops then without a beginning.
+	MaxLength time.Duration
+	Progress  float64 // of Processing, 0 to 1
 	// Sampler is the engine and its state, as "cpu, paused", and after the end the reason if samples are
 	// missing. It is empty without samples.
 	Sampler string
 
 	Entries, Samples, Dropped uint64 // so far
+	// Cost is the time so far that the recorder worked on entries, and that samples stopped the code that they were taken of. It is
+	// without the labels of spans, and without Wall samples.
+	Cost time.Duration
 }
 
 // Statuses returns the statuses of all sessions, by id.

@@ -164,6 +164,12 @@ func (s *recording) arrive(at time.Duration) {
 func (s *recording) run() {
 	read := time.NewTicker(readEvery)
 	defer read.Stop()
+	var due <-chan time.Time // of a session that waits, the length is looked at when the CPU time is read
+	if s.o.Length > 0 && s.o.Route == "" {
+		length := time.NewTimer(s.o.Length)
+		defer length.Stop()
+		due = length.C
+	}
 	forget := time.NewTicker(lookBack)
 	defer forget.Stop()
 	for {
@@ -172,21 +178,32 @@ func (s *recording) run() {
 			s.process()
 			return
 		case <-read.C:
-			if s.isTooLong() && s.r.endTooLong(s) {
-				s.r.log().Warn("perfline: a profiling session reached its maximum length and was stopped", "session", s.id, "length", s.r.c.MaxLength)
-			}
+			s.endAtLength()
+		case <-due:
+			s.endAtLength()
 		case <-forget.C:
 			s.forget()
 		}
 	}
 }
 
-// isTooLong reads the CPU time, and reports whether the session has reached its maximum length.
-func (s *recording) isTooLong() bool {
+// endAtLength reads the CPU time, and ends the session if it has reached its length.
+func (s *recording) endAtLength() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.readCPU()
-	return s.tl.Now()-s.zero >= s.r.c.MaxLength
+	isLong, overlong := s.tl.Now()-s.zero >= s.maxLength(), s.waiting || s.o.Length == 0
+	s.mu.Unlock()
+	if isLong && s.r.endByItself(s, overlong) && overlong {
+		s.r.log().Warn("perfline: a profiling session reached its maximum length and was stopped", "session", s.id, "length", s.r.c.MaxLength)
+	}
+}
+
+// maxLength returns the length at which the session stops by itself. s.mu is held.
+func (s *recording) maxLength() time.Duration {
+	if s.waiting {
+		return s.r.c.MaxLength
+	}
+	return cmp.Or(s.o.Length, s.r.c.MaxLength)
 }
 
 // readCPU takes a reading. s.mu is held.
@@ -322,13 +339,14 @@ func (s *recording) status() Status {
 	now := Status{
 		ID: s.id, State: s.state, Route: s.o.Route, Wall: s.o.Wall, Remote: s.o.Remote,
 		Started: s.tl.Origin().Add(s.zero), Length: s.end - s.zero, Progress: s.progress.fraction(),
-		Sampler: s.samplerState(),
+		Sampler: s.samplerState(), MaxLength: s.maxLength(),
 	}
 	switch s.state {
 	case Ready:
 		now.Progress = 1
 		stats := s.session.Stats()
 		now.Entries, now.Samples, now.Dropped = stats.Entries, stats.Samples, stats.Dropped
+		now.Cost = s.callbackTime + sampleTime(stats.Profiling)
 		return now
 	case Waiting, InProgress:
 		now.Length, now.Progress = s.tl.Now()-s.zero, 0
@@ -337,11 +355,17 @@ func (s *recording) status() Status {
 	if s.entries != nil {
 		now.Entries, now.Dropped = uint64(s.entries.count), s.entries.dropped
 	}
+	now.Cost = s.callbackTime
 	if s.sampler != nil {
-		now.Samples = s.sampler.Stats().Samples
+		stats := s.sampler.Stats()
+		now.Samples = stats.Samples
+		now.Cost += sampleTime(stats)
 	}
 	return now
 }
+
+// sampleTime is how long a profiler's samples stopped the code that they were taken of.
+func sampleTime(s profile.Stats) time.Duration { return time.Duration(s.Samples) * s.SampleCost }
 
 // samplerState returns the sampler's engine and state, and why samples are missing if they are. s.mu is held.
 func (s *recording) samplerState() string {

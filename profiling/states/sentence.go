@@ -14,13 +14,13 @@ func (r *Request) Sentence() string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString(length(r.Causes[0].Duration) + " of " + length(r.Duration))
+	b.WriteString(Length(r.Causes[0].Duration) + " of " + Length(r.Duration))
 	if r.Unended {
 		b.WriteString(" so far")
 	}
 	b.WriteString(": " + r.phrase(&r.Causes[0]))
 	if len(r.Causes) > 1 && r.Causes[1].Duration >= r.Duration/10 {
-		b.WriteString("; " + length(r.Causes[1].Duration) + ": " + r.phrase(&r.Causes[1]))
+		b.WriteString("; " + Length(r.Causes[1].Duration) + ": " + r.phrase(&r.Causes[1]))
 	}
 	return b.String()
 }
@@ -121,8 +121,8 @@ func Short(function string) string {
 	return name
 }
 
-// length writes a duration with two digits or three.
-func length(d time.Duration) string {
+// Length returns a duration with two digits or three, as in "18 ms".
+func Length(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:
 		return number(d, time.Second, 0) + " s"

@@ -1,6 +1,6 @@
 // What can be done with a session, and how it is doing.
 import { el, setText } from './dom.js';
-import { percent } from './format.js';
+import { duration, percent } from './format.js';
 import { call } from './get.js';
 
 /** complain says in an alert what went wrong. */
@@ -49,12 +49,19 @@ const states = { waiting: 'waits for a request', recording: 'recording', process
 
 /** progress shows the state of a session in an element. */
 export function progress(node, s) {
-  if (!node.firstChild) node.append(el('span', { class: 'state' }), ' ', el('span', { class: 'muted' }), el('progress', { max: 1, 'aria-label': 'Putting events together' }));
+  if (!node.firstChild) node.append(el('span', { class: 'state' }), ' ', el('span', { class: 'muted' }), el('progress', { max: 1, 'aria-label': 'Progress' }));
   const [state, more, bar] = node.children;
   state.dataset.state = s.state;
   setText(state, states[s.state] || s.state);
   const words = s.state === 'processing' ? percent(s.progress, 1) : s.state === 'ready' ? '' : s.sampler || 'no samples';
   setText(more, s.dropped ? `${words} (${s.dropped} entries dropped)` : words);
-  bar.hidden = s.state !== 'processing';
-  bar.value = s.progress;
+  bar.hidden = s.state === 'ready' || (s.state !== 'processing' && !s.limit);
+  bar.setAttribute('aria-label', s.state === 'processing' ? 'Putting events together' : 'Length so far');
+  bar.value = s.state === 'processing' ? s.progress : Math.min(1, s.length / (s.limit || 1));
 }
+
+/** lengthOf is the length of a session, and its limit while it records. */
+export const lengthOf = (s) => (s.state === 'recording' ? `${duration(s.length)} of ${duration(s.limit)}` : duration(s.length));
+
+/** costOf is the time that recording took so far, and its share of a core. */
+export const costOf = (s) => (s.cost > 0 && s.length > 0 ? `${duration(s.cost)} of CPU for recording, ${percent(s.cost, s.length)} of a core` : '');

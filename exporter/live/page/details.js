@@ -1,27 +1,57 @@
 // What is known of the selected row of a waterfall.
 import { bdi, el } from './dom.js';
-import { duration, percent } from './format.js';
+import { count, duration, percent } from './format.js';
+import { shareOf } from './path.js';
 import { fn, party } from './states.js';
 
-export function details(request) {
+/** details shows a row, and the part of its bar if that is chosen. onSelect gets the key of another row. */
+export function details(request, onSelect) {
   const node = el('aside', { class: 'details', id: 'details', 'aria-label': 'Details of the selected row', tabindex: '0' });
   return {
     node,
-    show({ type, span, mark }) {
+    show({ type, span, mark, group, spans }, wait = null) {
       if (type === 'mark') {
         node.replaceChildren(title('mark', mark.name), facts([['At', duration(mark.at)], ['On', span.name]]), ...attributes('Attributes', mark.attributes));
         return;
       }
+      if (type === 'group') {
+        node.replaceChildren(title(span.kind, `${span.name} × ${group.count}`), ...equal(request, group, spans, onSelect));
+        return;
+      }
       node.replaceChildren(
         title(span.kind, span.name),
+        ...(wait ? [waited(wait)] : []),
         ...(span.failed ? [el('p', { class: 'note bad', id: 'span-error' }, bdi(span.error || 'It ended with an error.'))] : []),
-        facts([['Began at', duration(span.start)], ['Took', duration(span.took)], ['Span', span.id], ['Made by', span.scope], span.orphan && ['Parent', 'missing']]),
+        facts([['Began at', duration(span.start)], ['Took', duration(span.took)], ['Critical path', shareOf(request, [span])], ['Span', span.id], ['Made by', span.scope], span.orphan && ['Parent', 'missing']]),
         ...waits(span),
         ...ran(span),
         ...attributes('Attributes', span.attributes),
         ...(span.depth === 0 ? attributes('Resource', request.resource, true) : []));
     },
   };
+}
+
+// equal has what equal spans have together.
+function equal(request, group, spans, onSelect) {
+  const to = (span) => el('button', { type: 'button', class: 'link', onclick: () => onSelect(span.id) }, `${duration(span.took)} at ${duration(span.start)}`);
+  const slowest = spans.find((s) => s.id === group.slowest);
+  const failed = spans.filter((s) => s.failed);
+  return [
+    facts([['In all', duration(group.took)], ['Spans', count(group.count)], ['Failed', group.failed && count(group.failed)], ['Spans below them', group.below && count(group.below)],
+      ['Critical path', shareOf(request, spans)]]),
+    ...(slowest ? [el('h3', {}, 'The slowest'), el('p', { id: 'slowest-span' }, to(slowest))] : []),
+    ...(failed.length ? [el('h3', {}, 'Failed'), el('ul', { class: 'waits' }, failed.slice(0, 10).map((s) => el('li', {}, to(s))))] : []),
+  ];
+}
+
+// waited is the chosen part of a bar: its longest wait, and who ended it.
+function waited(wait) {
+  const by = party(wait.by);
+  return el('p', { class: 'note', id: 'wait' },
+    el('span', { class: 'swatch part', data: { class: wait.class }, 'aria-hidden': 'true' }),
+    `${duration(wait.wait)} ${wait.kind}`, ...(wait.in ? [' in ', fn(wait.in)] : []), ` from ${duration(wait.start)}`,
+    ...(by.length ? [wait.class === 'runnable' ? ', processor used by ' : ', ended by ', ...by] : []), '.',
+    wait.by?.request && !wait.by.own && !wait.by.trace ? ' The page has that request no more.' : '');
 }
 
 const title = (kind, name) => el('h2', {}, el('span', { class: `kind ${kind}` }, kind), ' ', bdi(name));

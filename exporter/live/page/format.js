@@ -27,6 +27,14 @@ export function clock(ms) {
   return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}.${String(d.getMilliseconds()).padStart(3, '0')}`;
 }
 
+/** time is the time of day here to the second. */
+export const time = (ms) => clock(ms).slice(0, 8);
+
+/** rate is how many there are in a second. */
+export function rate(n) {
+  return n >= 100 ? count(Math.round(n)) : n >= 10 ? n.toFixed(1) : n > 0 && n < 0.005 ? '< 0.01' : n.toFixed(2);
+}
+
 /** iso is the time in full and in UTC, as logs have it. */
 export const iso = (ms) => new Date(ms).toISOString();
 

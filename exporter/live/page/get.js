@@ -10,11 +10,11 @@ async function body(response) {
   }
 }
 
-/** get fetches data; the error has the server's words. */
+/** get fetches data; the error has the server's words, and the field of a form that is wrong. */
 export async function get(path, options = {}) {
   const response = await fetch(path, options);
   const data = await body(response);
-  if (!response.ok) throw new Error(data.error);
+  if (!response.ok) throw Object.assign(new Error(data.error), { field: data.field });
   return data;
 }
 

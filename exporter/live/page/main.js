@@ -4,21 +4,26 @@ import { count } from './format.js';
 import { stream } from './stream.js';
 import { overview } from './overview.js';
 import { request } from './request.js';
-import { flamePage } from './flamepage.js';
+import { comparePage } from './compare.js';
+import { profilePage } from './profile.js';
 import { sessionsPage } from './sessions.js';
 import { sessionPage } from './session.js';
 import { flightPage } from './flight.js';
 import { counters } from './counters.js';
+import { runtimePage } from './runtime.js';
+import { lastOf, merged } from './history.js';
 
 // A view fills an element and may return { update(kind), leave() }; once it knows a better title
 // than that here, it says so.
 const views = [
   [/^\/$/, overview, 'requests', 'Requests'],
   [/^\/requests\/(\w+)\/(\w+)$/, request, 'requests', 'Request'],
-  [/^\/flame$/, flamePage, '', 'Flame graph'],
+  [/^\/compare$/, comparePage, 'requests', 'Comparison'],
+  [/^\/profile$/, profilePage, 'profiles', 'Profiles'],
   [/^\/sessions$/, sessionsPage, 'sessions', 'Sessions'],
   [/^\/sessions\/(\d+)$/, sessionPage, 'sessions', 'Session'],
   [/^\/waits$/, flightPage, 'waits', 'Waits'],
+  [/^\/runtime$/, runtimePage, 'runtime', 'Runtime'],
   [/^\/counters$/, counters, 'counters', 'Counters'],
 ];
 
@@ -56,12 +61,22 @@ function unknown({ main: into }) {
 }
 
 function onData(kind, data) {
+  if (kind === 'runtime') data = merged(latest.runtime, data);
   latest[kind] = data;
+  if (kind === 'page') onPage(data);
   if (kind === 'requests') setText(document.getElementById('service'), data.service);
   if (kind === 'sessions') badge('nav-sessions', data.sessions.filter((s) => s.state !== 'ready').length, 'under way');
   if (kind === 'flight') document.getElementById('nav-flight').hidden = data.status !== 'armed';
   if (kind === 'counts') badge('nav-lost', data.filter((c) => c.lost).reduce((sum, c) => sum + c.n, 0), 'lost');
   shown?.view?.update?.(kind);
+}
+
+// onPage hides the links to data that a summary does not have.
+function onPage({ data }) {
+  const summary = data === 'summary';
+  document.body.dataset.data = data;
+  document.getElementById('data-note').hidden = !summary;
+  for (const page of ['sessions', 'profiles', 'waits']) document.querySelector(`[data-page=${page}]`).parentElement.hidden = summary;
 }
 
 function badge(id, n, what) {
@@ -75,7 +90,7 @@ const state = document.getElementById('stream-state');
 const live = stream(onData, (s) => {
   state.dataset.state = s;
   setText(state, words[s]);
-});
+}, () => lastOf(latest.runtime));
 
 const pause = document.getElementById('pause');
 pause.addEventListener('click', () => {

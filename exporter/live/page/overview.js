@@ -1,132 +1,189 @@
-// The requests in memory: the newest, those that a policy kept, the slowest, and their routes. A list stands still
-// while somebody points at it, has the focus in it or selects text: what moves cannot be hit.
-import { bdi, arrows, el, reconcile, setText, setVars } from './dom.js';
-import { clock, count, duration, iso, plural } from './format.js';
+// The requests: whether the process is well, the routes with their figures and their latency, and the requests in
+// memory. Without a question, lists of them follow the program; a question is answered from all that is in memory.
+import { el, setText } from './dom.js';
+import { count, plural, shown } from './format.js';
+import { asker } from './ask.js';
+import { hash, question, read } from './address.js';
+import { filterForm } from './filter.js';
+import { healthLine } from './health.js';
+import { heatMap } from './heatmap.js';
+import { requestList } from './requestlist.js';
+import { routeTable } from './routetable.js';
 
-const path = (r) => `#/requests/${r.trace}/${r.span}`;
+// apart are the classes that are no requests with an end of their own.
+const apart = [['streams', 'Streams', 'stream'], ['background', 'In the background', 'root span'], ['housekeeping', 'Pool housekeeping', 'root span']];
+
+const cellFields = ['from', 'to', 'min', 'max'];
 
 export function overview({ main, latest, query }) {
-  const text = el('input', { type: 'search', id: 'filter', autocomplete: 'off', spellcheck: 'false', placeholder: 'name, status or trace id', value: query.get('q') || '' });
-  const errors = el('input', { type: 'checkbox', id: 'errors', checked: query.has('errors') });
-  const found = el('output', { class: 'muted', id: 'found', for: 'filter errors' });
-  const recent = requestTable('recent', 'Most recent', 'Nothing yet: requests appear here as soon as they have ended.');
-  const slowest = requestTable('slowest', 'Slowest of the last hour', 'Nothing yet.');
-  const kept = requestTable('kept', 'Kept: slow or failed', 'Nothing yet.');
-  const background = requestTable('background', 'In the background', 'Nothing yet.');
-  const routes = routeTable((name) => {
-    text.value = name;
-    filter();
-  });
-  main.append(
-    el('h1', { class: 'sr' }, 'Requests'),
-    el('form', { class: 'filter', role: 'search', onsubmit: (event) => event.preventDefault() },
-      el('label', { for: 'filter' }, 'Filter'), text,
-      el('span', { class: 'check' }, errors, el('label', { for: 'errors' }, 'errors only')), found),
-    el('div', { class: 'overview' }, recent.section, el('div', {}, kept.section, slowest.section, routes.section, background.section)),
-  );
+  let state = read(query);
+  let figures = null; // of the routes since the start, if that is the window
+  let answer = null; // to the question
+  let refused = ''; // the question that the server does not understand
+  const summary = () => latest.page?.data === 'summary'; // which has no list of requests
+  const asking = () => Boolean(question(state)) && !summary();
 
-  function update() {
+  const health = healthLine();
+  const form = filterForm((changed) => go(changed));
+  const heat = heatMap((picked) => go({ ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' ? { status: '' } : {}), ...picked }, true), () => !summary());
+  const href = (cls) => (r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
+  const sort = { onSort: (order) => go({ sort: order }) };
+  const routes = routeTable('routes-table', 'Routes', { ...sort, href: href(''), profile: true });
+  const windows = [['', 'Last 5 minutes'], ['start', 'Since the start']].map(([name, title]) =>
+    el('button', { type: 'button', data: { window: name || 'minutes' }, onclick: () => go({ window: name }) }, title));
+  const noRoutes = el('p', { class: 'muted', hidden: true });
+  const routesSection = el('section', { 'aria-labelledby': 'routes-title', id: 'routes' },
+    el('div', { class: 'title' }, el('h2', { id: 'routes-title' }, 'Routes'), el('div', { class: 'acts', role: 'group', 'aria-label': 'Time of the figures' }, windows)),
+    noRoutes, routes.node);
+
+  const lists = {
+    requests: requestList('recent', 'Most recent', 'Nothing yet: requests appear here as soon as they have ended.'),
+    slowest: requestList('slowest', 'Slowest of the last hour', 'Nothing yet.'),
+    kept: requestList('kept', 'Kept: slow or failed', 'Nothing yet.'),
+  };
+  const matches = requestList('matches', 'Requests found', 'No request in memory is like that.');
+  const others = apart.map(([cls, title, one]) => {
+    const table = routeTable(`${cls}-table`, `${title}: figures`, { ...sort, href: href(cls) });
+    const list = requestList(`${cls}-list`, 'Most recent', 'None in memory.');
+    lists[cls] = list;
+    const said = el('span', { class: 'muted' });
+    const node = el('details', { id: cls, hidden: true }, el('summary', {}, title, ' ', said), table.node, list.section);
+    return { cls, one, table, list, said, node };
+  });
+  const live = el('div', { class: 'overview', id: 'live' }, lists.requests.section, el('div', {}, lists.kept.section, lists.slowest.section));
+  matches.section.hidden = true;
+
+  main.append(
+    el('h1', { class: 'sr' }, 'Requests'), health.nodes[0], health.nodes[1],
+    el('div', { class: 'figures' }, routesSection, heat.node),
+    form.node, live, matches.section,
+    el('div', { class: 'apart' }, others.map((o) => o.node)));
+
+  const start = asker((d) => {
+    figures = d;
+    drawRoutes();
+  });
+  const map = asker((d) => {
+    heat.update({ ...d, of: mapPath() }, shown(state.route) || 'all requests');
+    say();
+  }, () => heat.update({ bounds: [], counts: [], failed: [], of: mapPath() }, shown(state.route) || 'all requests'));
+  const found = asker((d) => {
+    answer = { ...d, question: question(state) };
+    refused = '';
+    form.complain(null);
+    drawFound();
+  }, (error) => {
+    answer = null;
+    refused = error.field ? question(state) : '';
+    form.complain(error);
+    form.said(['from', 'to', undefined].includes(error.field) ? error.message : '');
+  });
+
+  const mapPath = () => `data/v1/routes/heat?${new URLSearchParams({ route: state.route, class: state.class || 'requests', window: state.window || 'minutes' })}`;
+
+  function drawHealth() {
+    if (latest.routes?.health) health.update(latest.routes.health, latest.runtime?.samples ?? []);
+  }
+
+  function drawRoutes() {
+    const data = state.window === 'start' ? figures : latest.routes;
+    if (!data) return;
+    for (const button of windows) button.setAttribute('aria-pressed', String(button.dataset.window === (state.window || 'minutes')));
+    const of = (cls) => data.routes.filter((r) => r.class === cls);
+    const table = { sort: state.sort, window: state.window };
+    const isOf = (cls) => (state.class || 'requests') === cls;
+    const rows = of('requests');
+    routes.node.hidden = rows.length === 0;
+    noRoutes.hidden = rows.length > 0;
+    setText(noRoutes, state.window === 'start' ? 'No request has ended yet.' : 'No request ended in the last 5 minutes.');
+    routes.update({ ...table, rows, selected: isOf('requests') ? state.route : ' ', all: data.all && { ...data.all, route: null } });
+    for (const o of others) {
+      const mine = of(o.cls);
+      o.node.hidden = mine.length === 0 && !latest.requests?.[o.cls]?.length;
+      o.table.node.hidden = mine.length === 0;
+      setText(o.said, `${plural(mine.length, 'route')}, ${plural(mine.reduce((sum, r) => sum + r.count, 0), o.one)}`);
+      o.table.update({ ...table, rows: mine, selected: isOf(o.cls) ? state.route || ' ' : ' ', all: null });
+    }
+    form.suggest(data.routes.filter((r) => !state.class || r.class === state.class).map((r) => r.route));
+  }
+
+  function drawLists() {
     const data = latest.requests;
     if (!data) return;
-    const words = text.value.toLowerCase().trim();
-    const keep = (r) => (!errors.checked || r.failed) && `${r.name} ${r.status || ''} ${r.trace}`.toLowerCase().includes(words);
-    const same = `${errors.checked} ${words}`;
-    recent.update(data.requests, keep, same);
-    slowest.update(data.slowest, keep, same);
-    kept.section.hidden = data.kept.length === 0;
-    kept.update(data.kept, keep, same);
-    background.section.hidden = data.background.length === 0;
-    background.update(data.background, keep, same);
-    routes.update(data.routes);
-    setText(found, words || errors.checked ? `${data.requests.filter(keep).length} of ${plural(data.requests.length, 'request')}` : '');
+    if (!data.requests) return;
+    for (const [name, list] of Object.entries(lists)) list.update(data[name]);
+    lists.kept.section.hidden = data.kept.length === 0;
   }
-  function filter() {
-    const q = new URLSearchParams();
-    if (text.value) q.set('q', text.value);
-    if (errors.checked) q.set('errors', '1');
-    history.replaceState(null, '', `#/${q.size ? `?${q}` : ''}`); // so that it can be linked to, and gone back to
-    update();
+
+  function drawFound() {
+    if (answer?.question !== question(state)) return;
+    matches.update(answer.requests, answer.question);
+    say();
   }
-  text.addEventListener('input', filter);
-  errors.addEventListener('change', filter);
-  for (const list of [recent, kept, slowest, background]) list.onFree(() => found.isConnected && update());
-  update();
-  return { update: (kind) => kind === 'requests' && update() };
-}
 
-function requestTable(id, title, none) {
-  const body = el('tbody');
-  const empty = el('p', { class: 'muted', hidden: true });
-  const table = el('table', { class: 'requests' },
-    el('thead', {}, el('tr', {},
-      el('th', { scope: 'col' }, 'Request'), el('th', { scope: 'col' }, 'Status'), el('th', { scope: 'col' }, 'Took'),
-      el('th', { scope: 'col', class: 'wide' }, 'Began'), el('th', { scope: 'col', class: 'wide' }, 'Trace'))),
-    body);
-  arrows(body, 'a');
-  const held = el('span', { class: 'held muted', hidden: true });
-  const section = el('section', { 'aria-labelledby': `${id}-title`, id, tabindex: '-1' },
-    el('div', { class: 'title' }, el('h2', { id: `${id}-title` }, title), held), table, empty);
-  let seen = ''; // the filter that the list was made with
-  const inUse = () => body.matches(':hover') || body.contains(document.activeElement) ||
-    (!getSelection().isCollapsed && body.contains(getSelection().anchorNode));
+  // say tells how many requests there are to the question, and how many of them are in memory.
+  function say() {
+    if (!asking()) return form.said('');
+    if (answer?.question !== question(state)) return;
+    const n = answer.requests.length;
+    const inCell = state.from ? heat.countOf(Object.fromEntries([...cellFields, 'status'].map((f) => [f, state[f]]))) : null;
+    if (inCell !== null) form.said(`${count(n)} of ${plural(inCell, 'request')} of this cell ${n === 1 ? 'is' : 'are'} in memory`);
+    else form.said(`${count(n)}${answer.more ? ' and more' : ''} of ${plural(answer.inMemory, 'request')} in memory`);
+  }
+
+  // ask asks for what the stream does not bring.
+  function ask() {
+    if (state.window === 'start') start.ask('data/v1/routes?window=start');
+    map.ask(mapPath());
+    if (asking() && question(state) !== refused) found.ask(`data/v1/requests?${question(state)}`);
+  }
+
+  function show() {
+    form.show(state);
+    form.node.hidden = summary();
+    for (const o of others) o.list.section.hidden = summary();
+    heat.pick(Object.fromEntries([...cellFields, 'status'].map((f) => [f, state[f]])));
+    live.hidden = asking() || summary();
+    matches.section.hidden = !asking();
+    if (!asking()) {
+      found.stop();
+      form.complain(null);
+    }
+    drawRoutes();
+    drawFound();
+    say();
+    ask();
+  }
+
+  function go(changed, push = false) {
+    state = { ...state, ...changed };
+    history[push ? 'pushState' : 'replaceState'](null, '', hash(state)); // so that it can be linked to, and gone back to
+    show();
+  }
+
+  for (const [name, list] of Object.entries(lists)) list.onFree(() => list.section.isConnected && latest.requests?.requests && list.update(latest.requests[name]));
+  matches.onFree(() => matches.section.isConnected && drawFound());
+  function update(kind) {
+    if (kind === 'page') show();
+    if (kind === 'requests') drawLists();
+    if (kind === 'runtime') drawHealth();
+    if (kind !== 'routes' || !latest.routes) return;
+    drawHealth();
+    drawRoutes();
+    ask();
+  }
+  drawLists();
+  show();
+  drawHealth();
   return {
-    section,
-    onFree(update) {
-      body.addEventListener('pointerleave', update);
-      body.addEventListener('focusout', () => setTimeout(update)); // when the focus has arrived elsewhere
+    update,
+    go(params) {
+      state = read(params);
+      show();
+      return true;
     },
-    update(all, keep, filter) {
-      const rows = all.filter(keep);
-      const still = filter === seen && inUse();
-      const newer = still ? rows.filter((r) => !body.querySelector(`[data-key="${r.trace}${r.span}"]`)).length : 0;
-      held.hidden = newer === 0;
-      setText(held, `${plural(newer, 'other')} since: the list waits for you`);
-      if (still) return;
-      seen = filter;
-      const most = Math.max(...rows.map((r) => r.took), Number.MIN_VALUE);
-      reconcile(body, rows, (r) => r.trace + r.span, makeRequest, (node, r) => setVars(node, { share: r.took / most }));
-      table.hidden = rows.length === 0;
-      empty.hidden = rows.length > 0;
-      setText(empty, all.length ? 'None of the requests kept is like that.' : none);
-    },
-  };
-}
-
-function makeRequest(r) {
-  return el('tr', { class: r.failed ? 'failed' : '', data: { trace: r.trace, span: r.span } },
-    el('th', { scope: 'row', class: 'name' }, el('a', { href: path(r), title: r.name }, bdi(r.name))),
-    el('td', { class: 'status' }, r.failed ? el('span', { class: 'badge bad' }, r.status || 'error') : r.status || '', reason(r)),
-    el('td', { class: 'took' }, el('span', { class: 'meter', 'aria-hidden': 'true' }), duration(r.took)),
-    el('td', { class: 'wide num' }, el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start))),
-    el('td', { class: 'wide id', title: r.trace }, r.trace.slice(0, 8)));
-}
-
-// reason is why a request was kept, unless its row shows that already.
-function reason(r) {
-  return r.reason && r.reason !== 'failed' ? el('span', { class: 'badge', title: 'why it is kept' }, r.reason) : '';
-}
-
-function routeTable(onPick) {
-  const body = el('tbody');
-  const cell = (name) => el('td', { class: 'num', data: { cell: name } });
-  const make = (r) => el('tr', {},
-    el('th', { scope: 'row', class: 'name' }, el('button', { type: 'button', class: 'link', title: `Filter by ${r.name}`, onclick: () => onPick(r.name) }, bdi(r.name))),
-    cell('count'), cell('failed'), cell('median'), cell('max'),
-    el('td', {}, el('a', { href: `#/sessions?${new URLSearchParams({ route: r.name })}` }, 'profile', el('span', { class: 'sr' }, ` the next ${r.name}`))));
-  const section = el('section', { 'aria-labelledby': 'routes-title', id: 'routes', tabindex: '-1' },
-    el('h2', { id: 'routes-title' }, 'Routes of these requests'),
-    el('table', { class: 'routes' },
-      el('thead', {}, el('tr', {}, ['Route', 'Kept', 'Errors', 'Median', 'Longest'].map((h, i) => el('th', { scope: 'col', class: i ? 'num' : '' }, h)), el('td'))),
-      body));
-  return {
-    section,
-    update(rows) {
-      section.hidden = rows.length === 0;
-      reconcile(body, rows, (r) => r.name, make, (node, r) => {
-        const values = { count: count(r.count), failed: count(r.failed), median: duration(r.median), max: duration(r.max) };
-        for (const td of node.querySelectorAll('[data-cell]')) setText(td, values[td.dataset.cell]);
-        node.querySelector('[data-cell=failed]').classList.toggle('lost', r.failed > 0);
-      });
+    leave() {
+      for (const asks of [start, map, found]) asks.stop();
     },
   };
 }

@@ -1,9 +1,10 @@
-// One session: how it is doing while it is under way; then its files, its flame graphs and
+// One session: how it is doing while it is under way; then its files, its profiles and
 // its timelines.
 import { bdi, el, off, setText } from './dom.js';
 import { clock, count, duration, iso, plural } from './format.js';
 import { call, get } from './get.js';
-import { act, complain, progress, release } from './control.js';
+import { act, complain, costOf, lengthOf, progress, release } from './control.js';
+import { fileList } from './files.js';
 import { timelines } from './timelines.js';
 import { howToAllow } from './sessions.js';
 
@@ -83,7 +84,7 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
     progress(state, s);
     title(`Session ${id}${s.route ? ` of ${s.route}` : ''}`);
     setText(said, `Session ${id} is ${s.state}`);
-    setText(facts, `${s.route ? `${s.route}, ` : ''}began ${clock(s.start)}, ${duration(s.length)}, ${plural(s.entries, 'entry', 'entries')}, ${plural(s.samples, 'sample')}`);
+    setText(facts, `${s.route ? `${s.route}, ` : ''}began ${clock(s.start)}, ${lengthOf(s)}, ${plural(s.entries, 'entry', 'entries')}, ${plural(s.samples, 'sample')}${costOf(s) ? `, ${costOf(s)}` : ''}`);
     facts.title = iso(s.start);
   }
   update('sessions');
@@ -100,8 +101,7 @@ function lost(stats, about) {
 
 function downloads(id, about, alert) {
   return el('section', { 'aria-labelledby': 'files-title', id: 'files' }, el('h2', { id: 'files-title' }, 'Files'),
-    el('ul', { class: 'files' }, about.files.map(({ format, name, use }) =>
-      el('li', {}, el('a', { href: `data/v1/sessions/${id}/${format}`, download: '', data: { format }, onclick: (event) => save(event, id, alert) }, name), el('span', { class: 'muted' }, ` ${use}`)))));
+    fileList(`data/v1/sessions/${id}`, about.files, (event) => save(event, id, alert)));
 }
 
 // save asks whether the session is still there: of a file that is not, browsers say next to nothing.
@@ -112,13 +112,13 @@ async function save(event, id, alert) {
 }
 
 function flames(id, about) {
-  const section = el('section', { 'aria-labelledby': 'flames-title', id: 'flames' }, el('h2', { id: 'flames-title' }, 'Flame graphs'));
+  const section = el('section', { 'aria-labelledby': 'flames-title', id: 'flames' }, el('h2', { id: 'flames-title' }, 'Profiles'));
   if (!about.samples) {
     section.append(el('p', { class: 'muted' }, 'This session has no samples.'));
     return section;
   }
   const line = (text, more, words) => el('li', {},
-    el('a', { href: `#/flame?${new URLSearchParams({ session: id, ...more })}` }, bdi(text)), el('span', { class: 'muted' }, ` ${words}`));
+    el('a', { href: `#/profile?${new URLSearchParams({ session: id, ...more })}` }, bdi(text)), el('span', { class: 'muted' }, ` ${words}`));
   const routes = about.routes.filter((r) => r.samples);
   const left = Math.max(0, routes.length - mostRoutes) + about.cut;
   section.append(el('ul', { class: 'files' },

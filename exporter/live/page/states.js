@@ -7,13 +7,26 @@ const classes = ['running', 'runnable', 'waiting', 'system call', 'garbage colle
 
 const within = (x) => Math.min(1, Math.max(0, x));
 
-/** parts are the segments of a bar on an axis of total milliseconds. */
-export function parts(segments, total) {
+/** segmentOf has the segment of each part of a bar, with the party that ended its wait and the function that it was in. */
+export const segmentOf = new WeakMap();
+
+/** parts are the segments of a bar on an axis of total milliseconds. tables has the parties and functions of their waits. */
+export function parts(segments, total, { parties = [], functions = [] } = {}) {
   return segments.map((s) => {
     const at = within(s.start / total);
     const width = within((s.start + s.took) / total) - at;
-    return el('span', { class: 'part', title: `${s.kind} ${duration(s.took)}`, data: { class: s.class }, vars: { at, width } });
+    const segment = typeof s.by === 'object' ? s : { ...s, by: parties[s.by], in: functions[s.in] };
+    const node = el('span', { class: 'part', title: about(segment), data: { class: s.class }, vars: { at, width } });
+    segmentOf.set(node, segment);
+    return node;
   });
+}
+
+function about(s) {
+  const where = s.wait && s.in ? ` in ${short(s.in)}` : '';
+  const who = s.wait && s.by ? `, ${s.class === 'runnable' ? 'processor used by' : 'ended by'} ${s.by.function ? short(s.by.function) : `goroutine ${s.by.goroutine}`}` : '';
+  const whose = who && (s.by.own ? ' of this request' : s.by.request ? ` of ${s.by.request}` : '');
+  return `${s.kind} ${duration(s.took)}${where}${who}${whose}`;
 }
 
 /** legend explains the colours of parts. */

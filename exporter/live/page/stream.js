@@ -3,12 +3,13 @@
 import { get } from './get.js';
 
 const pollEvery = 3000;
+const kinds = ['page', 'requests', 'routes', 'sessions', 'flight', 'counts', 'runtime'];
 
 /**
- * stream calls onData(kind, data) for what is new, of the kinds "requests", "sessions",
- * "flight" and "counts", and onState with "live", "connecting", "polling", "paused" or "offline".
+ * stream calls onData(kind, data) for what is new, of the kinds below, and onState with "live", "connecting", "polling",
+ * "paused" or "offline". lastSample returns the time of the last sample of the runtime, or undefined.
  */
-export function stream(onData, onState) {
+export function stream(onData, onState, lastSample = () => undefined) {
   let source = null;
   let timer = 0;
   let paused = false;
@@ -27,7 +28,7 @@ export function stream(onData, onState) {
     onState('connecting');
     source = new EventSource('data/v1/stream');
     source.onopen = () => onState('live');
-    for (const kind of ['requests', 'sessions', 'flight', 'counts']) {
+    for (const kind of kinds) {
       source.addEventListener(kind, (event) => onData(kind, JSON.parse(event.data)));
     }
     source.onerror = () => {
@@ -40,7 +41,7 @@ export function stream(onData, onState) {
   async function poll(times = 5) {
     stop();
     const mine = turn;
-    const all = await get('data/v1/overview').catch(() => null);
+    const all = await get(`data/v1/overview?after=${lastSample() ?? ''}`).catch(() => null);
     if (mine !== turn) return;
     timer = setTimeout(() => (times > 1 ? poll(times - 1) : start()), pollEvery);
     onState(all ? 'polling' : 'offline');

@@ -51,7 +51,7 @@ function row(id, t, alert) {
   }
 
   const links = () => [
-    t.sampleCount && el('a', { href: `#/flame?${new URLSearchParams({ session: id, timeline: t.timelineID })}` }, 'flame graph', el('span', { class: 'sr' }, ` of ${name}, timeline ${t.timelineID}`)),
+    t.sampleCount && el('a', { href: `#/profile?${new URLSearchParams({ session: id, timeline: t.timelineID })}` }, 'profile', el('span', { class: 'sr' }, ` of ${name}, timeline ${t.timelineID}`)),
     t.traceID && !t.lane && el('a', { href: `#/requests/${t.traceID}/${t.spanID}` }, 'request', el('span', { class: 'sr' }, ` ${name}, timeline ${t.timelineID}`)),
   ].filter(Boolean);
   return [

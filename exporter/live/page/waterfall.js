@@ -1,126 +1,200 @@
-// The waterfall: a table with a row for each span, mark, and what ran in a span, all on one
+// The waterfall: a table with a row for each span, group of equal spans, mark, and what ran in a span, all on one
 // axis. A row is chosen by the button that is its name; the arrow keys go through them.
-import { arrows, bdi, el } from './dom.js';
-import { duration, percent, plural } from './format.js';
-import { parts } from './states.js';
+import { arrows, bdi, el, setVars } from './dom.js';
+import { duration } from './format.js';
+import { stepOf, ticks } from './axis.js';
+import { ends, endsOf, lane, pathOf } from './lanes.js';
+import { above, groupFacts, nameOf, rowsOf, timeOf } from './rows.js';
+import { parts, segmentOf } from './states.js';
 
-/** rowsOf lists spans with what is below each: { key, type, depth, span, mark }. */
-function rowsOf(request) {
-  const rows = [];
-  for (const span of request.rows) {
-    rows.push({ key: span.id, type: 'span', depth: span.depth, span });
-    if (span.hot) rows.push({ key: `${span.id}.ran`, type: 'ran', depth: span.depth + 1, span });
-    (span.marks || []).forEach((mark, i) => rows.push({ key: `${span.id}.${i}`, type: 'mark', depth: span.depth + 1, span, mark }));
-  }
-  rows.forEach((row, i) => { row.parent = row.type === 'span' && (rows[i + 1]?.depth ?? 0) > row.depth; });
-  return rows;
-}
+const mostOpen = 3000; // samples whose stacks are open at first
+const tickWidth = 84; // pixels that a tick's text needs
 
-/** waterfall shows a request, and calls onSelect with the row that is chosen. */
-export function waterfall(request, onSelect) {
+/** waterfall shows a request on an axis. onSelect gets the chosen row, and the part of its bar if that was chosen. */
+export function waterfall(request, axis, onSelect) {
   const rows = rowsOf(request);
-  const total = Math.max(request.took, 1e-6);
+  const total = axis.total;
+  const tables = request.waits || {};
+  const path = pathOf(request);
+  const linked = endsOf(request);
   const nodes = new Map(); // row to its element, by key
+  const closed = new Set(rows.filter((row) => row.type === 'group' || row.type === 'ran'));
+  const sampled = rows.filter((row) => row.type === 'ran' && row.parent && row.span.samples <= mostOpen);
+  closed.delete(sampled.reduce((best, row) => (best && best.span.samples >= row.span.samples ? best : row), null));
   const body = el('tbody', {}, rows.map((row) => {
-    const node = makeRow(row, total, () => choose(row), () => fold(row));
+    const node = makeRow(row);
     nodes.set(row.key, node);
     return node;
   }));
-  const closed = new Set();
   let chosen = null;
+  let part = null;
 
-  function choose(row) {
-    if (chosen) nodes.get(chosen.key).querySelector('.pick').removeAttribute('aria-current');
-    chosen = row;
-    nodes.get(row.key).querySelector('.pick').setAttribute('aria-current', 'true');
-    onSelect(row);
+  function makeRow(row) {
+    const { span, type } = row;
+    const text = nameOf(row);
+    const failures = { span: Number(span.failed || 0), group: row.group?.failed || 0 }[type] || 0;
+    const { start, took } = timeOf(row);
+    const facts = type === 'group' ? `, ${groupFacts(row.group)}` : '';
+    const pick = type === 'stacks' ? el('p', { class: 'about' }) : el('button', { type: 'button', class: 'pick', title: `${text}${facts}${failures && type === 'group' ? `, ${failures} failed` : ''}`, onclick: () => choose(row) },
+      type === 'mark' && el('span', { class: 'sr' }, 'mark '), bdi(text), type === 'group' && el('span', { class: 'sum' }, facts), failures > 0 && el('span', { class: 'failure' }, type === 'group' ? ` ${failures} failed` : ' error'));
+    return el('tr', { class: `${type} ${type === 'span' && failures ? 'failed' : ''}`, data: { row: row.key, kind: ['span', 'group'].includes(type) ? span.kind : type } },
+      el('th', { scope: 'row', class: 'name', vars: { depth: Math.min(row.depth, 12) } }, el('span', { class: 'indent' },
+        row.parent
+          ? el('button', { type: 'button', class: 'twist', 'aria-expanded': String(!closed.has(row)), 'aria-label': `What is below ${text}`, onclick: () => fold(row) })
+          : el('span', { class: `sign ${type}`, 'aria-hidden': 'true' }),
+        pick)),
+      el('td', { class: 'num wide' }, type === 'ran' || type === 'stacks' ? '' : duration(start)),
+      el('td', { class: 'num' }, { span: () => duration(took), group: () => duration(row.group.took) }[type]?.()),
+      el('td', { class: 'lane' }, lane(row, total, tables, path), type === 'span' && linked.has(span.id) ? ends(linked.get(span.id)) : null));
   }
 
-  function fold(row) {
-    if (!closed.delete(row)) closed.add(row);
-    const twist = nodes.get(row.key).querySelector('.twist');
-    twist.setAttribute('aria-expanded', String(!closed.has(row)));
+  const pickOf = (row) => nodes.get(row.key).querySelector('.pick');
+
+  function choose(row, wait = null) {
+    if (row.type === 'stacks') return;
+    if (chosen) pickOf(chosen).removeAttribute('aria-current');
+    chosen = row;
+    pickOf(row).setAttribute('aria-current', 'true');
+    mark(wait);
+    onSelect(row, wait);
+  }
+
+  // mark marks the part of the chosen row's bar.
+  function mark(wait) {
+    part = wait;
+    for (const node of body.querySelectorAll('.part.chosen')) node.classList.remove('chosen');
+    if (!wait) return;
+    for (const node of nodes.get(chosen.key).querySelectorAll('.part')) node.classList.toggle('chosen', segmentOf.get(node) === wait);
+  }
+
+  // wait chooses the next wait of the chosen row, or the one before.
+  function wait(forward) {
+    if (chosen?.type !== 'span') return;
+    const all = [...nodes.get(chosen.key).querySelectorAll('.part')].map((node) => segmentOf.get(node)).filter((s) => s.wait);
+    const next = forward ? all.find((s) => !part || s.start > part.start) : all.findLast((s) => !part || s.start < part.start);
+    if (next) choose(chosen, next);
+  }
+
+  function show() {
     let hiddenBelow = Infinity;
     for (const each of rows) {
       if (each.depth <= hiddenBelow) hiddenBelow = Infinity;
       nodes.get(each.key).hidden = hiddenBelow < Infinity;
       if (hiddenBelow === Infinity && closed.has(each)) hiddenBelow = each.depth;
     }
+    opened();
+  }
+
+  function fold(row) {
+    if (!closed.delete(row)) closed.add(row);
+    nodes.get(row.key).querySelector('.twist').setAttribute('aria-expanded', String(!closed.has(row)));
+    show();
+  }
+
+  // The charts of stacks are made when their rows are seen for the first time.
+  let charts = null;
+  function opened() {
+    if (!charts) return;
+    for (const row of rows) {
+      const node = nodes.get(row.key);
+      if (row.type !== 'stacks' || node.hidden || node.dataset.made) continue;
+      node.dataset.made = 'true';
+      node.querySelector('.lane').append(charts(row.span, node.querySelector('.about')));
+    }
   }
 
   arrows(body, '.pick');
   body.addEventListener('click', (event) => { // anywhere in a row, for who has a mouse
-    const row = !event.target.closest('button') && rows.find((r) => nodes.get(r.key).contains(event.target));
-    if (row) choose(row);
+    if (event.target.closest('button, a, [role=tree]')) return;
+    const row = rows.find((r) => nodes.get(r.key).contains(event.target));
+    const of = segmentOf.get(event.target);
+    if (row) choose(row, of?.wait ? of : null);
   });
   body.addEventListener('keydown', (event) => {
+    if (event.shiftKey || event.altKey || event.ctrlKey || event.metaKey || event.target.closest('[role=tree]')) return;
     const row = rows.find((r) => nodes.get(r.key).contains(event.target));
+    if (event.key === '.' || event.key === ',') {
+      event.preventDefault();
+      wait(event.key === '.');
+      return;
+    }
     const want = { ArrowLeft: false, ArrowRight: true }[event.key];
     if (!row?.parent || want === undefined || closed.has(row) !== want) return;
     event.preventDefault();
     fold(row);
   });
 
-  const node = el('table', { class: 'waterfall', id: 'waterfall' },
+  const marks = el('span', { class: 'axis', 'aria-hidden': 'true' });
+  const node = el('table', { class: 'waterfall paths', id: 'waterfall' },
     el('caption', { class: 'sr' }, 'Spans, measures and marks by their start, each below the one it belongs to'),
     el('thead', {}, el('tr', {},
       el('th', { scope: 'col' }, 'Name'),
       el('th', { scope: 'col', class: 'num wide' }, 'Start'),
       el('th', { scope: 'col', class: 'num' }, 'Took'),
-      el('th', { scope: 'col', class: 'lane' }, el('span', { class: 'sr' }, 'Timeline'), axis(total)))),
+      el('th', { scope: 'col', class: 'lane' }, el('span', { class: 'sr' }, 'Timeline'), marks))),
     body);
+
+  function drawAxis() {
+    const n = Math.max(2, Math.floor((marks.clientWidth || 600) / tickWidth));
+    marks.replaceChildren(...ticks(axis, n).map(({ at, text }) => {
+      const place = (at - axis.from) / axis.length;
+      return el('span', { class: place < 0.04 ? 'first' : place > 0.96 ? 'last' : '', vars: { at: at / total } }, text);
+    }));
+    const step = stepOf(axis.length, n) / axis.length;
+    const phase = -((axis.from / axis.length) % step);
+    setVars(node, { grid: step, phase: step < 1 ? phase / (1 - step) : 0 });
+    for (const row of rows) { // the text beside a mark is where it has room
+      if (row.type === 'mark') nodes.get(row.key).querySelector('.track').classList.toggle('late', (row.mark.at - axis.from) / axis.length > 0.5);
+    }
+  }
+  axis.listen(drawAxis);
+  new ResizeObserver(drawAxis).observe(marks);
+  drawAxis();
+  show();
+
+  function find(key) {
+    const i = rows.findIndex((r) => r.key === key);
+    if (i < 0) return null;
+    above(rows, i).filter((r) => closed.has(r)).forEach(fold);
+    return rows[i];
+  }
+
   return {
     node,
+    rows,
+    /** lanes is the element whose width is the axis. */
+    lanes: marks,
+    elementOf: (row) => nodes.get(row.key),
+    get chosen() { return chosen; },
+
+    /** select chooses the row of a key, and opens the rows above it. */
     select(key) {
-      const row = rows.find((r) => r.key === key);
+      const row = find(key);
       if (row && row !== chosen) choose(row);
+      return row;
+    },
+
+    /** reveal chooses the row of a key, and scrolls to it. */
+    reveal(key) {
+      const row = find(key);
+      if (!row) return;
+      choose(row);
+      nodes.get(key).scrollIntoView({ block: 'nearest' });
+    },
+
+    /** chart sets the function that makes the chart of a span's stacks, with an element for a text about one of them. */
+    chart(make) {
+      charts = make;
+      opened();
+    },
+
+    /** states replaces the parts of bars: states has them by the ids of spans; without, they are the request's. */
+    states(states, of) {
+      for (const row of rows) {
+        if (row.type !== 'span' || !row.span.states) continue;
+        const list = states ? states.get(row.span.id) || [] : row.span.states;
+        nodes.get(row.key).querySelector('.parts').replaceChildren(...parts(list, total, of || tables));
+      }
     },
   };
-}
-
-function axis(total) {
-  return el('span', { class: 'axis', 'aria-hidden': 'true' },
-    [0, 0.25, 0.5, 0.75, 1].map((at) => el('span', { vars: { at } }, duration(total * at))));
-}
-
-// What one sample stands for may be more than its span took: its number says more than its time then.
-const ran = (span) => (span.sampled > span.took ? `ran in ${plural(span.samples, 'sample')}` : `ran ${duration(span.sampled)}`);
-
-function makeRow(row, total, onChoose, onFold) {
-  const { span, mark, type } = row;
-  const text = type === 'ran' ? ran(span) : (mark || span).name;
-  const failed = type === 'span' && span.failed;
-  const name = el('th', { scope: 'row', class: 'name', vars: { depth: Math.min(row.depth, 12) } },
-    el('span', { class: 'indent' },
-      row.parent
-        ? el('button', { type: 'button', class: 'twist', 'aria-expanded': 'true', 'aria-label': `What is below ${text}`, onclick: onFold })
-        : el('span', { class: `sign ${type}`, 'aria-hidden': 'true' }),
-      el('button', { type: 'button', class: 'pick', title: text, onclick: onChoose },
-        type === 'mark' && el('span', { class: 'sr' }, 'mark '), bdi(text), failed && el('span', { class: 'failure' }, ' error'))));
-  const start = type === 'mark' ? mark.at : span.start;
-  return el('tr', { class: `${type} ${failed ? 'failed' : ''}`, data: { row: row.key, kind: type === 'span' ? span.kind : type } },
-    name,
-    el('td', { class: 'num wide' }, type === 'ran' ? '' : duration(start)),
-    el('td', { class: 'num' }, type === 'span' ? duration(span.took) : ''),
-    el('td', { class: 'lane' }, lane(row, total)));
-}
-
-const within = (x) => Math.min(1, Math.max(0, x));
-
-function lane({ type, span, mark }, total) {
-  if (type === 'ran') {
-    return el('span', { class: 'hot' }, span.hot.slice(0, 3).map((f) => el('span', {}, bdi(f.name), ` ${percent(f.time, span.sampled)}`)));
-  }
-  if (type === 'mark') {
-    const at = within(mark.at / total);
-    const attributes = (mark.attributes || []).map((a) => `${a.key}=${a.value}`).join(' ');
-    return el('span', { class: `track ${at > 0.5 ? 'late' : ''}`, vars: { at } },
-      el('span', { class: 'diamond', 'aria-hidden': 'true' }), attributes && el('bdi', { class: 'beside' }, attributes.slice(0, 120)));
-  }
-  const from = within(span.start / total);
-  const to = within((span.start + span.took) / total);
-  return el('span', { class: 'track', 'aria-hidden': 'true' },
-    el('span', { class: span.states ? 'bar traced' : 'bar', vars: { at: from, width: Math.max(0, to - from) } }),
-    parts(span.states || [], total),
-    (span.marks || []).slice(0, 100).map((m) => el('span', { class: 'diamond', title: `${m.name} at ${duration(m.at)}`, vars: { at: within(m.at / total) } })));
 }

@@ -14,5 +14,6 @@
 //   - The first profiles have nothing of the time before Start.
 //   - CPU profiles follow each other without gaps. A profiler that ends is read to its end, and another takes its place.
 //   - A profile that fails, in the runtime or in the sink, is counted. The log has one line for its kind.
+//   - CPU samples stay in memory only after a call of [Source.LastMinute].
 //   - Several sources may run at once. Each has its own profiles: what one has taken is in the other's, too.
 package continuous

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perfline/perfline/observer"
@@ -89,6 +90,8 @@ type Source struct {
 	stop   chan struct{}      // closed by Stop
 	done   chan struct{}      // closed when the loop has ended
 	once   sync.Once          // of stop
+
+	memory atomic.Pointer[memory] // of the last minute; nil until LastMinute is called
 
 	mu    sync.Mutex // guards stats
 	stats profiling.ContinuousStats
@@ -204,6 +207,9 @@ func (s *Source) takeCPU(last bool) {
 		}
 		// A part ended when it was cut, or long before, with its profiler.
 		cpu := CPU{Trace: t, Factor: s.cpu.calibration.of(t), End: now.Add(t.Stopped - clock)}
+		if m := s.memory.Load(); m != nil {
+			m.add(cpu, now)
+		}
 		if err := recovered(func() error { return s.c.Sink.CPU(cpu) }); err != nil {
 			s.fail("cpu", err)
 		}

@@ -307,7 +307,10 @@ type StartProfilerArg struct {
 	NoSamples bool `protobuf:"varint,24,opt,name=no_samples,json=noSamples,proto3" json:"no_samples,omitempty"`
 	// Adds the runtime's profiles of allocations, mutexes and blocking, of the whole process, to the files of the live page.
 	// It costs two garbage collections. Not with START_MODE_URL and not with modules.
-	Process       bool `protobuf:"varint,25,opt,name=process,proto3" json:"process,omitempty"`
+	Process bool `protobuf:"varint,25,opt,name=process,proto3" json:"process,omitempty"`
+	// The time after which the session stops by itself, from its beginning on, in milliseconds. 0 means the longest that the program
+	// allows. A longer time is refused.
+	Length        float64 `protobuf:"fixed64,26,opt,name=length,proto3" json:"length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -396,6 +399,13 @@ func (x *StartProfilerArg) GetProcess() bool {
 		return x.Process
 	}
 	return false
+}
+
+func (x *StartProfilerArg) GetLength() float64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
 }
 
 // SessionID is the answer of StartProfiler (Scope Profiler, SessionID).
@@ -1609,7 +1619,9 @@ type Status struct {
 	Entries       uint64                 `protobuf:"varint,9,opt,name=entries,proto3" json:"entries,omitempty"`    // so far
 	Samples       uint64                 `protobuf:"varint,10,opt,name=samples,proto3" json:"samples,omitempty"`
 	Dropped       uint64                 `protobuf:"varint,11,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	Wall          bool                   `protobuf:"varint,12,opt,name=wall,proto3" json:"wall,omitempty"` // as started with
+	Wall          bool                   `protobuf:"varint,12,opt,name=wall,proto3" json:"wall,omitempty"`                             // as started with
+	MaxLength     float64                `protobuf:"fixed64,13,opt,name=max_length,json=maxLength,proto3" json:"max_length,omitempty"` // at which the session stops by itself, in milliseconds
+	Cost          float64                `protobuf:"fixed64,14,opt,name=cost,proto3" json:"cost,omitempty"`                            // estimate of the time that recording took so far, in milliseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1728,11 +1740,25 @@ func (x *Status) GetWall() bool {
 	return false
 }
 
+func (x *Status) GetMaxLength() float64 {
+	if x != nil {
+		return x.MaxLength
+	}
+	return 0
+}
+
+func (x *Status) GetCost() float64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
 var File_perfline_profiler_v1_profiler_proto protoreflect.FileDescriptor
 
 const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"\n" +
-	"#perfline/profiler/v1/profiler.proto\x12\x14perfline.profiler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x02\n" +
+	"#perfline/profiler/v1/profiler.proto\x12\x14perfline.profiler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x02\n" +
 	"\x10StartProfilerArg\x12>\n" +
 	"\n" +
 	"start_mode\x18\x01 \x01(\x0e2\x1f.perfline.profiler.v1.StartModeR\tstartMode\x12 \n" +
@@ -1743,7 +1769,8 @@ const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"\x04wall\x18\x17 \x01(\bR\x04wall\x12\x1d\n" +
 	"\n" +
 	"no_samples\x18\x18 \x01(\bR\tnoSamples\x12\x18\n" +
-	"\aprocess\x18\x19 \x01(\bR\aprocessB\f\n" +
+	"\aprocess\x18\x19 \x01(\bR\aprocess\x12\x16\n" +
+	"\x06length\x18\x1a \x01(\x01R\x06lengthB\f\n" +
 	"\n" +
 	"_window_id\"*\n" +
 	"\tSessionID\x12\x1d\n" +
@@ -1861,7 +1888,7 @@ const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"statusList\"0\n" +
 	"\x0fWatchSessionArg\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\rR\tsessionID\"\xee\x02\n" +
+	"session_id\x18\x01 \x01(\rR\tsessionID\"\xa1\x03\n" +
 	"\x06Status\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\rR\tsessionID\x121\n" +
@@ -1876,7 +1903,10 @@ const file_perfline_profiler_v1_profiler_proto_rawDesc = "" +
 	"\asamples\x18\n" +
 	" \x01(\x04R\asamples\x12\x18\n" +
 	"\adropped\x18\v \x01(\x04R\adropped\x12\x12\n" +
-	"\x04wall\x18\f \x01(\bR\x04wall*U\n" +
+	"\x04wall\x18\f \x01(\bR\x04wall\x12\x1d\n" +
+	"\n" +
+	"max_length\x18\r \x01(\x01R\tmaxLength\x12\x12\n" +
+	"\x04cost\x18\x0e \x01(\x01R\x04cost*U\n" +
 	"\tStartMode\x12\x1a\n" +
 	"\x16START_MODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14START_MODE_IMMEDIATE\x10\x01\x12\x12\n" +

@@ -1,0 +1,117 @@
+package live_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/marks"
+)
+
+// The samples of a request are on its time, each with its stack, and grouped by span.
+func TestSamplesOfARequest(t *testing.T) {
+	p := start(t, allowed, live.Config{})
+	p.serve("GET /before", "/before", func(http.ResponseWriter, *http.Request) {})
+	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
+	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) {
+		burn(100 * ms)
+		_, m := marks.Start(r.Context(), "more")
+		burn(100 * ms)
+		m.End()
+	})
+	p.call("StopProfiler", `{"sessionID":1}`, nil)
+	d := p.detail()
+	var c struct {
+		Session  uint32
+		Engine   string
+		Interval float64
+		Frames   []struct{ Name, Kind string }
+		Stacks   [][2]int
+		Spans    []struct {
+			ID      string
+			Samples [][3]float64
+		}
+		Cut int
+	}
+	p.get("data/v1/requests/"+d.Trace+"/"+d.Span+"/samples", http.StatusOK, &c)
+	if c.Session != 1 || c.Engine != "wall" || c.Interval <= 0 || c.Cut != 0 {
+		t.Errorf("got %+v", c)
+	}
+	for i, s := range c.Stacks {
+		if s[1] >= i || s[1] < -1 || s[0] < 0 || s[0] >= len(c.Frames) {
+			t.Fatalf("stack %d is %v of %d frames", i, s, len(c.Frames))
+		}
+	}
+	if len(c.Spans) != 2 || c.Spans[0].ID != d.Rows[0].ID || c.Spans[1].ID != d.Rows[1].ID {
+		t.Fatalf("spans are %+v, want both", c.Spans)
+	}
+	for i, s := range c.Spans {
+		at, burns := -1.0, false
+		for _, sample := range s.Samples {
+			if sample[0] < at || sample[0] < d.Rows[i].Start-1 || sample[0] > d.Rows[i].Start+d.Rows[i].Took+1 || sample[1] <= 0 {
+				t.Errorf("a sample of %s is %v, after one at %v; the span is from %v ms for %v ms", d.Rows[i].Name, sample, at, d.Rows[i].Start, d.Rows[i].Took)
+			}
+			at = sample[0]
+			for stack := int(sample[2]); stack >= 0; stack = c.Stacks[stack][1] {
+				burns = burns || strings.HasSuffix(c.Frames[c.Stacks[stack][0]].Name, ".burn")
+			}
+		}
+		if !burns {
+			t.Errorf("no sample of %s is in burn: %+v", d.Rows[i].Name, c.Frames)
+		}
+	}
+	var f failure
+	before := p.overview().Requests.Requests[1]
+	p.get("data/v1/requests/"+before.Trace+"/"+before.Span+"/samples", http.StatusNotFound, &f)
+	if f.Error != "no session in memory has samples of this request" {
+		t.Errorf("of a request without samples the error is %q", f.Error)
+	}
+	p.get("data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/samples", http.StatusNotFound, nil)
+}
+
+// Clients that may not see sessions see no samples.
+func TestSamplesAreRefused(t *testing.T) {
+	p := start(t, perfline.Config{}, live.Config{})
+	p.serve("GET /", "/", func(http.ResponseWriter, *http.Request) {})
+	d := p.detail()
+	p.get("data/v1/requests/"+d.Trace+"/"+d.Span+"/samples", http.StatusNotFound, nil)
+}
+
+// Deep stacks are cut to their outermost frames, and each depth has one frame.
+func TestDeepSamplesAreCut(t *testing.T) {
+	p := start(t, allowed, live.Config{})
+	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
+	p.serve("GET /deep", "/deep", func(http.ResponseWriter, *http.Request) { deep(300) })
+	p.call("StopProfiler", `{"sessionID":1}`, nil)
+	d := p.detail()
+	var c struct {
+		Stacks [][2]int
+		Spans  []struct{ Samples [][3]float64 }
+	}
+	p.get("data/v1/requests/"+d.Trace+"/"+d.Span+"/samples", http.StatusOK, &c)
+	depths := make([]int, len(c.Stacks))
+	for i, s := range c.Stacks {
+		depths[i] = 1
+		if s[1] >= 0 {
+			depths[i] += depths[s[1]]
+		}
+	}
+	if len(c.Spans) == 0 || slices.Max(depths) < 120 || slices.Max(depths) > 129 {
+		t.Errorf("the deepest of %d stacks has %d frames, want 128, and one for a wait", len(depths), slices.Max(depths))
+	}
+}
+
+//go:noinline
+func deep(n int) {
+	if n == 0 {
+		burn(100 * ms)
+		return
+	}
+	deep(n - 1)
+	deepest++
+}
+
+var deepest int

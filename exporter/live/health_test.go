@@ -1,0 +1,85 @@
+package live_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
+)
+
+// The health line has the figures, and in front of them what is wrong.
+func TestHealth(t *testing.T) {
+	// A phase has a number of requests in each ten seconds.
+	type phase struct {
+		columns, each, failed int
+		took                  time.Duration
+	}
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name     string
+		phases   []phase
+		sentence string
+		concerns []string
+	}{
+		{"no requests", nil, "No request ended in the last 5 minutes; nothing was lost.", []string{}},
+		{"old requests", []phase{{6, 100, 50, ms}, {40, 0, 0, 0}}, "No request ended in the last 5 minutes; nothing was lost.", []string{}},
+		{"all is well", []phase{{20, 100, 0, ms}}, "9.95 requests/s, none failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
+		{"few failures", []phase{{20, 1000, 1, ms}}, "100 requests/s, 0.1 % failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
+		{"errors are up", []phase{{14, 100, 1, ms}, {6, 100, 5, ms}}, "9.95 requests/s, 2.2 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
+			[]string{"Errors are up: 5.0 % of the requests failed in the last minute, and 1.0 % in the minutes before #/?status=error"}},
+		{"many errors from the start", []phase{{3, 100, 20, ms}}, "9.68 requests/s, 20.0 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
+			[]string{"Many errors: 20.0 % of the requests failed in the last 5 minutes #/?status=error"}},
+		{"slower", []phase{{14, 100, 0, ms}, {6, 100, 0, 8 * ms}}, "9.95 requests/s, none failed, p99 7.97 ms in the last 5 minutes; nothing was lost.",
+			[]string{"Requests are slower: the p99 is about 7.17 ms in the last minute, and was about 896 µs in the minutes before "}},
+		{"too few to say", []phase{{14, 5, 0, ms}, {1, 5, 4, 8 * ms}, {5, 5, 0, 8 * ms}}, "0.50 requests/s, 4.0 % failed, p99 7.97 ms in the last 5 minutes; nothing was lost.", []string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, table := count(t, 0, live.Config{})
+				time.Sleep(time.Second)
+				for _, phase := range c.phases {
+					for range phase.columns {
+						for i := range phase.each {
+							table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: phase.took, Failed: i < phase.failed})
+						}
+						time.Sleep(10 * time.Second)
+					}
+				}
+				h := p.routes("").Health
+				got := []string{}
+				for _, c := range h.Concerns {
+					got = append(got, c.Title+": "+c.Text+" "+c.Href)
+				}
+				if h.Sentence != c.sentence || !slices.Equal(got, c.concerns) {
+					t.Errorf("it says\n%q %q\nwant\n%q %q", h.Sentence, got, c.sentence, c.concerns)
+				}
+			})
+		})
+	}
+}
+
+// A losing program lost some records.
+type losing struct {
+	counted
+	lost uint64
+}
+
+func (l losing) Counts() []exporter.Count {
+	return []exporter.Count{{Group: "g", Name: "lost", N: l.lost, Lost: true}, {Group: "g", Name: "sent", N: 100}}
+}
+
+// Losses are a concern with a link to the counters, and the sentence does not deny them.
+func TestHealthOfLosses(t *testing.T) {
+	for lost, want := range map[uint64]string{1: "perfline lost 1 record since the start", 20: "perfline lost 20 records since the start"} {
+		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, lost}
+		h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
+		if len(h.Concerns) != 1 || h.Concerns[0].Text != want || h.Concerns[0].Href != "#/counters" || h.Sentence != "No request ended in the last 5 minutes." {
+			t.Errorf("%d lost: %+v, want the concern %q", lost, h, want)
+		}
+	}
+}

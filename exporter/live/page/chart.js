@@ -1,0 +1,96 @@
+// A small chart of the last minutes: its meaning, the values at a time, the lines, and the same as a table.
+import { el, reconcile, setText } from './dom.js';
+import { clock } from './format.js';
+import { plot } from './plot.js';
+import { units } from './units.js';
+
+const shortClock = (ms) => clock(ms).slice(0, 8);
+
+/**
+ * chart makes a chart of { id, title, unit, about, series }. A series is { name, of(sample), look, bars }. The reader points at a
+ * sample with the mouse, or with arrow keys: onPoint gets its time, or null.
+ */
+export function chart({ id, title, unit, about, series }, onPoint) {
+  const write = units[unit];
+  const picture = plot(series);
+  const values = series.map(() => el('strong', { class: 'value' }));
+  const legend = el('ul', { class: 'legend' }, series.map((s, i) => el('li', {},
+    el('span', { class: `swatch series ${s.look || `s${i}`}`, 'aria-hidden': 'true' }), series.length > 1 ? `${s.name} ` : '', values[i])));
+  const slider = el('div', { class: 'plot', id: `plot-${id}`, role: 'slider', tabindex: '0', 'aria-label': `${title}: values at a time`, 'aria-valuemin': 0 }, picture.root);
+  const range = el('span', { class: 'range' });
+  const from = el('span');
+  const to = el('span');
+  const body = el('tbody');
+  const table = el('details', { ontoggle: fill }, el('summary', {}, 'Values'),
+    el('div', { class: 'values', role: 'group', tabindex: '0', 'aria-label': `Values of ${title}` }, el('table', {},
+      el('thead', {}, el('tr', {}, ['Time', ...series.map((s) => s.name)].map((h, i) => el('th', { scope: 'col', class: i ? 'num' : '' }, h)))), body)));
+  const section = el('section', { class: 'chart', 'aria-labelledby': `chart-${id}`, data: { chart: id }, hidden: true },
+    el('h2', { id: `chart-${id}` }, title), el('p', { class: 'muted' }, about), legend, slider,
+    el('p', { class: 'axis-text', 'aria-hidden': 'true' }, from, range, to), table);
+
+  let samples = [];
+  let span = { from: 0, to: 1 };
+  let pointed = null; // a time
+
+  const known = (s) => series.map(({ of }) => of(s)).filter((v) => v !== undefined);
+  const text = (s, of) => (of(s) === undefined ? 'not known' : write(of(s)));
+  const at = () => {
+    const i = samples.findIndex((s) => s.at >= pointed);
+    return pointed === null || i < 0 ? samples.length - 1 : i;
+  };
+
+  function read() {
+    const s = samples[at()];
+    series.forEach(({ of }, i) => setText(values[i], text(s, of)));
+    section.classList.toggle('lost', series.some(({ look, of }) => look === 'bad' && of(s) > 0));
+    slider.setAttribute('aria-valuemax', samples.length - 1);
+    slider.setAttribute('aria-valuenow', at());
+    slider.setAttribute('aria-valuetext', `${shortClock(s.at)}: ${series.map(({ name, of }) => `${name} ${text(s, of)}`).join(', ')}`);
+    picture.point(pointed === null ? null : (s.at - span.from) / (span.to - span.from));
+  }
+
+  function fill() {
+    if (!table.open) return;
+    reconcile(body, samples.toReversed(), (s) => String(s.at), (s) => el('tr', {},
+      el('th', { scope: 'row' }, shortClock(s.at)), series.map(({ of }) => el('td', { class: 'num' }, text(s, of)))), () => {});
+  }
+
+  slider.addEventListener('keydown', (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const i = { ArrowLeft: at() - 1, ArrowDown: at() - 1, ArrowRight: at() + 1, ArrowUp: at() + 1, PageDown: at() - 12, PageUp: at() + 12, Home: 0, End: samples.length - 1 }[event.key];
+    if (event.key === 'Escape') onPoint(null);
+    else if (i !== undefined) onPoint(samples[Math.max(0, Math.min(i, samples.length - 1))].at);
+    else return;
+    event.preventDefault();
+  });
+  slider.addEventListener('pointermove', (event) => {
+    const { left, width } = slider.getBoundingClientRect();
+    const time = span.from + ((event.clientX - left) / width) * (span.to - span.from);
+    onPoint(samples.reduce((a, b) => (Math.abs(b.at - time) < Math.abs(a.at - time) ? b : a)).at);
+  });
+  slider.addEventListener('pointerleave', () => onPoint(null));
+  slider.addEventListener('blur', () => onPoint(null));
+
+  return {
+    section,
+    /** update shows samples on an axis of time. A chart without any value is hidden. */
+    update(all, axis, every) {
+      const numbers = all.flatMap(known);
+      section.hidden = numbers.length === 0;
+      if (section.hidden) return;
+      [samples, span] = [all, axis];
+      const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
+      picture.draw(all, { ...axis, most: most || 1, every });
+      setText(range, least === most ? `always ${write(most)}` : `min ${write(least)}, max ${write(most)}`);
+      setText(from, shortClock(axis.from));
+      setText(to, shortClock(axis.to));
+      read();
+      fill();
+    },
+    /** point shows the values at the time of a sample, or the last ones. */
+    point(time) {
+      pointed = time;
+      if (!section.hidden) read();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// The form that asks for requests. An error of a field is next to it.
+import { el, reconcile, setText } from './dom.js';
+import { time } from './format.js';
+import { fields } from './address.js';
+
+const classes = [['', 'Requests, streams'], ['requests', 'Requests'], ['streams', 'Streams'], ['background', 'Background'], ['housekeeping', 'Pool housekeeping']];
+
+const inputs = [
+  ['text', 'Text', 'span, mark or trace id', 'Part of the name of a span or a mark, or the beginning of the trace id'],
+  ['route', 'Route', 'GET /products/{id}', 'The exact name of the request'],
+  ['status', 'Status', '404, 5xx, error, ok', 'A status, a class of HTTP, "error" or "ok"'],
+  ['min', 'At least', '5 ms', 'The least duration, with a unit'],
+  ['max', 'Less than', '1.5 s', 'The duration that is too long, with a unit'],
+  ['attribute', 'Attribute', 'key or key=value', 'An attribute of any span or mark'],
+];
+
+/** filterForm makes the form. onChange gets the fields that changed, as soon as the reader stops for a moment. */
+export function filterForm(onChange) {
+  let timer = 0;
+  const changed = {};
+  function change(name, value, wait) {
+    changed[name] = value;
+    clearTimeout(timer);
+    const now = () => {
+      onChange({ ...changed });
+      for (const key of Object.keys(changed)) delete changed[key];
+    };
+    if (wait) timer = setTimeout(now, 200);
+    else now();
+  }
+
+  const named = {}; // inputs by their fields
+  const wrong = {}; // errors by their fields
+  const routes = el('datalist', { id: 'filter-routes' });
+  const statuses = el('datalist', { id: 'filter-statuses' }, ['error', 'ok', '2xx', '3xx', '4xx', '5xx'].map((value) => el('option', { value })));
+  const field = (name, label, input) => {
+    named[name] = input;
+    wrong[name] = el('span', { class: 'lost', id: `wrong-${name}`, hidden: true });
+    return el('span', { class: 'field', data: { field: name } }, el('label', { for: input.id }, label), input, wrong[name]);
+  };
+  const texts = inputs.map(([name, label, placeholder, title]) => field(name, label, el('input', {
+    type: name === 'text' ? 'search' : 'text', id: `filter-${name}`, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none', placeholder, title,
+    list: { route: routes.id, status: statuses.id }[name],
+    oninput: (event) => change(name, event.target.value.trim(), true),
+  })));
+  const kind = field('class', 'Of', el('select', { id: 'filter-class', onchange: (event) => change('class', event.target.value) },
+    classes.map(([value, label]) => el('option', { value }, label))));
+  const errors = el('input', { type: 'checkbox', id: 'errors', onchange: () => change('status', errors.checked ? 'error' : '') });
+  const clear = el('button', { type: 'button', id: 'filter-clear', hidden: true, onclick: () => {
+    clearTimeout(timer);
+    for (const key of Object.keys(changed)) delete changed[key];
+    named.text.focus();
+    onChange(Object.fromEntries(fields.map((name) => [name, ''])));
+  } }, 'Clear');
+  const ended = el('span', { class: 'badge', id: 'filter-ended', hidden: true });
+  const anytime = el('button', { type: 'button', id: 'filter-anytime', hidden: true, onclick: () => {
+    named.text.focus();
+    change('from', '', true);
+    change('to', '');
+  } }, 'Any time');
+  const found = el('output', { class: 'muted', id: 'found' });
+  const node = el('form', { class: 'filter', id: 'filter', role: 'search', 'aria-label': 'Find requests', onsubmit: (event) => event.preventDefault() },
+    texts, kind, routes, statuses,
+    el('span', { class: 'check' }, errors, el('label', { for: 'errors' }, 'errors only')), clear, ended, anytime, found);
+
+  return {
+    node,
+    show(state) {
+      for (const [name, input] of Object.entries(named)) {
+        if (input.value.trim() !== state[name] && !(name in changed)) input.value = state[name];
+      }
+      errors.checked = state.status === 'error';
+      clear.hidden = !fields.some((name) => state[name]);
+      const bounded = Boolean(state.from || state.to);
+      ended.hidden = anytime.hidden = !bounded;
+      const at = (ms) => (Number(ms) > 0 && Number(ms) < 8.64e15 ? time(Number(ms)) : '…');
+      if (bounded) setText(ended, `ended ${at(state.from)} to ${at(state.to)}`);
+    },
+    /** complain shows an error next to its field, and takes others away; without one, it takes all away. */
+    complain(error) {
+      for (const [name, text] of Object.entries(wrong)) {
+        const is = error?.field === name;
+        text.hidden = !is;
+        setText(text, is ? error.message : '');
+        if (is) named[name].setAttribute('aria-invalid', 'true');
+        else named[name].removeAttribute('aria-invalid');
+        if (is) named[name].setAttribute('aria-describedby', text.id);
+        else named[name].removeAttribute('aria-describedby');
+      }
+    },
+    said: (text) => setText(found, text),
+    suggest: (names) => reconcile(routes, names, (n) => n, (n) => el('option', { value: n }), () => {}),
+  };
+}

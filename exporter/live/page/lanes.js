@@ -1,0 +1,82 @@
+// What the rows of a waterfall show on the axis. Places are parts of the request's time: graphs.css
+// puts them into the part of it that is shown.
+import { bdi, el } from './dom.js';
+import { duration, percent } from './format.js';
+import { parts } from './states.js';
+
+const within = (x) => Math.min(1, Math.max(0, x));
+
+/** lane is the content of a row's last cell. tables has what parts of bars refer to; path the parts of the critical path by span. */
+export function lane(row, total, tables, path) {
+  const { type, span, mark } = row;
+  if (type === 'stacks') return [];
+  if (type === 'ran') {
+    return el('span', { class: 'hot' }, span.hot.slice(0, 3).map((f) => el('span', {}, bdi(f.name), ` ${percent(f.time, span.sampled)}`)));
+  }
+  if (type === 'mark') {
+    const attributes = (mark.attributes || []).map((a) => `${a.key}=${a.value}`).join(' ');
+    return el('span', { class: 'track', vars: { at: within(mark.at / total) } },
+      el('span', { class: 'diamond', 'aria-hidden': 'true' }), attributes && el('bdi', { class: 'beside' }, attributes.slice(0, 120)));
+  }
+  if (type === 'group') {
+    return el('span', { class: 'track', 'aria-hidden': 'true' }, row.spans.flatMap((s) => [bar(s, total), ...critical(path.get(s.id), total)]));
+  }
+  return el('span', { class: 'track', 'aria-hidden': 'true' },
+    bar(span, total),
+    el('span', { class: 'parts' }, parts(span.states || [], total, tables)),
+    critical(path.get(span.id), total),
+    (span.marks || []).slice(0, 100).map((m) => el('span', { class: 'diamond', title: `${m.name} at ${duration(m.at)}`, vars: { at: within(m.at / total) } })));
+}
+
+function bar(span, total) {
+  const at = within(span.start / total);
+  return el('span', { class: `bar ${span.states ? 'traced' : ''} ${span.failed ? 'bad' : ''}`, vars: { at, width: Math.max(0, within((span.start + span.took) / total) - at) } });
+}
+
+const critical = (list = [], total) => list.map((p) => el('span', { class: 'critical', vars: { at: within(p.start / total), width: p.took / total } }));
+
+/** pathOf are the parts of the critical path by the ids of spans. */
+export function pathOf(request) {
+  const all = new Map();
+  for (const part of request.path) {
+    const { id } = request.rows[part.row];
+    if (!all.has(id)) all.set(id, []);
+    all.get(id).push(part);
+  }
+  return all;
+}
+
+const mostEnds = 20; // links of a request
+const leastEnd = 1 / 50; // of the request
+
+/**
+ * endsOf lists the waits that end with a link to the request that ended them, by the ids of spans: { at, party, wait }. A wait is on
+ * the bars of all spans above it, too: the innermost has the link.
+ */
+export function endsOf(request) {
+  const found = new Map();
+  const parties = request.waits?.parties || [];
+  for (const span of request.rows) {
+    for (const wait of span.states || []) {
+      const party = wait.by === undefined ? null : parties[wait.by];
+      if (!party?.trace || wait.class === 'runnable' || wait.took < leastEnd * request.took) continue;
+      const key = `${wait.by} ${Math.round((wait.start + wait.took) / request.took * 200)}`;
+      const before = found.get(key);
+      if (!before || before.span.depth <= span.depth) found.set(key, { span, wait, party, at: within((wait.start + wait.took) / request.took) });
+    }
+  }
+  const all = new Map();
+  for (const end of [...found.values()].sort((a, b) => b.wait.took - a.wait.took).slice(0, mostEnds)) {
+    if (!all.has(end.span.id)) all.set(end.span.id, []);
+    all.get(end.span.id).push(end);
+  }
+  return all;
+}
+
+/** ends are the links at the ends of waits. */
+export function ends(list) {
+  return el('span', { class: 'track ends' }, list.map(({ at, party, wait }) => el('a', {
+    class: 'end', href: `#/requests/${party.trace}/${party.span}`, vars: { at },
+    title: `${wait.kind} ended by ${party.request}: open it`, 'aria-label': `The wait of ${duration(wait.wait)} was ended by ${party.request}`,
+  })));
+}

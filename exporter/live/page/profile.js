@@ -1,0 +1,172 @@
+// A profile: of a request, a route, a timeline, a session or the last minute. Its tabs show the same samples in four ways. The
+// address has the profile, the tab, the function, the search and the order, so that it can be passed on and gone back to.
+import { bdi, el } from './dom.js';
+import { clock, duration, percent, plural } from './format.js';
+import { get } from './get.js';
+import { tabs } from './tabs.js';
+import { flame } from './flame.js';
+import { top } from './top.js';
+import { sandwich } from './sandwich.js';
+import { difference } from './difference.js';
+import { profileList, profilePicker, recordMinute, visited } from './profiles.js';
+
+const sourceKeys = ['last', 'name', 'session', 'route', 'timeline', 'trace', 'span', 'running'];
+const waitForMinute = 3000; // ms until the last minute is asked for again while it has no samples
+const ways = [{ id: 'flame', name: 'Flame graph' }, { id: 'top', name: 'Top table' }, { id: 'sandwich', name: 'Sandwich' }, { id: 'difference', name: 'Difference' }];
+
+const sessionsOf = (latest) => (latest.sessions?.sessions || []).map((s) => `${s.id} ${s.state}`).join();
+const sourceOf = (query) => new URLSearchParams([...query].filter(([key]) => sourceKeys.includes(key)));
+
+export function profilePage(page) {
+  const { main, latest, title: setTitle } = page;
+  let query = new URLSearchParams(page.query);
+  const source = sourceOf(query);
+  if (!source.size) return profileList(page);
+  const gone = new AbortController();
+  const answers = new Map(); // promises, by address
+  let turn = 0; // another for each panel
+  let timer = 0;
+  let listed = sessionsOf(latest);
+
+  const heading = el('h1', { tabindex: '-1' }, 'Profile');
+  const facts = el('p', { class: 'facts', id: 'profile-facts' });
+  const acts = el('p', { class: 'acts' });
+  const choice = tabs('Ways to see the profile', ways, (id) => turnTo({ tab: id }));
+  main.append(el('header', { class: 'head' }, heading, facts, acts), choice.list, choice.panel);
+
+  const tab = () => (ways.some((w) => w.id === query.get('tab')) ? query.get('tab') : 'flame');
+  const ask = (way, more = {}) => {
+    const path = `data/v1/profile/${way}?${new URLSearchParams([...source, ...Object.entries(more)])}`;
+    if (!answers.has(path)) {
+      const answer = get(path, { signal: gone.signal });
+      answers.set(path, answer);
+      answer.catch(() => answers.delete(path)); // to be asked for again
+    }
+    return answers.get(path);
+  };
+
+  function changed(changes) {
+    const next = new URLSearchParams(query);
+    for (const [key, value] of Object.entries(changes)) value ? next.set(key, value) : next.delete(key);
+    return next;
+  }
+  const address = (changes) => `#/profile?${changed(changes)}`;
+
+  // note puts a state into the address; turnTo is a step that one can go back from.
+  function note(changes) {
+    query = changed(changes);
+    history.replaceState(null, '', `#/profile?${query}`);
+  }
+  function turnTo(changes) { location.hash = address(changes); }
+
+  const ofFunction = (name) => address({ tab: 'sandwich', function: name });
+  const searching = () => ({ search: query.get('search') || '', onSearch: (search) => note({ search }) });
+  const ordered = () => ({
+    state: { sort: query.get('sort') || undefined, filter: query.get('filter') || '' }, onState: ({ sort, filter }) => note({ sort, filter }),
+  });
+
+  const panels = {
+    flame: async () => {
+      const g = await ask('flame');
+      head(g);
+      return [flame(g, { ...searching(), address: ofFunction, onSelect: (name) => note({ function: name }) })];
+    },
+    top: async () => {
+      const t = await ask('functions');
+      head(t);
+      return top(t, { ...ordered(), address: ofFunction });
+    },
+    sandwich: async () => {
+      if (!query.get('function')) {
+        const t = await ask('functions');
+        head(t);
+        return [el('p', { class: 'note', id: 'sandwich-choose' }, 'Choose a function to see its callers and its callees.'), ...top(t, { ...ordered(), address: ofFunction })];
+      }
+      const s = await ask('sandwich', { function: query.get('function') });
+      head(s);
+      return [el('p', {}, el('a', { href: address({ function: '' }), id: 'other-function' }, 'Another function')), ...sandwich(s, { address: ofFunction })];
+    },
+    difference: async () => {
+      const other = query.get('with');
+      const [d, ...about] = await Promise.all([other ? ask('difference', { with: other }) : ask('functions'), profilePicker({ source, other, latest, signal: gone.signal, turnTo })]);
+      head(other ? d.a : d);
+      if (!other) return [...about.flat(), el('p', { class: 'muted' }, 'Choose another profile to compare this one with.')];
+      return [...about.flat(), ...difference(d, { ...ordered(), ...searching(), address: ofFunction })];
+    },
+  };
+
+  function head(p) {
+    visited.set(String(source), p.title);
+    setTitle(`Profile of ${p.title}`);
+    heading.replaceChildren('Profile of ', bdi(p.title));
+    facts.replaceChildren(...[
+      el('strong', {}, `${duration(p.total)} in ${plural(p.samples, 'sample')}`),
+      el('span', {}, `${p.engine} every ${duration(p.interval)}`),
+      p.requests ? el('span', {}, plural(p.requests, 'request')) : null,
+      p.length ? el('span', {}, `sampled for ${duration(p.length)}${p.start ? ` from ${clock(p.start)}` : ''}`) : null,
+      p.noStack ? el('span', {}, `${percent(p.noStack, p.total)} without a stack`) : null,
+    ].filter(Boolean));
+    const other = new URLSearchParams(query);
+    if (source.has('running')) other.delete('running');
+    else other.set('running', '1');
+    acts.replaceChildren(...[
+      p.session ? el('a', { href: `#/sessions/${p.session}` }, `Session ${p.session}`) : null,
+      source.has('trace') ? el('a', { href: `#/requests/${source.get('trace')}/${source.get('span')}` }, 'Request') : null,
+      el('a', { href: '#/profile' }, 'All profiles'),
+      p.engine === 'wall' || source.has('running') ? el('a', { href: `#/profile?${other}`, id: 'waiting' }, source.has('running') ? 'With what waits' : 'Without what waits') : null,
+      source.has('last') ? el('button', { type: 'button', id: 'refresh', onclick: again }, 'Refresh') : null,
+    ].filter(Boolean));
+    if (source.has('last') && p.samples === 0) {
+      acts.append(el('span', { class: 'muted', role: 'status', id: 'minute-waits' }, 'Samples stay in memory from now on. The first ones come with the next profile of the profiler that runs all the time.'));
+      timer = setTimeout(again, waitForMinute);
+    }
+  }
+
+  function again() {
+    clearTimeout(timer);
+    answers.clear();
+    show();
+  }
+
+  async function show() {
+    const mine = ++turn;
+    clearTimeout(timer);
+    choice.show(tab());
+    if (!choice.panel.firstChild) choice.panel.append(el('p', { class: 'muted' }, 'Loading…'));
+    choice.panel.setAttribute('aria-busy', 'true');
+    let content;
+    try {
+      content = await panels[tab()]();
+    } catch (error) {
+      content = [el('p', { class: 'note bad', role: 'alert', id: 'error' }, error.message)];
+      if (source.has('last')) content.push(recordMinute(latest));
+    }
+    if (mine !== turn || gone.signal.aborted) return;
+    const had = choice.panel.contains(document.activeElement);
+    choice.panel.removeAttribute('aria-busy');
+    choice.panel.replaceChildren(...content);
+    if (had) choice.panel.focus({ preventScroll: true });
+  }
+  show();
+
+  return {
+    // Which profiles there are to compare with is known with the sessions.
+    update(kind) {
+      if (kind !== 'sessions' || tab() !== 'difference' || choice.panel.contains(document.activeElement)) return;
+      const now = sessionsOf(latest);
+      if (now !== listed) show();
+      listed = now;
+    },
+    go(next) {
+      if (String(sourceOf(next)) !== String(source)) return false;
+      const same = ['tab', 'function', 'with'].every((key) => (next.get(key) || '') === (query.get(key) || ''));
+      query = new URLSearchParams(next);
+      if (!same) show();
+      return true;
+    },
+    leave: () => {
+      gone.abort();
+      clearTimeout(timer);
+    },
+  };
+}

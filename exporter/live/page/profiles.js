@@ -1,0 +1,96 @@
+// The profiles that there are to see: of the last minute, of sessions and of their routes. And those that this page has shown before.
+import { bdi, el } from './dom.js';
+import { clock, duration, plural } from './format.js';
+import { call, get } from './get.js';
+import { act } from './control.js';
+import { howToAllow } from './sessions.js';
+
+const mostRoutes = 20; // of a session
+
+/** visited has the titles of the profiles that were shown, by their parameters. */
+export const visited = new Map();
+
+const sampled = (latest) => (latest.sessions?.sessions || []).filter((s) => s.state === 'ready' && s.samples > 0);
+const query = (of) => String(new URLSearchParams(of));
+
+/** profileList lists the profiles, as a view. */
+export function profileList({ main, latest }) {
+  const gone = new AbortController();
+  const refused = el('p', { class: 'note', id: 'refused', hidden: true });
+  const list = el('div', { class: 'columns', id: 'profiles', hidden: true });
+  let known = null; // the sessions that are listed
+  main.append(el('h1', {}, 'Profiles'),
+    el('p', { class: 'muted lead' }, 'A profile shows which code ran, and for how long: as a flame graph, as a table of functions, around one function, and beside another profile. A request has its profile on its own page.'),
+    refused, list);
+
+  async function update(kind) {
+    const data = latest.sessions;
+    if (kind !== 'sessions' || !data) return;
+    refused.hidden = !data.refused;
+    list.hidden = Boolean(data.refused);
+    if (data.refused) {
+      howToAllow(refused, data.refused);
+      return;
+    }
+    const now = sampled(latest).map((s) => `${s.id} ${s.start}`).join();
+    if (now === known) return;
+    known = now;
+    const sections = await Promise.all(sampled(latest).map(async (s) => section(s, await routesOf(s.id, gone.signal))));
+    if (known !== now || gone.signal.aborted) return;
+    list.replaceChildren(
+      el('section', { 'aria-labelledby': 'minute-title' }, el('h2', { id: 'minute-title' }, 'Now'),
+        el('ul', { class: 'files' }, el('li', {}, el('a', { href: '#/profile?last=minute', id: 'last-minute' }, 'The last minute'),
+          el('span', { class: 'muted' }, ' of the profiler that runs all the time, if there is one')))),
+      ...sections,
+      sections.length ? '' : el('p', { class: 'muted' }, 'No session has samples. ', el('a', { href: '#/sessions' }, 'Record one'), '.'));
+  }
+  update('sessions');
+  return { update, leave: () => gone.abort() };
+}
+
+function section(s, routes) {
+  const line = (text, of, words) => el('li', {}, el('a', { href: `#/profile?${query(of)}` }, bdi(text)), el('span', { class: 'muted' }, ` ${words}`));
+  return el('section', { 'aria-labelledby': `profiles-${s.id}` },
+    el('h2', { id: `profiles-${s.id}` }, `Session ${s.id}, ${clock(s.start)}`),
+    el('ul', { class: 'files' }, line('The whole session', { session: s.id }, `${duration(s.length)}, ${plural(s.samples, 'sample')}`),
+      routes.map((r) => line(r.name, { session: s.id, route: r.route }, plural(r.samples, 'sample')))));
+}
+
+// routesOf are the routes of a session with most samples; none if the session is gone.
+async function routesOf(id, signal) {
+  const about = await get(`data/v1/sessions/${id}`, { signal }).catch(() => null);
+  return (about?.routes || []).filter((r) => r.samples > 0).slice(0, mostRoutes);
+}
+
+/** profilePicker chooses the profile that another one is compared with. */
+export async function profilePicker({ source, other, latest, signal, turnTo }) {
+  const all = await Promise.all(sampled(latest).map(async (s) => [s, await routesOf(s.id, signal)]));
+  const option = (value, text) => el('option', { value, selected: value === other }, text);
+  const groups = [
+    ['Shown before on this page', [...visited].map(([value, text]) => [value, text])],
+    ...all.map(([s, routes]) => [`Session ${s.id}, ${clock(s.start)}`,
+      [[query({ session: s.id }), `session ${s.id}, whole`], ...routes.map((r) => [query({ session: s.id, route: r.route }), `${r.requests ? 'all requests ' : ''}${r.name}, session ${s.id}`])]]),
+    ['Now', [[query({ last: 'minute' }), 'the last minute']]],
+  ];
+  const seen = new Set([String(source)]);
+  const options = groups.map(([name, list]) => {
+    const left = list.filter(([value]) => !seen.has(value) && seen.add(value));
+    return left.length ? el('optgroup', { label: name }, left.map(([value, text]) => option(value, text))) : null;
+  }).filter(Boolean);
+  if (other && !seen.has(other)) options.unshift(option(other, 'another profile'));
+  const select = el('select', { id: 'difference-with', onchange: () => turnTo({ with: select.value }) }, option('', 'choose a profile'), options);
+  const swap = el('button', { type: 'button', id: 'swap', disabled: !other, onclick: () => {
+    location.hash = `#/profile?${new URLSearchParams([...new URLSearchParams(other), ['tab', 'difference'], ['with', String(source)]])}`;
+  } }, 'Swap A and B');
+  return [el('div', { class: 'filter' }, el('label', { for: 'difference-with' }, 'Compare with'), select, swap)];
+}
+
+/** recordMinute offers to record a session of a minute, where no profiler runs all the time. */
+export function recordMinute(latest) {
+  const alert = el('p', { class: 'note bad', role: 'alert', hidden: true });
+  const button = el('button', { type: 'button', class: 'primary', id: 'record-minute', onclick: () => act(button, alert, async () => {
+    const started = await call('StartProfiler', { startMode: 'START_MODE_IMMEDIATE', length: 60_000 });
+    location.hash = `#/sessions/${started.sessionID}`;
+  }) }, 'Record a minute now');
+  return el('div', {}, latest.sessions?.refused ? '' : el('p', { class: 'acts' }, button, el('a', { href: '#/sessions' }, 'More choices')), alert);
+}

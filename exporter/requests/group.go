@@ -1,0 +1,116 @@
+package requests
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/text"
+)
+
+// leastGroup is the number of equal rows from which on they are one.
+const leastGroup = 3
+
+// A Group is equal rows, which a waterfall shows as one: spans with the same parent, name, kind and scope. Other spans may
+// be between them.
+type Group struct {
+	Rows    []int         // their indices, by start
+	Below   int           // rows below them
+	Total   time.Duration // what they took in all
+	Failed  int           // the number of them that failed
+	Slowest int           // index of the row that took longest
+}
+
+// Groups returns the groups of three or more equal rows, by their first rows. The rows are the result of Rows or its
+// beginning.
+func Groups(rows []Row) []Group {
+	type key struct {
+		parent int // index of the parent's row
+		name   string
+		kind   trace.SpanKind
+		scope  string
+		orphan bool
+	}
+	at := map[key]int{}
+	var all []Group
+	var above []int // the rows above a row
+	for i, r := range rows {
+		above = append(above[:r.Depth], i)
+		if r.Depth == 0 {
+			continue
+		}
+		k := key{above[r.Depth-1], r.Name(), r.Span.Kind, r.Span.Group.Scope().Name, r.Orphan}
+		n, known := at[k]
+		if !known {
+			n = len(all)
+			at[k] = n
+			all = append(all, Group{Slowest: i})
+		}
+		all[n].add(rows, i)
+	}
+	groups := all[:0]
+	for _, g := range all {
+		if len(g.Rows) >= leastGroup {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+func (g *Group) add(rows []Row, i int) {
+	g.Rows = append(g.Rows, i)
+	took := rows[i].Span.Duration()
+	g.Total += took
+	if rows[i].failed() {
+		g.Failed++
+	}
+	if took > rows[g.Slowest].Span.Duration() {
+		g.Slowest = i
+	}
+	for n := i + 1; n < len(rows) && rows[n].Depth > rows[i].Depth; n++ {
+		g.Below++
+	}
+}
+
+// title returns the name and the number of the rows in n characters. The number is always whole.
+func (g *Group) title(rows []Row, n int) string {
+	number := fmt.Sprintf(" × %d", len(g.Rows))
+	return atMost(text.Escape(rows[g.Rows[0]].Name(), ""), max(1, n-utf8.RuneCountInString(number))) + number
+}
+
+// about returns what a reader would miss of a group that is one row.
+func (g *Group) about(rows []Row) string {
+	parts := []string{text.Duration(g.Total) + " in all", "slowest " + text.Duration(rows[g.Slowest].Span.Duration())}
+	if g.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", g.Failed))
+	}
+	if g.Below > 0 {
+		parts = append(parts, plural(g.Below, "span")+" below")
+	}
+	marks := 0
+	g.each(rows, func(r Row) { marks += len(r.Span.Events) })
+	if marks > 0 {
+		parts = append(parts, plural(marks, "mark"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// each calls f for each row of the group, and for each row below it.
+func (g *Group) each(rows []Row, f func(Row)) {
+	for _, i := range g.Rows {
+		f(rows[i])
+		for n := i + 1; n < len(rows) && rows[n].Depth > rows[i].Depth; n++ {
+			f(rows[n])
+		}
+	}
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,94 @@
+package requests
+
+import (
+	"net"
+	"strings"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Name returns the name of the span. For a call out, it adds the host or the database that was called if the name
+// lacks it:
+//
+//   - HTTP and RPC: the host and the port, as in "GET api.example:8080" and "shop.Stock/Get stock:9090".
+//   - Databases: the system, with the host or the name of the database, if the span's name is an operation
+//     alone, as in "SELECT postgresql db:5433".
+//   - Others: the host and the port, if the span's name is one word.
+//
+// The usual port of the protocol is left out.
+func (r Row) Name() string {
+	s := r.Span
+	if s.Kind != trace.SpanKindClient {
+		return s.Name
+	}
+	c := calledBy(r)
+	target := c.address()
+	switch {
+	case c.database != "":
+		if strings.Contains(s.Name, " ") {
+			return s.Name // has the operation and what it is about
+		}
+		if target == "" {
+			target = c.namespace
+		}
+		if strings.Contains(s.Name, c.database) {
+			break
+		}
+		if target != "" {
+			target = " " + target
+		}
+		return s.Name + " " + c.database + target
+	case c.method == "" && !c.rpc && strings.ContainsAny(s.Name, " /."):
+		return s.Name
+	}
+	if target == "" || strings.Contains(s.Name, c.host) && c.host != "" {
+		return s.Name
+	}
+	return s.Name + " " + target
+}
+
+// A called is what the attributes of a span tell of what was called.
+type called struct {
+	host, port          string
+	method              string // of HTTP
+	rpc                 bool
+	database, namespace string
+}
+
+func calledBy(r Row) called {
+	var c called
+	for _, kv := range r.Span.Attributes {
+		value := kv.Value.String()
+		switch kv.Key {
+		case "server.address":
+			c.host = value
+		case "server.port":
+			c.port = value
+		case "http.request.method":
+			c.method = value
+		case "rpc.system", "rpc.system.name":
+			c.rpc = true
+		case "db.system", "db.system.name":
+			c.database = value
+		case "db.namespace":
+			c.namespace = value
+		}
+	}
+	return c
+}
+
+// usualPorts have the port that a system uses unless told otherwise.
+var usualPorts = map[string]string{"postgresql": "5432", "mysql": "3306", "mariadb": "3306", "redis": "6379", "mongodb": "27017", "microsoft.sql_server": "1433"}
+
+// address returns the host, with the port unless that is the usual one.
+func (c called) address() string {
+	switch {
+	case c.host == "":
+		return ""
+	case c.port == "", c.database != "" && c.port == usualPorts[c.database]:
+		return c.host
+	case c.database == "" && !c.rpc && (c.port == "80" || c.port == "443"):
+		return c.host
+	}
+	return net.JoinHostPort(c.host, c.port)
+}

@@ -1,0 +1,55 @@
+package livepage
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Equal queries are one row, which opens by its key.
+func TestEqualRowsAreOne(t *testing.T) {
+	p := openBusy(t, "")
+	const visible = `document.querySelectorAll('#waterfall tbody tr:not([hidden]) .pick[title^="sql.conn.query"]').length`
+	p.wait(`document.querySelector("#waterfall tr.group").innerText.includes("sql.conn.query sqlite × 11")`)
+	before := eval[int](p, visible)
+	eval[bool](p, `(document.querySelector("#waterfall tr.group .pick").focus(), true)`)
+	p.press(kb.ArrowRight)
+	p.wait(visible + ` >= 11`)
+	p.press(kb.ArrowLeft)
+	if after := eval[int](p, visible); after != before || before >= 11 {
+		t.Errorf("the page shows %d queries at first, and %d after the group closed", before, after)
+	}
+}
+
+// A search finds attributes, opens the group of a hit, and is in the address.
+func TestSearchInRequest(t *testing.T) {
+	p := openBusy(t, "")
+	eval[bool](p, `(document.querySelector("#search").focus(), true)`)
+	p.press("no such TABLE")
+	p.wait(`document.querySelector("#hits").innerText === "1 hit" && decodeURIComponent(location.hash).includes("TABLE")`)
+	p.press(kb.Enter)
+	p.wait(`document.querySelector("#hits").innerText === "1 of 1" && !document.querySelector("#waterfall tr.hit").hidden`)
+	p.press(kb.Escape)
+	p.wait(`document.querySelector("#search").value === "" && !document.querySelector("#waterfall tr.hit") && !location.hash.includes("TABLE")`)
+	p.press("sqlite")
+	p.wait(`document.querySelector("#hits").innerText === "11 hits"`)
+	p.press(kb.Enter, chromedp.ModifierShift)
+	p.wait(`document.querySelector("#hits").innerText === "11 of 11"`)
+	p.press(kb.Enter)
+	p.wait(`document.querySelector("#hits").innerText === "1 of 11"`)
+}
+
+// The sentence names the spans on the critical path, and the toggle hides the path.
+func TestCriticalPathOfRequest(t *testing.T) {
+	p := openBusy(t, "")
+	const shown = `[...document.querySelectorAll("#waterfall .critical")].some((n) => n.checkVisibility({ visibilityProperty: true }))`
+	p.wait(shown)
+	p.click("#path-toggle")
+	p.wait(`document.querySelector("#path-toggle").ariaPressed === "false" && !(` + shown + `)`)
+	p.click("#path-toggle")
+	p.wait(shown)
+	p.wait(`document.querySelector("#critical-path").innerText.includes("sql.conn.query sqlite × 11")`)
+	eval[bool](p, `([...document.querySelectorAll("#critical-path button")].find((b) => b.innerText === "render").click(), true)`)
+	p.wait(`document.querySelector('#waterfall .pick[aria-current=true]').title === "render"`)
+}

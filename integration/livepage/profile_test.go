@@ -1,0 +1,141 @@
+package livepage
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// rowNames are the functions in a table, in its order.
+const rowNames = `[...document.querySelectorAll("#top tbody tr")].map((r) => r.dataset.name)`
+
+// The tabs are chosen by arrow keys. The address has the tab, and the browser goes back to the one before.
+func TestProfileTabs(t *testing.T) {
+	p := open(t, shop.Page+fmt.Sprintf("#/profile?session=%d", recorded.session), View{})
+	p.wait(`document.querySelector("#flame [role=treeitem]")`)
+	p.until(kb.Tab, `document.activeElement.id === "tab-flame"`)
+	p.press(kb.ArrowRight)
+	p.wait(`document.activeElement.id === "tab-top" && document.querySelector("#top tbody tr") && location.hash.includes("tab=top") &&
+		document.querySelector("[role=tab][aria-selected=true]").id === "tab-top" && document.querySelector("[role=tabpanel]").getAttribute("aria-labelledby") === "tab-top"`)
+	p.press(kb.End)
+	p.wait(`document.activeElement.id === "tab-difference" && document.querySelector("#difference-with")`)
+	p.press(kb.Home)
+	p.wait(`document.activeElement.id === "tab-flame" && document.querySelector("#flame [role=treeitem]")`)
+	p.must(p.Back())
+	p.wait(`document.querySelector("[role=tab][aria-selected=true]").id === "tab-difference"`)
+}
+
+// The table is sorted by a click on a head and filtered by words, and the address has both.
+func TestTopTable(t *testing.T) {
+	p := open(t, shop.Page+fmt.Sprintf("#/profile?tab=top&session=%d", recorded.session), View{})
+	p.wait(`document.querySelector("#top tbody tr")`)
+	bySelf := eval[[]string](p, rowNames)
+	p.click(`#top [data-sort=total]`)
+	p.wait(`document.querySelector("#top [data-sort=total]").parentElement.ariaSort === "descending" && location.hash.includes("sort=total")`)
+	if byTotal := eval[[]string](p, rowNames); byTotal[0] != "net/http.(*conn).serve" || byTotal[0] == bySelf[0] {
+		t.Errorf("the first function by its total is %s, and by self %s", byTotal[0], bySelf[0])
+	}
+	p.click(`#top [data-sort=total]`)
+	p.wait(`document.querySelector("#top [data-sort=total]").parentElement.ariaSort === "ascending"`)
+	p.click("#top-filter")
+	p.press("search.go")
+	p.wait(`document.querySelector("#top tr[data-name='main.addParts']") && /^\d+ of [0-9,]+ functions$/.test(document.querySelector("#top-found").innerText)`)
+	for _, row := range eval[[]string](p, `[...document.querySelectorAll("#top tbody tr")].map((r) => r.querySelector("[data-column=place]").innerText + " " + r.querySelector("[data-column=module]").innerText)`) {
+		if !strings.HasPrefix(row, "search.go:") || !strings.Contains(row, "github.com/perfline/perfline/examples") {
+			t.Errorf("a function is at %q, want a line in search.go, and its module", row)
+		}
+	}
+	address := eval[string](p, `location.hash`)
+	again := open(t, shop.Page+address, View{})
+	again.wait(`document.querySelector("#top-filter")?.value === "search.go" && document.querySelector("#top [data-sort=total]").parentElement.ariaSort === "ascending"`)
+}
+
+// A function of the flame graph or of the table opens between its callers and its callees.
+func TestSandwich(t *testing.T) {
+	p := open(t, shop.Page+fmt.Sprintf("#/profile?session=%d", recorded.session), View{})
+	p.wait(`document.querySelector("#flame [data-name='main.addParts']")`)
+	p.click(`#flame [data-name='main.addParts']`)
+	p.wait(`location.hash.includes("function=main.addParts") && document.querySelector("#flame-about").innerText.includes("search.go:")`)
+	if about := p.text("#flame-about"); !strings.Contains(about, "github.com/perfline/perfline/examples") {
+		t.Errorf("the flame graph says of the function %q, want its module", about)
+	}
+	p.click(`#flame-about a`)
+	p.wait(`document.querySelector("#callers [data-name='main.makeIndex']") && document.querySelector("#callees [role=treeitem]")`)
+	top := func(id, name string) string {
+		return fmt.Sprintf(`document.querySelector("#%s [data-name='%s']").getBoundingClientRect().top`, id, name)
+	}
+	if !eval[bool](p, top("callers", "main.makeIndex")+" < "+top("callers", "main.addParts")+" && "+top("callers", "main.addParts")+" < "+top("callees", "main.addParts")) {
+		t.Error("the callers are not above the function, and the callees not below")
+	}
+	// In the callers, up is the caller.
+	p.until(kb.Tab, `document.activeElement.matches("#callers [role=treeitem]")`)
+	p.press(kb.ArrowUp)
+	p.wait(`document.activeElement.dataset.name === "main.makeIndex"`)
+	p.press(kb.ArrowDown)
+	p.wait(`document.activeElement.dataset.name === "main.addParts"`)
+	p.press(kb.ArrowUp)
+	p.click(`#callers-about a`)
+	p.wait(`document.querySelector("#sandwich-about").innerText.startsWith("main.makeIndex")`)
+	p.click("#other-function")
+	p.wait(`document.querySelector("#sandwich-choose") && document.querySelector("#top tbody a")`)
+	p.click("#top tbody a")
+	p.wait(`document.querySelector("#sandwich-about")`)
+}
+
+// A route is compared with its session, and the sides are exchanged.
+func TestDifference(t *testing.T) {
+	p := open(t, shop.Page+"#/profile", View{})
+	link := `[...document.querySelectorAll("#profiles a")].find((a) => a.innerText === "GET /search" && a.hash.includes("session=` + fmt.Sprint(recorded.session) + `&"))`
+	p.wait(link)
+	p.show(eval[string](p, link+`.hash`))
+	p.wait(`document.querySelector("#flame [role=treeitem]")`)
+	p.click("#tab-difference")
+	whole := fmt.Sprintf("session=%d", recorded.session)
+	p.wait(`document.querySelector("#difference-with option[value='` + whole + `']")`)
+	eval[bool](p, `(() => { const s = document.querySelector("#difference-with"); s.value = "`+whole+`"; s.dispatchEvent(new Event("change")); return true })()`)
+	p.wait(`document.querySelector("#changes tbody tr") && document.querySelector("#flame [data-name='main.addParts']")`)
+	p.click("#changes-filter")
+	p.press("addParts")
+	p.wait(`document.querySelector("#changes tr[data-name='main.addParts']")`)
+	// Only this route makes the index: a request of it takes more of that than a request of all.
+	if class := eval[string](p, `document.querySelector("#flame [data-name='main.addParts']").className`); !strings.Contains(class, "more") {
+		t.Errorf("the index is %q in the picture, want more", class)
+	}
+	change := `document.querySelector("#changes tr[data-name='main.addParts'] [data-column=total]").innerText`
+	if got := eval[string](p, change); !strings.HasPrefix(got, "+") {
+		t.Errorf("the change of the index is %q, want more", got)
+	}
+	p.click("#swap")
+	p.wait(`document.querySelector("h1").innerText === "Profile of session ` + fmt.Sprint(recorded.session) + `" && document.querySelector("#changes tr[data-name='main.addParts']") && ` + change + `.startsWith("−")`)
+	if class := eval[string](p, `document.querySelector("#flame [data-name='main.addParts']").className`); !strings.Contains(class, "less") {
+		t.Errorf("with the sides exchanged the index is %q in the picture, want less", class)
+	}
+}
+
+// A session shows before its start which data it will have. It ends by itself, and shows how long it goes on, and its cost.
+func TestSessionWithLength(t *testing.T) {
+	underLoad(t)
+	p := open(t, shop.Page+"#/sessions", View{})
+	p.wait(`document.querySelector("#content-list")?.checkVisibility() && document.querySelector("#start:enabled")`)
+	has := func(text string) string {
+		return fmt.Sprintf(`document.querySelector("#content-list").innerText.includes(%q)`, text)
+	}
+	p.wait(has("after 10 s") + " && " + has("Samples of the code that runs") + " && !" + has("garbage collections"))
+	p.click("#samples-none")
+	p.wait(has("no profiles") + " && !" + has("Samples of the code that runs"))
+	p.click("#samples-cpu")
+	p.click("#process")
+	p.wait(has("two garbage collections"))
+	p.click("#process")
+	p.click("#length")
+	p.press(kb.Backspace + kb.Backspace + "2" + kb.Enter)
+	p.wait(`document.querySelector("#sessions tbody tr .state")?.innerText === "recording"`)
+	id := eval[string](p, newest+`.dataset.session`)
+	p.wait(newest + `.querySelector("progress").value > 0.2 && ` + newest + `.querySelector("[data-cell=length]").innerText.endsWith(" of 2.00 s")`)
+	p.wait(newest + `.querySelector(".state").innerText === "ready" && ` + newest + `.querySelector("progress").hidden`)
+	p.show("#/sessions/" + id)
+	p.wait(`/CPU for recording, \d+\.\d % of a core/.test(document.querySelector("#session-facts").innerText)`)
+	eval[bool](p, `fetch("rpc/perfline.profiler.v1.ProfilerService/ReleaseSession", {method: "POST", headers: {"Content-Type": "application/json"}, body: "{\"sessionID\":`+id+`}"}).then((r) => r.ok)`)
+}

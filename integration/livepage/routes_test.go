@@ -1,0 +1,251 @@
+package livepage
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// manyRequests serves a program whose routes are the paths: /usual has 20 requests, /slow has 2 of at least 20 ms, /fail has 3 that
+// fail, and /rare has 1.
+func manyRequests(t *testing.T) (page string) {
+	t.Helper()
+	base, page := serve(t, bridgehttp.Server{SpanName: func(r *http.Request, _ string) string { return "GET " + r.URL.Path }}, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			<-time.After(20 * time.Millisecond)
+		case "/fail":
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}, sessions.Config{})
+	for path, n := range map[string]int{"/usual": 20, "/slow": 2, "/fail": 3, "/rare": 1} {
+		for range n {
+			request(t, base+path)
+		}
+	}
+	return page
+}
+
+const (
+	routeNames = `[...document.querySelectorAll("#routes-table tbody:not(.total) a.route")].map((a) => a.innerText).join()`
+	fourRoutes = `document.querySelectorAll("#routes-table tbody:not(.total) tr").length === 4 && document.querySelector("#heat [role=gridcell]")`
+	found      = `[...document.querySelectorAll("#matches tbody a")].map((a) => a.innerText).sort().join()`
+)
+
+// The columns of the table sort it. The order and the window are part of the address.
+func TestRouteTable(t *testing.T) {
+	p := open(t, manyRequests(t), View{Width: 1800, Height: 1000})
+	p.wait(fourRoutes)
+	if got := eval[string](p, routeNames); got != "GET /usual,GET /fail,GET /slow,GET /rare" {
+		t.Errorf("by count, the routes are %s", got)
+	}
+	p.wait(`document.querySelector("[data-column=count]").ariaSort === "descending"`)
+	p.click("[data-column=p99] button")
+	p.wait(`location.hash === "#/?sort=-p99" && document.querySelector("[data-column=p99]").ariaSort === "descending" && document.querySelectorAll("#routes-table [aria-sort]").length === 1 && ` + routeNames + `.startsWith("GET /slow,")`)
+	p.press(kb.Enter) // the button still has the focus
+	p.wait(`location.hash === "#/?sort=p99" && document.querySelector("[data-column=p99]").ariaSort === "ascending" && ` + routeNames + `.endsWith(",GET /slow")`)
+	p.click("[data-column=share] button")
+	p.wait(routeNames + `.startsWith("GET /fail,")`)
+	p.click("[data-column=route] button")
+	p.wait(routeNames + ` === "GET /fail,GET /rare,GET /slow,GET /usual"`)
+	cells := eval[string](p, `[...document.querySelectorAll("#routes-table [data-key='GET /fail'] :is([data-cell=count], [data-cell=failed], [data-cell=share])")].map((td) => td.innerText).join()`)
+	if cells != "3,3,100.0 %" {
+		t.Errorf("count, errors and share are %s", cells)
+	}
+
+	p.click("[data-window=start]")
+	p.wait(`location.hash === "#/?window=start&sort=route" && document.querySelector("[data-window=start]").ariaPressed === "true" && document.querySelector("[data-window=minutes]").ariaPressed === "false"`)
+	p.wait(fourRoutes)
+	p.click("[data-window=minutes]")
+	p.wait(`location.hash === "#/?sort=route"`)
+
+	// A route selects its heat map and its requests; the line of all requests leads back.
+	p.click("#routes-table [data-key='GET /slow'] a.route")
+	p.wait(`document.querySelector("#routes-table [data-key='GET /slow'] [aria-current=true]") && document.querySelector("#heat-section .title bdi").innerText === "GET /slow"`)
+	p.wait(found + ` === "GET /slow,GET /slow" && document.querySelector("#filter-route").value === "GET /slow" && document.querySelector("#found").innerText === "2 of 26 requests in memory"`)
+	p.press(kb.ArrowDown)
+	p.wait(`document.activeElement.closest("tr").dataset.key === "GET /usual"`)
+	p.click("#routes-table .total a")
+	p.wait(`document.querySelector("#recent").checkVisibility() && document.querySelector("#heat-section .title bdi").innerText === "all requests"`)
+	p.must(p.Back())
+	p.wait(found + ` === "GET /slow,GET /slow"`)
+}
+
+// A cell of the heat map describes its requests, and finds them by mouse and by keyboard.
+func TestHeatMap(t *testing.T) {
+	p := open(t, manyRequests(t), View{Width: 1800, Height: 1000})
+	p.wait(fourRoutes)
+	cells := `[...document.querySelectorAll("#heat [role=gridcell]")]`
+	if n := eval[int](p, cells+`.reduce((n, c) => n + (/: ([0-9]+) request/.exec(c.ariaLabel)?.[1] | 0) * !c.ariaLabel.includes("failed"), 0)`); n != 26 {
+		t.Errorf("the cells have %d requests, want 26", n)
+	}
+	if n := eval[int](p, `document.querySelectorAll("#heat [tabindex='0']").length`); n != 1 {
+		t.Errorf("the tab key comes to %d cells, want one", n)
+	}
+	eval[bool](p, `(`+cells+`.find((c) => c.dataset.level === "failed").id = "failures", true)`)
+	p.click("#failures")
+	p.wait(`location.hash.includes("status=error") && ` + found + ` === "GET /fail,GET /fail,GET /fail" && document.querySelector("#failures").ariaSelected === "true"`)
+	p.wait(`document.querySelector("#found").innerText === "3 of 3 requests of this cell are in memory" && document.querySelector("#heat-about").innerText.endsWith("failed: 3 requests")`)
+	p.click("#failures")
+	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
+
+	// The slow requests are in the highest row with requests.
+	eval[bool](p, `(`+cells+`.find((c) => c.dataset.level > 0).focus(), true)`)
+	p.wait(`/: [12] requests?$/.test(document.querySelector("#heat-about").innerText) && document.activeElement.tabIndex === 0`)
+	p.press(kb.ArrowDown)
+	p.press(kb.ArrowUp)
+	p.press(kb.Enter)
+	p.wait(`/from=.+&to=.+/.test(location.hash) && location.hash.includes("min=") && /^GET .slow(,GET .slow)?$/.test(` + found + `)`)
+	p.wait(`/^[12] of [12] requests? of this cell (is|are) in memory$/.test(document.querySelector("#found").innerText)`)
+	p.wait(`document.activeElement.ariaSelected === "true" && document.querySelector("#filter-ended").innerText.startsWith("ended ")`)
+	p.press(kb.Home)
+	p.press(kb.PageUp)
+	p.wait(`document.activeElement.parentElement === document.querySelector("#heat").firstChild && document.querySelector("#heat-about").innerText.includes("failed")`)
+	p.click("#filter-anytime")
+	p.wait(`!location.hash.includes("from=") && location.hash.includes("min=") && document.activeElement.id === "filter-text"`)
+	p.must(p.Back()) // to before the cell
+	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
+}
+
+// The fields of the form find requests, each by itself and together.
+func TestFindRequests(t *testing.T) {
+	page := manyRequests(t)
+	p := open(t, page, View{})
+	p.wait(`document.querySelectorAll("#recent tbody tr").length === 26`)
+	three, slow := "GET /fail,GET /fail,GET /fail", "GET /slow,GET /slow"
+	for _, c := range []struct{ field, value, found string }{
+		{"text", "/RARE", "GET /rare"},
+		{"route", "GET /slow", slow},
+		{"status", "5xx", three},
+		{"min", "20 ms", slow},
+		{"max", "1ns", ""},
+		{"attribute", "http.response.status_code=500", three},
+	} {
+		p.click("#filter-" + c.field)
+		p.press(c.value)
+		hash := "#/?" + url.Values{c.field: {c.value}}.Encode()
+		p.wait(fmt.Sprintf(`location.hash === %q && document.querySelector("#matches").checkVisibility() && document.querySelector("#found").innerText !== "" && %s === %q`, hash, found, c.found))
+		if c.found == "" {
+			p.wait(`document.querySelector("#matches").innerText.includes("No request in memory is like that.")`)
+		}
+		p.must(p.Go("#/?text=rare"))
+		p.wait(found + ` === "GET /rare" && document.querySelector("#filter-` + c.field + `").value === ` + map[bool]string{true: `"rare"`, false: `""`}[c.field == "text"])
+		p.must(p.Go(hash)) // an address has the question
+		p.wait(fmt.Sprintf(`%s === %q && document.querySelector("#filter-%s").value === %q`, found, c.found, c.field, c.value))
+		p.click("#filter-clear")
+		p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
+	}
+	p.click("#errors")
+	p.wait(`location.hash === "#/?status=error" && ` + found + ` === "` + three + `"`)
+	p.click("#errors")
+	p.wait(`location.hash === "#/"`)
+	eval[bool](p, `(() => { const s = document.querySelector("#filter-class"); s.value = "streams"; s.dispatchEvent(new Event("change")); return true })()`)
+	p.wait(`location.hash === "#/?class=streams" && document.querySelector("#found").innerText === "0 of 0 requests in memory"`)
+}
+
+// An error is next to its field, with the value and the rule, until the field is right.
+func TestWrongField(t *testing.T) {
+	page, err := chrome.Open(manyRequests(t), View{}) // whose refused questions count as faults
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := tab{page, t}
+	t.Cleanup(page.Close)
+	p.wait(`document.querySelectorAll("#recent tbody tr").length === 26`)
+	p.click("#filter-min")
+	p.press("20")
+	p.wait(`document.querySelector("#filter-min").ariaInvalid === "true" && document.querySelector("#wrong-min").checkVisibility()`)
+	if text := p.text("#wrong-min"); text != `duration "20": must be a number with a unit, such as 250us, 5 ms or 1.5s` {
+		t.Errorf("the error is %q", text)
+	}
+	if by := eval[string](p, `document.querySelector("#filter-min").getAttribute("aria-describedby")`); by != "wrong-min" {
+		t.Errorf("%q describes the field", by)
+	}
+	p.press("ms")
+	p.wait(found + ` === "GET /slow,GET /slow" && !document.querySelector("[aria-invalid]") && !document.querySelector("#wrong-min").checkVisibility() && document.activeElement.id === "filter-min"`)
+}
+
+// routesEvent is made-up data of routes.
+func routesEvent(concerns string, routes ...string) string {
+	return fmt.Sprintf(`{ window: "minutes", all: null, health: { sentence: "7 requests/s.", concerns: [%s] }, routes: [%s] }`, concerns, strings.Join(routes, ","))
+}
+
+func routeOf(name, class string, more string) string {
+	return fmt.Sprintf(`{ route: %q, class: %q, count: 5, failed: 1, perSecond: 1, p50: 1, p95: 2, p99: 3, max: 4, strip: [0, 5], failedIn: [1]%s }`, name, class, more)
+}
+
+const noRequests = `requests: { service: "x", requests: [], slowest: [], kept: [], streams: [], background: [], housekeeping: [] }`
+
+// The health line begins with what is wrong, and a screen reader hears only that.
+func TestHealthLine(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	p.wait(`document.querySelector("#health").innerText === "7 requests/s." && !document.querySelector("#health.bad")`)
+	p.tell("runtime", `{ samples: [{ at: 0, latencies: { p99: 900 } }, { at: 60000, latencies: { p99: 12 }, gcPauses: { max: 9 } }, { at: 65000 }] }`)
+	p.wait(`document.querySelector("#health.bad").innerText === "Processors are busy: 1 in 100 goroutines waited 12.0 ms or longer for a processor in the last minute. 7 requests/s."`)
+	p.tell("routes", routesEvent(`{ title: "Errors are up", text: "<b>5 %</b>", href: "#/?status=error" }`))
+	p.wait(`document.querySelector("#health").innerText.startsWith("Errors are up: <b>5 %</b>. Processors are busy: ") && document.querySelector("#health-said").innerText === "Errors are up, Processors are busy"`)
+	eval[bool](p, `(document.querySelector("#health a").focus(), true)`)
+	p.tell("routes", routesEvent(`{ title: "Errors are up", text: "6 %", href: "#/?status=error" }`))
+	p.wait(`document.activeElement.matches("#health a[href='#/?status=error']")`)
+	p.tell("routes", routesEvent(""))
+	p.tell("runtime", `{ samples: [{ at: 90000, gcPauses: { max: 11 } }] }`)
+	p.wait(`document.querySelector("#health").innerText === "Long GC pauses: a garbage collection stopped the program for 11.0 ms in the last minute. 7 requests/s." && document.activeElement.id === "main"`)
+}
+
+// Streams, background units and pool housekeeping are in folded sections of their own. Routes without room have a row without a profile.
+func TestRoutesApart(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("", routeOf("GET /", "requests", ""), routeOf("other routes", "requests", ", others: true"), routeOf("GET /events", "streams", ""), routeOf("tick", "background", ""))+` }`)
+	p.wait(routeNames + ` === "GET /,other routes"`)
+	if n := eval[int](p, `document.querySelectorAll("#routes-table a[href^='#/sessions']").length`); n != 1 {
+		t.Errorf("%d routes can be profiled, want only GET /", n)
+	}
+	for id, visible := range map[string]bool{"streams": true, "background": true, "housekeeping": false} {
+		if got := eval[bool](p, fmt.Sprintf(`document.getElementById(%q).checkVisibility()`, id)); got != visible {
+			t.Errorf("section %s is visible: %t", id, got)
+		}
+	}
+	if text := p.text("#streams summary"); text != "Streams 1 route, 5 streams" {
+		t.Errorf("the section's title is %q", text)
+	}
+	if eval[bool](p, `document.querySelector("#streams-table").checkVisibility()`) {
+		t.Error("the section of streams is not folded")
+	}
+	p.click("#streams summary")
+	p.wait(`document.querySelector("#streams-table").checkVisibility() && document.querySelector("#streams-table a.route").getAttribute("href") === "#/?route=GET+%2Fevents&class=streams"`)
+}
+
+// More routes than fit are behind a button. The order stays while a row has the focus.
+func TestManyRoutes(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	if text := p.text("#routes"); !strings.Contains(text, "No request ended in the last 5 minutes.") {
+		t.Errorf("without routes, the page says %q", text)
+	}
+	var all, turned []string
+	for i := range 20 {
+		all = append(all, routeOf(fmt.Sprintf("GET /%02d", i), "requests", fmt.Sprintf(", count: %d", 100-i)))
+		turned = append(turned, routeOf(fmt.Sprintf("GET /%02d", i), "requests", fmt.Sprintf(", count: %d", 100+i)))
+	}
+	p.tell("routes", routesEvent("", all...))
+	p.wait(`document.querySelectorAll("#routes-table tbody:not(.total) tr").length === 12 && document.querySelector("#routes-table .more").innerText === "All 20 routes"`)
+	p.click("#routes-table .more")
+	p.wait(`document.querySelectorAll("#routes-table tbody:not(.total) tr").length === 20`)
+	eval[bool](p, `(document.querySelector("[data-key='GET /03'] a.route").focus(), true)`)
+	p.tell("routes", routesEvent("", turned...))
+	p.wait(routeNames + `.startsWith("GET /00,") && document.querySelector("#routes-table .held").checkVisibility() && document.activeElement.closest("tr").dataset.key === "GET /03" && document.querySelector("[data-key='GET /03'] [data-cell=count]").innerText === "103"`)
+	p.click("#routes-title") // takes the mouse and the focus away
+	p.wait(routeNames + `.startsWith("GET /19,") && !document.querySelector("#routes-table .held").checkVisibility()`)
+}

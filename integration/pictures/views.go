@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perfline/perfline/integration/livepage"
+)
+
+// A subject is what pictures are taken of.
+type subject struct {
+	name    string // of the files
+	address string // of the view
+	ready   string // true when the view shows its data
+	then    func(p *livepage.Page) error
+	height  int64 // of the window; 0 means the usual one
+	summary bool  // it is on the page for production
+	request bool  // it is about single requests
+}
+
+// addresses are the addresses of views in a run.
+type addresses struct {
+	session int
+	slow    string // a request with states
+	sampled string // a request with samples
+	route   string // a profile of a route
+}
+
+// subjects are the views of the shop.
+func subjects(at addresses) []subject {
+	click := func(css, ready string) func(p *livepage.Page) error {
+		return func(p *livepage.Page) error { return errors.Join(p.Click(css), p.Wait(ready)) }
+	}
+	profile := func(tab string) string { return fmt.Sprintf("#/profile?tab=%s&session=%d", tab, at.session) }
+	return []subject{
+		{name: "overview", address: "#/", ready: `document.querySelector("#routes tbody tr")`, height: 1000},
+		{name: "summary", summary: true, ready: `document.querySelector("#routes tbody tr")`},
+		{name: "request", request: true, address: at.slow, ready: `document.querySelector("#sentence") && document.querySelector("#waterfall tbody tr")`, height: 900},
+		{name: "samples", request: true, address: at.sampled, ready: `document.querySelector("#waterfall tbody tr")`, height: 900},
+		{name: "compare", request: true, address: "#/compare?a=" + idOf(at.slow), ready: `document.querySelector("main table tbody tr")`, height: 900},
+		{name: "profile", address: at.route, ready: `document.querySelector("#flame [role=treeitem]")`},
+		{name: "top", address: profile("top"), ready: `document.querySelector("#top tbody tr")`},
+		{name: "sandwich", address: profile("sandwich") + "&function=main.addParts", ready: `document.querySelector("#callees [role=treeitem]")`},
+		{name: "difference", address: strings.Replace(at.route, "?", "?tab=difference&", 1), ready: `document.querySelector("#difference-with")`, then: func(p *livepage.Page) error {
+			_, err := livepage.Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector("#difference-with"); s.value = "session=%d"; s.dispatchEvent(new Event("change")); return true })()`, at.session))
+			return errors.Join(err, p.Wait(`document.querySelector("#changes tbody tr")`))
+		}},
+		{name: "sessions", address: "#/sessions", ready: `document.querySelector("#sessions tbody tr")`},
+		{name: "session", address: fmt.Sprintf("#/sessions/%d", at.session), ready: `document.querySelector("#timelines tbody tr")`},
+		{name: "waits", address: "#/waits", ready: `document.querySelector("#flight-state")`, then: click("#arm", `document.querySelector("#disarm:enabled")`)},
+		{name: "runtime", address: "#/runtime", ready: `document.querySelector("[data-chart=heap]")`, height: 1000},
+		{name: "counters", address: "#/counters", ready: `document.querySelector(".counters table")`},
+	}
+}
+
+// idOf returns the ids in the address of a request.
+func idOf(address string) string {
+	const before = "#/requests/"
+	return address[len(before):]
+}
+
+// take takes pictures of a subject, light and dark.
+func (s *subject) take(ctx context.Context, chrome *livepage.Browser, shop *livepage.Shop, dir string) error {
+	for _, dark := range []bool{false, true} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.takeOne(chrome, shop, dir, dark); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+func (s *subject) takeOne(chrome *livepage.Browser, shop *livepage.Shop, dir string, dark bool) error {
+	url := shop.Page + s.address
+	if s.summary {
+		url = shop.Summary
+	}
+	p, err := chrome.Open(url, livepage.View{Width: 1280, Height: cmp.Or(s.height, 800), Dark: dark})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := p.Wait(`document.querySelector("#stream-state").textContent === "live" && ` + s.ready); err != nil {
+		return err
+	}
+	if s.then != nil {
+		if err := s.then(p); err != nil {
+			return err
+		}
+	}
+	picture, err := p.Picture()
+	if err != nil {
+		return err
+	}
+	if picture, err = shrink(picture); err != nil {
+		return err
+	}
+	if faults := p.Faults(); len(faults) > 0 {
+		return fmt.Errorf("the page did wrong: %q", faults)
+	}
+	look := "light"
+	if dark {
+		look = "dark"
+	}
+	file := filepath.Join(dir, s.name+"-"+look+".png")
+	fmt.Printf("%s: %s, %d kB\n", file, url, len(picture)/1000)
+	return os.WriteFile(file, picture, 0o644)
+}
