@@ -32,6 +32,10 @@ func (s *server) addRequests(m *mcp.Server) {
 			"It waits up to 5 s for the recorder's result." + quoted,
 	}, s.getRequest)
 	add(m, tool{
+		name: toolCompare, title: "Compare two requests",
+		description: "Compares a slow request with a usual one of its route: the differences by span, by state and by function, in milliseconds." + quoted,
+	}, s.compareRequests)
+	add(m, tool{
 		name: toolGetSpan, title: "One span",
 		description: "Shows all attributes and marks of one span." + quoted,
 	}, s.getSpan)

@@ -66,7 +66,7 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 	}
 	recent := s.source.Recent()
 	newest, slowest := recent.Snapshots()
-	for _, list := range [][]requests.Snapshot{newest, slowest, recent.KeptRequests(), recent.Background(), s.listed.snapshots()} {
+	for _, list := range [][]requests.Snapshot{newest, slowest, recent.KeptRequests(), recent.Examples(), recent.Background(), s.listed.snapshots()} {
 		for _, known := range list {
 			if is(known) {
 				s.listed.add(known)

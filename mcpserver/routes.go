@@ -62,7 +62,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 	page := report.Routes[min(in.Offset, len(report.Routes)):min(len(report.Routes), in.Offset+limit)]
 	shown := 0
 	for _, r := range page {
-		if !a.row(formatted("%s %s %d %.2f %d %s %s %s %s %s", routeID(r.Route), word(r.Kind.String()), r.Count, r.PerSecond, r.Failed,
+		if !a.row(formatted("%s %s %d %.2f %d %s %s %s %s %s", word(routeID(r.Route)), word(r.Kind.String()), r.Count, r.PerSecond, r.Failed,
 			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)) {
 			break
 		}

@@ -18,7 +18,7 @@ type runtimeArguments struct {
 const usualSamples = 12
 
 func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest, in runtimeArguments) (*answer, *refusal) {
-	most, refused := pageOf(0, in.Samples, usualSamples, runtimestats.Kept)
+	most, refused := pageOf(0, in.Samples, usualSamples, runtimestats.MaxSamples)
 	if refused != nil {
 		return nil, refused
 	}

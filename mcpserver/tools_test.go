@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -51,6 +53,46 @@ func TestDiagnosis(t *testing.T) {
 	text = a.ask(next.tool, next.arguments)
 	if !strings.Contains(text, "‹http.response.status_code› = ‹500›") {
 		t.Errorf("get_span of the failed span has no status:\n%s", text)
+	}
+}
+
+// A slow request is compared with a usual one of its route, and with one that the agent names.
+func TestCompare(t *testing.T) {
+	p := start(t, perfline.Config{})
+	query := func(n int) http.HandlerFunc {
+		return func(_ http.ResponseWriter, r *http.Request) {
+			for range n {
+				_, m := marks.Start(r.Context(), "query")
+				time.Sleep(5 * time.Millisecond)
+				m.End()
+			}
+		}
+	}
+	for range 3 {
+		p.serve("GET /orders/{id}", "/orders/17", query(1))
+	}
+	p.serve("GET /orders/{id}", "/orders/18", query(4))
+	p.serve("GET /alone", "/alone", query(1))
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	slow := suggested(t, a.ask("list_requests", map[string]any{"sort": "slowest"}), "get_request").arguments["request"]
+	text := a.ask("compare_requests", map[string]any{"slow": slow})
+	if !regexp.MustCompile(`(?m)^1[5-9]\.\d 2\d\.\d [5-9]\.\d\d 4 1 · ‹query›$`).MatchString(text) {
+		t.Errorf("the comparison has no three more queries:\n%s", text)
+	}
+	next := suggested(t, text, "get_span")
+	if detail := a.ask(next.tool, next.arguments); !strings.Contains(detail, "‹query›") {
+		t.Errorf("the span with the largest difference is\n%s", detail)
+	}
+	again := a.ask("compare_requests", map[string]any{"slow": slow, "usual": suggested(t, a.ask("list_requests", map[string]any{"text": "orders", "limit": 1, "max_ms": 12}), "get_request").arguments["request"]})
+	if !strings.Contains(again, " 4 1 · ‹query›") {
+		t.Errorf("the comparison with a request by its id:\n%s", again)
+	}
+	if text := a.refused("compare_requests", map[string]any{"slow": slow, "usual": slow}); !strings.Contains(text, "must be another request than slow") {
+		t.Errorf("a request compared with itself: %s", text)
+	}
+	alone := suggested(t, a.ask("list_requests", map[string]any{"route": "GET /alone"}), "get_request").arguments["request"]
+	if text := a.refused("compare_requests", map[string]any{"slow": alone}); !strings.Contains(text, "no other request of ‹GET /alone›") || !strings.Contains(text, "next: list_requests") {
+		t.Errorf("a request without another of its route: %s", text)
 	}
 }
 
@@ -125,7 +167,7 @@ func TestErrors(t *testing.T) {
 // many has requests of many spans, marks and attributes with long names.
 func many(t *testing.T, n, spans int) *program {
 	t.Helper()
-	p := start(t, perfline.Config{Recent: requests.Config{Requests: 500}})
+	p := start(t, perfline.Config{Recent: requests.Config{Requests: 500, MaxBytes: 64 << 20}})
 	long := strings.Repeat("\u202elong ", 100)
 	for i := range n {
 		p.serve(fmt.Sprintf("GET /route%d/{id}", i%150), fmt.Sprintf("/route%d/17", i%150), func(_ http.ResponseWriter, r *http.Request) {
