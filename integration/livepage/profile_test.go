@@ -108,7 +108,10 @@ func TestDifference(t *testing.T) {
 		t.Errorf("the change of the index is %q, want more", got)
 	}
 	p.click("#swap")
-	p.wait(`document.querySelector("h1").innerText === "Profile of session ` + fmt.Sprint(recorded.session) + `" && document.querySelector("#changes tr[data-name='main.addParts']") && ` + change + `.startsWith("−")`)
+	p.wait(`document.querySelector("h1").innerText === "Profile of session ` + fmt.Sprint(recorded.session) + `" && document.querySelector("#changes-filter")?.value === ""`)
+	p.click("#changes-filter")
+	p.press("addParts")
+	p.wait(`document.querySelector("#changes tr[data-name='main.addParts']") && ` + change + `.startsWith("−")`)
 	if class := eval[string](p, `document.querySelector("#flame [data-name='main.addParts']").className`); !strings.Contains(class, "less") {
 		t.Errorf("with the sides exchanged the index is %q in the picture, want less", class)
 	}
