@@ -26,6 +26,7 @@ type child struct {
 	input   io.Closer
 	client  *http.Client
 	others  sync.WaitGroup // requests that hold what others need
+	agent   *agent         // nil unless it finds the sentences
 }
 
 // serveWord is the argument that makes this program the service.

@@ -5,6 +5,7 @@
 //	go run -C integration ./slow -only '^mutex'
 //	go run -C integration ./slow cost        # what the flight recorder costs
 //	go run -C integration ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
+//	go run -C integration ./slow agent       # a client of package mcpserver has to find the causes by the tools alone
 //
 // The service runs in a process of its own, and each series of requests has a new one. The command's process
 // has all that the service calls: a dependency, a database and a device. It also makes background load on another route. A slow request takes a
@@ -95,6 +96,7 @@ type options struct {
 	pairs  int // of each series of two causes
 	short  bool
 	cost   bool
+	agent  bool // the sentences are those that an agent finds
 	into   string
 	series []series
 }
@@ -104,11 +106,15 @@ const (
 	causesPart   = "slow: causes"
 	examplesPart = "slow: examples"
 	costPart     = "slow: cost"
+	agentPart    = "slow: agent"
 )
 
 func (o options) parts() []string {
-	if o.cost {
+	switch {
+	case o.cost:
 		return []string{costPart}
+	case o.agent:
+		return []string{agentPart}
 	}
 	return []string{causesPart, examplesPart}
 }
@@ -119,6 +125,7 @@ const (
 	shortRuns      = 2
 	shortPairRuns  = 1
 	costWord       = "cost"
+	agentWord      = "agent"
 	shareOfAll     = 0.95 // of right sentences
 	shareOfSeries  = 0.85 // 17 of 20
 	shareWhenShort = 0.75
@@ -133,7 +140,7 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	o.cost = f.NArg() == 1 && f.Arg(0) == costWord
+	o.cost, o.agent = f.NArg() == 1 && f.Arg(0) == costWord, f.NArg() == 1 && f.Arg(0) == agentWord
 	o.runs, o.pairs = fullRuns, fullRuns
 	if o.short {
 		o.runs, o.pairs = shortRuns, shortPairRuns
@@ -142,10 +149,10 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	if err != nil {
 		return o, fmt.Errorf("-only %q: %w", *only, err)
 	}
-	o.series = slices.DeleteFunc(allSeries(), func(s series) bool { return !matches.MatchString(s.name()) })
+	o.series = slices.DeleteFunc(allSeries(), func(s series) bool { return !matches.MatchString(s.name()) || o.agent && len(s.causes) > 1 })
 	switch {
-	case f.NArg() > 0 && !o.cost:
-		return o, fmt.Errorf("arguments %q: must be %s or none, after the flags", f.Args(), costWord)
+	case f.NArg() > 0 && !o.cost && !o.agent:
+		return o, fmt.Errorf("arguments %q: must be %s, %s or none, after the flags", f.Args(), costWord, agentWord)
 	case len(o.series) == 0:
 		return o, fmt.Errorf("-only %q: matches no series", *only)
 	case o.into != "" && (o.short || *only != ""):
@@ -167,11 +174,14 @@ func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Par
 		if len(s.causes) > 1 {
 			n = o.pairs
 		}
-		s.wanted = n
+		s.wanted, s.agent = n, o.agent
 		if err := s.make(ctx, around, n); err != nil {
 			return nil, err
 		}
 		r.series(s)
+	}
+	if o.agent {
+		return []document.Part{{Name: agentPart, Text: agentText(o)}}, o.check()
 	}
 	parts = []document.Part{{Name: causesPart, Text: causesText(o)}, {Name: examplesPart, Text: examplesText(o)}}
 	return parts, o.check()

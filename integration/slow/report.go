@@ -99,6 +99,26 @@ func causesText(o options) string {
 	return b.String()
 }
 
+// agentText is the table of what an agent found.
+func agentText(o options) string {
+	var b strings.Builder
+	right, all := 0, 0
+	var rows strings.Builder
+	for i := range o.series {
+		s := &o.series[i]
+		n := s.count(verdict.right)
+		right, all = right+n, all+len(s.runs)
+		example := none
+		if at := slices.IndexFunc(s.runs, func(r run) bool { return r.verdict.right() }); at >= 0 {
+			example = "`" + s.runs[at].Sentence + "`"
+		}
+		fmt.Fprintf(&rows, "| %s | %d of %d | %s |\n", s.title(), n, len(s.runs), example)
+	}
+	fmt.Fprintf(&b, "Measured on %s. The client found the cause of %d of %d slow requests, each with three calls.\n\n", document.Machine(), right, all)
+	b.WriteString("| cause | found | an answer |\n|---|---:|---|\n" + rows.String())
+	return b.String()
+}
+
 // none is in a table where there is no figure.
 const none = "–"
 

@@ -18,6 +18,7 @@ const backgroundRate = 300
 type series struct {
 	causes    []cause // one or two
 	wanted    int     // runs
+	agent     bool    // an agent finds the sentences
 	runs      []run
 	disturbed []run // that do not count
 }
@@ -76,6 +77,11 @@ func (c *child) run(ctx context.Context, number int, parts []part) (r run, err e
 	r.parts = parts
 	if r.outcome, err = c.slow(ctx, number, parts); err != nil {
 		return r, err
+	}
+	if c.agent != nil && r.Trouble == "" {
+		if r.Sentence, err = c.agent.diagnose(ctx); err != nil {
+			return r, err
+		}
 	}
 	r.verdict = judge(parts, r.outcome)
 	switch {
@@ -143,6 +149,12 @@ func (s *series) make(ctx context.Context, around *surroundings, n int) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
+	if s.agent {
+		if c.agent, err = startAgent(ctx, "http://"+c.judge+mcpPath); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.agent.close()) }()
+	}
 	background := load.Requests(ctx, "http://"+c.requests+"/products/1009", backgroundRate)
 	for attempts := 0; err == nil && len(s.runs) < n && attempts < mostAttempts*n; attempts++ {
 		var r run

@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling/flight"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -87,8 +88,14 @@ func serve(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return listen(ctx, b.observe(bridgehttp.Middleware(s.handler())), b.handler())
+	judge := http.NewServeMux()
+	judge.Handle("/", b.handler())
+	judge.Handle(mcpPath, mcpserver.Handler(pipeline, mcpserver.Config{}))
+	return listen(ctx, b.observe(bridgehttp.Middleware(s.handler())), judge)
 }
+
+// mcpPath is where the service has the tools for agents.
+const mcpPath = "/mcp"
 
 // windowBytes is of flight.Config: as much as the limits of the costs are about.
 const windowBytes = 10 << 20

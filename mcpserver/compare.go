@@ -1,0 +1,147 @@
+package mcpserver
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// compareArguments are of compare_requests.
+type compareArguments struct {
+	Slow  string `json:"slow" jsonschema:"id of the slow request, from list_requests"`
+	Usual string `json:"usual,omitempty" jsonschema:"id of a usual request; without it, one of the same route that took the usual time"`
+}
+
+const (
+	mostDifferences = 15 // spans
+	mostChanges     = 8  // states, and functions
+)
+
+func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest, in compareArguments) (*answer, *refusal) {
+	slow, refused := s.find(in.Slow)
+	if refused != nil {
+		return nil, refused
+	}
+	usual, refused := s.other(slow, in.Usual)
+	if refused != nil {
+		return nil, refused
+	}
+	if same(slow, usual) {
+		return nil, refuse("usual %s: must be another request than slow", in.Usual)
+	}
+	a, b := s.withStates(ctx, slow), s.withStates(ctx, usual)
+	c := requests.Compare(requests.Part{Request: a, Profile: s.recordedOf(a)}, requests.Part{Request: b, Profile: s.recordedOf(b)})
+	text := new(answer)
+	text.line("slow:  request %v: %s took %s, %s", a.Root.SpanID, a.Root.Name, took(a.Duration()), status(a.Root))
+	text.line("usual: request %v: %s took %s, %s", b.Root.SpanID, b.Root.Name, took(b.Duration()), status(b.Root))
+	text.line("difference: %s", took(c.Took()))
+	differences(text, c)
+	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()}, "the slow request, with its cause if the flight recorder has it")
+	if span, ok := largest(a, c); ok {
+		text.suggest(toolGetSpan, spanArguments{Request: a.Root.SpanID.String(), Span: span.String()}, "attributes and marks of the span with the largest difference")
+	}
+	if len(c.Functions) == 0 {
+		text.suggest(toolProfile, profileArguments{Route: routeID(a.Root.Name)}, "functions that use the CPU in requests of this route")
+	}
+	return text, nil
+}
+
+// other returns the request to compare with.
+func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *refusal) {
+	if id != "" {
+		return s.find(id)
+	}
+	route := slow.Root().Name
+	usual, ok := s.source.Recent().Usual(route, s.median(route), slow.SpanID)
+	if !ok {
+		return usual, refuse("no other request of %s without an error is in memory: repeat this call after the program has served some", route).
+			or(toolListRequests, struct{}{}, "another request to compare with, as the argument usual")
+	}
+	s.listed.add(usual)
+	return usual, nil
+}
+
+// median returns the median duration of a route since the start, or 0 if it has none.
+func (s *server) median(route string) time.Duration {
+	for _, r := range s.source.Routes().Summaries(routes.SinceStart).Routes {
+		if r.Kind == routes.Request && r.Route == route {
+			return r.P50
+		}
+	}
+	return 0
+}
+
+// recordedOf returns the profile of the last recording of a tool, if it has samples of the request.
+func (s *server) recordedOf(q requests.Request) *profile.Trace {
+	s.profile.mu.Lock()
+	id := s.profile.last
+	s.profile.mu.Unlock()
+	if id == 0 {
+		return nil
+	}
+	recorded, err := s.source.Sessions().Session(id)
+	if err != nil || recorded.Trace() == nil {
+		return nil
+	}
+	for range q.Samples(recorded.Trace()) {
+		return recorded.Trace()
+	}
+	return nil
+}
+
+// differences writes the tables of a comparison.
+func differences(a *answer, c requests.Comparison) {
+	a.line("spans by the difference of their self time, slow minus usual: difference ms, self ms slow and usual, number slow and usual, dots for the level, name")
+	for i, d := range c.Spans {
+		if i == mostDifferences || !a.row(formatted("%s %s %s %d %d %s%s", ms(d.Self()), ms(d.Slow.Self), ms(d.Usual.Self), d.Slow.Count, d.Usual.Count,
+			word(strings.Repeat("· ", min(d.Depth, maxDepth))), d.Name)) {
+			a.line("%d further spans differ less", len(c.Spans)-i)
+			break
+		}
+	}
+	if len(c.States) > 0 {
+		a.line("time by state: difference ms, slow ms, usual ms, state%s", oneSided(c.SlowStates, c.UsualStates))
+	}
+	for _, d := range c.States[:min(mostChanges, len(c.States))] {
+		a.line("%s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), word(d.Kind.String()))
+	}
+	if len(c.Functions) > 0 {
+		a.line("functions by samples: difference ms, slow ms, usual ms, name, file and line%s", oneSided(c.SlowSamples > 0, c.UsualSamples > 0))
+	}
+	for _, d := range c.Functions[:min(mostChanges, len(c.Functions))] {
+		a.line("%s %s %s %s %s:%d", ms(d.Took()), ms(d.Slow), ms(d.Usual), d.Name, d.File, d.Line)
+	}
+}
+
+// oneSided returns a note if only one request has data.
+func oneSided(slow, usual bool) word {
+	switch {
+	case !slow:
+		return "; the slow request has none"
+	case !usual:
+		return "; the usual request has none"
+	}
+	return ""
+}
+
+// largest returns the longest span of the path with the largest difference, if the slow request has one.
+func largest(q requests.Request, c requests.Comparison) (id trace.SpanID, ok bool) {
+	if len(c.Spans) == 0 {
+		return id, false
+	}
+	rows := q.Rows()
+	longest := time.Duration(-1)
+	for i, place := range c.SlowPlaces {
+		if place == c.Spans[0].Place && rows[i].Span.Duration() > longest {
+			id, longest, ok = rows[i].Span.SpanID, rows[i].Span.Duration(), true
+		}
+	}
+	return id, ok
+}

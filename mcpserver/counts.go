@@ -1,0 +1,89 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perfline/perfline/exporter"
+)
+
+// countsArguments are of get_counts.
+type countsArguments struct {
+	All    bool `json:"all,omitempty" jsonschema:"also counts that are 0, and counts of what is not lost; without it only losses, and sums that are not 0"`
+	Offset int  `json:"offset,omitempty" jsonschema:"counts to leave out, for the next page"`
+	Limit  int  `json:"limit,omitempty" jsonschema:"counts in the answer, from 1 to 200; 60 without it"`
+}
+
+const usualCounts, mostCounts = 60, 200
+
+func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsArguments) (*answer, *refusal) {
+	limit, refused := pageOf(in.Offset, in.Limit, usualCounts, mostCounts)
+	if refused != nil {
+		return nil, refused
+	}
+	var all []exporter.Count
+	lost := 0
+	for _, c := range s.counts() {
+		if in.All || c.N > 0 {
+			all = append(all, c)
+		}
+		if c.Lost && c.N > 0 {
+			lost++
+		}
+	}
+	a := new(answer)
+	if lost == 0 {
+		a.line("perfline has lost nothing since the program began.")
+	} else {
+		a.line("perfline has lost data since the program began: %d counts begin with LOST.", lost)
+	}
+	a.line("counts from %d on, of %d: number, group, name, meaning", in.Offset, len(all))
+	shown := 0
+	for _, c := range all[min(in.Offset, len(all)):min(len(all), in.Offset+limit)] {
+		if !a.row(countLine(c)) {
+			break
+		}
+		shown++
+	}
+	if more := len(all) - in.Offset - shown; more > 0 {
+		in.Offset += shown
+		a.suggest(toolCounts, in, word(fmt.Sprintf("%d more counts", more)))
+	}
+	a.suggest(toolListRoutes, struct{}{}, "routes and how long their requests take")
+	return a, nil
+}
+
+func countLine(c exporter.Count) string {
+	mark, kind, note := word(""), word(""), word("")
+	if c.Lost && c.N > 0 {
+		mark = "LOST "
+	}
+	if c.Kind != "" {
+		kind = word(formatted(" of %s", c.Kind))
+	}
+	if c.Now {
+		note = " now"
+	}
+	return formatted("%s%d%s %s %s%s: %s", mark, c.N, note, word(c.Group), word(c.Name), kind, word(c.What))
+}
+
+// counts returns the source's counts, with those of the requests in memory and of recordings.
+func (s *server) counts() []exporter.Count {
+	recent := s.source.Recent().Stats()
+	all := append(s.source.Counts(),
+		exporter.Count{Group: "perfline.recent", Name: "requests", N: recent.Requests, What: "requests that ended"},
+		exporter.Count{Group: "perfline.recent", Name: "background", N: recent.Background, What: "root spans that are no request"},
+		exporter.Count{Group: "perfline.recent", Name: "spans_dropped", N: recent.SpansDropped, Lost: true, What: "spans over the limit of their trace, missing in these tools"},
+		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: recent.Abandoned, Lost: true, What: "traces let go before their request ended, missing in these tools"},
+		exporter.Count{Group: "perfline.recent", Name: "evicted", N: recent.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},
+		exporter.Count{Group: "perfline.recent", Name: "bytes", N: recent.Bytes, Now: true, What: "bytes of memory for spans"})
+	if recorder := s.source.Sessions(); recorder != nil {
+		stats := recorder.Stats()
+		all = append(all,
+			exporter.Count{Group: "perfline.sessions", Name: "started", N: stats.Started, What: "recordings that began"},
+			exporter.Count{Group: "perfline.sessions", Name: "refused", N: stats.Refused, What: "starts of recordings that failed"})
+	}
+	return all
+}

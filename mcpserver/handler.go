@@ -1,0 +1,120 @@
+package mcpserver
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// Source has what the tools show; *perfline.Pipeline is one.
+type Source interface {
+	Recent() *requests.Recent
+	Sessions() *sessions.Recorder
+	Waits() states.Recorder // of what slow requests waited for; nil if the program has none
+	Counts() []exporter.Count
+	Routes() *routes.Table
+	Runtime() *runtimestats.History // it begins with the first call
+}
+
+// Data selects what clients may read.
+type Data uint8
+
+const (
+	Default    Data = iota // Summary with Config.Authorize, and else Everything
+	Everything             // all tools
+	Summary                // figures only: routes, counts and the runtime. No request, trace id, attribute or profile
+)
+
+// Config configures [Handler]. The zero value is for agents on the same machine.
+type Config struct {
+	// Authorize allows a request, or returns an error. The error is logged, and the client does not see it. Without
+	// Authorize, [guard.Local] allows clients on the same machine. Authorize replaces the check of the Host header, too: see package
+	// guard.
+	Authorize func(*http.Request) error
+
+	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the tools. Handler panics if one is no origin.
+	TrustedOrigins []string
+
+	Data   Data
+	Logger *slog.Logger // nil means slog.Default()
+}
+
+const (
+	maxCalls   = 8                // at a time
+	maxBody    = 64 << 10         // bytes
+	readTime   = 10 * time.Second // for the body of a call
+	callTime   = time.Minute      // for a whole call
+	retryAfter = "2"              // seconds
+)
+
+// A server has the tools' state.
+type server struct {
+	source  Source
+	data    Data
+	logger  *slog.Logger
+	listed  *listed
+	flight  states.Recorder
+	calls   chan struct{} // has an element for each call in progress
+	starts  rate
+	profile profiles
+	servers servers
+}
+
+// Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall find it.
+func Handler(source Source, c Config) http.Handler {
+	s := &server{
+		source: source, logger: cmp.Or(c.Logger, slog.Default()), flight: source.Waits(),
+		listed: newListed(), calls: make(chan struct{}, maxCalls),
+	}
+	if c.Data == Default {
+		c.Data = Everything
+		if c.Authorize != nil {
+			c.Data = Summary
+		}
+	}
+	s.data = c.Data
+	tools := s.tools()
+	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
+		Stateless:           true, // a session would cost memory after its client has left
+		MaxRequestBodyBytes: maxBody,
+		// The guard outside checks the Host header more strictly. This check would refuse the clients of a proxy on the same machine,
+		// which Authorize allows.
+		DisableLocalhostProtection:   true,
+		PropagateRequestCancellation: true,
+	})
+	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
+	return g.Handler(s.bounded(inside))
+}
+
+// bounded limits the number of calls, and the time of each. A call ends when its client leaves, and when the server shuts down.
+func (s *server) bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		select {
+		case s.calls <- struct{}{}:
+			defer func() { <-s.calls }()
+		default:
+			w.Header().Set("Retry-After", retryAfter)
+			http.Error(w, "too many calls at a time: try again in some seconds", http.StatusServiceUnavailable)
+			return
+		}
+		// A ResponseWriter that knows no deadlines leaves it to the server's.
+		control, now := http.NewResponseController(w), time.Now()
+		_ = control.SetReadDeadline(now.Add(readTime))
+		_ = control.SetWriteDeadline(now.Add(callTime + readTime))
+		ctx, done := s.servers.context(r.Context(), callTime)
+		defer done()
+		next.ServeHTTP(w, r.WithContext(withCall(ctx)))
+	})
+}

@@ -1,0 +1,224 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// profileArguments are of profile_route.
+type profileArguments struct {
+	Route   string  `json:"route,omitempty" jsonschema:"id of a route from list_routes, or its exact name; the whole program without it"`
+	Seconds float64 `json:"seconds,omitempty" jsonschema:"length of the recording, from 1 to 30; 5 without it"`
+	Waiting bool    `json:"waiting,omitempty" jsonschema:"samples of all goroutines by the clock, waiting ones too; without it only code that uses the CPU"`
+	Limit   int     `json:"limit,omitempty" jsonschema:"functions in the answer, from 1 to 100; 20 without it"`
+}
+
+const (
+	usualFunctions, mostFunctions = 20, 100
+	usualLength, longestLength    = 5, 30 // seconds
+	stopTime                      = 10 * time.Second
+)
+
+// profiles has the last recording that a tool made. The recorder keeps it, so that the page and other tools can use its samples. The next
+// recording of a tool replaces it: an agent must not fill the recorder.
+type profiles struct {
+	mu   sync.Mutex // guards last, and is locked while a tool records
+	last sessions.SessionID
+}
+
+func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in profileArguments) (*answer, *refusal) {
+	limit, refused := pageOf(0, in.Limit, usualFunctions, mostFunctions)
+	if refused != nil {
+		return nil, refused
+	}
+	if in.Seconds == 0 {
+		in.Seconds = usualLength
+	}
+	if in.Seconds < 1 || in.Seconds > longestLength {
+		return nil, refuse("seconds %g: must be from 1 to %d", in.Seconds, longestLength)
+	}
+	if !s.profile.mu.TryLock() {
+		return nil, refuse("another call records a profile: try again in some seconds")
+	}
+	defer s.profile.mu.Unlock()
+	if refused := s.begin(); refused != nil {
+		return nil, refused
+	}
+	length := time.Duration(in.Seconds * float64(time.Second))
+	recorded, refused := s.record(ctx, r, length, in.Waiting)
+	if refused != nil {
+		return nil, refused
+	}
+	name := ""
+	if in.Route != "" {
+		name = s.route(in.Route)
+	}
+	return s.functions(recorded, name, in, limit), nil
+}
+
+// record makes a recording. s.profile.mu is held.
+func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time.Duration, waiting bool) (*sessions.Session, *refusal) {
+	recorder := s.source.Sessions()
+	if s.profile.last != 0 {
+		_ = recorder.Release(s.profile.last) // it may have expired
+		s.profile.last = 0
+	}
+	id, err := recorder.Start(ctx, sessions.StartOptions{Wall: waiting, Remote: true})
+	switch {
+	case errors.Is(err, sessions.ErrInProgress):
+		return nil, refuse("another recording is in progress: try again when it has ended")
+	case errors.Is(err, sessions.ErrFull):
+		return nil, refuse("the recorder has no room for another recording: ask the user to release one on perfline's page")
+	case err != nil:
+		return nil, refuse("starting a recording: %s", err)
+	}
+	s.profile.last = id
+	s.logger.Info("perfline: an agent records a profile", "for", length)
+	waited := wait(ctx, r, length)
+	// The recording ends also when the client has left.
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	recorded, err := recorder.Stop(stopping, id)
+	if errors.Is(err, sessions.ErrState) { // a person has stopped it on the page
+		recorded, err = recorder.Session(id)
+	}
+	if waited != nil {
+		_ = recorder.Release(id) // nobody has asked for what it has
+		s.profile.last = 0
+		return nil, refuse("the recording was cut short: %s", waited)
+	}
+	if err != nil {
+		return nil, refuse("stopping the recording: %s: call %s again", err, toolProfile)
+	}
+	return recorded, nil
+}
+
+// wait waits for the length of a recording, and reports the progress each second if the client has asked for it.
+func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) error {
+	end := time.NewTimer(length)
+	defer end.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	began := time.Now()
+	for {
+		select {
+		case <-end.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+			if token := r.Params.GetProgressToken(); token != nil {
+				// A client that is gone ends the context.
+				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+					ProgressToken: token, Message: "recording", Progress: time.Since(began).Seconds(), Total: length.Seconds(),
+				})
+			}
+		}
+	}
+}
+
+// functions answers with the functions of a recording.
+func (s *server) functions(recorded *sessions.Session, name string, in profileArguments, limit int) *answer {
+	a := new(answer)
+	t := recorded.Trace()
+	count := 0
+	for _, timeline := range recorded.Timelines() {
+		if timeline.Name == name && timeline.Lane == 0 && !timeline.BetweenMarks {
+			count++
+		}
+	}
+	of := word("the whole program")
+	if name != "" {
+		of = word(formatted("%d requests of %s", count, name))
+	}
+	a.line("recording of %.1f s, %s", recorded.Length().Seconds(), of)
+	if t == nil {
+		a.line("It has no samples: the sampler did not run.")
+		return a
+	}
+	samples := slices.Values(t.Samples)
+	if name != "" {
+		samples = samplesOf(recorded, name)
+	}
+	n, total := 0, time.Duration(0)
+	for sample := range samples {
+		n++
+		total += sample.Weight
+	}
+	if in.Waiting {
+		a.line("%d samples by the clock, for %s of all goroutines together", n, took(total))
+	} else {
+		a.line("%d samples of the CPU, for %s", n, took(total))
+	}
+	switch {
+	case n == 0 && name != "" && count == 0:
+		a.line("No request of the route ended in this time.")
+	case n == 0 && !in.Waiting:
+		a.line("Nothing of it used the CPU for long.")
+		a.suggest(toolProfile, profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true}, "what its goroutines wait for")
+	case n > 0:
+		functionLines(a, profile.Functions(t, samples), total, limit)
+		if in.Waiting {
+			break
+		}
+		a.suggest(toolProfile, profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true}, "with the time that goroutines wait")
+	}
+	a.suggest(toolListRequests, listArguments{Route: s.safeRoute(in.Route), Sort: slowest}, "the slowest requests in memory")
+	return a
+}
+
+// functionLines writes functions with their places in the source.
+func functionLines(a *answer, all []profile.Function, total time.Duration, limit int) {
+	a.line("functions by the time in themselves: ms, share, ms with what they call, samples, name, file and line, line that ran longest")
+	for i, f := range all[:min(limit, len(all))] {
+		place := word("no file")
+		if f.File != "" {
+			place = word(formatted("%s line %d", shortFile(f.File), f.Line))
+		}
+		if f.HotLine > 0 {
+			place += word(fmt.Sprintf(", most in line %d", f.HotLine))
+		}
+		share := 100 * float64(f.Self) / float64(max(1, total))
+		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples, f.Name, place)) {
+			a.line("%d more functions", len(all)-i)
+			return
+		}
+	}
+	if more := len(all) - limit; more > 0 {
+		a.line("%d more functions", more)
+	}
+}
+
+// shortFile returns the last parts of a file's path: the folders of the machine that built the program say nothing.
+func shortFile(name string) string {
+	dir, file := path.Split(name)
+	return path.Join(path.Base(dir), file)
+}
+
+// samplesOf returns the samples of a route.
+func samplesOf(recorded *sessions.Session, route string) iter.Seq[profile.Sample] {
+	return func(yield func(profile.Sample) bool) {
+		for i := range recorded.NumTimelines() {
+			id := sessions.TimelineID(i + 1)
+			if t, _ := recorded.Timeline(id); t.Name != route {
+				continue
+			}
+			for sample := range recorded.Samples(id) {
+				if !yield(sample) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// armArguments are of arm_recorder.
+type armArguments struct {
+	Seconds float64 `json:"seconds" jsonschema:"how long the recorder is armed, from 1 to 3600"`
+}
+
+const shortestArm, longestArm = 1, 3600 // seconds
+
+// check returns an error unless clients may start recordings.
+func (s *server) check() *refusal {
+	recorder := s.source.Sessions()
+	if recorder == nil {
+		return refuse("the program has no recorder: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a recording")
+	}
+	if err := recorder.CheckRemote(); err != nil {
+		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + profiling.EnvVariable + "=remote")
+		if v := os.Getenv(profiling.EnvVariable); v != "" {
+			way = word("the program was started with "+profiling.EnvVariable+", which forbids it: start it with ") + profiling.EnvVariable + "=remote"
+		}
+		return refuse("clients outside the program may not start recordings. Ask the user to allow it: %s", way).
+			or(toolListRequests, struct{}{}, "what perfline knows without a recording")
+	}
+	return nil
+}
+
+// begin is check, and counts a start.
+func (s *server) begin() *refusal {
+	if refused := s.check(); refused != nil {
+		return refused
+	}
+	if wait := s.starts.take(time.Now()); wait > 0 {
+		return refuse("recordings may start %d times in a minute: try again in %d s", maxStarts, int(wait/time.Second)+1)
+	}
+	return nil
+}
+
+func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*answer, *refusal) {
+	a := new(answer)
+	if s.flight == nil {
+		a.line("The program has no flight recorder. It would tell the causes of slow requests: the program sets Waits of perfline.Config to flight.NewRecorder.")
+		a.suggest(toolListRoutes, struct{}{}, "routes and how long their requests take")
+		return a, nil
+	}
+	state, stats := s.flight.State(), s.flight.Stats()
+	status := word("unknown")
+	if slices.Contains(states.Statuses(), state.Status) {
+		status = word(state.Status)
+	}
+	a.line("flight recorder: %s", status)
+	if !state.Until.IsZero() {
+		a.line("until: %s", moment(state.Until))
+	}
+	if state.Reason != "" {
+		a.line("reason: %s", value(state.Reason))
+	}
+	a.line("slow requests: %d, with a result: %d, waiting for it: %d, while it was not armed: %d", stats.Slow, stats.Analysed, stats.Pending, stats.NotArmed)
+	a.line("results in memory: %d", stats.Results)
+	switch {
+	case state.Status != states.Armed && s.check() == nil:
+		a.suggest(toolArm, armArguments{Seconds: 60}, "causes of requests that end in the next minute and are slow")
+	case state.Status != states.Armed:
+		a.line("Clients may not arm it: %s tells how the user can allow it.", toolArm)
+	}
+	a.suggest(toolListRequests, listArguments{Sort: slowest}, "the slowest requests in memory")
+	return a, nil
+}
+
+func (s *server) armRecorder(_ context.Context, r *mcp.CallToolRequest, in armArguments) (*answer, *refusal) {
+	if s.flight == nil {
+		return nil, refuse("the program has no flight recorder").or(toolRecorder, struct{}{}, "how the program gets one")
+	}
+	if in.Seconds < shortestArm || in.Seconds > longestArm {
+		return nil, refuse("seconds %g: must be from %d to %d", in.Seconds, shortestArm, longestArm)
+	}
+	if refused := s.begin(); refused != nil {
+		return nil, refused
+	}
+	length := time.Duration(in.Seconds * float64(time.Second))
+	switch err := s.flight.Arm(length); {
+	case errors.Is(err, states.ErrInUse):
+		return nil, refuse("other code of the program uses the only flight recorder: try again later")
+	case err != nil:
+		return nil, refuse("arming the flight recorder: %s", err)
+	}
+	s.logger.Info("perfline: an agent armed the flight recorder", "for", length)
+	a := new(answer)
+	a.line("The flight recorder is armed for %g s. It explains slow requests that end from now on.", in.Seconds)
+	a.suggest(toolListRequests, listArguments{Sort: "newest"}, "after the next slow requests")
+	return a, nil
+}

@@ -1,0 +1,237 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// requestArguments are of get_request.
+type requestArguments struct {
+	Request string `json:"request" jsonschema:"id of the request, from list_requests, or a trace id"`
+	Offset  int    `json:"offset,omitempty" jsonschema:"spans to leave out, for the next page"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"spans in the answer, from 1 to 100; 40 without it"`
+}
+
+const (
+	usualSpans, mostSpans = 40, 100
+	mostCauses            = 5
+	mostOfSpan            = 3 // waits of a span, and its marks
+	barWidth              = 24
+)
+
+func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest, in requestArguments) (*answer, *refusal) {
+	limit, refused := pageOf(in.Offset, in.Limit, usualSpans, mostSpans)
+	if refused != nil {
+		return nil, refused
+	}
+	snapshot, refused := s.find(in.Request)
+	if refused != nil {
+		return nil, refused
+	}
+	q := s.withStates(ctx, snapshot)
+	a := new(answer)
+	header(a, q)
+	s.causes(a, q)
+	shown := waterfall(a, q, in.Offset, limit)
+	if more := len(q.Spans) - in.Offset - shown; more > 0 {
+		a.suggest(toolGetRequest, requestArguments{Request: q.Root.SpanID.String(), Offset: in.Offset + shown, Limit: in.Limit}, word(fmt.Sprintf("%d more spans", more)))
+	}
+	s.suggestAbout(a, q)
+	return a, nil
+}
+
+// header writes the request in a line.
+func header(a *answer, q requests.Request) {
+	a.line("request %v: %s took %s, %s, %s, %d spans", q.Root.SpanID, q.Root.Name, took(q.Duration()), status(q.Root), moment(q.Root.Start), len(q.Spans))
+	a.line("trace %v", q.TraceID())
+	if q.Dropped > 0 {
+		a.line("%d spans of the trace are not in memory", q.Dropped)
+	}
+}
+
+// status returns the result of a root span.
+func status(root *otlpenc.Span) word {
+	text := "ok"
+	if root.Status.Code == codes.Error {
+		text = "failed"
+		if root.Status.Description != "" {
+			text += formatted(" with %s", value(root.Status.Description))
+		}
+	}
+	if protocol := requests.ProtocolStatus(root); protocol != "" {
+		text += formatted(", status %s", protocol)
+	}
+	return word(text)
+}
+
+// causes writes why the request took its time.
+func (s *server) causes(a *answer, q requests.Request) {
+	if q.States == nil {
+		a.line("cause: unknown, %s", s.noResult())
+		return
+	}
+	a.line("cause: %s", sentence(q.States))
+	if len(q.States.Causes) < 2 {
+		return
+	}
+	a.line("parts of the duration, the longest first:")
+	for i, c := range q.States.Causes {
+		if i == mostCauses {
+			a.line("  %d more parts", len(q.States.Causes)-i)
+			break
+		}
+		text := formatted("  %s: %s", took(c.Duration), word(c.Kind.String()))
+		if c.Function != "" {
+			text += formatted(" in %s", c.Function)
+		}
+		if c.Span != "" && c.SpanID != q.Root.SpanID {
+			text += formatted(", span %v %s", c.SpanID, c.Span)
+		}
+		a.line("%s", word(text)+party(c.By, c.Kind, q.Root.SpanID))
+	}
+}
+
+// noResult returns why there are no states of a request.
+func (s *server) noResult() word {
+	if s.flight == nil {
+		return "the program has no flight recorder"
+	}
+	if state := s.flight.State(); state.Status != states.Armed {
+		return "the flight recorder is not armed"
+	}
+	return "the flight recorder has no result for this request"
+}
+
+// waterfall writes spans with their marks and waits. It returns the number of spans.
+func waterfall(a *answer, q requests.Request, offset, limit int) (shown int) {
+	rows := q.Rows()
+	if offset >= len(rows) {
+		a.line("no span from %d on: there are %d", offset, len(rows))
+		return 0
+	}
+	all, waits := q.Segments(barWidth), q.Waits()
+	a.line("spans from %d on, of %d, as a tree: id, start after the request in ms, duration in ms, bar, name. A dot is a level.", offset, len(rows))
+	if q.States == nil {
+		a.line("bars: = the span")
+	} else {
+		a.line("bars: %s", legend)
+	}
+	for _, r := range rows[offset:min(len(rows), offset+limit)] {
+		if !a.row(spanLines(q, r, all[r.Span.SpanID], waits[r.Span.SpanID])...) {
+			break
+		}
+		shown++
+	}
+	return shown
+}
+
+// spanLines returns the lines of a span.
+func spanLines(q requests.Request, r requests.Row, segments []requests.Segment, waits []requests.Wait) []string {
+	s := r.Span
+	note := ""
+	switch {
+	case s.Status.Code == codes.Error:
+		note = " failed"
+	case r.Orphan:
+		note = " parent missing"
+	}
+	lines := []string{formatted("%v %7s %7s %s %s%s%s", s.SpanID, ms(s.Start.Sub(q.Root.Start)), ms(s.Duration()), bar(q, s, segments),
+		word(strings.Repeat("· ", min(r.Depth, maxDepth))), r.Name(), word(note))}
+	for i, e := range s.Events {
+		if i == mostOfSpan {
+			lines = append(lines, formatted("    %d more marks: see %s", len(s.Events)-i, toolGetSpan))
+			break
+		}
+		lines = append(lines, formatted("    mark at %s: %s%s", took(e.Time.Sub(q.Root.Start)), e.Name, attributes(e.Attributes, mostOfSpan)))
+	}
+	for i, w := range waits {
+		if i == mostOfSpan || w.Total < q.Duration()/100 {
+			break
+		}
+		text := formatted("    wait of %s: %s, %d times", took(w.Total), word(w.Kind.String()), w.Count)
+		if w.Function != "" {
+			text += formatted(" in %s", short(w.Function))
+		}
+		lines = append(lines, text+string(party(w.By, w.Kind, q.Root.SpanID)))
+	}
+	return lines
+}
+
+// maxDepth is of dots.
+const maxDepth = 16
+
+// bar shows where a span lies in the request, and its states.
+func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word {
+	total := max(1, q.Duration())
+	column := func(d time.Duration) int {
+		return int(max(0, min(barWidth-1, float64(d)/float64(total)*barWidth)))
+	}
+	cells := []byte(strings.Repeat(".", barWidth))
+	fill := byte('=')
+	if q.States != nil {
+		fill = letters[states.ClassUnknown]
+	}
+	for i := column(s.Start.Sub(q.Root.Start)); i <= column(s.End.Sub(q.Root.Start)); i++ {
+		cells[i] = fill
+	}
+	for _, seg := range segments {
+		for i := column(seg.Start); i <= column(seg.End-1); i++ {
+			cells[i] = letters[seg.Kind.Class()]
+		}
+	}
+	return word(cells)
+}
+
+// suggestAbout suggests the calls that explain a request further.
+func (s *server) suggestAbout(a *answer, q requests.Request) {
+	own := q.Root.SpanID
+	if q.States != nil && len(q.States.Causes) > 0 {
+		if by := q.States.Causes[0].By; by != nil && by.RootID.IsValid() && by.RootID != own {
+			if _, refused := s.find(by.RootID.String()); refused == nil {
+				a.suggest(toolGetRequest, requestArguments{Request: by.RootID.String()}, "the request that this one waited for")
+			}
+		}
+	} else {
+		a.suggest(toolRecorder, struct{}{}, "why the cause is unknown, and how to get causes of further requests")
+	}
+	a.suggest(toolCompare, compareArguments{Slow: own.String()}, "with a usual request of the route")
+	if failed := failedSpan(q); failed.IsValid() {
+		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: failed.String()}, "the span that failed")
+	} else {
+		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: longestSpan(q).String()}, "attributes and marks of the longest span without spans below it")
+	}
+	a.suggest(toolProfile, profileArguments{Route: routeID(q.Root.Name)}, "functions that use the CPU in requests of this route")
+}
+
+// failedSpan returns the last span that failed, which is mostly the innermost one.
+func failedSpan(q requests.Request) (id trace.SpanID) {
+	for _, r := range q.Rows() {
+		if r.Span.Status.Code == codes.Error {
+			id = r.Span.SpanID
+		}
+	}
+	return id
+}
+
+// longestSpan returns the longest span without spans below it.
+func longestSpan(q requests.Request) trace.SpanID {
+	rows := q.Rows()
+	longest := q.Root
+	for i, r := range rows {
+		leaf := i+1 == len(rows) || rows[i+1].Depth <= r.Depth
+		if leaf && (longest == q.Root || r.Span.Duration() > longest.Duration()) {
+			longest = r.Span
+		}
+	}
+	return longest.SpanID
+}

@@ -1,0 +1,121 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perfline/perfline/exporter/routes"
+)
+
+// routesArguments are of list_routes.
+type routesArguments struct {
+	Window string `json:"window,omitempty" jsonschema:"minutes: the last five minutes; start: since the program began. minutes without it"`
+	Sort   string `json:"sort,omitempty" jsonschema:"the figure with the largest first: p99, p50, count, failed. p99 without it"`
+	Offset int    `json:"offset,omitempty" jsonschema:"routes to leave out, for the next page"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"routes in the answer, from 1 to 100; 30 without it"`
+}
+
+const usualRoutes, mostRoutes = 30, 100
+
+// windows are the times that list_routes may cover.
+var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes, "start": routes.SinceStart}
+
+// orders are the orders of list_routes: the larger one first.
+var orders = map[string]func(a, b routes.Summary) int{
+	"":       func(a, b routes.Summary) int { return cmp.Compare(b.P99, a.P99) },
+	"p99":    func(a, b routes.Summary) int { return cmp.Compare(b.P99, a.P99) },
+	"p50":    func(a, b routes.Summary) int { return cmp.Compare(b.P50, a.P50) },
+	"count":  func(a, b routes.Summary) int { return cmp.Compare(b.Count, a.Count) },
+	"failed": func(a, b routes.Summary) int { return cmp.Compare(b.Failed, a.Failed) },
+}
+
+func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routesArguments) (*answer, *refusal) {
+	limit, refused := pageOf(in.Offset, in.Limit, usualRoutes, mostRoutes)
+	if refused != nil {
+		return nil, refused
+	}
+	window, ok := windows[in.Window]
+	if !ok {
+		return nil, refuse("window %s: must be minutes or start", in.Window)
+	}
+	order, ok := orders[in.Sort]
+	if !ok {
+		return nil, refuse("sort %s: must be p99, p50, count or failed", in.Sort)
+	}
+	report := s.source.Routes().Summaries(window)
+	slices.SortStableFunc(report.Routes, func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), order(a, b)) })
+	a := new(answer)
+	a.line("routes from %s to %s: %d, requests before streams and background", moment(report.Start), moment(report.End), len(report.Routes))
+	if len(report.Routes) == 0 {
+		if window == routes.LastMinutes {
+			a.suggest(toolListRoutes, routesArguments{Window: "start"}, "since the program began")
+		}
+		a.suggest(toolCounts, struct{}{}, "what perfline recorded and lost")
+		return a, nil
+	}
+	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name")
+	page := report.Routes[min(in.Offset, len(report.Routes)):min(len(report.Routes), in.Offset+limit)]
+	shown := 0
+	for _, r := range page {
+		if !a.row(formatted("%s %s %d %.2f %d %s %s %s %s %s", word(routeID(r.Route)), word(r.Kind.String()), r.Count, r.PerSecond, r.Failed,
+			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)) {
+			break
+		}
+		shown++
+	}
+	if more := len(report.Routes) - in.Offset - shown; more > 0 {
+		in.Offset += shown
+		a.suggest(toolListRoutes, in, word(fmt.Sprintf("%d more routes", more)))
+	}
+	if s.data == Everything {
+		suggestRoutes(a, page[:shown])
+	}
+	a.suggest(toolRuntime, struct{}{}, "memory, garbage collection and processors of the process")
+	return a, nil
+}
+
+// suggestRoutes suggests the requests of the first route, and of one that fails.
+func suggestRoutes(a *answer, page []routes.Summary) {
+	if len(page) == 0 {
+		return
+	}
+	a.suggest(toolListRequests, listArguments{Route: routeID(page[0].Route), Kind: plural(page[0].Kind)}, "the newest requests of the first route; another id gives those of its route")
+	a.suggest(toolListRequests, listArguments{Route: routeID(page[0].Route), Kind: plural(page[0].Kind), Sort: "slowest"}, "its slowest requests in memory")
+	if slices.ContainsFunc(page, func(r routes.Summary) bool { return r.Failed > 0 }) {
+		a.suggest(toolListRequests, listArguments{Status: "error"}, "requests that failed")
+	}
+}
+
+// plural returns the kind of requests for list_requests. It is empty for the usual one.
+func plural(k routes.Kind) string {
+	switch k {
+	case routes.Stream:
+		return "streams"
+	case routes.Background:
+		return "background"
+	default:
+		return ""
+	}
+}
+
+// routeID returns the id of a route, which is made from its name: suggestions have no text from outside.
+func routeID(name string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // it never fails
+	return fmt.Sprintf("r%010x", h.Sum64()>>24)
+}
+
+// route returns the name of a route for an argument: an id, or the name itself.
+func (s *server) route(argument string) string {
+	for _, r := range s.source.Routes().Summaries(routes.SinceStart).Routes {
+		if routeID(r.Route) == argument {
+			return r.Route
+		}
+	}
+	return argument
+}

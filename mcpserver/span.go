@@ -1,0 +1,97 @@
+package mcpserver
+
+import (
+	"context"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+)
+
+// spanArguments are of get_span.
+type spanArguments struct {
+	Request string `json:"request" jsonschema:"id of the request"`
+	Span    string `json:"span" jsonschema:"id of the span, from get_request"`
+	Offset  int    `json:"offset,omitempty" jsonschema:"attributes and marks to leave out, for the next page"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"attributes and marks in the answer, from 1 to 100; 40 without it"`
+}
+
+func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArguments) (*answer, *refusal) {
+	limit, refused := pageOf(in.Offset, in.Limit, usualSpans, mostSpans)
+	if refused != nil {
+		return nil, refused
+	}
+	snapshot, refused := s.find(in.Request)
+	if refused != nil {
+		return nil, refused
+	}
+	q := snapshot.Request()
+	var span *otlpenc.Span
+	for _, one := range q.Spans {
+		if one.SpanID.String() == in.Span {
+			span = one
+		}
+	}
+	if span == nil {
+		return nil, refuse("span %s: must be a span of request %v, as %s lists them", in.Span, q.Root.SpanID, toolGetRequest).
+			or(toolGetRequest, requestArguments{Request: q.Root.SpanID.String()}, "the spans of the request")
+	}
+	a := new(answer)
+	a.line("span %v of request %v: %s took %s, from %s after the request's start, kind %s", span.SpanID, q.Root.SpanID, span.Name, took(span.Duration()),
+		took(span.Start.Sub(q.Root.Start)), word(span.Kind.String()))
+	if span.Status.Code == codes.Error {
+		a.line("failed with %s", value(span.Status.Description))
+	}
+	rows := spanDetail(span, q.Root)
+	if in.Offset >= len(rows) && in.Offset > 0 {
+		return nil, refuse("offset %d: must be less than %d", in.Offset, len(rows))
+	}
+	a.line("attributes and marks from %d on, of %d:", in.Offset, len(rows))
+	shown := 0
+	for _, row := range rows[in.Offset:min(len(rows), in.Offset+limit)] {
+		if !a.row(row) {
+			break
+		}
+		shown++
+	}
+	if in.Offset+shown < len(rows) {
+		a.suggest(toolGetSpan, spanArguments{Request: q.Root.SpanID.String(), Span: span.SpanID.String(), Offset: in.Offset + shown, Limit: in.Limit}, "more of them")
+	}
+	a.suggest(toolGetRequest, requestArguments{Request: q.Root.SpanID.String()}, "the whole request")
+	return a, nil
+}
+
+// spanDetail returns a row for each attribute and each mark of a span.
+func spanDetail(s, root *otlpenc.Span) []string {
+	var rows []string
+	for _, kv := range s.Attributes {
+		rows = append(rows, formatted("  %s = %s", string(kv.Key), value(kv.Value.String())))
+	}
+	for _, e := range s.Events {
+		rows = append(rows, formatted("  mark at %s: %s%s", took(e.Time.Sub(root.Start)), e.Name, attributes(e.Attributes, len(e.Attributes))))
+	}
+	for _, l := range s.Links {
+		rows = append(rows, formatted("  link to trace %v, span %v", l.SpanContext.TraceID(), l.SpanContext.SpanID()))
+	}
+	return rows
+}
+
+// maxAttributes is how many attributes of a mark are shown.
+const maxAttributes = 8
+
+// attributes returns the first attributes of a mark in a line.
+func attributes(all []attribute.KeyValue, most int) word {
+	most = min(most, maxAttributes)
+	var b strings.Builder
+	for i, kv := range all {
+		if i == most {
+			b.WriteString(formatted(", and %d more attributes", len(all)-i))
+			break
+		}
+		b.WriteString(formatted(", %s = %s", string(kv.Key), kv.Value.String()))
+	}
+	return word(b.String())
+}

@@ -1,0 +1,114 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// resultTime is how long a call waits for the flight recorder, which reads an execution trace for some tenths of a second.
+const resultTime = 5 * time.Second
+
+// withStates returns the request with what the flight recorder knows about it. It waits for a result that may come soon.
+func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) requests.Request {
+	q := snapshot.Request()
+	if s.flight == nil {
+		return q
+	}
+	arrived := make(chan struct{}, 1)
+	stop := s.flight.Watch(func(r states.Root, _ *states.Request) {
+		if r.TraceID == snapshot.TraceID && r.RootID == snapshot.SpanID {
+			select {
+			case arrived <- struct{}{}:
+			default:
+			}
+		}
+	})
+	defer stop()
+	result, ok := s.flight.Result(snapshot.TraceID, snapshot.SpanID)
+	if !ok && s.flight.Stats().Pending > 0 {
+		ctx, cancel := context.WithTimeout(ctx, resultTime)
+		defer cancel()
+		select {
+		case <-arrived:
+			result, ok = s.flight.Result(snapshot.TraceID, snapshot.SpanID)
+		case <-ctx.Done():
+		}
+	}
+	if ok {
+		q.States = result
+	}
+	return q
+}
+
+// sentence returns why the request took its time, with each name quoted.
+func sentence(r *states.Request) word {
+	// Names are placeholders while the sentence is made. Nothing else in it comes from outside.
+	var replacements []string
+	placeholder := func(name string) string {
+		if name == "" {
+			return ""
+		}
+		p := string(rune(0xe000 + len(replacements)/2))
+		replacements = append(replacements, p, quote(name, maxName))
+		return p
+	}
+	safe := *r
+	safe.Causes = slices.Clone(r.Causes[:min(2, len(r.Causes))])
+	for i := range safe.Causes {
+		c := &safe.Causes[i]
+		c.Function, c.Span = placeholder(short(c.Function)), placeholder(c.Span)
+		if c.By != nil {
+			by := *c.By
+			by.Function, by.Request = placeholder(short(by.Function)), placeholder(by.Request)
+			c.By = &by
+		}
+	}
+	return word(strings.NewReplacer(replacements...).Replace(safe.Sentence()))
+}
+
+// party returns the goroutine that ended a wait or had a processor, and its request.
+func party(p *states.Party, kind states.Kind, own trace.SpanID) word {
+	if p == nil {
+		return ""
+	}
+	text := ", ended by "
+	if kind == states.Runnable {
+		text = ", processor used by "
+	}
+	if p.Function != "" {
+		text += formatted("%s", short(p.Function))
+	} else {
+		text += fmt.Sprintf("goroutine %d", p.Goroutine)
+	}
+	switch {
+	case p.RootID == own:
+		text += " of this request"
+	case p.RootID.IsValid():
+		text += formatted(" of request %v %s", p.RootID, p.Request)
+	}
+	return word(text)
+}
+
+// letters stand for classes of states in bars.
+var letters = [states.Classes]byte{
+	states.ClassUnknown: '-', states.ClassRunning: 'R', states.ClassRunnable: 'r',
+	states.ClassWaiting: 'w', states.ClassSyscall: 's', states.ClassCollector: 'g',
+}
+
+const legend word = "R running, r ready and without a processor, w waiting, s in a system call, g for the garbage collector, - unknown"
+
+// short returns the name of a function as in the source, and the whole name if nothing of it is left.
+func short(function string) string {
+	if name := states.Short(function); name != "" {
+		return name
+	}
+	return function
+}
