@@ -5,13 +5,24 @@ go 1.26.0
 require (
 	connectrpc.com/connect v1.21.1
 	github.com/XSAM/otelsql v0.44.0
-	github.com/perfline/perfline v0.0.0
+	github.com/perfline/perfline v0.1.0
 	github.com/perfline/perfline/marks v0.1.0
 	github.com/perfline/perfline/observer v0.1.0
 	go.opentelemetry.io/otel v1.47.0
 	google.golang.org/grpc v1.84.0
 	google.golang.org/protobuf v1.36.12
 	modernc.org/sqlite v1.60.0
+)
+
+require (
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/modelcontextprotocol/go-sdk v1.8.0 // indirect
+	github.com/segmentio/asm v1.1.3 // indirect
+	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	golang.org/x/oauth2 v0.36.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/time v0.15.0 // indirect
 )
 
 require (
@@ -25,6 +36,7 @@ require (
 	github.com/klauspost/compress v1.19.1 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/perfline/perfline/mcpserver v0.1.0
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/runtime v0.72.0 // indirect
@@ -49,3 +61,5 @@ replace (
 	github.com/perfline/perfline/marks => ../marks
 	github.com/perfline/perfline/observer => ../observer
 )
+
+replace github.com/perfline/perfline/mcpserver => ../mcpserver

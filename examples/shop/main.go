@@ -34,6 +34,7 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -152,6 +153,7 @@ func run(ctx context.Context, o options) error {
 	// In place of net/http/pprof's, which fails while profiles are pushed.
 	outer.Handle("GET /debug/pprof/profile", guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
 	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize, Data: live.Everything}))
+	outer.Handle(live.Prefix+"mcp", mcpserver.Handler(pl, mcpserver.Config{Authorize: authorize, Data: mcpserver.Everything}))
 	// A page without requests, as a service in production has it.
 	outer.Handle(summaryPrefix, live.Handler(pl, live.Config{Prefix: summaryPrefix, Authorize: authorize, Data: live.Summary}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))

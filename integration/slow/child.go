@@ -16,6 +16,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/perfline/perfline/integration/scripted"
 )
 
 // A child is the service's process.
@@ -25,8 +27,8 @@ type child struct {
 	command *exec.Cmd
 	input   io.Closer
 	client  *http.Client
-	others  sync.WaitGroup // requests that hold what others need
-	agent   *agent         // nil unless it finds the sentences
+	others  sync.WaitGroup  // requests that hold what others need
+	agent   *scripted.Agent // nil unless it finds the sentences
 }
 
 // serveWord is the argument that makes this program the service.

@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/integration/load"
+	"github.com/perfline/perfline/integration/scripted"
 )
+
+// slowRoute is the route of the slow requests.
+const slowRoute = "GET /orders/{id}"
 
 // backgroundRate is how many requests a second other routes answer meanwhile.
 const backgroundRate = 300
@@ -79,7 +83,7 @@ func (c *child) run(ctx context.Context, number int, parts []part) (r run, err e
 		return r, err
 	}
 	if c.agent != nil && r.Trouble == "" {
-		if r.Sentence, err = c.agent.diagnose(ctx); err != nil {
+		if r.Sentence, _, err = c.agent.Diagnose(ctx, slowRoute, nil); err != nil {
 			return r, err
 		}
 	}
@@ -150,10 +154,10 @@ func (s *series) make(ctx context.Context, around *surroundings, n int) (err err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	if s.agent {
-		if c.agent, err = startAgent(ctx, "http://"+c.judge+mcpPath); err != nil {
+		if c.agent, err = scripted.Start(ctx, "http://"+c.judge+mcpPath); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, c.agent.close()) }()
+		defer func() { err = errors.Join(err, c.agent.Close()) }()
 	}
 	background := load.Requests(ctx, "http://"+c.requests+"/products/1009", backgroundRate)
 	for attempts := 0; err == nil && len(s.runs) < n && attempts < mostAttempts*n; attempts++ {

@@ -74,7 +74,7 @@ func serve(ctx context.Context, args []string) (err error) {
 		roots:    map[trace.SpanID]bool{},
 	}
 	pipeline, err := perfline.Start(ctx, perfline.Config{
-		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1, Routes: map[string]time.Duration{"GET /orders/{id}": little}, PerSecond: -1},
+		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1, Routes: map[string]time.Duration{slowRoute: little}, PerSecond: -1},
 		Recent: requests.Config{Requests: 2000, Slowest: 100, MaxBytes: 64 << 20},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})

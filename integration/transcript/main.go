@@ -1,0 +1,132 @@
+// Command transcript diagnoses the shop by the tools of package mcpserver, and writes down each call and its answer:
+//
+//	go run -C integration ./transcript -into ../docs/lab/agent-transcript.md
+//
+// The agent has no language model: package scripted follows the suggestions in the answers.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/integration/livepage"
+	"github.com/perfline/perfline/integration/scripted"
+	"github.com/perfline/perfline/internal/document"
+)
+
+// marker is where a document has the transcript.
+const marker = "transcript"
+
+func main() {
+	into := flag.String("into", "", "document to write the transcript into, between its markers")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *into, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "transcript:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, into string, out io.Writer) (err error) {
+	if into != "" {
+		if err := document.Check(into, marker); err != nil {
+			return err
+		}
+	}
+	shop, err := livepage.StartShop(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shop.Stop()) }()
+	a, err := scripted.Start(ctx, shop.Page+"mcp")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	stop := shop.Load(ctx, livepage.Everything)
+	defer func() { err = errors.Join(err, stop()) }()
+	var text bytes.Buffer
+	if err := ready(ctx, a); err != nil {
+		return err
+	}
+	w := io.MultiWriter(out, &text)
+	a.Log = func(call scripted.Step, answer string) { write(w, call, answer) }
+	if err := diagnose(ctx, a, w); err != nil {
+		return err
+	}
+	if into != "" {
+		return document.Write(into, document.Part{Name: marker, Text: text.String()})
+	}
+	return nil
+}
+
+const (
+	slowRoute = "POST /orders"
+	least     = 15 // milliseconds of a slow request
+	patience  = time.Minute
+)
+
+// ready waits until a slow request has a cause.
+func ready(ctx context.Context, a *scripted.Agent) error {
+	if _, err := a.Call(ctx, scripted.Step{Tool: "arm_recorder", Arguments: map[string]any{"seconds": 300}}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return backend.Poll(ctx, func() (bool, error) {
+		cause, _, err := a.Diagnose(ctx, slowRoute, map[string]any{"min_ms": least})
+		return err == nil && !strings.HasPrefix(cause, "unknown"), nil // a request may be too young
+	})
+}
+
+// diagnose follows the suggestions from the routes to the cause, to a usual request, to the code and to perfline's own losses.
+func diagnose(ctx context.Context, a *scripted.Agent, w io.Writer) error {
+	cause, text, err := a.Diagnose(ctx, slowRoute, map[string]any{"min_ms": least})
+	if err != nil {
+		return err
+	}
+	if text, err = a.Follow(ctx, text, "compare_requests"); err != nil {
+		return err
+	}
+	if _, err = a.Follow(ctx, text, "get_span"); err != nil {
+		return err
+	}
+	if _, err = a.Call(ctx, scripted.Step{Tool: "profile_route", Arguments: map[string]any{"route": "GET /search", "seconds": 5, "limit": 8}}); err != nil {
+		return err
+	}
+	for _, tool := range []string{"get_runtime", "get_counts"} {
+		if _, err = a.Call(ctx, scripted.Step{Tool: tool}); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(w, "The cause, as the agent reports it: `%s`.\n", cause)
+	return err
+}
+
+const mostLines = 32 // of an answer
+
+// write writes a call and its answer as Markdown.
+func write(w io.Writer, call scripted.Step, answer string) {
+	arguments, err := json.Marshal(call.Arguments)
+	if err != nil || call.Arguments == nil {
+		arguments = []byte("{}")
+	}
+	lines := strings.Split(strings.TrimSpace(answer), "\n")
+	if n := len(lines) - mostLines; n > 1 { // the suggestions at the end stay
+		end := lines[len(lines)-4:]
+		lines = append(append(lines[:mostLines-5:mostLines-5], fmt.Sprintf("(%d more lines are not printed here)", n+1)), end...)
+	}
+	fmt.Fprintf(w, "**%s** `%s`\n\n```text\n%s\n```\n\n", call.Tool, arguments, strings.Join(lines, "\n"))
+}
