@@ -41,14 +41,15 @@ func TestAPIDocumented(t *testing.T) {
 	documented(t, "docs/api.txt", "", strings.TrimSuffix(all.String(), "\n"))
 }
 
-// published returns the packages of this module that others can import, and the files with the
-// compiler's account of these packages and of their dependencies. It leaves out the code that
-// protoc-gen-go and protoc-gen-connect-go generate: the schema in proto describes it.
+// published returns the packages that others can import, and the files with the compiler's account of these packages and of
+// their dependencies. It leaves out the code that protoc-gen-go and protoc-gen-connect-go generate: the schema in proto describes it.
 func published(t *testing.T) (paths []string, exports map[string]string) {
 	t.Helper()
 	exports = map[string]string{}
 	const format = `{{.ImportPath}}|{{.Export}}`
-	for entry := range strings.Lines(list(t, "", format, append([]string{"-export", "-deps"}, packages...)...)) {
+	args := []string{"-export", "-deps"}
+	all := list(t, "", format, append(args, packages...)...) + listIn(t, "mcpserver", "", format, append(args, "./...")...)
+	for entry := range strings.Lines(all) {
 		fields := strings.Split(strings.TrimSuffix(entry, "\n"), "|")
 		path := fields[0]
 		exports[path] = fields[1]
@@ -58,7 +59,7 @@ func published(t *testing.T) (paths []string, exports map[string]string) {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
-	return paths, exports
+	return slices.Compact(paths), exports
 }
 
 // apiOf lists the exported names of a package in their order. A type's exported fields and methods follow it, also

@@ -22,8 +22,15 @@ func atRoot(t *testing.T) {
 // list runs the go command that runs the tests ("go test" puts it first in PATH).
 func list(t *testing.T, goos, format string, args ...string) string {
 	t.Helper()
+	return listIn(t, ".", goos, format, args...)
+}
+
+// listIn is list in the module of a folder.
+func listIn(t *testing.T, folder, goos, format string, args ...string) string {
+	t.Helper()
 	sources(t) // the go command does not see which files a program opens that the test starts
 	cmd := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
+	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "GOOS="+goos)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -34,11 +41,12 @@ func list(t *testing.T, goos, format string, args ...string) string {
 	return string(out)
 }
 
-// packages are the patterns of all packages that users get, of three modules.
+// packages are the patterns of all packages that users get of the module perfline and of those that it requires.
 var packages = []string{"./...", module + "/observer/...", module + "/marks/..."}
 
-// nested are the folders of the modules that users get, and of the one with their tests. Other nested modules are the repository's own.
-var nested = []string{"observer", "marks", "internal/timelinetest"}
+// nested are the folders of the modules that users get, and of the one with tests of observer and marks. Other nested modules
+// are the repository's own.
+var nested = []string{"observer", "marks", "mcpserver", "internal/timelinetest"}
 
 // sources are the Go and assembler files of these modules, by path.
 func sources(t *testing.T) map[string]string {

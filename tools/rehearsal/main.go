@@ -3,7 +3,7 @@
 //
 //   - a library with old dependencies and an old Go release adds marks. Two lines are added
 //     to its go.mod, and no version moves;
-//   - a service adds everything, and all packages of the three modules build there.
+//   - a service adds everything, and all packages of the four modules build there.
 //
 // The modules are released one after the other. The command fails when a go.mod requires
 // a version that is not released before it. Nothing outside of the temporary folder
