@@ -190,6 +190,7 @@ type (
 				Count    int
 				By       *party
 			}
+			WaitsCut int `json:"waits_cut"`
 		}
 		Groups []struct {
 			Rows                 []int

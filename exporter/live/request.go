@@ -50,7 +50,7 @@ type cut struct {
 	Marks      int `json:"marks,omitempty"`
 	Attributes int `json:"attributes,omitempty"`
 	Hot        int `json:"hot,omitempty"`   // functions
-	Waits      int `json:"waits,omitempty"` // of spans, and parts of bars
+	Waits      int `json:"waits,omitempty"` // intervals of goroutines, and parts of bars
 	Path       int `json:"path,omitempty"`  // parts of the critical path, and groups
 }
 
@@ -70,8 +70,9 @@ type spanRow struct {
 	Sampled    float64        `json:"sampled,omitempty"` // what Hot and others add up to
 	Samples    int            `json:"samples,omitempty"`
 	Hot        []hotRow       `json:"hot,omitempty"`
-	States     []segmentRow   `json:"states,omitempty"` // of its goroutine, by time
-	Waits      []waitRow      `json:"waits,omitempty"`  // of all goroutines that worked for it, the longest first
+	States     []segmentRow   `json:"states,omitempty"`    // of its goroutine, by time
+	Waits      []waitRow      `json:"waits,omitempty"`     // of all goroutines that worked for it, the longest first
+	WaitsCut   int            `json:"waits_cut,omitempty"` // shorter rows of Waits left out
 }
 
 type markRow struct {

@@ -140,12 +140,12 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 		rows[i].States = b.segments(segments[id])
 		for n, w := range waits[id] {
 			if n >= maxSpanWaits {
-				b.l.cut.Waits++
+				rows[i].WaitsCut++
 				continue
 			}
 			row := waitRow{w.Kind.String(), w.Kind.Class().String(), observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
 			if !b.l.take(row) {
-				b.l.cut.Waits++
+				rows[i].WaitsCut++
 				continue
 			}
 			rows[i].Waits = append(rows[i].Waits, row)

@@ -173,6 +173,9 @@ func TestSegments(t *testing.T) {
 func TestWaits(t *testing.T) {
 	q := waited(t)
 	q.States.Goroutines[1].Intervals[1].SpanID = trace.SpanID{77} // was not kept
+	q.States.Goroutines = append(q.States.Goroutines, states.Goroutine{ID: 9, Function: "net/http.(*connReader).backgroundRead", Intervals: []states.Interval{
+		did(states.Network, 0, 100*ms, 1, "", nil), // for the client
+	}})
 	early := *q.Spans[slices.IndexFunc(q.Spans, func(s *otlpenc.Span) bool { return s.Name == "render" })]
 	early.SpanID, early.Name, early.Start, early.End = spanID(7), "ends in a wait", base.Add(47*ms), base.Add(49*ms)
 	around := early

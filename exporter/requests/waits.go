@@ -13,6 +13,9 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
+// watcher is the function of net/http's goroutine that watches a connection while a handler works.
+const watcher = "net/http.(*connReader).backgroundRead"
+
 // A Wait sums up the waits of a span for the same: of one kind, in one function, and ended by one function of one request.
 type Wait struct {
 	Kind     states.Kind
@@ -25,7 +28,8 @@ type Wait struct {
 }
 
 // Waits returns what each span waited for, the longest time first, from the execution trace in q.States. All goroutines that worked for
-// the span count, so that the times may add up to more than its duration. Waiting is all but running.
+// the span count, so that the times may add up to more than its duration. Waiting is all but running. The goroutine with which net/http
+// watches a connection of HTTP/1 does not count: it waits for the client until the request is over, and nothing waits for it.
 //
 // A wait belongs to the innermost span that its goroutine worked for. It belongs to a shorter measure of marks.Time that encloses the
 // wait and has the same goroutine, if there is one.
@@ -38,6 +42,9 @@ func (q Request) Waits() map[trace.SpanID][]Wait {
 	all := map[trace.SpanID][]Wait{}
 	index := map[waitKey]int{} // in all[key.span]
 	for g := range q.States.Goroutines {
+		if q.States.Goroutines[g].Function == watcher {
+			continue
+		}
 		open := openMeasures{tree: tree, next: measures[&q.States.Goroutines[g]]}
 		for i := range q.States.Goroutines[g].Intervals {
 			interval := &q.States.Goroutines[g].Intervals[i]

@@ -145,7 +145,8 @@ func TestWaits(t *testing.T) {
 		t.Errorf("the sentence is %q, want %q", got, want)
 	}
 	bars := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].map((part) => part.dataset.class + " " + part.title)`)
-	if got, want := strings.Join(bars, ", "), "running running 10.0 ms, waiting mutex 40.0 ms, runnable runnable 10.0 ms, system call system call 20.0 ms, not in the trace gap 20.0 ms"; got != want {
+	if got, want := strings.Join(bars, ", "), "running running 10.0 ms, waiting mutex 40.0 ms in (*Index).Search, ended by (*Index).rebuild of POST /index, "+
+		"runnable runnable 10.0 ms in (*Index).Search, system call system call 20.0 ms in (*Index).Search, not in the trace gap 20.0 ms"; got != want {
 		t.Errorf("the request's bar is %s\nwant %s", got, want)
 	}
 	if n := eval[int](p, `[...document.querySelectorAll("#waterfall .part")].filter((part) => part.getBoundingClientRect().width >= 1).length`); n != 7 {

@@ -84,6 +84,7 @@ function waits(span) {
         `${duration(w.took)} ${w.kind}${w.count > 1 ? ` × ${w.count}` : ''}`, ...(w.in ? [' in ', fn(w.in)] : []),
         ...(by.length ? [w.class === 'runnable' ? ', processor used by ' : ', ended by ', ...by] : []));
     })),
+    ...(span.waits_cut ? [el('p', { class: 'muted', id: 'waits-cut' }, `${count(span.waits_cut)} shorter ${span.waits_cut === 1 ? 'one is' : 'ones are'} not shown.`)] : []),
   ];
 }
 

@@ -19,7 +19,7 @@ export function finder(request, graph, onChange) {
   const texts = new Map(graph.rows.map((row) => [row, [...new Set(textOf(row, parties, functions))].filter(Boolean).join('\n').toLowerCase()]));
   const found = el('output', { class: 'muted', id: 'hits', for: 'search' });
   const input = el('input', {
-    type: 'search', id: 'search', placeholder: 'Search this request', 'aria-label': 'Search in the names, attributes and functions of this request', autocomplete: 'off', spellcheck: 'false',
+    type: 'search', id: 'search', placeholder: 'Search', 'aria-label': 'Search in the names, attributes and functions of this request', autocomplete: 'off', spellcheck: 'false',
     'aria-keyshortcuts': 'Enter Shift+Enter Escape',
     oninput: () => {
       find();

@@ -147,7 +147,7 @@ function noTrace() {
 }
 
 function cutNote(r) {
-  const left = [[r.cut.rows, 'spans'], [r.cut.marks, 'marks'], [r.cut.attributes, 'attributes'], [r.cut.waits, 'waits and parts of bars'], [r.cut.path, 'parts of the critical path and groups']]
+  const left = [[r.cut.rows, 'spans'], [r.cut.marks, 'marks'], [r.cut.attributes, 'attributes'], [r.cut.waits, 'intervals and parts of bars'], [r.cut.path, 'parts of the critical path and groups']]
     .filter(([n]) => n).map(([n, what]) => `${count(n)} ${what}`);
   if (r.missing) left.push(`${count(r.missing)} spans that were not kept`);
   return left.length ? el('p', { class: 'note', id: 'cut' }, `Left out: ${left.join(', ')}.`) : null;
