@@ -6,9 +6,9 @@ import { fields } from './address.js';
 const classes = [['', 'Requests, streams'], ['requests', 'Requests'], ['streams', 'Streams'], ['background', 'Background'], ['housekeeping', 'Pool housekeeping']];
 
 const inputs = [
-  ['text', 'Text', 'span, mark or trace id', 'Part of the name of a span or a mark, or the beginning of the trace id'],
-  ['route', 'Route', 'GET /products/{id}', 'The exact name of the request'],
-  ['status', 'Status', '404, 5xx, error, ok', 'A status, a class of HTTP, "error" or "ok"'],
+  ['text', 'Text', 'span or trace id', 'Part of the name of a span or a mark, or the beginning of the trace id'],
+  ['route', 'Route', 'GET /users', 'The exact name of the request'],
+  ['status', 'Status', '404, 5xx', 'A status, a class of HTTP, "error" or "ok"'],
   ['min', 'At least', '5 ms', 'The least duration, with a unit'],
   ['max', 'Less than', '1.5 s', 'The duration that is too long, with a unit'],
   ['attribute', 'Attribute', 'key or key=value', 'An attribute of any span or mark'],
