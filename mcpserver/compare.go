@@ -98,9 +98,9 @@ func (s *server) recordedOf(q requests.Request) *profile.Trace {
 
 // differences writes the tables of a comparison.
 func differences(a *answer, c requests.Comparison) {
-	a.line("spans by the difference of their self time, slow minus usual: difference ms, self ms slow and usual, number slow and usual, dots for the level, name")
+	a.line("spans by their difference on the critical path, slow minus usual: difference ms, ms on the path slow and usual, number slow and usual, dots for the level, name")
 	for i, d := range c.Spans {
-		if i == mostDifferences || !a.row(formatted("%s %s %s %d %d %s%s", ms(d.Self()), ms(d.Slow.Self), ms(d.Usual.Self), d.Slow.Count, d.Usual.Count,
+		if i == mostDifferences || !a.row(formatted("%s %s %s %d %d %s%s", ms(d.Critical()), ms(d.Slow.Critical), ms(d.Usual.Critical), d.Slow.Count, d.Usual.Count,
 			word(strings.Repeat("· ", min(d.Depth, maxDepth))), d.Name)) {
 			a.line("%d further spans differ less", len(c.Spans)-i)
 			break

@@ -31,7 +31,7 @@ type comparison struct {
 	Chosen       bool               `json:"chosen"`           // the parameter b has selected B
 	Sentence     string             `json:"sentence"`         // says where the difference is
 	Spans        []spanDifference   `json:"spans"`            // a tree in this order: each path before the paths below it
-	Order        []int              `json:"order"`            // indices in spans, the largest difference of self time first
+	Order        []int              `json:"order"`            // indices in spans, the largest difference on the critical path first
 	SpansCut     int                `json:"spansCut"`         // paths with small differences that were left out
 	BarsCut      int                `json:"barsCut"`          // spans whose bars were left out
 	States       []stateDifference  `json:"states"`           // the largest difference first
@@ -59,10 +59,10 @@ type spanDifference struct {
 
 // A spanSum sums up the spans of a path.
 type spanSum struct {
-	Count int        `json:"count"`          // spans
-	Total float64    `json:"total"`          // sum of their durations
-	Self  float64    `json:"self"`           // time without a span below them: adds up to the duration of the request
-	Bars  []barOfSum `json:"bars,omitempty"` // in the order of the request's rows
+	Count    int        `json:"count"`          // spans
+	Total    float64    `json:"total"`          // sum of their durations
+	Critical float64    `json:"critical"`       // on the critical path: adds up to the duration of the request
+	Bars     []barOfSum `json:"bars,omitempty"` // in the order of the request's rows
 }
 
 // A barOfSum is one span of a path.
@@ -241,7 +241,7 @@ func (c *comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
 }
 
 func newSpanSum(s requests.SpanSum) spanSum {
-	return spanSum{Count: s.Count, Total: observer.Milliseconds(s.Total), Self: observer.Milliseconds(s.Self)}
+	return spanSum{Count: s.Count, Total: observer.Milliseconds(s.Total), Critical: observer.Milliseconds(s.Critical)}
 }
 
 // fillBars adds the spans of one side: side returns it. places has the place of each row.

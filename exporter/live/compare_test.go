@@ -39,7 +39,7 @@ type (
 		Parent, Depth int
 		A, B          struct {
 			Count       int
-			Total, Self float64
+			Total, Critical float64
 			Bars        []struct{ Start, Took float64 }
 		}
 	}
@@ -78,11 +78,11 @@ func TestCompare(t *testing.T) {
 	var difference float64
 	for i, at := range c.Order {
 		d := c.Spans[at]
-		difference += d.A.Self - d.B.Self
+		difference += d.A.Critical - d.B.Critical
 		if len(d.A.Bars) != d.A.Count || len(d.B.Bars) != d.B.Count {
 			t.Errorf("%s has %d and %d bars for %d and %d spans", d.Name, len(d.A.Bars), len(d.B.Bars), d.A.Count, d.B.Count)
 		}
-		if before := c.Spans[c.Order[max(0, i-1)]]; math.Abs(before.A.Self-before.B.Self) < math.Abs(d.A.Self-d.B.Self) {
+		if before := c.Spans[c.Order[max(0, i-1)]]; math.Abs(before.A.Critical-before.B.Critical) < math.Abs(d.A.Critical-d.B.Critical) {
 			t.Errorf("%s comes after a smaller difference", d.Name)
 		}
 	}

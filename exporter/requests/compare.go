@@ -2,10 +2,10 @@ package requests
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -20,7 +20,7 @@ type Part struct {
 // the usual one's.
 type Comparison struct {
 	Slow, Usual Request
-	Spans       []SpanDifference     // the largest difference of self time first
+	Spans       []SpanDifference     // the largest difference on the critical path first
 	States      []StateDifference    // the largest difference first; empty if no execution trace has either request
 	Functions   []FunctionDifference // the largest difference first; empty if the profiles have no sample of either request
 
@@ -36,9 +36,9 @@ type Comparison struct {
 
 // A SpanSum sums up the spans of a request that have the same path.
 type SpanSum struct {
-	Count int
-	Total time.Duration // from start to end, also of spans at the same time
-	Self  time.Duration // of the request's duration, see Compare
+	Count    int
+	Total    time.Duration // from start to end, also of spans at the same time
+	Critical time.Duration // what they have of the critical path, see Request.CriticalPath
 }
 
 // A SpanDifference compares the spans of one path: the names of the spans from the root to them.
@@ -50,8 +50,8 @@ type SpanDifference struct {
 	Slow, Usual SpanSum
 }
 
-// Self returns the difference of the self times.
-func (d SpanDifference) Self() time.Duration { return d.Slow.Self - d.Usual.Self }
+// Critical returns the difference on the critical path.
+func (d SpanDifference) Critical() time.Duration { return d.Slow.Critical - d.Usual.Critical }
 
 // Total returns the difference of the total times.
 func (d SpanDifference) Total() time.Duration { return d.Slow.Total - d.Usual.Total }
@@ -85,9 +85,8 @@ func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Du
 // Spans are the same if the names from the root to them are. The roots are the same whatever their names are. Spans of one path count
 // together.
 //
-// Each moment of a request belongs to the spans that are open without an open span below them. Where these are several, they share it equally.
-// So the self times add up to the duration, to a nanosecond for each span. The differences of the self times add up to
-// [Comparison.Took]. Time without a span is the root's. Time outside of the root's counts in Total only.
+// Each moment of a request belongs to one span: the one on the critical path ([Request.CriticalPath]). So the differences on the critical
+// path add up to [Comparison.Took]. Time that a span has beside the critical path counts in Total only.
 //
 // States are the causes of the durations: they add up to the duration of each side that has an execution trace.
 func Compare(slow, usual Part) Comparison {
@@ -98,7 +97,7 @@ func Compare(slow, usual Part) Comparison {
 	c.Spans = tree.order(c.SlowPlaces, c.UsualPlaces)
 	sum(c.Spans, slow.Request, slowRows, c.SlowPlaces, func(d *SpanDifference) *SpanSum { return &d.Slow })
 	sum(c.Spans, usual.Request, usualRows, c.UsualPlaces, func(d *SpanDifference) *SpanSum { return &d.Usual })
-	slices.SortStableFunc(c.Spans, func(a, b SpanDifference) int { return cmp.Compare(b.Self().Abs(), a.Self().Abs()) })
+	slices.SortStableFunc(c.Spans, func(a, b SpanDifference) int { return cmp.Compare(b.Critical().Abs(), a.Critical().Abs()) })
 	c.compareStates()
 	c.compareFunctions(slow, usual)
 	return c
@@ -169,15 +168,15 @@ func (t *pathTree) order(lists ...[]int) []SpanDifference {
 
 // sum adds the rows of a request to one side of the differences. side returns it.
 func sum(all []SpanDifference, q Request, rows []Row, places []int, side func(*SpanDifference) *SpanSum) {
-	selves := make([]float64, len(all))
-	for i, self := range selfTimes(q, rows) {
+	of := map[*otlpenc.Span]*SpanSum{}
+	for i, row := range rows {
 		s := side(&all[places[i]])
 		s.Count++
-		s.Total += max(0, rows[i].Span.Duration())
-		selves[places[i]] += self
+		s.Total += max(0, row.Span.Duration())
+		of[row.Span] = s
 	}
-	for place, self := range selves {
-		side(&all[place]).Self = time.Duration(math.Round(self))
+	for _, part := range q.CriticalPath() {
+		of[part.Span].Critical += part.End - part.Start
 	}
 }
 

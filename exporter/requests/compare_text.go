@@ -17,7 +17,7 @@ const (
 )
 
 // Sentence says in one sentence where the difference is, such as "9.1 ms of the 12 ms more were in sql.conn.query (11 instead of
-// 1)". It has the span with the largest difference of self time, and the next one if that has a tenth of the whole difference or
+// 1)". It has the span with the largest difference on the critical path, and the next one if that has a tenth of the whole difference or
 // more. The names in it are shortened, but not escaped. Code that prints the sentence escapes it.
 func (c Comparison) Sentence() string {
 	took := c.Took()
@@ -31,7 +31,7 @@ func (c Comparison) Sentence() string {
 	whole := states.Length(took.Abs()) + " " + direction
 	var parts []SpanDifference // with the same direction as the whole
 	for _, d := range c.Spans {
-		if (d.Self() > 0) == (took > 0) && d.Self().Abs()*notable >= took.Abs() {
+		if (d.Critical() > 0) == (took > 0) && d.Critical().Abs()*notable >= took.Abs() {
 			parts = append(parts, d)
 		}
 	}
@@ -40,14 +40,14 @@ func (c Comparison) Sentence() string {
 	}
 	first := parts[0]
 	var b strings.Builder
-	if first.Self().Abs() <= took.Abs() {
-		b.WriteString(states.Length(first.Self().Abs()) + " of the " + whole + " were in " + c.describe(first))
+	if first.Critical().Abs() <= took.Abs() {
+		b.WriteString(states.Length(first.Critical().Abs()) + " of the " + whole + " were in " + c.describe(first))
 	} else {
-		b.WriteString(whole + " in all: " + states.Length(first.Self().Abs()) + " " + direction + " in " + c.describe(first) + ", the opposite elsewhere")
+		b.WriteString(whole + " in all: " + states.Length(first.Critical().Abs()) + " " + direction + " in " + c.describe(first) + ", the opposite elsewhere")
 		return b.String()
 	}
 	if len(parts) > 1 {
-		b.WriteString("; " + states.Length(parts[1].Self().Abs()) + " were in " + c.describe(parts[1]))
+		b.WriteString("; " + states.Length(parts[1].Critical().Abs()) + " were in " + c.describe(parts[1]))
 	}
 	return b.String()
 }
@@ -88,13 +88,13 @@ func (c Comparison) WriteText(w io.Writer) error {
 		fmt.Fprintln(b, strings.TrimRight(line, " "))
 	}
 	fmt.Fprintln(b)
-	row("spans, by self time", "difference", "slow", "usual", "total ±", "count")
+	row("spans, on the critical path", "difference", "slow", "usual", "total ±", "count")
 	byPlace := make([]int, len(c.Spans))
 	for i, d := range c.Spans {
 		byPlace[d.Place] = i
 	}
 	for _, d := range c.Spans[:min(mostSpans, len(c.Spans))] {
-		row(c.path(d, byPlace), signed(d.Self()), text.Duration(d.Slow.Self), text.Duration(d.Usual.Self), signed(d.Total()), fmt.Sprintf("%d | %d", d.Slow.Count, d.Usual.Count))
+		row(c.path(d, byPlace), signed(d.Critical()), text.Duration(d.Slow.Critical), text.Duration(d.Usual.Critical), signed(d.Total()), fmt.Sprintf("%d | %d", d.Slow.Count, d.Usual.Count))
 	}
 	more(b, len(c.Spans)-mostSpans, "spans")
 	if len(c.States) > 0 {

@@ -7,15 +7,15 @@ const most = 25; // rows that a table has before a click
 
 const signed = (x) => (Math.abs(x) < 1e-6 ? 'the same' : `${x > 0 ? '+' : '−'}${duration(Math.abs(x))}`);
 
-/** spanTable has the spans by the difference of their self time. */
+/** spanTable has the spans by their difference on the critical path. */
 export function spanTable(c) {
   const all = c.order.map((i) => c.spans[i]);
-  const largest = Math.max(...all.map((d) => Math.abs(d.a.self - d.b.self)));
-  return section('spans', 'Spans by self time', [
-    el('p', { class: 'muted' }, 'Self time is the time without a span below. Its differences add up to the difference of the durations.'),
-    table('spans', 'Spans, the largest difference of self time first', ['Span', 'Difference', 'Self A', 'Self B', ['Total, A − B', 'wide'], ['Count A | B', 'wide']], all, (d) => [
-      [el('span', { class: 'muted' }, above(c, d)), bdi(d.name), only(d)], delta(d.a.self - d.b.self, largest),
-      d.a.count ? duration(d.a.self) : '', d.b.count ? duration(d.b.self) : '', signed(d.a.total - d.b.total), `${count(d.a.count)} | ${count(d.b.count)}`,
+  const largest = Math.max(...all.map((d) => Math.abs(d.a.critical - d.b.critical)));
+  return section('spans', 'Spans on the critical path', [
+    el('p', { class: 'muted' }, 'The time in which a span determined how long the request took. The differences add up to the difference of the durations.'),
+    table('spans', 'Spans, the largest difference on the critical path first', ['Span', 'Difference', 'Path A', 'Path B', ['Total, A − B', 'wide'], ['Count A | B', 'wide']], all, (d) => [
+      [el('span', { class: 'muted' }, above(c, d)), bdi(d.name), only(d)], delta(d.a.critical - d.b.critical, largest),
+      d.a.count ? duration(d.a.critical) : '', d.b.count ? duration(d.b.critical) : '', signed(d.a.total - d.b.total), `${count(d.a.count)} | ${count(d.b.count)}`,
     ]),
   ]);
 }
