@@ -87,8 +87,13 @@ func startBusy(t *testing.T) (page, request string) {
 // openBusy opens that request.
 func openBusy(t *testing.T, query string) tab {
 	t.Helper()
+	return openBusyIn(t, query, View{})
+}
+
+func openBusyIn(t *testing.T, query string, v View) tab {
+	t.Helper()
 	page, request := startBusy(t)
-	p := open(t, page+request+query, View{})
+	p := open(t, page+request+query, v)
 	p.wait(`document.querySelector("#waterfall tbody tr") && document.querySelector("#goroutines .goroutine")`)
 	return p
 }

@@ -40,6 +40,13 @@ func TestSearchInRequest(t *testing.T) {
 	p.wait(`document.querySelector("#hits").innerText === "1 of 11"`)
 }
 
+// A search in an address is done when the page opens.
+func TestSearchByAddress(t *testing.T) {
+	p := openBusy(t, "?q=home+page") // an attribute of a mark
+	p.wait(`document.querySelector("#hits").innerText === "1 hit" && document.querySelector("#search").value === "home page"`)
+	p.wait(`document.querySelector("#waterfall tr.hit").innerText.includes("template.miss")`)
+}
+
 // The sentence names the spans on the critical path, and the toggle hides the path.
 func TestCriticalPathOfRequest(t *testing.T) {
 	p := openBusy(t, "")

@@ -27,10 +27,13 @@ func TestRequest(t *testing.T) {
 	trace := p.openFirst("#matches")
 	rows := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr")].map((tr) => tr.dataset.kind + " " + tr.querySelector(".pick bdi").innerText)`)
 	all := strings.Join(rows, "\n") + "\n"
-	for _, want := range []string{"server POST /orders\n", "mark order.accepted\n", "measure checkout\n", "mark order.paid\n", "measure accepted-to-paid\n", "client "} {
+	for _, want := range []string{"server POST /orders\n", "mark order.accepted\n", "measure checkout\n", "mark order.paid\n", "measure accepted-to-paid\n"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the waterfall has no row %q:\n%s", want, all)
 		}
+	}
+	if !regexp.MustCompile(`(?m)^client POST 127\.0\.0\.1:\d+$`).MatchString(all) {
+		t.Errorf("no call has its method and host:\n%s", all)
 	}
 	// A mark with its attributes, and where it is on the axis.
 	mark := `[...document.querySelectorAll("#waterfall tr.mark")].find((tr) => tr.innerText.includes("order.accepted"))`

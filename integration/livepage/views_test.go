@@ -36,6 +36,10 @@ func views() []view {
 			p.wait(`document.querySelector("#waterfall") && document.querySelector("#ran p, #ran .flames")`)
 		}),
 		at("request with samples", recorded.request, `document.querySelector("#waterfall") && document.querySelector("#ran .flames")`, pause),
+		{"request with states", func(t *testing.T, v View) tab {
+			t.Helper()
+			return openBusyIn(t, "", v)
+		}},
 		at("comparison", comparedAddress(), comparisonShown, func(p tab) { p.click("#choices summary") }),
 		at("profiles", "#/profile", `document.querySelector("#profiles li a[href*='session=']")`, pause),
 		at("flame graph", "#/profile?session="+s, `document.querySelector("#flame [role=treeitem]")`),

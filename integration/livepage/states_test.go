@@ -1,0 +1,67 @@
+package livepage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A part of a request has its own states, finer than those of the whole.
+func TestStatesOfPart(t *testing.T) {
+	p := openBusy(t, "")
+	const fine = `[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].filter((n) => /^network [78]\.\d+ µs in/.test(n.title)).length` // a part is as long as its columns
+	if n := eval[int](p, fine); n > 0 {
+		t.Errorf("%d waits of 8 µs are in the bar of the whole request, which has no room for them", n)
+	}
+	hash := eval[string](p, `location.hash.split("?")[0]`)
+	p.show(hash + "?from=30&to=30.2")
+	p.part(30, 30.2)
+	p.wait(fine + ` >= 9`)
+	p.show(hash)
+	p.part(0, 100)
+	p.wait(fine + ` === 0`)
+}
+
+// A wait is chosen by a click or by keys. Its details link to the request that ended it.
+func TestChooseWait(t *testing.T) {
+	p := openBusy(t, "")
+	wait := func(want string) {
+		t.Helper()
+		p.wait(`document.querySelector("#wait")?.innerText.startsWith("` + want + `")`)
+	}
+	p.click(`#waterfall tr:has(.pick[title="render"]) .part[data-class="waiting"]`)
+	wait("15.0 ms mutex in (*Index).Search from 60.0 ms, ended by (*Index).rebuild of POST /index.")
+	if n := eval[int](p, `document.querySelectorAll("#waterfall .part.chosen").length`); n != 1 {
+		t.Errorf("%d parts are marked as chosen, want 1", n)
+	}
+
+	p.show(eval[string](p, `location.hash.split("?")[0]`) + "?from=29.95&to=30.05")
+	p.part(29.95, 30.05)
+	p.wait(`[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].some((n) => /^network [78]\.\d+ µs in/.test(n.title))`)
+	eval[bool](p, `(document.querySelector("#waterfall tbody tr:first-child .pick").focus(), true)`)
+	p.press(kb.Enter)
+	p.press(".")
+	wait("8.00 µs network in (*Index).Search from ")
+	first := p.text("#wait")
+	p.press(".")
+	p.wait(`document.querySelector("#wait").innerText !== ` + quoted(first))
+	wait("8.00 µs network in (*Index).Search from ")
+	p.press(",")
+	p.wait(`document.querySelector("#wait").innerText === ` + quoted(first))
+
+	eval[bool](p, `(document.querySelector('#waterfall .pick[title="render"]').focus(), true)`)
+	p.press(kb.Enter)
+	p.press("0")
+	p.part(0, 100)
+	p.wait(`document.querySelector("#details h2").innerText.includes("render")`)
+	p.press(".")
+	wait("15.0 ms mutex")
+	p.click("#wait a")
+	p.wait(`document.querySelector("h1").innerText === "POST /index"`)
+}
+
+// quoted is a text as a literal of the page's language.
+func quoted(text string) string {
+	return "`" + strings.NewReplacer("\\", "\\\\", "`", "\\`").Replace(text) + "`"
+}
