@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/perfline/perfline/integration/livepage"
 )
@@ -46,10 +45,7 @@ func subjects(at addresses) []subject {
 		{name: "profile", address: at.route, ready: `document.querySelector("#flame [role=treeitem]")`},
 		{name: "top", address: profile("top"), ready: `document.querySelector("#top tbody tr")`},
 		{name: "sandwich", address: profile("sandwich") + "&function=main.addParts", ready: `document.querySelector("#callees [role=treeitem]")`},
-		{name: "difference", address: strings.Replace(at.route, "?", "?tab=difference&", 1), ready: `document.querySelector("#difference-with")`, then: func(p *livepage.Page) error {
-			_, err := livepage.Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector("#difference-with"); s.value = "session=%d"; s.dispatchEvent(new Event("change")); return true })()`, at.session))
-			return errors.Join(err, p.Wait(`document.querySelector("#changes tbody tr")`))
-		}},
+		{name: "difference", address: fmt.Sprintf("%s&tab=difference&with=session%%3D%d", at.route, at.session), ready: `document.querySelector("#changes tbody tr")`},
 		{name: "sessions", address: "#/sessions", ready: `document.querySelector("#sessions tbody tr")`},
 		{name: "session", address: fmt.Sprintf("#/sessions/%d", at.session), ready: `document.querySelector("#timelines tbody tr")`},
 		{name: "waits", address: "#/waits", ready: `document.querySelector("#flight-state")`, then: click("#arm", `document.querySelector("#disarm:enabled")`)},
