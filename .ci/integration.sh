@@ -7,6 +7,8 @@ part_integration() {
 	step "backends fail, each in each way and at random, and the books add up" go run -C integration ./trial -short || return 1
 	step "one Collector, and what is stored" go run -C integration ./scale -short || return 1
 	step "the sentence on a slow request names its cause" go run -C integration ./slow -short || return 1
+	step "an agent finds the causes by the tools alone" go run -C integration ./slow -short agent || return 1
+	step "an agent's diagnosis can be written down" go run -C integration ./transcript || return 1
 	step "the cost of the live page can be measured" go run -C integration ./pagecost -short || return 1
 }
 

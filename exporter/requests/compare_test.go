@@ -109,6 +109,7 @@ func TestCompareSentences(t *testing.T) {
 		{"only in the slow one", root("GET /", 20*ms, query(2, 2*ms, 12*ms)), root("GET /", 10*ms), "10 ms of the 10 ms more were in query (1 instead of none)"},
 		{"only in the usual one", root("GET /", 10*ms), root("GET /", 20*ms, query(2, 2*ms, 12*ms)), "10 ms of the 10 ms less were in query (none instead of 1)"},
 		{"the same number", root("GET /", 20*ms, query(2, 0, 19*ms)), root("GET /", 10*ms, query(2, 0, 9*ms)), "10 ms of the 10 ms more were in query"},
+		{"a little more than all", root("GET /", 20*ms, query(2, 0, 20*ms)), root("GET /", 10*ms, query(2, 0, 9500*time.Microsecond)), "10 ms of the 10 ms more were in query"},
 		{"more than all", root("GET /", 20*ms, query(2, 0, 20*ms)), root("GET /", 10*ms, query(2, 0, 2*ms)), "10 ms more in all: 18 ms more in query, the opposite elsewhere"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	notable        = 10 // the part of the difference that a second cause must have for the sentence
+	notable        = 10 // a tenth of the difference: what a second cause, or the opposite of the first, must have for the sentence
 	spanInSentence = 80 // characters
 )
 
 // Sentence says in one sentence where the difference is, such as "9.1 ms of the 12 ms more were in sql.conn.query (11 instead of
 // 1)". It has the span with the largest difference on the critical path, and the next one if that has a tenth of the whole difference or
-// more. The names in it are shortened, but not escaped. Code that prints the sentence escapes it.
+// more. If the first is larger than the whole by a tenth or more, the rest has the opposite sign, and the sentence has that, too. The
+// names in it are shortened, but not escaped. Code that prints the sentence escapes it.
 func (c Comparison) Sentence() string {
 	took := c.Took()
 	if took.Abs()*100 <= max(c.Slow.Duration(), c.Usual.Duration()) {
@@ -39,13 +40,12 @@ func (c Comparison) Sentence() string {
 		return "the " + whole + " were in many spans, a little in each"
 	}
 	first := parts[0]
-	var b strings.Builder
-	if first.Critical().Abs() <= took.Abs() {
-		b.WriteString(states.Length(first.Critical().Abs()) + " of the " + whole + " were in " + c.describe(first))
-	} else {
-		b.WriteString(whole + " in all: " + states.Length(first.Critical().Abs()) + " " + direction + " in " + c.describe(first) + ", the opposite elsewhere")
-		return b.String()
+	in := first.Critical().Abs()
+	if (in-took.Abs())*notable >= took.Abs() {
+		return whole + " in all: " + states.Length(in) + " " + direction + " in " + c.describe(first) + ", the opposite elsewhere"
 	}
+	var b strings.Builder
+	b.WriteString(states.Length(min(in, took.Abs())) + " of the " + whole + " were in " + c.describe(first))
 	if len(parts) > 1 {
 		b.WriteString("; " + states.Length(parts[1].Critical().Abs()) + " were in " + c.describe(parts[1]))
 	}

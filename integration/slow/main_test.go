@@ -71,8 +71,13 @@ func TestFlagsErrors(t *testing.T) {
 
 // The document that the command writes into has all the markers that it needs.
 func TestDocumentHasMarkers(t *testing.T) {
-	if err := document.Check("../../docs/lab/waits.md", causesPart, examplesPart, costPart); err != nil {
-		t.Error(err)
+	for file, parts := range map[string][]string{
+		"../../docs/lab/waits.md": {causesPart, examplesPart, costPart},
+		"../../docs/agents.md":    {agentPart},
+	} {
+		if err := document.Check(file, parts...); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

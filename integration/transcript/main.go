@@ -103,7 +103,7 @@ func diagnose(ctx context.Context, a *scripted.Agent, w io.Writer) error {
 	if _, err = a.Follow(ctx, text, "get_span"); err != nil {
 		return err
 	}
-	if _, err = a.Call(ctx, scripted.Step{Tool: "profile_route", Arguments: map[string]any{"route": "GET /search", "seconds": 5, "limit": 8}}); err != nil {
+	if _, err = a.Call(ctx, scripted.Step{Tool: "profile_route", Arguments: map[string]any{"route": "GET /search", "seconds": 20, "limit": 8}}); err != nil {
 		return err
 	}
 	for _, tool := range []string{"get_runtime", "get_counts"} {
