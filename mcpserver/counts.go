@@ -69,7 +69,7 @@ func countLine(c exporter.Count) string {
 	return formatted("%s%d%s %s %s%s: %s", mark, c.N, note, word(c.Group), word(c.Name), kind, word(c.What))
 }
 
-// counts returns the source's counts, with those of the requests in memory and of recordings.
+// counts returns the source's counts, and counts of the requests in memory and of recordings.
 func (s *server) counts() []exporter.Count {
 	recent := s.source.Recent().Stats()
 	all := append(s.source.Counts(),

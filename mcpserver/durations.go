@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -25,11 +24,3 @@ func took(d time.Duration) word { return ms(d) + " ms" }
 
 // moment returns a time of the day and its date.
 func moment(t time.Time) word { return word(t.UTC().Format("2006-01-02T15:04:05.000Z")) }
-
-// ago returns how long ago something was.
-func ago(d time.Duration) word {
-	if d < time.Minute {
-		return word(fmt.Sprintf("%.1f s ago", d.Seconds()))
-	}
-	return word(d.Round(time.Second).String()) + " ago"
-}

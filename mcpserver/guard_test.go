@@ -132,6 +132,17 @@ func TestData(t *testing.T) {
 	}
 }
 
+// A wrong value of Data is a programmer's error.
+func TestDataIsChecked(t *testing.T) {
+	p := start(t, perfline.Config{})
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "Config.Data 7: must be Everything or Summary") {
+			t.Errorf("it panics with %q", text)
+		}
+	}()
+	mcpserver.Handler(p.pl, mcpserver.Config{Data: 7})
+}
+
 // The figures do not suggest tools that are missing.
 func TestSummarySuggests(t *testing.T) {
 	p := start(t, perfline.Config{})

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -31,9 +32,11 @@ type Source interface {
 type Data uint8
 
 const (
-	Default    Data = iota // Summary with Config.Authorize, and else Everything
-	Everything             // all tools
-	Summary                // figures only: routes, counts and the runtime. No request, trace id, attribute or profile
+	// Everything has all tools.
+	Everything Data = iota + 1
+
+	// Summary has figures only: routes, counts and the runtime. It has no request, trace id, attribute or profile.
+	Summary
 )
 
 // Config configures [Handler]. The zero value is for agents on the same machine.
@@ -46,7 +49,10 @@ type Config struct {
 	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the tools. Handler panics if one is no origin.
 	TrustedOrigins []string
 
-	Data   Data
+	// Data selects the data that the tools give. 0 means Everything without Authorize, and Summary with it: a client of another machine
+	// gets single requests only if the program asks for that. Handler panics if it is another value.
+	Data Data
+
 	Logger *slog.Logger // nil means slog.Default()
 }
 
@@ -77,11 +83,14 @@ func Handler(source Source, c Config) http.Handler {
 		source: source, logger: cmp.Or(c.Logger, slog.Default()), flight: source.Waits(),
 		listed: newListed(), calls: make(chan struct{}, maxCalls),
 	}
-	if c.Data == Default {
-		c.Data = Everything
-		if c.Authorize != nil {
+	switch c.Data {
+	case Everything, Summary:
+	case 0:
+		if c.Data = Everything; c.Authorize != nil {
 			c.Data = Summary
 		}
+	default:
+		panic(fmt.Sprintf("mcpserver: Config.Data %d: must be Everything or Summary", c.Data))
 	}
 	s.data = c.Data
 	tools := s.tools()

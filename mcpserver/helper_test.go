@@ -16,8 +16,6 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/sessions"
 )
 
 var _ mcpserver.Source = (*perfline.Pipeline)(nil)
@@ -30,9 +28,6 @@ type program struct {
 	pl *perfline.Pipeline
 	tl *observer.Timeline
 }
-
-// allowed lets clients start recordings.
-var allowed = perfline.Config{Service: "shop", Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}}}
 
 func start(t *testing.T, pc perfline.Config) *program {
 	t.Helper()

@@ -94,7 +94,7 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 		recorded, err = recorder.Session(id)
 	}
 	if waited != nil {
-		_ = recorder.Release(id) // nobody has asked for what it has
+		_ = recorder.Release(id) // the caller did not ask for a part of it
 		s.profile.last = 0
 		return nil, refuse("the recording was cut short: %s", waited)
 	}

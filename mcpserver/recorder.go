@@ -79,7 +79,7 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	return a, nil
 }
 
-func (s *server) armRecorder(_ context.Context, r *mcp.CallToolRequest, in armArguments) (*answer, *refusal) {
+func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer, *refusal) {
 	if s.flight == nil {
 		return nil, refuse("the program has no flight recorder").or(toolRecorder, struct{}{}, "how the program gets one")
 	}

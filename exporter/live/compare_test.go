@@ -38,9 +38,9 @@ type (
 		Name          string
 		Parent, Depth int
 		A, B          struct {
-			Count       int
+			Count           int
 			Total, Critical float64
-			Bars        []struct{ Start, Took float64 }
+			Bars            []struct{ Start, Took float64 }
 		}
 	}
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A part of a request has its own states, finer than those of the whole.
+// A part of a request has its own states, finer than the whole request's.
 func TestStatesOfPart(t *testing.T) {
 	p := openBusy(t, "")
 	const fine = `[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].filter((n) => /^network [78]\.\d+ µs in/.test(n.title)).length` // a part is as long as its columns
