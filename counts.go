@@ -8,9 +8,34 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// Counts returns Stats as a list, for the metrics and the live page. It leaves out the counts of a delivery, of profiling or
-// of a flight recorder that this pipeline does not have.
-func (p *Pipeline) Counts() []exporter.Count { return p.present(p.Stats().Counts()) }
+// Counts returns Stats as a list, and the counts of the requests in memory and of sessions. It leaves out the counts of a delivery,
+// of profiling or of a flight recorder that this pipeline does not have.
+func (p *Pipeline) Counts() []exporter.Count {
+	all := p.present(p.Stats().Counts())
+	add := func(group string, counts ...exporter.Count) {
+		for _, c := range counts {
+			c.Group = group
+			all = append(all, c)
+		}
+	}
+	r := p.recent.Stats()
+	add("perfline.recent",
+		exporter.Count{Name: "requests", N: r.Requests, What: "requests that ended"},
+		exporter.Count{Name: "background", N: r.Background, What: "root spans that are no request: calls and measures without one"},
+		exporter.Count{Name: "spans_dropped", N: r.SpansDropped, Lost: true, What: "spans over the limit of their trace, not in memory"},
+		exporter.Count{Name: "abandoned", N: r.Abandoned, Lost: true, What: "traces let go before their request ended, not in memory"},
+		exporter.Count{Name: "evicted", N: r.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},
+		exporter.Count{Name: "bytes", N: r.Bytes, Now: true, What: "bytes of memory for spans"})
+	s := p.sessions.Stats()
+	add("perfline.sessions",
+		exporter.Count{Name: "started", N: s.Started, What: "sessions that began"},
+		exporter.Count{Name: "stopped", N: s.Stopped, What: "sessions that were stopped"},
+		exporter.Count{Name: "released", N: s.Released, What: "sessions that were released"},
+		exporter.Count{Name: "expired", N: s.Expired, What: "sessions forgotten after their time"},
+		exporter.Count{Name: "overlong", N: s.Overlong, What: "sessions that stopped by themselves at their greatest length"},
+		exporter.Count{Name: "refused", N: s.Refused, What: "starts that failed"})
+	return all
+}
 
 // present leaves out the groups of parts that the pipeline does not have.
 func (p *Pipeline) present(counts []exporter.Count) []exporter.Count {

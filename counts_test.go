@@ -60,7 +60,8 @@ func TestPageHasTitlesOfCounts(t *testing.T) {
 	}
 	s := perfline.Stats{Timeline: observer.Stats{observer.Mark: {}}}
 	s.Profiles.Engine = "cpu"
-	for _, c := range s.Counts() {
+	pl, _, _ := start(t, perfline.Config{})
+	for _, c := range append(s.Counts(), pl.Counts()...) {
 		if !strings.Contains(string(script), "  '"+c.Group+"': '") {
 			t.Errorf("the page has no title for %s", c.Group)
 		}

@@ -25,7 +25,7 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 	}
 	var all []exporter.Count
 	lost := 0
-	for _, c := range s.counts() {
+	for _, c := range s.source.Counts() {
 		if in.All || c.N > 0 {
 			all = append(all, c)
 		}
@@ -67,23 +67,4 @@ func countLine(c exporter.Count) string {
 		note = " now"
 	}
 	return formatted("%s%d%s %s %s%s: %s", mark, c.N, note, word(c.Group), word(c.Name), kind, word(c.What))
-}
-
-// counts returns the source's counts, and counts of the requests in memory and of recordings.
-func (s *server) counts() []exporter.Count {
-	recent := s.source.Recent().Stats()
-	all := append(s.source.Counts(),
-		exporter.Count{Group: "perfline.recent", Name: "requests", N: recent.Requests, What: "requests that ended"},
-		exporter.Count{Group: "perfline.recent", Name: "background", N: recent.Background, What: "root spans that are no request"},
-		exporter.Count{Group: "perfline.recent", Name: "spans_dropped", N: recent.SpansDropped, Lost: true, What: "spans over the limit of their trace, missing in these tools"},
-		exporter.Count{Group: "perfline.recent", Name: "abandoned", N: recent.Abandoned, Lost: true, What: "traces let go before their request ended, missing in these tools"},
-		exporter.Count{Group: "perfline.recent", Name: "evicted", N: recent.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},
-		exporter.Count{Group: "perfline.recent", Name: "bytes", N: recent.Bytes, Now: true, What: "bytes of memory for spans"})
-	if recorder := s.source.Sessions(); recorder != nil {
-		stats := recorder.Stats()
-		all = append(all,
-			exporter.Count{Group: "perfline.sessions", Name: "started", N: stats.Started, What: "recordings that began"},
-			exporter.Count{Group: "perfline.sessions", Name: "refused", N: stats.Refused, What: "starts of recordings that failed"})
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"runtime/metrics"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/exporter/runtimestats"
 )
 
 // The health line has the figures, and in front of them what is wrong.
@@ -66,20 +68,60 @@ func TestHealth(t *testing.T) {
 // A losing program lost some records.
 type losing struct {
 	counted
-	lost uint64
+	history *runtimestats.History
+	lost    *uint64
 }
+
+func (l losing) Runtime() *runtimestats.History { return l.history }
 
 func (l losing) Counts() []exporter.Count {
-	return []exporter.Count{{Group: "g", Name: "lost", N: l.lost, Lost: true}, {Group: "g", Name: "sent", N: 100}}
+	return []exporter.Count{{Group: "g", Name: "lost", N: *l.lost, Lost: true}, {Group: "g", Name: "sent", N: 100}}
 }
 
-// Losses are a concern with a link to the counters, and the sentence does not deny them.
+// Losses are a concern for five minutes, with a link to the counters. The sentence never denies them.
 func TestHealthOfLosses(t *testing.T) {
-	for lost, want := range map[uint64]string{1: "perfline lost 1 record since the start", 20: "perfline lost 20 records since the start"} {
-		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, lost}
-		h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
-		if len(h.Concerns) != 1 || h.Concerns[0].Text != want || h.Concerns[0].Href != "#/counters" || h.Sentence != "No request ended in the last 5 minutes." {
-			t.Errorf("%d lost: %+v, want the concern %q", lost, h, want)
+	synctest.Test(t, func(t *testing.T) {
+		lost := uint64(0)
+		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, &lost}
+		source.history = runtimestats.Start(runtimestats.Config{Counts: source.Counts, Read: func([]metrics.Sample) {}})
+		defer source.history.Stop()
+		p := &program{t: t, page: live.Handler(source, live.Config{})}
+		for _, step := range []struct {
+			after           time.Duration
+			lost            uint64 // from now on
+			concern, before string
+		}{
+			{time.Minute, 0, "", "; nothing was lost"},
+			{0, 1, "perfline lost 1 record in the last 5 minutes", ""},
+			{4 * time.Minute, 20, "perfline lost 20 records in the last 5 minutes", ""},
+			{2 * time.Minute, 20, "perfline lost 19 records in the last 5 minutes", "; lost before that: 1 record"},
+			{5 * time.Minute, 20, "", "; lost before that: 20 records"},
+			{time.Hour, 21, "perfline lost 1 record in the last 5 minutes", "; lost before that: 20 records"},
+		} {
+			time.Sleep(step.after)
+			lost = step.lost
+			h := p.routes("").Health
+			want := []string{step.concern + " #/counters"}
+			if step.concern == "" {
+				want = nil
+			}
+			var got []string
+			for _, c := range h.Concerns {
+				got = append(got, c.Text+" "+c.Href)
+			}
+			if sentence := "No request ended in the last 5 minutes" + step.before + "."; h.Sentence != sentence || !slices.Equal(got, want) {
+				t.Errorf("%d lost: it says %q %q, want %q %q", step.lost, h.Sentence, got, sentence, want)
+			}
 		}
+	})
+}
+
+// Without a history, all losses are recent.
+func TestHealthWithoutHistory(t *testing.T) {
+	lost := uint64(20)
+	source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, &lost}
+	h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
+	if len(h.Concerns) != 1 || h.Concerns[0].Text != "perfline lost 20 records in the last 5 minutes" {
+		t.Errorf("it says %+v, want the losses", h)
 	}
 }

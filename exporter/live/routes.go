@@ -89,7 +89,7 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 	if w != routes.LastMinutes {
 		total, heat = table.Total(routes.Request, routes.LastMinutes)
 	}
-	d.Health = newHealth(total, heat, h.lost())
+	d.Health = newHealth(total, heat, h.losses())
 	if h.data == Summary { // which has no list of requests
 		for i := range d.Health.Concerns {
 			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href, failedRequests)

@@ -60,6 +60,7 @@ func (c *counter) read(s *Sample) []Loss {
 		if !count.Lost || count.N == 0 {
 			continue
 		}
+		s.LostInAll += count.N
 		if grown, known := c.grown(count); !known {
 			others += count.N
 		} else if grown > 0 && !first {

@@ -162,8 +162,8 @@ func TestCounts(t *testing.T) {
 		{Group: "perfline.delivery.spans", Name: "failed", N: 10},
 		{Group: "perfline.marks", Name: "after_span_end", What: "late", N: 2},
 	}
-	if s.Lost != 12 || !slices.Equal(s.Losses, want) {
-		t.Errorf("lost %d, by cause %+v, want 12 and %+v", s.Lost, s.Losses, want)
+	if s.Lost != 12 || s.LostInAll != 19 || !slices.Equal(s.Losses, want) {
+		t.Errorf("lost %d of %d, by cause %+v, want 12 of 19 and %+v", s.Lost, s.LostInAll, s.Losses, want)
 	}
 }
 

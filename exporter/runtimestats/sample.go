@@ -26,6 +26,7 @@ type Sample struct {
 	Delivered float64 // spans a second that the backend accepted
 	Pending   float64 // spans in the queue
 	Lost      uint64  // in the interval, of all causes
+	LostInAll uint64  // since the program's start, of all causes
 	Losses    []Loss  // the largest first, at most 8
 }
 
