@@ -112,18 +112,26 @@ func Eval[T any](p *Page, expression string) (T, error) {
 func (p *Page) Wait(expression string) error {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
+	var missing error // an element of the expression was not there at the last try
 	err := backend.Poll(ctx, func() (bool, error) {
 		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`Boolean(`+expression+`)`))
-		if err != nil && strings.Contains(err.Error(), "Inspected target navigated") {
-			return false, nil // asked between two documents
+		if missing = nil; err == nil {
+			return ok, nil
 		}
-		return ok, err
+		switch text := err.Error(); {
+		case strings.Contains(text, "Inspected target navigated"): // asked between two documents
+			return false, nil
+		case strings.Contains(text, "TypeError: Cannot read properties of null"):
+			missing = err
+			return false, nil
+		}
+		return false, err
 	})
 	if err == nil {
 		return nil
 	}
 	text, textErr := Eval[string](p, `location.href + "\n" + document.body.innerText`)
-	return fmt.Errorf("waiting for %s: %w\nthe page shows\n%.3000s", expression, errors.Join(err, textErr), text)
+	return fmt.Errorf("waiting for %s: %w\nthe page shows\n%.3000s", expression, errors.Join(err, missing, textErr), text)
 }
 
 // Click clicks in the middle of the first element that a selector of CSS matches.
