@@ -38,7 +38,8 @@ type comparison struct {
 	Functions    []comparedFunction `json:"functions"`        // the largest difference first
 	FunctionsCut int                `json:"functionsCut"`     // functions with small differences that were left out
 	OtherEngine  bool               `json:"otherEngine"`      // samples are of CPU time and of wall-clock time: functions cannot be compared
-	Choices      []requestRow       `json:"choices"`          // requests of A's route in memory
+	Choices      []requestRow       `json:"choices"`          // requests of A's route in memory, at most 60
+	ChoicesCut   int                `json:"choicesCut"`       // further ones
 }
 
 // A comparedRequest is one side of a comparison.
@@ -123,7 +124,7 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	h.opened.add(b)
 	h.opened.add(a)
-	c.Choices = h.choices(root.Name, a, b)
+	c.Choices, c.ChoicesCut = h.choices(root.Name, a, b)
 	c.fill(requests.Compare(h.part(a), h.part(b)))
 	answer(w, c)
 }
@@ -160,18 +161,19 @@ func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, f
 }
 
 // choices returns the requests of a route in memory without the compared ones, the newest first. They can be opened later, too.
-func (h *handler) choices(route string, compared ...requests.Snapshot) []requestRow {
+func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow, cut int) {
 	all := slices.DeleteFunc(h.source.Recent().OfRoute(route), func(s requests.Snapshot) bool {
 		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return idOf(c) == idOf(s) })
 	})
-	all = all[:min(len(all), maxChoices)]
+	cut = max(0, len(all)-maxChoices)
+	all = all[:len(all)-cut]
 	h.listed.addNew(all)
-	rows := make([]requestRow, 0, len(all))
+	rows = make([]requestRow, 0, len(all))
 	for _, s := range all {
 		root := s.Root()
 		rows = append(rows, newRequestRow(&root))
 	}
-	return rows
+	return rows, cut
 }
 
 func (h *handler) part(s requests.Snapshot) requests.Part {

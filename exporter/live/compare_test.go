@@ -28,6 +28,8 @@ type (
 		States    []struct{ Kind string }
 		Functions []struct{ Name string }
 		Choices   []row
+
+		ChoicesCut int
 	}
 	comparedSide struct {
 		row
@@ -170,5 +172,19 @@ func TestCompareIsBounded(t *testing.T) {
 	}
 	if len(c.Spans) != 300 || c.SpansCut != 102 || len(c.Order) != 300 || bars > 1000 || c.BarsCut == 0 {
 		t.Errorf("%d paths, %d left out; %d bars, %d left out", len(c.Spans), c.SpansCut, bars, c.BarsCut)
+	}
+}
+
+// Each request of the route is listed or counted.
+func TestChoicesAreBounded(t *testing.T) {
+	p := start(t, perfline.Config{Recent: requests.Config{Requests: 100, Slowest: -1, Examples: -1}}, live.Config{})
+	for range 63 {
+		p.serve("GET /cart", "/cart", queries(1))
+	}
+	newest := p.overview().Requests.Requests[0]
+	var c compared
+	p.get("data/v1/compare?a="+newest.Trace+"/"+newest.Span, http.StatusOK, &c)
+	if len(c.Choices) != 60 || c.ChoicesCut != 1 {
+		t.Errorf("%d requests can be chosen, %d are left out, want 60 and 1", len(c.Choices), c.ChoicesCut)
 	}
 }

@@ -78,5 +78,6 @@ function choices(c) {
   const list = el('ul', { class: 'files' }, c.choices.map((r) => el('li', {},
     el('a', { href: address(c.a, r), data: { trace: r.trace } }, `${duration(r.took)} at ${clock(r.start)}`), ' ', state(r))));
   arrows(list, 'a');
-  return el('details', { class: 'menu', id: 'choices' }, el('summary', {}, `Another B: ${plural(c.choices.length, 'request')} of this route`), list);
+  return el('details', { class: 'menu', id: 'choices' }, el('summary', {}, `Another B: ${plural(c.choices.length, 'request')} of this route`), list,
+    c.choicesCut ? el('p', { class: 'muted' }, `Not listed: ${plural(c.choicesCut, 'request')}.`) : null);
 }
