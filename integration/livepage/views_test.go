@@ -45,7 +45,8 @@ func views() []view {
 		at("flame graph", "#/profile?session="+s, `document.querySelector("#flame [role=treeitem]")`),
 		at("top table", "#/profile?tab=top&session="+s, `document.querySelector("#top tbody tr")`),
 		at("sandwich", "#/profile?tab=sandwich&function=main.addParts&session="+s, `document.querySelector("#callers [role=treeitem]") && document.querySelector("#callees [role=treeitem]")`),
-		at("difference", "#/profile?tab=difference&with=session%3D"+s+"%26route%3D1&session="+s, `document.querySelector("#flame [role=treeitem]") && document.querySelector("#changes tbody tr")`),
+		at("difference", "#/profile?tab=difference&with=session%3D"+s+"%26route%3D1&session="+s, `document.querySelector("#flame [role=treeitem]") && document.querySelector("#changes tbody tr") &&
+			document.querySelector("#difference-with optgroup[label^='Session `+s+`,']")`), // the panel is made again when the sessions are known
 		at("sessions", "#/sessions", `document.querySelector("#sessions tbody tr") && document.querySelector("#start:enabled")`, pause),
 		at("release", "#/sessions", `document.querySelector("#sessions tbody tr")`, func(p tab) {
 			p.click("#sessions [data-act=release]")

@@ -76,7 +76,8 @@ export function zoomable(root, lanes, axis, signal) {
   root.addEventListener('click', (event) => { // the end of a drag chooses nothing
     if (moved) event.stopPropagation();
   }, true);
-  root.addEventListener('dblclick', (event) => event.target.closest('.lane') && !event.target.closest('[role=treeitem]') && axis.reset());
+  // Not dblclick: none comes if finer parts of the bar arrive while the button is down.
+  root.addEventListener('mousedown', (event) => event.detail === 2 && event.target.closest('.lane') && !event.target.closest('[role=treeitem]') && axis.reset());
 
   root.addEventListener('keydown', (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.matches('input')) return;
