@@ -139,21 +139,3 @@ func cut(name string) string {
 	}
 	return name[:end]
 }
-
-// Stats count the routes of a table, and its requests by place.
-type Stats struct {
-	Routes int    // that the table has now, of all kinds
-	Others uint64 // requests that count as the route Others, because the table had no room for their own
-}
-
-// Stats returns the counts.
-func (t *Table) Stats() (s Stats) {
-	now := t.now()
-	for i := range t.kinds {
-		k := &t.kinds[i]
-		s.Routes += len(*k.routes.Load())
-		all := k.others.sum(SinceStart, now)
-		s.Others += all.total()
-	}
-	return s
-}
