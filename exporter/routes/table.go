@@ -94,7 +94,7 @@ func (k *kindTable) get(name string, most int) *route {
 	if r := known[name]; r != nil {
 		return r
 	}
-	name = text.Valid(name)
+	name = cut(text.Valid(name)) // which may be longer
 	if r := k.find(name); r != nil {
 		return r
 	}
@@ -117,7 +117,7 @@ func (k *kindTable) get(name string, most int) *route {
 	return r
 }
 
-// find returns the route of a name, or nil.
+// find returns the route of a name that is cut and valid, or nil.
 func (k *kindTable) find(name string) *route {
 	if name == Others {
 		return &k.others

@@ -36,6 +36,7 @@ func TestNames(t *testing.T) {
 		{"not within a letter", []string{"x" + accents}, []string{"x" + accents[:254]}},
 		{"continuations of nothing", []string{strings.Repeat("\x80", 300)}, []string{"\uFFFD"}},
 		{"not UTF-8", []string{"a\xff", "a\uFFFD", "a\xfe"}, []string{"a\uFFFD"}},
+		{"not UTF-8, and cut", []string{strings.Repeat("a\xff", 200)}, []string{strings.Repeat("a\uFFFD", 64)}},
 		{"over the limit", []string{"1", "2", "3", "4", "5", "1"}, []string{"1", "2", "3", routes.Others}},
 		{"as the others", []string{routes.Others, "1", "2", "3"}, []string{"1", "2", "3", routes.Others}},
 	} {
