@@ -67,14 +67,14 @@ func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
 	for i := range all {
 		groups[all[i].Rows[0]] = &all[i]
 	}
-	grouped := map[trace.SpanID]bool{}
+	grouped := map[*otlpenc.Span]bool{} // ids may be wrong
 	for i, r := range rows {
 		switch g := groups[i]; {
-		case grouped[r.Span.SpanID]:
+		case grouped[r.Span]:
 		case g == nil:
 			f.row(r)
 		default:
-			g.each(rows, func(r Row) { grouped[r.Span.SpanID] = true })
+			g.each(rows, func(r Row) { grouped[r.Span] = true })
 			f.group(g, rows)
 		}
 	}
