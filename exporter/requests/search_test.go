@@ -66,6 +66,7 @@ func TestSearch(t *testing.T) {
 		{"part of a route", requests.Query{Route: "GET /"}, nil},
 		{"status", requests.Query{Status: "503"}, []string{"GET /b"}},
 		{"class of status", requests.Query{Status: "2xx"}, []string{"events", "GET /a"}},
+		{"class of status in upper case", requests.Query{Status: "2XX"}, []string{"events", "GET /a"}},
 		{"a code that is no class", requests.Query{Status: "5"}, []string{"500"}},
 		{"status in words", requests.Query{Status: "unavailable"}, []string{"grpc"}},
 		{"failed", requests.Query{Status: "error"}, []string{"GET /b"}},

@@ -98,7 +98,7 @@ func TestLastMinuteOfLongProfile(t *testing.T) {
 	})
 }
 
-// Of a profile with more samples than memory has room for, the newest samples stay.
+// The newest samples of a profile stay in memory if it has more than there is room for.
 func TestLastMinuteOfLargeProfile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 18
