@@ -2,35 +2,46 @@ package perfline_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perfline/perfline"
 )
 
 // The history of the runtime begins with its first use and ends with Shutdown.
 func TestRuntimeHistory(t *testing.T) {
-	pl, _, _ := start(t, perfline.Config{})
-	h := pl.Runtime()
-	if pl.Runtime() != h {
-		t.Error("the second call begins another history")
-	}
-	if err := pl.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	h.Stop() // waits for the first sample
-	n := len(h.Samples())
-	if n > 1 {
-		t.Errorf("there are %d samples, want one at most", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		pl, _, _ := start(t, perfline.Config{})
+		time.Sleep(time.Minute)
+		h := pl.Runtime()
+		if pl.Runtime() != h {
+			t.Error("the second call begins another history")
+		}
+		time.Sleep(12 * time.Second)
+		if n := len(h.Samples()); n != 3 {
+			t.Errorf("after 12 s there are %d samples, want 3", n)
+		}
+		if err := pl.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if n := len(h.Samples()); n != 3 {
+			t.Errorf("a minute after Shutdown there are %d samples, want 3 as before", n)
+		}
+	})
 }
 
-// After Shutdown, a history has no timer.
+// After Shutdown, a history takes no more than its first sample.
 func TestRuntimeHistoryAfterShutdown(t *testing.T) {
-	pl, _, _ := start(t, perfline.Config{})
-	if err := pl.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	h := pl.Runtime()
-	if n := len(h.Samples()); n > 1 {
-		t.Errorf("there are %d samples, want one at most", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		pl, _, _ := start(t, perfline.Config{})
+		if err := pl.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		h := pl.Runtime()
+		time.Sleep(time.Minute)
+		if n := len(h.Samples()); n > 1 {
+			t.Errorf("there are %d samples, want one at most", n)
+		}
+	})
 }

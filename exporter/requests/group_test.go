@@ -63,6 +63,22 @@ func TestWaterfallWithGroups(t *testing.T) {
 	compareGolden(t, "waterfall_groups.txt", got.Bytes())
 }
 
+// A span whose id is also the id of a grouped one has its own row.
+func TestWaterfallWithAnIDTwice(t *testing.T) {
+	q := madeUp(100, line{2, 1, 10, 20}, line{3, 1, 20, 30}, line{4, 1, 30, 40}, line{2, 1, 50, 60})
+	for _, s := range q.Spans[1:4] {
+		s.Name = "query"
+	}
+	q.Spans[4].Name = "twice"
+	var got bytes.Buffer
+	if err := q.WriteWaterfall(&got, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(got.String(), "query × 3") || !strings.Contains(got.String(), "\n  twice") {
+		t.Errorf("got\n%s\nwant three queries in one row, and the other span", got.String())
+	}
+}
+
 // The waits and the functions of grouped rows are summed up.
 func TestWaterfallSumsUpGroups(t *testing.T) {
 	q, tr := sampled(t)

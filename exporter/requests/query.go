@@ -64,9 +64,9 @@ func isStatus(s string) bool {
 	return len(s) <= 40
 }
 
-// isStatusClass reports whether s is a class of HTTP, such as "5xx".
+// isStatusClass reports whether s is a class of HTTP, such as "5xx", upper and lower case alike.
 func isStatusClass(s string) bool {
-	return len(s) == 3 && s[0] >= '1' && s[0] <= '5' && s[1:] == "xx"
+	return len(s) == 3 && s[0] >= '1' && s[0] <= '5' && strings.EqualFold(s[1:], "xx")
 }
 
 // short is the beginning of a value in an error.

@@ -30,7 +30,7 @@ func (r *Recent) lists(c Class) [][]Snapshot {
 		return [][]Snapshot{r.Background()}
 	}
 	newest, slowest := r.Snapshots()
-	return [][]Snapshot{newest, slowest, r.KeptRequests()}
+	return [][]Snapshot{newest, slowest, r.KeptRequests(), r.Examples()}
 }
 
 // Filter returns the requests of lists that q describes, as [Recent.Search] does. If a request is in several lists, it

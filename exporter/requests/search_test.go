@@ -66,6 +66,7 @@ func TestSearch(t *testing.T) {
 		{"part of a route", requests.Query{Route: "GET /"}, nil},
 		{"status", requests.Query{Status: "503"}, []string{"GET /b"}},
 		{"class of status", requests.Query{Status: "2xx"}, []string{"events", "GET /a"}},
+		{"class of status in upper case", requests.Query{Status: "2XX"}, []string{"events", "GET /a"}},
 		{"a code that is no class", requests.Query{Status: "5"}, []string{"500"}},
 		{"status in words", requests.Query{Status: "unavailable"}, []string{"grpc"}},
 		{"failed", requests.Query{Status: "error"}, []string{"GET /b"}},
@@ -111,6 +112,16 @@ func TestSearchWithinATrace(t *testing.T) {
 	}
 }
 
+// A cell of a heat map has a request to show, also when the newest requests are of other cells.
+func TestSearchFindsExamples(t *testing.T) {
+	r := requests.NewRecent(requests.Config{Requests: 1, Slowest: -1})
+	r.OnEnd(span(1, 1, 0, "GET /", 0, 10*ms))
+	r.OnEnd(span(2, 1, 0, "GET /other", 0, 20*ms))
+	if got := namesOf(r.Search(requests.Query{Route: "GET /"})); !slices.Equal(got, []string{"GET /"}) {
+		t.Errorf("found %q, want the example of the cell", got)
+	}
+}
+
 // A request that is in several lists is found once, in the list that comes first.
 func TestFilterFindsEachOnce(t *testing.T) {
 	before, now := requests.NewRecent(requests.Config{}), requests.NewRecent(requests.Config{})
@@ -132,7 +143,7 @@ func TestSearchIsAFilter(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		pick := func(all []string) string { return all[max(0, rnd.IntN(3*len(all))-2*len(all))] } // mostly the first, which is any
-		r := requests.NewRecent(requests.Config{Requests: 1 + rnd.IntN(8), Slowest: 1 + rnd.IntN(4), Background: 4, KeptRequests: 3})
+		r := requests.NewRecent(requests.Config{Requests: 1 + rnd.IntN(8), Slowest: 1 + rnd.IntN(4), Background: 4, KeptRequests: 3, Examples: rnd.IntN(10) - 1})
 		for i := range 40 {
 			s := span(1+rnd.IntN(20), i+1, 0, fmt.Sprint("r", rnd.IntN(3)), 0, time.Duration(1+rnd.IntN(6))*ms, func(s *tracetest.SpanStub) {
 				s.SpanKind = []trace.SpanKind{trace.SpanKindServer, trace.SpanKindInternal}[rnd.IntN(2)]
@@ -191,7 +202,7 @@ func TestSearchIsAFilter(t *testing.T) {
 func naive(r *requests.Recent, q requests.Query) (found []requests.Snapshot) {
 	newest, slowest := r.Snapshots()
 	seen := map[string]bool{}
-	for _, s := range slices.Concat(newest, slowest, r.KeptRequests(), r.Background()) {
+	for _, s := range slices.Concat(newest, slowest, r.KeptRequests(), r.Examples(), r.Background()) {
 		request := s.Request()
 		root := request.Root
 		if seen[root.SpanID.String()] {

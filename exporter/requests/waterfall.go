@@ -42,7 +42,7 @@ const (
 // at most, and a count of the rest. Names and values are escaped: they may come from outside.
 //
 // Equal rows are one row: see [Groups]. Its bar shows all of their times, and the last column has the sum. The line below it has
-// the sum, the slowest and the failed of them, and counts the spans and marks that have no row therefore.
+// the sum, the slowest and the failed of them, and counts the spans below them and the marks, which have no rows of their own.
 //
 // If several spans determined the duration, a line below the header has the names with the largest shares: see [Request.CriticalPath].
 //
@@ -67,14 +67,14 @@ func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
 	for i := range all {
 		groups[all[i].Rows[0]] = &all[i]
 	}
-	grouped := map[trace.SpanID]bool{}
+	grouped := map[*otlpenc.Span]bool{} // ids may be wrong
 	for i, r := range rows {
 		switch g := groups[i]; {
-		case grouped[r.Span.SpanID]:
+		case grouped[r.Span]:
 		case g == nil:
 			f.row(r)
 		default:
-			g.each(rows, func(r Row) { grouped[r.Span.SpanID] = true })
+			g.each(rows, func(r Row) { grouped[r.Span] = true })
 			f.group(g, rows)
 		}
 	}

@@ -31,7 +31,7 @@ func (t *Table) HeatMap(route string, k Kind, w Window) (HeatMap, bool) {
 	if k > Background {
 		return HeatMap{}, false
 	}
-	r := t.kinds[k].find(text.Valid(cut(route)))
+	r := t.kinds[k].find(cut(text.Valid(cut(route))))
 	if r == nil {
 		return HeatMap{}, false
 	}

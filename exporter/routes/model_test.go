@@ -256,20 +256,7 @@ func TestTableIsAsTheModel(t *testing.T) {
 				m.compare(t, table, routes.LastMinutes)
 				time.Sleep(5*time.Minute + step)
 				m.compare(t, table, routes.LastMinutes)
-				m.compareStats(t, table)
 			})
 		})
-	}
-}
-
-func (m *model) compareStats(t *testing.T, table *routes.Table) {
-	t.Helper()
-	var want routes.Stats
-	for kind := range routes.Background + 1 {
-		want.Routes += m.routes(kind)
-		want.Others += uint64(len(m.all[key{routes.Others, kind}]))
-	}
-	if got := table.Stats(); got != want {
-		t.Errorf("stats are %+v, want %+v", got, want)
 	}
 }

@@ -94,7 +94,7 @@ func (k *kindTable) get(name string, most int) *route {
 	if r := known[name]; r != nil {
 		return r
 	}
-	name = text.Valid(name)
+	name = cut(text.Valid(name)) // which may be longer
 	if r := k.find(name); r != nil {
 		return r
 	}
@@ -117,7 +117,7 @@ func (k *kindTable) get(name string, most int) *route {
 	return r
 }
 
-// find returns the route of a name, or nil.
+// find returns the route of a name that is cut and valid, or nil.
 func (k *kindTable) find(name string) *route {
 	if name == Others {
 		return &k.others
@@ -138,22 +138,4 @@ func cut(name string) string {
 		end--
 	}
 	return name[:end]
-}
-
-// Stats count the routes of a table, and its requests by place.
-type Stats struct {
-	Routes int    // that the table has now, of all kinds
-	Others uint64 // requests that count as the route Others, because the table had no room for their own
-}
-
-// Stats returns the counts.
-func (t *Table) Stats() (s Stats) {
-	now := t.now()
-	for i := range t.kinds {
-		k := &t.kinds[i]
-		s.Routes += len(*k.routes.Load())
-		all := k.others.sum(SinceStart, now)
-		s.Others += all.total()
-	}
-	return s
 }

@@ -12,7 +12,7 @@
 //   - A history takes one sample at its start and one every 5 s. It keeps the last 60.
 //   - A timer takes the samples. No goroutine runs between them.
 //   - A sample does not stop the program. It allocates nothing, except when a cause of losses is new or Config.Counts allocates.
-//   - A history has at most 96 KiB: 60 samples with the causes of their losses, and 256 causes in all.
+//   - A history has at most 128 KiB: 60 samples with the causes of their losses, and 256 causes in all.
 //   - A figure that this release of Go lacks is NaN. It is no error.
 //   - All methods may be called concurrently.
 //

@@ -1,6 +1,7 @@
 package runtimestats_test
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"testing"
@@ -146,4 +147,40 @@ func TestSampleAllocatesNothing(t *testing.T) {
 			t.Errorf("a sample makes %v allocations, want none", n)
 		}
 	})
+}
+
+// A history with as many causes of losses as it counts apart has the memory that the package's comment says.
+func TestMemoryOfAHistory(t *testing.T) {
+	const most = 128 << 10
+	counts := make([]exporter.Count, 300)
+	for i := range counts {
+		counts[i] = exporter.Count{Group: "group", Name: fmt.Sprint(i), Lost: true}
+	}
+	least := math.MaxInt // of several tries: memory of other goroutines adds to some
+	for range 3 {
+		synctest.Test(t, func(*testing.T) {
+			before := heap()
+			h := runtimestats.Start(runtimestats.Config{Counts: func() []exporter.Count {
+				for i := range counts {
+					counts[i].N++
+				}
+				return counts
+			}})
+			time.Sleep(10 * time.Minute)
+			least = min(least, heap()-before)
+			h.Stop()
+		})
+	}
+	if least > most || least < most/2 {
+		t.Errorf("a history takes %d bytes, want at most %d, and more than half of that", least, most)
+	}
+}
+
+// heap returns the bytes of live objects.
+func heap() int {
+	runtime.GC()
+	runtime.GC() // what the first one swept is free now
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -25,7 +25,7 @@ type Difference struct {
 	PerRequest bool
 	A, B       time.Duration // the whole time of each side
 	Functions  []FunctionDifference
-	Tree       *NodeDifference // its root is named All
+	Tree       *NodeDifference // its root is named "all"
 }
 
 // An Amount is how much a function ran on one side, in the unit of its [Difference].

@@ -56,7 +56,7 @@ func leaves(t *Trace, samples iter.Seq[Sample]) map[leaf]weight {
 }
 
 // Functions lists the functions of a trace's samples, the one with the most time in itself first. The functions' Self add up to
-// the samples' Weight. Functions of one name are one function: File and Line are of the one with the most samples on its stacks.
+// the samples' Weight. Functions of one name are one function: File and Line are of the one on the stack with the most samples.
 // Samples without a stack are of the function [NoStack]. A goroutine that waits is in the function [Waits], which its
 // innermost function has called. So Waits has all waiting time of an EngineWall trace.
 func Functions(t *Trace, samples iter.Seq[Sample]) []Function {

@@ -15,14 +15,13 @@ type Node struct {
 	Calls []*Node       // the longest first, then by name
 }
 
-// All is the name of the root of a [NewTree].
-const All = "all"
+const rootName = "all"
 
-// NewTree returns the functions that ran, by the functions that called them. The root is named [All] and has the whole time of the
+// NewTree returns the functions that ran, by the functions that called them. The root is named "all" and has the whole time of the
 // samples, which must be the trace's. Calls of one name and with the same callers are one. [NoStack] and [Waits] are as in
 // [Functions].
 func NewTree(t *Trace, samples iter.Seq[Sample]) *Node {
-	b := treeBuilder{root: &Node{Name: All}, calls: map[callKey]*Node{}}
+	b := treeBuilder{root: &Node{Name: rootName}, calls: map[callKey]*Node{}}
 	stacks := make([]*Node, len(t.Stacks))
 	for l, w := range leaves(t, samples) {
 		var at *Node

@@ -65,6 +65,11 @@ func (m *memory) add(c CPU, now time.Time) {
 		m.parts, m.samples = nil, 0
 		return
 	}
+	if n := len(c.Trace.Samples); n > maxRemembered { // a quarter of a minute on 175 processors
+		newest := c.Trace.With(slices.Values(c.Trace.Samples[n-maxRemembered:]))
+		newest.Started = newest.Samples[0].Timestamp
+		c.Trace = newest
+	}
 	m.parts = append(m.parts, c)
 	m.samples += len(c.Trace.Samples)
 	m.forget(now)

@@ -11,11 +11,12 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A ticker has as many samples a trace as it says, each 100 ms before the next. The last one is at the end of the trace.
+// A ticker has as many samples a trace as it says, each one step before the next. The last one is at the end of the trace.
 type ticker struct {
 	profiler
 	began   time.Time
 	samples int
+	step    time.Duration
 }
 
 func (p *ticker) TakeTrace() (*profile.Trace, error) {
@@ -23,10 +24,10 @@ func (p *ticker) TakeTrace() (*profile.Trace, error) {
 	b := profile.NewBuilder(nil)
 	call := &profile.Call{Name: "main.f"}
 	for i := range p.samples {
-		b.Add([]*profile.Call{call}, profile.Sample{ContextID: profile.None, Weight: time.Millisecond, Timestamp: now - time.Duration(p.samples-1-i)*100*time.Millisecond})
+		b.Add([]*profile.Call{call}, profile.Sample{ContextID: profile.None, Weight: time.Millisecond, Timestamp: now - time.Duration(p.samples-1-i)*p.step})
 	}
 	t := b.Trace(nil)
-	t.Started, t.Stopped = now-time.Duration(p.samples)*100*time.Millisecond, now
+	t.Started, t.Stopped = now-time.Duration(p.samples)*p.step, now
 	return t, nil
 }
 
@@ -34,7 +35,12 @@ func (p *ticker) Stop() (*profile.Trace, error) { return p.TakeTrace() }
 
 func startTicker(t *testing.T, interval time.Duration, samples int) *continuous.Source {
 	t.Helper()
-	p := &ticker{began: time.Now(), samples: samples}
+	p := &ticker{began: time.Now(), samples: samples, step: 100 * time.Millisecond}
+	return p.start(t, interval)
+}
+
+func (p *ticker) start(t *testing.T, interval time.Duration) *continuous.Source {
+	t.Helper()
 	source, err := continuous.Start(continuous.Config{
 		Interval: interval, Sink: &sink{}, Counts: "Stats", Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)),
 		Process: continuous.Process{Now: time.Now, Clock: func() time.Duration { return time.Since(p.began) }, Profiler: func(func()) (continuous.Profiler, error) { return p, nil }},
@@ -85,6 +91,27 @@ func TestLastMinuteOfLongProfile(t *testing.T) {
 		got := source.LastMinute()
 		if len(got.Samples) != 400+1 || got.Started != 140*time.Second || got.Samples[0].Timestamp < got.Started {
 			t.Errorf("%d samples from %v, want the last 40 s of the profile", len(got.Samples), got.Started)
+		}
+		if err := source.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The newest samples of a profile stay in memory if it has more than there is room for.
+func TestLastMinuteOfLargeProfile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 1 << 18
+		p := &ticker{began: time.Now(), samples: most + 1000, step: 10 * time.Microsecond}
+		source := p.start(t, 15*time.Second)
+		source.LastMinute()
+		time.Sleep(16 * time.Second)
+		got := source.LastMinute()
+		if n := len(got.Samples); n != most {
+			t.Fatalf("%d samples are in memory, want %d", n, most)
+		}
+		if last := got.Samples[most-1].Timestamp; last != 15*time.Second || got.Started != got.Samples[0].Timestamp {
+			t.Errorf("the samples from %v to %v are in memory, and the trace started at %v: want the newest ones", got.Samples[0].Timestamp, last, got.Started)
 		}
 		if err := source.Stop(t.Context()); err != nil {
 			t.Error(err)
