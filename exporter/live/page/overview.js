@@ -183,6 +183,7 @@ export function overview({ main, latest, query }) {
       return true;
     },
     leave() {
+      form.stop();
       for (const asks of [start, map, found]) asks.stop();
     },
   };
