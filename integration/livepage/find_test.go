@@ -1,6 +1,7 @@
 package livepage
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -20,6 +21,20 @@ func TestEqualRowsAreOne(t *testing.T) {
 	if after := eval[int](p, visible); after != before || before >= 11 {
 		t.Errorf("the page shows %d queries at first, and %d after the group closed", before, after)
 	}
+}
+
+// The details of a group of equal spans lead to its slowest span and to the one that failed.
+func TestDetailsOfGroup(t *testing.T) {
+	p := openBusy(t, "")
+	p.click("#waterfall tr.group .pick")
+	p.wait(`document.querySelector("#details h2").innerText.endsWith("sql.conn.query sqlite × 11")`)
+	for _, want := range []string{"In all 23.0 ms", "Spans 11", "Failed 1", "The slowest 3.00 ms at 33.0 ms", "Failed 2.00 ms at 21.0 ms"} {
+		if text := p.text("#details"); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("the details are\n%s\nwant %q", text, want)
+		}
+	}
+	p.click("#slowest-span button")
+	p.wait(`document.querySelector("#details dl").innerText.includes("33.0 ms") && document.querySelector("#waterfall .pick[aria-current]").checkVisibility()`)
 }
 
 // A search finds attributes, opens the group of a hit, and is in the address.

@@ -117,6 +117,29 @@ func TestDifference(t *testing.T) {
 	}
 }
 
+// The profile of a session with waiting goroutines is shown without them by a link, and with them again.
+func TestProfileWithoutWaits(t *testing.T) {
+	p := madeUp(t)
+	link := func(query string) string {
+		return eval[string](p, `(async () => {
+			const { profilePage } = await import(location.pathname + "page/profile.js");
+			const main = document.getElementById("main");
+			main.replaceChildren();
+			answers.flame = () => ({ title: "session 1", session: 1, samples: 0, total: 0, interval: 10, engine: "wall", functions: [], nodes: [] });
+			profilePage({ main, latest: {}, query: new URLSearchParams("`+query+`"), title() {} });
+			while (!document.querySelector("#waiting")) await new Promise((done) => setTimeout(done));
+			const { textContent, hash } = document.querySelector("#waiting");
+			return textContent + " " + hash;
+		})()`)
+	}
+	if got := link("session=1"); got != "Without what waits #/profile?session=1&running=1" {
+		t.Errorf("of a profile with waits, the link is %q", got)
+	}
+	if got := link("session=1&running=1"); got != "With what waits #/profile?session=1" {
+		t.Errorf("of a profile without waits, the link is %q", got)
+	}
+}
+
 // A session shows before its start which data it will have. It ends by itself, and shows how long it goes on, and its cost.
 func TestSessionWithLength(t *testing.T) {
 	underLoad(t)

@@ -115,6 +115,47 @@ func TestHeatMap(t *testing.T) {
 	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
 }
 
+// Keys lead from cell to cell of the map, and stop at its edges.
+func TestHeatMapByKeys(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [0, 1, 10, 100], counts: [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]], failed: [0, 1, 2, 3] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	p.wait(`document.querySelectorAll("#heat [role=gridcell]").length === 16`)
+	eval[bool](p, `(document.querySelector("#heat [tabindex='0']").focus(), true)`) // the last column's shortest durations
+	at := func() string {
+		return eval[string](p, `document.activeElement.ariaLabel.replace(/^.*, (.*): (.*) requests?$/, "$1: $2")`)
+	}
+	for i, step := range []struct{ key, want string }{
+		{"", "0 to 1.00 ms: 10"},
+		{kb.ArrowUp, "1.00 ms to 10.0 ms: 11"},
+		{kb.ArrowLeft, "1.00 ms to 10.0 ms: 8"},
+		{kb.ArrowDown, "0 to 1.00 ms: 7"},
+		{kb.ArrowDown, "0 to 1.00 ms: 7"},
+		{kb.ArrowRight, "0 to 1.00 ms: 10"},
+		{kb.ArrowRight, "0 to 1.00 ms: 10"},
+		{kb.Home, "0 to 1.00 ms: 1"},
+		{kb.ArrowLeft, "0 to 1.00 ms: 1"},
+		{kb.End, "0 to 1.00 ms: 10"},
+		{kb.PageUp, "failed: 3"},
+		{kb.ArrowUp, "failed: 3"},
+		{kb.ArrowLeft, "failed: 2"},
+		{kb.PageDown, "0 to 1.00 ms: 7"},
+	} {
+		if step.key != "" {
+			p.press(step.key)
+		}
+		if got := at(); got != step.want {
+			t.Errorf("key %d leads to %q, want %q", i, got, step.want)
+		}
+		if got, want := p.text("#heat-about"), eval[string](p, `document.activeElement.ariaLabel`); got != want {
+			t.Errorf("below the map is %q, want %q", got, want)
+		}
+	}
+	if n := eval[int](p, `document.querySelectorAll("#heat [tabindex='0']").length`); n != 1 {
+		t.Errorf("the tab key comes to %d cells, want one", n)
+	}
+}
+
 // The fields of the form find requests, each by itself and together.
 func TestFindRequests(t *testing.T) {
 	page := manyRequests(t)
@@ -171,6 +212,62 @@ func TestWrongField(t *testing.T) {
 	}
 	p.press("ms")
 	p.wait(found + ` === "GET /slow,GET /slow" && !document.querySelector("[aria-invalid]") && !document.querySelector("#wrong-min").checkVisibility() && document.activeElement.id === "filter-min"`)
+}
+
+// An answer that comes late is not shown under another question, which the server does not understand.
+func TestLateAnswer(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(() => {
+		answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] });
+		const others = window.fetch;
+		const late = window.late = Promise.withResolvers();
+		window.asked = [];
+		window.fetch = async (path, options) => {
+			const [name, query] = String(path).split("?");
+			if (!name.endsWith("/requests")) return others(path, options);
+			const min = new URLSearchParams(query).get("min");
+			asked.push(min);
+			if (min === "2") return new Response(JSON.stringify({ error: "a unit is missing", field: "min" }), { status: 400 });
+			await Promise.race([late.promise, new Promise((_, no) => options.signal.addEventListener("abort", () => no(options.signal.reason)))]);
+			return new Response(JSON.stringify({ inMemory: 7, requests: [{ trace: "ab", span: "cd", name: "GET /late", took: 5, start: 0 }] }));
+		};
+		return true;
+	})()`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	ask := func(min string) {
+		eval[bool](p, `(view.go(new URLSearchParams({ min: "`+min+`" })), true)`)
+	}
+	ask("2")
+	p.wait(`document.querySelector("#wrong-min").checkVisibility()`)
+	if eval[bool](p, `document.querySelector("#matches").checkVisibility()`) {
+		t.Error("a list is shown that answers no question")
+	}
+	ask("2s")
+	p.wait(`asked.at(-1) === "2s"`)
+	ask("2")
+	eval[bool](p, `(late.resolve(), true)`)
+	p.settle()
+	if text := p.text("#matches"); strings.Contains(text, "GET /late") || !eval[bool](p, `document.querySelector("#wrong-min").checkVisibility()`) {
+		t.Errorf("the answer to 2s is shown for 2: %q, asked %v", text, eval[[]string](p, `asked`))
+	}
+	ask("2s")
+	p.wait(`document.querySelector("#matches").checkVisibility() && ` + found + ` === "GET /late" && !document.querySelector("#wrong-min").checkVisibility()`)
+}
+
+// The form suggests the routes of the class that it asks for, each one time.
+func TestSuggestedRoutes(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), answers.requests = () => ({ inMemory: 0, requests: [] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+
+		routesEvent("", routeOf("GET /", "requests", ""), routeOf("GET /", "streams", ""), routeOf("tick", "background", ""), routeOf("sql.dial", "housekeeping", ""))+` }`)
+	const suggested = `[...document.querySelectorAll("#filter-routes option")].map((o) => o.value).join()`
+	if got := eval[string](p, suggested); got != "GET /" {
+		t.Errorf("for requests and streams, %q is suggested", got)
+	}
+	eval[bool](p, `(view.go(new URLSearchParams({ class: "background" })), true)`)
+	if got := eval[string](p, suggested); got != "tick" {
+		t.Errorf("for background work, %q is suggested", got)
+	}
 }
 
 // routesEvent is made-up data of routes.

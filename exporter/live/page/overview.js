@@ -22,6 +22,7 @@ export function overview({ main, latest, query }) {
   let refused = ''; // the question that the server does not understand
   const summary = () => latest.page?.data === 'summary'; // which has no list of requests
   const asking = () => Boolean(question(state)) && !summary();
+  const understood = () => asking() && question(state) !== refused;
 
   const health = healthLine();
   const form = filterForm((changed) => go(changed));
@@ -70,11 +71,13 @@ export function overview({ main, latest, query }) {
   const found = asker((d) => {
     answer = { ...d, question: question(state) };
     refused = '';
+    matches.section.hidden = false;
     form.complain(null);
     drawFound();
   }, (error) => {
     answer = null;
     refused = error.field ? question(state) : '';
+    matches.section.hidden = !understood();
     form.complain(error);
     form.said(['from', 'to', undefined].includes(error.field) ? error.message : '');
   });
@@ -104,7 +107,8 @@ export function overview({ main, latest, query }) {
       setText(o.said, `${plural(mine.length, 'route')}, ${plural(mine.reduce((sum, r) => sum + r.count, 0), o.one)}`);
       o.table.update({ ...table, rows: mine, selected: isOf(o.cls) ? state.route || ' ' : ' ', all: null });
     }
-    form.suggest(data.routes.filter((r) => !state.class || r.class === state.class).map((r) => r.route));
+    const classes = state.class ? [state.class] : ['requests', 'streams'];
+    form.suggest([...new Set(data.routes.filter((r) => classes.includes(r.class)).map((r) => r.route))]);
   }
 
   function drawLists() {
@@ -135,7 +139,8 @@ export function overview({ main, latest, query }) {
   function ask() {
     if (state.window === 'start') start.ask('data/v1/routes?window=start');
     map.ask(mapPath());
-    if (asking() && question(state) !== refused) found.ask(`data/v1/requests?${question(state)}`);
+    if (understood()) found.ask(`data/v1/requests?${question(state)}`);
+    else found.stop();
   }
 
   function show() {
@@ -144,11 +149,8 @@ export function overview({ main, latest, query }) {
     for (const o of others) o.list.section.hidden = summary();
     heat.pick(Object.fromEntries([...cellFields, 'status'].map((f) => [f, state[f]])));
     live.hidden = asking() || summary();
-    matches.section.hidden = !asking();
-    if (!asking()) {
-      found.stop();
-      form.complain(null);
-    }
+    matches.section.hidden = !understood();
+    if (!asking()) form.complain(null);
     drawRoutes();
     drawFound();
     say();
