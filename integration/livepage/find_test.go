@@ -55,6 +55,37 @@ func TestSearchInRequest(t *testing.T) {
 	p.wait(`document.querySelector("#hits").innerText === "1 of 11"`)
 }
 
+// Neither the head of the table nor the details at the bottom of a small window cover a row that the search or a key leads to.
+func TestRowsAreNotCovered(t *testing.T) {
+	p := openBusyIn(t, "", View{Width: 360, Height: 500})
+	const covered = `(() => {
+		const row = document.querySelector("#waterfall .pick[aria-current]").closest("tr");
+		const { top, bottom } = (document.activeElement.closest("#waterfall tbody tr") ?? row).getBoundingClientRect();
+		const head = document.querySelector("#waterfall thead th").getBoundingClientRect().bottom;
+		const details = document.querySelector("#details").getBoundingClientRect().top;
+		return top >= head - 1 && bottom <= Math.min(details, innerHeight) + 1 ? "" : ` + "`the row from ${top} to ${bottom} is not between ${head} and ${details}`" + `;
+	})()`
+	eval[bool](p, `(document.querySelector("#search").focus(), true)`)
+	p.press("sqlite")
+	p.wait(`document.querySelector("#hits").innerText === "11 hits"`)
+	for i := range 12 {
+		p.press(kb.Enter)
+		p.settle()
+		if text := eval[string](p, covered); text != "" {
+			t.Errorf("hit %d: %s", i, text)
+		}
+	}
+	eval[bool](p, `(document.querySelector("#waterfall .pick").focus(), true)`)
+	for _, key := range []string{kb.ArrowDown, kb.ArrowUp} {
+		for range 12 {
+			p.press(key)
+			if text := eval[string](p, covered); text != "" {
+				t.Errorf("by the key %q: %s", key, text)
+			}
+		}
+	}
+}
+
 // A search in an address is done when the page opens.
 func TestSearchByAddress(t *testing.T) {
 	p := openBusy(t, "?q=home+page") // an attribute of a mark
