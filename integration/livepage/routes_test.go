@@ -92,7 +92,7 @@ func TestHeatMap(t *testing.T) {
 	}
 	eval[bool](p, `(`+cells+`.find((c) => c.dataset.level === "failed").id = "failures", true)`)
 	p.click("#failures")
-	p.wait(`location.hash.includes("status=error") && ` + found + ` === "GET /fail,GET /fail,GET /fail" && document.querySelector("#failures").ariaSelected === "true"`)
+	p.wait(`location.hash.includes("status=error") && location.hash.includes("class=requests") && ` + found + ` === "GET /fail,GET /fail,GET /fail" && document.querySelector("#failures").ariaSelected === "true"`)
 	p.wait(`document.querySelector("#found").innerText === "3 of 3 requests of this cell are in memory" && document.querySelector("#heat-about").innerText.endsWith("failed: 3 requests")`)
 	p.click("#failures")
 	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
@@ -113,6 +113,27 @@ func TestHeatMap(t *testing.T) {
 	p.wait(`!location.hash.includes("from=") && location.hash.includes("min=") && document.activeElement.id === "filter-text"`)
 	p.must(p.Back()) // to before the cell
 	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
+}
+
+// A map stays when its next data does not arrive. A map that does not exist has a reason in its place.
+func TestHeatMapWithoutAnswer(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [0, 1], counts: [[4]], failed: [0] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	const mapShown = `document.querySelector("#heat").checkVisibility() && !document.querySelector("#heat-none").checkVisibility()`
+	p.wait(mapShown)
+	eval[bool](p, `(answers.heat = () => { throw new Error("on purpose") }, calls.length = 0, true)`)
+	p.tell("routes", routesEvent(""))
+	p.wait(`calls.length === 1`)
+	p.settle()
+	if !eval[bool](p, mapShown) {
+		t.Errorf("instead of the map, the page shows %q", p.text("#heat-section"))
+	}
+	eval[bool](p, `(view.go(new URLSearchParams({ route: "GET /" })), true)`)
+	p.wait(`document.querySelector("#heat-none").checkVisibility() && document.querySelector("#heat-none").innerText === "on purpose" && !document.querySelector("#heat").checkVisibility()`)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), true)`)
+	p.tell("routes", routesEvent(""))
+	p.wait(`document.querySelector("#heat-none").innerText === "No request ended in this time."`)
 }
 
 // Keys lead from cell to cell of the map, and stop at its edges.

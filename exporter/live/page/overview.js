@@ -26,7 +26,7 @@ export function overview({ main, latest, query }) {
 
   const health = healthLine();
   const form = filterForm((changed) => go(changed));
-  const heat = heatMap((picked) => go({ ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' ? { status: '' } : {}), ...picked }, true), () => !summary());
+  const heat = heatMap(pickCell, () => !summary());
   const href = (cls) => (r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
   const sort = { onSort: (order) => go({ sort: order }) };
   const routes = routeTable('routes-table', 'Routes', { ...sort, href: href(''), profile: true });
@@ -64,10 +64,11 @@ export function overview({ main, latest, query }) {
     figures = d;
     drawRoutes();
   });
+  const mapTitle = () => shown(state.route) || 'all requests';
   const map = asker((d) => {
-    heat.update({ ...d, of: mapPath() }, shown(state.route) || 'all requests');
+    heat.update({ ...d, of: mapPath() }, mapTitle());
     say();
-  }, () => heat.update({ bounds: [], counts: [], failed: [], of: mapPath() }, shown(state.route) || 'all requests'));
+  }, (error) => heat.fail(mapPath(), mapTitle(), error));
   const found = asker((d) => {
     answer = { ...d, question: question(state) };
     refused = '';
@@ -155,6 +156,13 @@ export function overview({ main, latest, query }) {
     drawFound();
     say();
     ask();
+  }
+
+  // pickCell asks for the requests of a cell, or with null for all again. The map is of one class.
+  function pickCell(fields) {
+    const { class: cls } = state;
+    const none = { ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' && { status: '' }) };
+    go(fields ? { ...none, ...fields, class: cls || 'requests' } : { ...none, class: cls === 'requests' ? '' : cls }, true);
   }
 
   function go(changed, push = false) {
