@@ -30,6 +30,9 @@ type addresses struct {
 	route   string // a profile of a route
 }
 
+// routesShown is true when the overview has its table and its map.
+const routesShown = `document.querySelector("#routes tbody tr") && document.querySelector("#heat [role=gridcell]")`
+
 // subjects are the views of the shop.
 func subjects(at addresses) []subject {
 	click := func(css, ready string) func(p *livepage.Page) error {
@@ -37,10 +40,10 @@ func subjects(at addresses) []subject {
 	}
 	profile := func(tab string) string { return fmt.Sprintf("#/profile?tab=%s&session=%d", tab, at.session) }
 	return []subject{
-		{name: "overview", address: "#/", ready: `document.querySelector("#routes tbody tr")`, height: 1000},
-		{name: "summary", summary: true, ready: `document.querySelector("#routes tbody tr")`},
+		{name: "overview", address: "#/", ready: routesShown, height: 1000},
+		{name: "summary", summary: true, ready: routesShown},
 		{name: "request", request: true, address: at.slow, ready: `document.querySelector("#sentence") && document.querySelector("#waterfall tbody tr")`, height: 900},
-		{name: "samples", request: true, address: at.sampled, ready: `document.querySelector("#waterfall tbody tr")`, height: 900},
+		{name: "samples", request: true, address: at.sampled, ready: `document.querySelector("#waterfall .stacks [role=treeitem]")`, height: 900},
 		{name: "compare", request: true, address: "#/compare?a=" + idOf(at.slow), ready: `document.querySelector("main table tbody tr")`, height: 900},
 		{name: "profile", address: at.route, ready: `document.querySelector("#flame [role=treeitem]")`},
 		{name: "top", address: profile("top"), ready: `document.querySelector("#top tbody tr")`},
@@ -49,7 +52,7 @@ func subjects(at addresses) []subject {
 		{name: "sessions", address: "#/sessions", ready: `document.querySelector("#sessions tbody tr")`},
 		{name: "session", address: fmt.Sprintf("#/sessions/%d", at.session), ready: `document.querySelector("#timelines tbody tr")`},
 		{name: "waits", address: "#/waits", ready: `document.querySelector("#flight-state")`, then: click("#arm", `document.querySelector("#disarm:enabled")`)},
-		{name: "runtime", address: "#/runtime", ready: `document.querySelector("[data-chart=heap]")`, height: 1000},
+		{name: "runtime", address: "#/runtime", ready: `document.querySelector("[data-chart=heap]")?.checkVisibility()`, height: 1000},
 		{name: "counters", address: "#/counters", ready: `document.querySelector(".counters table")`},
 	}
 }
