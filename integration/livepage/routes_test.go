@@ -255,8 +255,8 @@ func TestLateAnswer(t *testing.T) {
 		return true;
 	})()`)
 	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
-	ask := func(min string) {
-		eval[bool](p, `(view.go(new URLSearchParams({ min: "`+min+`" })), true)`)
+	ask := func(least string) {
+		eval[bool](p, `(view.go(new URLSearchParams({ min: "`+least+`" })), true)`)
 	}
 	ask("2")
 	p.wait(`document.querySelector("#wrong-min").checkVisibility()`)

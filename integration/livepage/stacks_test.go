@@ -65,8 +65,8 @@ func TestStacksOfSpan(t *testing.T) {
 	p.wait(`!` + whole)
 }
 
-// madeUpStacks shows the samples of a span of 100 ms, each with its time and its stack. Of the stacks, 0 is main, 1 and 2 are a and b below it, and
-// 3 and 4 are c and d below a.
+// madeUpStacks shows the samples of a span of 100 ms, each with its time and its stack. Stack 0 is main. Stacks 1 and 2 are a and b below main.
+// Stacks 3 and 4 are c and d below a.
 func madeUpStacks(t *testing.T, samples string) tab {
 	t.Helper()
 	p := madeUp(t)
