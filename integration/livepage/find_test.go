@@ -1,6 +1,7 @@
 package livepage
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -22,6 +23,20 @@ func TestEqualRowsAreOne(t *testing.T) {
 	}
 }
 
+// The details of a group of equal spans lead to its slowest span and to the one that failed.
+func TestDetailsOfGroup(t *testing.T) {
+	p := openBusy(t, "")
+	p.click("#waterfall tr.group .pick")
+	p.wait(`document.querySelector("#details h2").innerText.endsWith("sql.conn.query sqlite × 11")`)
+	for _, want := range []string{"In all 23.0 ms", "Spans 11", "Failed 1", "The slowest 3.00 ms at 33.0 ms", "Failed 2.00 ms at 21.0 ms"} {
+		if text := p.text("#details"); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("the details are\n%s\nwant %q", text, want)
+		}
+	}
+	p.click("#slowest-span button")
+	p.wait(`document.querySelector("#details dl").innerText.includes("33.0 ms") && document.querySelector("#waterfall .pick[aria-current]").checkVisibility()`)
+}
+
 // A search finds attributes, opens the group of a hit, and is in the address.
 func TestSearchInRequest(t *testing.T) {
 	p := openBusy(t, "")
@@ -38,6 +53,37 @@ func TestSearchInRequest(t *testing.T) {
 	p.wait(`document.querySelector("#hits").innerText === "11 of 11"`)
 	p.press(kb.Enter)
 	p.wait(`document.querySelector("#hits").innerText === "1 of 11"`)
+}
+
+// Neither the head of the table nor the details at the bottom of a small window cover a row that the search or a key leads to.
+func TestRowsAreNotCovered(t *testing.T) {
+	p := openBusyIn(t, "", View{Width: 360, Height: 500})
+	const covered = `(() => {
+		const row = document.querySelector("#waterfall .pick[aria-current]").closest("tr");
+		const { top, bottom } = (document.activeElement.closest("#waterfall tbody tr") ?? row).getBoundingClientRect();
+		const head = document.querySelector("#waterfall thead th").getBoundingClientRect().bottom;
+		const details = document.querySelector("#details").getBoundingClientRect().top;
+		return top >= head - 1 && bottom <= Math.min(details, innerHeight) + 1 ? "" : ` + "`the row from ${top} to ${bottom} is not between ${head} and ${details}`" + `;
+	})()`
+	eval[bool](p, `(document.querySelector("#search").focus(), true)`)
+	p.press("sqlite")
+	p.wait(`document.querySelector("#hits").innerText === "11 hits"`)
+	for i := range 12 {
+		p.press(kb.Enter)
+		p.settle()
+		if text := eval[string](p, covered); text != "" {
+			t.Errorf("hit %d: %s", i, text)
+		}
+	}
+	eval[bool](p, `(document.querySelector("#waterfall .pick").focus(), true)`)
+	for _, key := range []string{kb.ArrowDown, kb.ArrowUp} {
+		for range 12 {
+			p.press(key)
+			if text := eval[string](p, covered); text != "" {
+				t.Errorf("by the key %q: %s", key, text)
+			}
+		}
+	}
 }
 
 // A search in an address is done when the page opens.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // The flame graphs of a session, of a route and of a request show the code that ran, and no
@@ -42,6 +44,53 @@ func TestFlameGraphs(t *testing.T) {
 	}
 	// The waterfall shows the functions of each span, too.
 	p.wait(`/^ran ([0-9.]+ (ms|s)|in [0-9]+ samples?)$/.test(document.querySelector("#waterfall tr.ran .pick bdi")?.innerText) && document.querySelector("#waterfall tr.ran .hot").innerText.includes("%")`)
+}
+
+// Keys lead to callers, to calls, and to the calls beside. Enter zooms, and Escape or the button shows the whole again.
+func TestFlameByKeys(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(async () => {
+		const { flame } = await import(location.pathname + "page/flame.js");
+		const functions = ["all", "a", "b", "c", "d"].map((name) => ({ name, kind: "own" }));
+		const node = (parent, f, total) => ({ parent, function: f, total, self: 0 });
+		const nodes = [node(-1, 0, 100), node(0, 1, 60), node(1, 3, 30), node(1, 4, 20), node(0, 2, 40)];
+		document.getElementById("main").replaceChildren(flame({ title: "test", samples: 1, total: 100, interval: 10, engine: "cpu", functions, nodes }));
+		return true;
+	})()`)
+	eval[bool](p, `(document.querySelector("#flame [tabindex='0']").focus(), true)`)
+	const whole = `document.querySelector("#flame-reset").disabled`
+	for i, step := range []struct {
+		key, want string
+		whole     bool
+	}{
+		{kb.ArrowDown, "a", true},
+		{kb.ArrowRight, "b", true},
+		{kb.ArrowRight, "b", true},
+		{kb.ArrowLeft, "a", true},
+		{kb.ArrowDown, "c", true},
+		{kb.ArrowRight, "d", true},
+		{kb.ArrowUp, "a", true},
+		{kb.Enter, "a", false},
+		{kb.ArrowUp, "all", false},
+		{kb.ArrowDown, "a", false},
+		{kb.ArrowRight, "a", false}, // b is not drawn
+		{kb.ArrowDown, "c", false},
+		{kb.Escape, "c", true},
+		{kb.Home, "all", true},
+	} {
+		p.press(step.key)
+		name, isWhole := eval[string](p, `document.activeElement.dataset.name`), eval[bool](p, whole)
+		if name != step.want || isWhole != step.whole {
+			t.Errorf("key %d leads to %q, want %q; the whole is shown: %t, want %t", i, name, step.want, isWhole, step.whole)
+		}
+		if about := p.text("#flame-about"); !strings.HasPrefix(about, name+" ") && step.key != kb.Escape {
+			t.Errorf("after key %d, the facts are %q, want those of %s", i, about, name)
+		}
+	}
+	p.click("#flame [data-name=b]")
+	p.wait(`!` + whole + ` && !document.querySelector("#flame [data-name=a]")`)
+	p.click("#flame-reset")
+	p.wait(whole + ` && document.querySelector("#flame [data-name=a]")`)
 }
 
 // flame is the functions that are drawn, each on a line, and the milliseconds of all.

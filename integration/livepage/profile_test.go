@@ -21,6 +21,12 @@ func TestProfileTabs(t *testing.T) {
 		document.querySelector("[role=tab][aria-selected=true]").id === "tab-top" && document.querySelector("[role=tabpanel]").getAttribute("aria-labelledby") === "tab-top"`)
 	p.press(kb.End)
 	p.wait(`document.activeElement.id === "tab-difference" && document.querySelector("#difference-with")`)
+	p.press(kb.ArrowLeft)
+	p.wait(`document.activeElement.id === "tab-sandwich" && document.querySelector("#sandwich-choose")`)
+	p.press(kb.End + kb.ArrowRight)
+	p.wait(`document.activeElement.id === "tab-flame" && document.querySelector("#flame [role=treeitem]")`)
+	p.press(kb.End)
+	p.wait(`document.activeElement.id === "tab-difference" && document.querySelector("#difference-with")`)
 	p.press(kb.Home)
 	p.wait(`document.activeElement.id === "tab-flame" && document.querySelector("#flame [role=treeitem]")`)
 	p.must(p.Back())
@@ -114,6 +120,52 @@ func TestDifference(t *testing.T) {
 	p.wait(`document.querySelector("#changes tr[data-name='main.addParts']") && ` + change + `.startsWith("−")`)
 	if class := eval[string](p, `document.querySelector("#flame [data-name='main.addParts']").className`); !strings.Contains(class, "less") {
 		t.Errorf("with the sides exchanged the index is %q in the picture, want less", class)
+	}
+}
+
+// More functions than a table begins with come by a button, and the focus is on the first of them.
+func TestManyFunctions(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(async () => {
+		const { profilePage } = await import(location.pathname + "page/profile.js");
+		const main = document.getElementById("main");
+		main.replaceChildren();
+		const functions = Array.from({ length: 450 }, (_, i) => ({ name: "f" + i, self: 1000 - i, total: 1000 - i }));
+		answers.functions = () => ({ title: "session 1", session: 1, samples: 450, total: 1e5, interval: 10, engine: "cpu", functions, cut: 3, cutSelf: 1 });
+		profilePage({ main, latest: {}, query: new URLSearchParams("session=1&tab=top"), title() {} });
+		return true;
+	})()`)
+	const rows = `document.querySelectorAll("#top tbody tr").length`
+	p.wait(rows + ` === 200 && document.querySelector("#top-found").innerText === "450 functions" && document.querySelector("#panel").innerText.includes("Not listed: 3 functions")`)
+	p.click("#top-more")
+	p.wait(rows + ` === 400 && document.activeElement.title === "f200"`)
+	p.click("#top-more")
+	p.wait(rows + ` === 450 && document.activeElement.title === "f400" && !document.querySelector("#top-more").checkVisibility()`)
+	p.click("#top-filter")
+	p.press("f44")
+	p.wait(rows + ` === 11 && document.querySelector("#top-found").innerText === "11 of 450 functions"`)
+}
+
+// The profile of a session with waiting goroutines is shown without them by a link, and with them again.
+func TestProfileWithoutWaits(t *testing.T) {
+	p := madeUp(t)
+	link := func(query string) string {
+		return eval[string](p, `(async () => {
+			const { profilePage } = await import(location.pathname + "page/profile.js");
+			const main = document.getElementById("main");
+			main.replaceChildren();
+			answers.flame = () => ({ title: "session 1", session: 1, samples: 0, total: 0, interval: 10, engine: "wall", functions: [], nodes: [] });
+			profilePage({ main, latest: {}, query: new URLSearchParams("`+query+`"), title() {} });
+			while (!document.querySelector("#waiting")) await new Promise((done) => setTimeout(done));
+			const { textContent, hash } = document.querySelector("#waiting");
+			return textContent + " " + hash;
+		})()`)
+	}
+	if got := link("session=1"); got != "Without what waits #/profile?session=1&running=1" {
+		t.Errorf("of a profile with waits, the link is %q", got)
+	}
+	if got := link("session=1&running=1"); got != "With what waits #/profile?session=1" {
+		t.Errorf("of a profile without waits, the link is %q", got)
 	}
 }
 

@@ -103,6 +103,25 @@ func TestRequestWithoutFlameGraph(t *testing.T) {
 	}
 }
 
+// A click saves each of a request's files. Package viewers tests their content.
+func TestFilesOfRequest(t *testing.T) {
+	p := open(t, shop.Page+recorded.request, View{})
+	p.wait(`document.querySelector("#files")`)
+	p.click("#files summary")
+	trace := p.text("#trace")
+	formats := map[string]string{"svg": "svg", "firefox": "firefox.json", "perfetto": "perfetto.json", "speedscope": "speedscope.json", "pprof": "pb.gz", "otlp": "otlp.json"}
+	if got := eval[[]string](p, `[...document.querySelectorAll("#files a")].map((a) => a.dataset.format)`); len(got) != len(formats) {
+		t.Errorf("the files are %q, want %d", got, len(formats))
+	}
+	for format, extension := range formats {
+		name, file, err := p.Download("#files a[data-format=" + format + "]")
+		p.must(err)
+		if want := "request-" + trace + "." + extension; name != want || len(file) < 100 {
+			t.Errorf("%d bytes are saved as %s, want %s", len(file), name, want)
+		}
+	}
+}
+
 // Names of attributes break into lines after their dots, not within words.
 func TestNamesOfAttributes(t *testing.T) {
 	p := open(t, shop.Page+recorded.request, View{})

@@ -92,7 +92,7 @@ func TestHeatMap(t *testing.T) {
 	}
 	eval[bool](p, `(`+cells+`.find((c) => c.dataset.level === "failed").id = "failures", true)`)
 	p.click("#failures")
-	p.wait(`location.hash.includes("status=error") && ` + found + ` === "GET /fail,GET /fail,GET /fail" && document.querySelector("#failures").ariaSelected === "true"`)
+	p.wait(`location.hash.includes("status=error") && location.hash.includes("class=requests") && ` + found + ` === "GET /fail,GET /fail,GET /fail" && document.querySelector("#failures").ariaSelected === "true"`)
 	p.wait(`document.querySelector("#found").innerText === "3 of 3 requests of this cell are in memory" && document.querySelector("#heat-about").innerText.endsWith("failed: 3 requests")`)
 	p.click("#failures")
 	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
@@ -113,6 +113,68 @@ func TestHeatMap(t *testing.T) {
 	p.wait(`!location.hash.includes("from=") && location.hash.includes("min=") && document.activeElement.id === "filter-text"`)
 	p.must(p.Back()) // to before the cell
 	p.wait(`location.hash === "#/" && document.querySelector("#recent").checkVisibility()`)
+}
+
+// A map stays when its next data does not arrive. A map that does not exist has a reason in its place.
+func TestHeatMapWithoutAnswer(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [0, 1], counts: [[4]], failed: [0] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	const mapShown = `document.querySelector("#heat").checkVisibility() && !document.querySelector("#heat-none").checkVisibility()`
+	p.wait(mapShown)
+	eval[bool](p, `(answers.heat = () => { throw new Error("on purpose") }, calls.length = 0, true)`)
+	p.tell("routes", routesEvent(""))
+	p.wait(`calls.length === 1`)
+	p.settle()
+	if !eval[bool](p, mapShown) {
+		t.Errorf("instead of the map, the page shows %q", p.text("#heat-section"))
+	}
+	eval[bool](p, `(view.go(new URLSearchParams({ route: "GET /" })), true)`)
+	p.wait(`document.querySelector("#heat-none").checkVisibility() && document.querySelector("#heat-none").innerText === "on purpose" && !document.querySelector("#heat").checkVisibility()`)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), true)`)
+	p.tell("routes", routesEvent(""))
+	p.wait(`document.querySelector("#heat-none").innerText === "No request ended in this time."`)
+}
+
+// Keys lead from cell to cell of the map, and stop at its edges.
+func TestHeatMapByKeys(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [0, 1, 10, 100], counts: [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]], failed: [0, 1, 2, 3] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	p.wait(`document.querySelectorAll("#heat [role=gridcell]").length === 16`)
+	eval[bool](p, `(document.querySelector("#heat [tabindex='0']").focus(), true)`) // the last column's shortest durations
+	at := func() string {
+		return eval[string](p, `document.activeElement.ariaLabel.replace(/^.*, (.*): (.*) requests?$/, "$1: $2")`)
+	}
+	for i, step := range []struct{ key, want string }{
+		{"", "0 to 1.00 ms: 10"},
+		{kb.ArrowUp, "1.00 ms to 10.0 ms: 11"},
+		{kb.ArrowLeft, "1.00 ms to 10.0 ms: 8"},
+		{kb.ArrowDown, "0 to 1.00 ms: 7"},
+		{kb.ArrowDown, "0 to 1.00 ms: 7"},
+		{kb.ArrowRight, "0 to 1.00 ms: 10"},
+		{kb.ArrowRight, "0 to 1.00 ms: 10"},
+		{kb.Home, "0 to 1.00 ms: 1"},
+		{kb.ArrowLeft, "0 to 1.00 ms: 1"},
+		{kb.End, "0 to 1.00 ms: 10"},
+		{kb.PageUp, "failed: 3"},
+		{kb.ArrowUp, "failed: 3"},
+		{kb.ArrowLeft, "failed: 2"},
+		{kb.PageDown, "0 to 1.00 ms: 7"},
+	} {
+		if step.key != "" {
+			p.press(step.key)
+		}
+		if got := at(); got != step.want {
+			t.Errorf("key %d leads to %q, want %q", i, got, step.want)
+		}
+		if got, want := p.text("#heat-about"), eval[string](p, `document.activeElement.ariaLabel`); got != want {
+			t.Errorf("below the map is %q, want %q", got, want)
+		}
+	}
+	if n := eval[int](p, `document.querySelectorAll("#heat [tabindex='0']").length`); n != 1 {
+		t.Errorf("the tab key comes to %d cells, want one", n)
+	}
 }
 
 // The fields of the form find requests, each by itself and together.
@@ -171,6 +233,62 @@ func TestWrongField(t *testing.T) {
 	}
 	p.press("ms")
 	p.wait(found + ` === "GET /slow,GET /slow" && !document.querySelector("[aria-invalid]") && !document.querySelector("#wrong-min").checkVisibility() && document.activeElement.id === "filter-min"`)
+}
+
+// An answer that comes late is not shown under another question, which the server does not understand.
+func TestLateAnswer(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(() => {
+		answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] });
+		const others = window.fetch;
+		const late = window.late = Promise.withResolvers();
+		window.asked = [];
+		window.fetch = async (path, options) => {
+			const [name, query] = String(path).split("?");
+			if (!name.endsWith("/requests")) return others(path, options);
+			const min = new URLSearchParams(query).get("min");
+			asked.push(min);
+			if (min === "2") return new Response(JSON.stringify({ error: "a unit is missing", field: "min" }), { status: 400 });
+			await Promise.race([late.promise, new Promise((_, no) => options.signal.addEventListener("abort", () => no(options.signal.reason)))]);
+			return new Response(JSON.stringify({ inMemory: 7, requests: [{ trace: "ab", span: "cd", name: "GET /late", took: 5, start: 0 }] }));
+		};
+		return true;
+	})()`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	ask := func(least string) {
+		eval[bool](p, `(view.go(new URLSearchParams({ min: "`+least+`" })), true)`)
+	}
+	ask("2")
+	p.wait(`document.querySelector("#wrong-min").checkVisibility()`)
+	if eval[bool](p, `document.querySelector("#matches").checkVisibility()`) {
+		t.Error("a list is shown that answers no question")
+	}
+	ask("2s")
+	p.wait(`asked.at(-1) === "2s"`)
+	ask("2")
+	eval[bool](p, `(late.resolve(), true)`)
+	p.settle()
+	if text := p.text("#matches"); strings.Contains(text, "GET /late") || !eval[bool](p, `document.querySelector("#wrong-min").checkVisibility()`) {
+		t.Errorf("the answer to 2s is shown for 2: %q, asked %v", text, eval[[]string](p, `asked`))
+	}
+	ask("2s")
+	p.wait(`document.querySelector("#matches").checkVisibility() && ` + found + ` === "GET /late" && !document.querySelector("#wrong-min").checkVisibility()`)
+}
+
+// The form suggests the routes of the class that it asks for, each one time.
+func TestSuggestedRoutes(t *testing.T) {
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), answers.requests = () => ({ inMemory: 0, requests: [] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+
+		routesEvent("", routeOf("GET /", "requests", ""), routeOf("GET /", "streams", ""), routeOf("tick", "background", ""), routeOf("sql.dial", "housekeeping", ""))+` }`)
+	const suggested = `[...document.querySelectorAll("#filter-routes option")].map((o) => o.value).join()`
+	if got := eval[string](p, suggested); got != "GET /" {
+		t.Errorf("for requests and streams, %q is suggested", got)
+	}
+	eval[bool](p, `(view.go(new URLSearchParams({ class: "background" })), true)`)
+	if got := eval[string](p, suggested); got != "tick" {
+		t.Errorf("for background work, %q is suggested", got)
+	}
 }
 
 // routesEvent is made-up data of routes.

@@ -94,6 +94,8 @@ func TestRuntimeReadOut(t *testing.T) {
 	}
 	is(kb.ArrowLeft, "in use 9.00 MiB, goal 8.00 MiB")
 	is(kb.ArrowLeft+kb.ArrowLeft, "in use 7.00 MiB, goal 8.00 MiB")
+	is(kb.ArrowRight, "in use 8.00 MiB, goal 8.00 MiB")
+	is(kb.ArrowLeft, "in use 7.00 MiB, goal 8.00 MiB")
 	p.wait(`document.querySelector("[data-chart=lost] .value").innerText === "7" && document.querySelector("[data-chart=lost].lost")`)
 	p.wait(`[...document.querySelectorAll(".chart:not([hidden]) .cursor")].every((n) => n.getAttribute("d") === document.querySelector(".cursor").getAttribute("d") && n.getAttribute("d"))`)
 	p.tell("runtime", samples(0, 12))

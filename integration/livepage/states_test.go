@@ -58,7 +58,30 @@ func TestChooseWait(t *testing.T) {
 	p.press(".")
 	wait("15.0 ms mutex")
 	p.click("#wait a")
-	p.wait(`document.querySelector("h1").innerText === "POST /index"`)
+	p.wait(`document.querySelector("h1")?.innerText === "POST /index"`)
+}
+
+// A wait has a link at its end, on the bar of the innermost span, to the request that ended it.
+func TestLinkAtEndOfWait(t *testing.T) {
+	p := openBusy(t, "")
+	const link = `document.querySelector("#waterfall a.end")`
+	if n := eval[int](p, `document.querySelectorAll("#waterfall a.end").length`); n != 1 {
+		t.Errorf("%d waits have a link at their end, want 1", n)
+	}
+	if row := eval[string](p, link+`.closest("tr").querySelector(".pick").title`); row != "render" {
+		t.Errorf("the link is on the bar of %s, want render", row)
+	}
+	if label := eval[string](p, link+`.ariaLabel`); label != "The wait of 15.0 ms was ended by POST /index" {
+		t.Errorf("assistive technology calls the link %q", label)
+	}
+	if at := eval[float64](p, `(() => {
+		const axis = document.querySelector("#waterfall .axis").getBoundingClientRect();
+		return (`+link+`.getBoundingClientRect().left - axis.left) / axis.width * 100;
+	})()`); at < 74.5 || at > 75.5 {
+		t.Errorf("the link is at %.1f ms, want 75 ms", at)
+	}
+	p.click("#waterfall a.end")
+	p.wait(`document.querySelector("h1")?.innerText === "POST /index"`)
 }
 
 // quoted is a text as a literal of the page's language.

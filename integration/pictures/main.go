@@ -39,45 +39,18 @@ func run(ctx context.Context, dir, only string) (err error) {
 		return err
 	}
 	defer chrome.Close()
-	p, err := chrome.Open(shop.Page, livepage.View{})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if p != nil {
-			p.Close()
+	onPage := func(do func(p *livepage.Page) error) error { // a page at a time: a hidden one is not updated
+		p, err := chrome.Open(shop.Page, livepage.View{})
+		if err != nil {
+			return err
 		}
-	}()
-
-	// A session of calls that compute: the slowest of all then has samples.
-	if _, err := record(ctx, shop, p, livepage.Reading, 300); err != nil {
-		return err
+		defer p.Close()
+		return do(p)
 	}
 	at := addresses{}
-	if at.sampled, err = p.Sampled(); err != nil {
-		return err
-	}
-	if at.session, err = record(ctx, shop, p, livepage.Everything, 600); err != nil {
-		return err
-	}
-	if at.route, err = livepage.Eval[string](p, routeLink); err != nil {
-		return err
-	}
-	// The flight recorder learns what slow orders waited for.
-	if err := errors.Join(p.Go("#/waits"), p.Click("#arm"), p.Wait(`document.querySelector("#disarm:enabled")`)); err != nil {
-		return err
-	}
-	stop := shop.Load(ctx, livepage.Everything)
-	at.slow, err = p.Explained()
-	if err = errors.Join(err, stop()); err != nil {
-		return err
-	}
-	p.Close() // a page at a time
-	p = nil
-	// Single requests come first: under a load, newer results soon replace what the recorder knows about them.
-	of := func(request bool) error {
+	take := func(step step) error {
 		for _, s := range subjects(at) {
-			if s.request != request || only != "" && s.name != only {
+			if s.step != step || only != "" && s.name != only {
 				continue
 			}
 			if err := s.take(ctx, chrome, shop, dir); err != nil {
@@ -86,11 +59,38 @@ func run(ctx context.Context, dir, only string) (err error) {
 		}
 		return nil
 	}
-	if err := of(true); err != nil {
+
+	// A session of calls that compute: the slowest of all then has samples.
+	err = onPage(func(p *livepage.Page) error {
+		if _, err := record(ctx, shop, p, livepage.Reading, 300); err != nil {
+			return err
+		}
+		at.sampled, err = p.Sampled()
+		return err
+	})
+	if err := errors.Join(err, take(withSamples)); err != nil {
 		return err
 	}
-	stop = shop.Load(ctx, livepage.Everything)
-	return errors.Join(of(false), stop())
+	err = onPage(func(p *livepage.Page) error {
+		if at.session, err = record(ctx, shop, p, livepage.Everything, 600); err != nil {
+			return err
+		}
+		if at.route, err = livepage.Eval[string](p, routeLink); err != nil {
+			return err
+		}
+		// The flight recorder learns what slow orders waited for.
+		if err := errors.Join(p.Go("#/waits"), p.Click("#arm"), p.Wait(`document.querySelector("#disarm:enabled")`)); err != nil {
+			return err
+		}
+		stop := shop.Load(ctx, livepage.Everything)
+		at.slow, err = p.Explained()
+		return errors.Join(err, stop())
+	})
+	if err := errors.Join(err, take(withStates)); err != nil {
+		return err
+	}
+	stop := shop.Load(ctx, livepage.Everything)
+	return errors.Join(take(underLoad), stop())
 }
 
 // routeLink is the address of the profile of a route on the page of a session.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/perfline/perfline/integration/livepage"
 )
@@ -19,8 +20,17 @@ type subject struct {
 	then    func(p *livepage.Page) error
 	height  int64 // of the window; 0 means the usual one
 	summary bool  // it is on the page for production
-	request bool  // it is about single requests
+	step    step
 }
+
+// A step is the time of a picture. The program replaces single requests, and what its recorder knows about them, soon after other requests come.
+type step int
+
+const (
+	underLoad   step = iota
+	withSamples      // right after the session that a request has samples of
+	withStates       // right after the recorder has the states of a slow request
+)
 
 // addresses are the addresses of views in a run.
 type addresses struct {
@@ -30,6 +40,9 @@ type addresses struct {
 	route   string // a profile of a route
 }
 
+// routesShown is true when the overview has its table and its map.
+const routesShown = `document.querySelector("#routes tbody tr") && document.querySelector("#heat [role=gridcell]")`
+
 // subjects are the views of the shop.
 func subjects(at addresses) []subject {
 	click := func(css, ready string) func(p *livepage.Page) error {
@@ -37,11 +50,11 @@ func subjects(at addresses) []subject {
 	}
 	profile := func(tab string) string { return fmt.Sprintf("#/profile?tab=%s&session=%d", tab, at.session) }
 	return []subject{
-		{name: "overview", address: "#/", ready: `document.querySelector("#routes tbody tr")`, height: 1000},
-		{name: "summary", summary: true, ready: `document.querySelector("#routes tbody tr")`},
-		{name: "request", request: true, address: at.slow, ready: `document.querySelector("#sentence") && document.querySelector("#waterfall tbody tr")`, height: 900},
-		{name: "samples", request: true, address: at.sampled, ready: `document.querySelector("#waterfall tbody tr")`, height: 900},
-		{name: "compare", request: true, address: "#/compare?a=" + idOf(at.slow), ready: `document.querySelector("main table tbody tr")`, height: 900},
+		{name: "overview", address: "#/", ready: routesShown, height: 1000},
+		{name: "summary", summary: true, ready: routesShown},
+		{name: "request", step: withStates, address: at.slow, ready: `document.querySelector("#sentence") && document.querySelector("#waterfall tbody tr")`, height: 900},
+		{name: "samples", step: withSamples, address: at.sampled, ready: `document.querySelector("#waterfall .stacks [role=treeitem]")`, height: 900},
+		{name: "compare", step: withStates, address: "#/compare?a=" + idOf(at.slow), ready: `document.querySelector("main table tbody tr")`, height: 900},
 		{name: "profile", address: at.route, ready: `document.querySelector("#flame [role=treeitem]")`},
 		{name: "top", address: profile("top"), ready: `document.querySelector("#top tbody tr")`},
 		{name: "sandwich", address: profile("sandwich") + "&function=main.addParts", ready: `document.querySelector("#callees [role=treeitem]")`},
@@ -49,16 +62,13 @@ func subjects(at addresses) []subject {
 		{name: "sessions", address: "#/sessions", ready: `document.querySelector("#sessions tbody tr")`},
 		{name: "session", address: fmt.Sprintf("#/sessions/%d", at.session), ready: `document.querySelector("#timelines tbody tr")`},
 		{name: "waits", address: "#/waits", ready: `document.querySelector("#flight-state")`, then: click("#arm", `document.querySelector("#disarm:enabled")`)},
-		{name: "runtime", address: "#/runtime", ready: `document.querySelector("[data-chart=heap]")`, height: 1000},
+		{name: "runtime", address: "#/runtime", ready: `document.querySelector("[data-chart=heap]")?.checkVisibility()`, height: 1000},
 		{name: "counters", address: "#/counters", ready: `document.querySelector(".counters table")`},
 	}
 }
 
 // idOf returns the ids in the address of a request.
-func idOf(address string) string {
-	const before = "#/requests/"
-	return address[len(before):]
-}
+func idOf(address string) string { return strings.TrimPrefix(address, "#/requests/") }
 
 // take takes pictures of a subject, light and dark.
 func (s *subject) take(ctx context.Context, chrome *livepage.Browser, shop *livepage.Shop, dir string) error {

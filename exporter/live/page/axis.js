@@ -55,6 +55,9 @@ export function stepOf(length, n) {
   return [1, 2, 5, 10].map((x) => x * power).find((step) => length / step <= n * (1 + 1e-9));
 }
 
+/** within is a share of the axis, cut at the ends of the whole. */
+export const within = (x) => Math.min(1, Math.max(0, x));
+
 const units = [[1e3, 's'], [1, 'ms'], [1e-3, 'µs'], [1e-6, 'ns']];
 
 /** ticks are the times of an axis with at most n of them, each with its text: { at, text }. */

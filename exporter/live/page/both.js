@@ -1,8 +1,7 @@
 // Two requests on one axis: a row for each path of spans, with the bars of A above the bars of B.
 import { bdi, el } from './dom.js';
+import { within } from './axis.js';
 import { count, duration, plural } from './format.js';
-
-const within = (x) => Math.min(1, Math.max(0, x));
 
 /** bothOnOneAxis shows the spans of a comparison by their start in a tree. */
 export function bothOnOneAxis(c) {

@@ -1,10 +1,8 @@
 // A small chart of the last minutes: its meaning, the values at a time, the lines, and the same as a table.
 import { el, reconcile, setText } from './dom.js';
-import { clock } from './format.js';
+import { time } from './format.js';
 import { plot } from './plot.js';
 import { units } from './units.js';
-
-const shortClock = (ms) => clock(ms).slice(0, 8);
 
 /**
  * chart makes a chart of { id, title, unit, about, series }. A series is { name, of(sample), look, bars }. The reader points at a
@@ -45,14 +43,14 @@ export function chart({ id, title, unit, about, series }, onPoint) {
     section.classList.toggle('lost', series.some(({ look, of }) => look === 'bad' && of(s) > 0));
     slider.setAttribute('aria-valuemax', samples.length - 1);
     slider.setAttribute('aria-valuenow', at());
-    slider.setAttribute('aria-valuetext', `${shortClock(s.at)}: ${series.map(({ name, of }) => `${name} ${text(s, of)}`).join(', ')}`);
+    slider.setAttribute('aria-valuetext', `${time(s.at)}: ${series.map(({ name, of }) => `${name} ${text(s, of)}`).join(', ')}`);
     picture.point(pointed === null ? null : (s.at - span.from) / (span.to - span.from));
   }
 
   function fill() {
     if (!table.open) return;
     reconcile(body, samples.toReversed(), (s) => String(s.at), (s) => el('tr', {},
-      el('th', { scope: 'row' }, shortClock(s.at)), series.map(({ of }) => el('td', { class: 'num' }, text(s, of)))), () => {});
+      el('th', { scope: 'row' }, time(s.at)), series.map(({ of }) => el('td', { class: 'num' }, text(s, of)))), () => {});
   }
 
   slider.addEventListener('keydown', (event) => {
@@ -65,8 +63,8 @@ export function chart({ id, title, unit, about, series }, onPoint) {
   });
   slider.addEventListener('pointermove', (event) => {
     const { left, width } = slider.getBoundingClientRect();
-    const time = span.from + ((event.clientX - left) / width) * (span.to - span.from);
-    onPoint(samples.reduce((a, b) => (Math.abs(b.at - time) < Math.abs(a.at - time) ? b : a)).at);
+    const place = span.from + ((event.clientX - left) / width) * (span.to - span.from);
+    onPoint(samples.reduce((a, b) => (Math.abs(b.at - place) < Math.abs(a.at - place) ? b : a)).at);
   });
   slider.addEventListener('pointerleave', () => onPoint(null));
   slider.addEventListener('blur', () => onPoint(null));
@@ -82,14 +80,14 @@ export function chart({ id, title, unit, about, series }, onPoint) {
       const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
       picture.draw(all, { ...axis, most: most || 1, every });
       setText(range, least === most ? `always ${write(most)}` : `min ${write(least)}, max ${write(most)}`);
-      setText(from, shortClock(axis.from));
-      setText(to, shortClock(axis.to));
+      setText(from, time(axis.from));
+      setText(to, time(axis.to));
       read();
       fill();
     },
     /** point shows the values at the time of a sample, or the last ones. */
-    point(time) {
-      pointed = time;
+    point(next) {
+      pointed = next;
       if (!section.hidden) read();
     },
   };

@@ -1,5 +1,5 @@
 // Two requests compared: where the difference is, both on one axis, and tables of spans, states and functions.
-import { arrows, bdi, el, setText } from './dom.js';
+import { arrows, bdi, el, replace, setText } from './dom.js';
 import { clock, duration, iso, plural } from './format.js';
 import { get } from './get.js';
 import { bothOnOneAxis } from './both.js';
@@ -26,22 +26,15 @@ export function comparePage({ main, title, query }) {
       if (signal.aborted) return;
       setText(sentence, 'There is no comparison.');
       const [trace, span] = (q.get('a') || '').split('/');
-      replace(el('p', { class: 'note bad', role: 'alert', id: 'error' }, error.message),
-        el('p', {}, /^\w+$/.test(trace) && /^\w+$/.test(span) ? el('a', { href: `#/requests/${trace}/${span}` }, 'The request') : el('a', { href: '#/' }, 'All requests')));
+      replace(content, [el('p', { class: 'note bad', role: 'alert', id: 'error' }, error.message),
+        el('p', {}, /^\w+$/.test(trace) && /^\w+$/.test(span) ? el('a', { href: `#/requests/${trace}/${span}` }, 'The request') : el('a', { href: '#/' }, 'All requests'))], main);
     }
   }
 
   function show(c) {
     title(`Comparison of ${c.a.name}`);
     setText(sentence, c.sentence);
-    replace(head(c), bothOnOneAxis(c), spanTable(c), stateTable(c), functionTable(c));
-  }
-
-  // replace leaves the focus on the element with the same id, or on the page.
-  function replace(...nodes) {
-    const focused = content.contains(document.activeElement) ? document.activeElement : null;
-    content.replaceChildren(...nodes);
-    if (focused) ((focused.id && document.getElementById(focused.id)) || main).focus({ preventScroll: true });
+    replace(content, [head(c), bothOnOneAxis(c), spanTable(c), stateTable(c), functionTable(c)], main);
   }
 
   load(query);

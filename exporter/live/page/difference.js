@@ -43,7 +43,7 @@ export function difference(d, { state, onState, search, onSearch, address }) {
         changed('total', 'Change of total'), pair('total', 'a', 'Total A'), pair('total', 'b', 'Total B'), moduleColumn, placeColumn],
     }),
     d.tableCut ? el('p', { class: 'muted' }, `Not listed: ${plural(d.tableCut, 'function')} with a smaller change.`) : null,
-    hiddenNote(d.a, percent), d.b.hidden !== d.a.hidden ? hiddenNote(d.b, percent) : null,
+    hiddenNote(d.a), d.b.hidden !== d.a.hidden ? hiddenNote(d.b) : null,
   ].filter(Boolean);
 }
 

@@ -59,6 +59,13 @@ export function reconcile(parent, items, key, make, update) {
   (focused.isConnected ? focused : parent.closest('[tabindex]'))?.focus({ preventScroll: true });
 }
 
+/** replace changes the children of parent. The focus that was in it goes to the element with the same id, or to next. */
+export function replace(parent, nodes, next) {
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+  parent.replaceChildren(...nodes);
+  if (focused) ((focused.id && document.getElementById(focused.id)) || next).focus({ preventScroll: true });
+}
+
 /**
  * off takes a button away or gives it back, by its property "hidden" or "disabled"; the focus
  * that it may have goes on to next.

@@ -3,6 +3,7 @@ import { arrows, bdi, el } from './dom.js';
 import { count, duration, shown } from './format.js';
 import { call } from './get.js';
 import { act, complain } from './control.js';
+import { within } from './axis.js';
 
 const page = 200; // events asked for at a time
 
@@ -68,7 +69,7 @@ export function events(session, timeline, span, alert) {
       el('td', { class: 'num wide' }, duration(e.time || 0)),
       el('td', { class: 'num wide' }, duration(start)),
       el('td', { class: 'lane' }, el('span', { class: 'track', 'aria-hidden': 'true' },
-        el('span', { class: took ? 'bar' : 'diamond', vars: { at: clamp((start - span.start) / of), width: clamp(took / of) } }))));
+        el('span', { class: took ? 'bar' : 'diamond', vars: { at: within((start - span.start) / of), width: within(took / of) } }))));
 
     function toggle() {
       const open = twist.getAttribute('aria-expanded') === 'false';
@@ -81,5 +82,3 @@ export function events(session, timeline, span, alert) {
     return node;
   }
 }
-
-const clamp = (x) => Math.min(1, Math.max(0, x));

@@ -88,6 +88,7 @@ export function filterForm(onChange) {
         else named[name].removeAttribute('aria-describedby');
       }
     },
+    stop: () => clearTimeout(timer),
     said: (text) => setText(found, text),
     suggest: (names) => reconcile(routes, names, (n) => n, (n) => el('option', { value: n }), () => {}),
   };

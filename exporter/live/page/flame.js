@@ -174,7 +174,7 @@ export function flame(graph, options = {}) {
     el('div', { class: 'filter' }, el('label', { for: `${id}-search` }, 'Search functions'), search, reset, found),
     options.legend === false ? '' : legend(graph.functions), about, tree,
     cutNote(graph, `${options.note || `${plural(graph.samples, 'sample')}, ${graph.engine} every ${duration(graph.interval)}.`} Click or Enter zooms, Escape resets, arrow keys move.`),
-    hiddenNote(graph, percent));
+    hiddenNote(graph));
 }
 
 function cutNote(graph, words) {

@@ -1,6 +1,6 @@
 // Functions: how they are named, whose they are, and tables of them that the user sorts and filters.
 import { arrows, bdi, el, off, setText } from './dom.js';
-import { count, plural } from './format.js';
+import { count, percent, plural } from './format.js';
 
 /** withoutPath is what a bar has room for: the name without the folders of its package. */
 export function withoutPath(name) {
@@ -36,7 +36,7 @@ export function legend(functions) {
 }
 
 /** hiddenNote is what a profile lacks because of the origin policy, or null. */
-export function hiddenNote(head, percent) {
+export function hiddenNote(head) {
   if (!head.hidden) return null;
   return el('p', { class: 'note hidden-functions' },
     head.noStack ? `[no stack] is ${percent(head.noStack, head.total)} of the time. ` : '', bdi(head.hidden), ' Policy.Modules in the program sets which modules are shown.');

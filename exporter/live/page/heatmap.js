@@ -26,7 +26,7 @@ export function heatMap(onPick, canPick) {
   const legend = el('ul', { class: 'legend', id: 'heat-legend', 'aria-label': 'Requests in a cell' });
   const waits = el('span', { class: 'held muted', hidden: true }, 'The map waits for you.');
   const name = el('bdi', { class: 'muted' });
-  const none = el('p', { class: 'muted', hidden: true }, 'No request ended in this time.');
+  const none = el('p', { class: 'muted', id: 'heat-none', hidden: true });
   const node = el('section', { 'aria-labelledby': 'heat-title', id: 'heat-section', tabindex: '-1' },
     el('div', { class: 'title' }, el('h2', { id: 'heat-title' }, 'Latency'), name, waits), none, grid, axis, about, legend);
   let data = null; // that is shown
@@ -58,12 +58,14 @@ export function heatMap(onPick, canPick) {
   }
   const isPicked = (row, column) => Boolean(picked.from) && Object.entries(fieldsOf(row, column)).every(([k, v]) => picked[k] === v) && (row === 0 || picked.status !== 'error');
 
-  function draw(d) {
+  // draw shows data; without rows, it shows the reason.
+  function draw(d, reason = 'No request ended in this time.') {
     const fresh = !data || grid.children.length !== d.bounds.length || data.failed.length !== d.failed.length;
     data = d;
     const empty = d.bounds.length === 0;
     for (const part of [grid, axis, about, legend]) part.hidden = empty;
     none.hidden = !empty;
+    setText(none, reason);
     if (empty) return;
     if (fresh) build();
     const greatest = Math.max(1, ...d.counts.flat());
@@ -166,19 +168,29 @@ export function heatMap(onPick, canPick) {
     draw(d);
   }
 
+  // change shows other data at once.
+  function change(d, reason) {
+    next = null;
+    waits.hidden = true;
+    draw(d, reason);
+  }
+
   return {
     node,
     /** update shows data of a route; data of the same route and window waits while the map is in use. */
     update(d, title) {
       setText(name, title);
-      if (data && data.of !== d.of) {
-        next = null;
-        waits.hidden = true;
-        draw(d);
-        return;
+      if (data && data.of !== d.of) change(d);
+      else {
+        next = d;
+        free();
       }
-      next = d;
-      free();
+    },
+    /** fail shows the reason why there is no map of a route and window. A map of them that is shown stays. */
+    fail(of, title, error) {
+      if (data?.of === of) return;
+      setText(name, title);
+      change({ bounds: [], counts: [], failed: [], of }, error.message);
     },
     /** pick marks the cell that has these fields. */
     pick(fields) {

@@ -2,9 +2,8 @@
 // puts them into the part of it that is shown.
 import { bdi, el } from './dom.js';
 import { duration, percent } from './format.js';
+import { within } from './axis.js';
 import { parts } from './states.js';
-
-const within = (x) => Math.min(1, Math.max(0, x));
 
 /** lane is the content of a row's last cell. tables has what parts of bars refer to; path the parts of the critical path by span. */
 export function lane(row, total, tables, path) {

@@ -22,10 +22,11 @@ export function overview({ main, latest, query }) {
   let refused = ''; // the question that the server does not understand
   const summary = () => latest.page?.data === 'summary'; // which has no list of requests
   const asking = () => Boolean(question(state)) && !summary();
+  const understood = () => asking() && question(state) !== refused;
 
   const health = healthLine();
   const form = filterForm((changed) => go(changed));
-  const heat = heatMap((picked) => go({ ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' ? { status: '' } : {}), ...picked }, true), () => !summary());
+  const heat = heatMap(pickCell, () => !summary());
   const href = (cls) => (r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
   const sort = { onSort: (order) => go({ sort: order }) };
   const routes = routeTable('routes-table', 'Routes', { ...sort, href: href(''), profile: true });
@@ -63,18 +64,21 @@ export function overview({ main, latest, query }) {
     figures = d;
     drawRoutes();
   });
+  const mapTitle = () => shown(state.route) || 'all requests';
   const map = asker((d) => {
-    heat.update({ ...d, of: mapPath() }, shown(state.route) || 'all requests');
+    heat.update({ ...d, of: mapPath() }, mapTitle());
     say();
-  }, () => heat.update({ bounds: [], counts: [], failed: [], of: mapPath() }, shown(state.route) || 'all requests'));
+  }, (error) => heat.fail(mapPath(), mapTitle(), error));
   const found = asker((d) => {
     answer = { ...d, question: question(state) };
     refused = '';
+    matches.section.hidden = false;
     form.complain(null);
     drawFound();
   }, (error) => {
     answer = null;
     refused = error.field ? question(state) : '';
+    matches.section.hidden = !understood();
     form.complain(error);
     form.said(['from', 'to', undefined].includes(error.field) ? error.message : '');
   });
@@ -104,7 +108,8 @@ export function overview({ main, latest, query }) {
       setText(o.said, `${plural(mine.length, 'route')}, ${plural(mine.reduce((sum, r) => sum + r.count, 0), o.one)}`);
       o.table.update({ ...table, rows: mine, selected: isOf(o.cls) ? state.route || ' ' : ' ', all: null });
     }
-    form.suggest(data.routes.filter((r) => !state.class || r.class === state.class).map((r) => r.route));
+    const classes = state.class ? [state.class] : ['requests', 'streams'];
+    form.suggest([...new Set(data.routes.filter((r) => classes.includes(r.class)).map((r) => r.route))]);
   }
 
   function drawLists() {
@@ -135,7 +140,8 @@ export function overview({ main, latest, query }) {
   function ask() {
     if (state.window === 'start') start.ask('data/v1/routes?window=start');
     map.ask(mapPath());
-    if (asking() && question(state) !== refused) found.ask(`data/v1/requests?${question(state)}`);
+    if (understood()) found.ask(`data/v1/requests?${question(state)}`);
+    else found.stop();
   }
 
   function show() {
@@ -144,15 +150,19 @@ export function overview({ main, latest, query }) {
     for (const o of others) o.list.section.hidden = summary();
     heat.pick(Object.fromEntries([...cellFields, 'status'].map((f) => [f, state[f]])));
     live.hidden = asking() || summary();
-    matches.section.hidden = !asking();
-    if (!asking()) {
-      found.stop();
-      form.complain(null);
-    }
+    matches.section.hidden = !understood();
+    if (!asking()) form.complain(null);
     drawRoutes();
     drawFound();
     say();
     ask();
+  }
+
+  // pickCell asks for the requests of a cell, or with null for all again. The map is of one class.
+  function pickCell(fields) {
+    const { class: cls } = state;
+    const none = { ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' && { status: '' }) };
+    go(fields ? { ...none, ...fields, class: cls || 'requests' } : { ...none, class: cls === 'requests' ? '' : cls }, true);
   }
 
   function go(changed, push = false) {
@@ -183,6 +193,7 @@ export function overview({ main, latest, query }) {
       return true;
     },
     leave() {
+      form.stop();
       for (const asks of [start, map, found]) asks.stop();
     },
   };

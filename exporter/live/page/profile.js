@@ -1,6 +1,6 @@
 // A profile: of a request, a route, a timeline, a session or the last minute. Its tabs show the same samples in four ways. The
 // address has the profile, the tab, the function, the search and the order, so that it can be passed on and gone back to.
-import { bdi, el } from './dom.js';
+import { bdi, el, reconcile, replace } from './dom.js';
 import { clock, duration, percent, plural } from './format.js';
 import { get } from './get.js';
 import { tabs } from './tabs.js';
@@ -65,33 +65,29 @@ export function profilePage(page) {
     state: { sort: query.get('sort') || undefined, filter: query.get('filter') || '' }, onState: ({ sort, filter }) => note({ sort, filter }),
   });
 
+  // panels return the head of the profile, and the content of the panel.
   const panels = {
     flame: async () => {
       const g = await ask('flame');
-      head(g);
-      return [flame(g, { ...searching(), address: ofFunction, onSelect: (name) => note({ function: name }) })];
+      return [g, [flame(g, { ...searching(), address: ofFunction, onSelect: (name) => note({ function: name }) })]];
     },
     top: async () => {
       const t = await ask('functions');
-      head(t);
-      return top(t, { ...ordered(), address: ofFunction });
+      return [t, top(t, { ...ordered(), address: ofFunction })];
     },
     sandwich: async () => {
       if (!query.get('function')) {
         const t = await ask('functions');
-        head(t);
-        return [el('p', { class: 'note', id: 'sandwich-choose' }, 'Choose a function to see its callers and its callees.'), ...top(t, { ...ordered(), address: ofFunction })];
+        return [t, [el('p', { class: 'note', id: 'sandwich-choose' }, 'Choose a function to see its callers and its callees.'), ...top(t, { ...ordered(), address: ofFunction })]];
       }
       const s = await ask('sandwich', { function: query.get('function') });
-      head(s);
-      return [el('p', {}, el('a', { href: address({ function: '' }), id: 'other-function' }, 'Another function')), ...sandwich(s, { address: ofFunction })];
+      return [s, [el('p', {}, el('a', { href: address({ function: '' }), id: 'other-function' }, 'Another function')), ...sandwich(s, { address: ofFunction })]];
     },
     difference: async () => {
       const other = query.get('with');
       const [d, ...about] = await Promise.all([other ? ask('difference', { with: other }) : ask('functions'), profilePicker({ source, other, latest, signal: gone.signal, turnTo })]);
-      head(other ? d.a : d);
-      if (!other) return [...about.flat(), el('p', { class: 'muted' }, 'Choose another profile to compare this one with.')];
-      return [...about.flat(), ...difference(d, { ...ordered(), ...searching(), address: ofFunction })];
+      if (!other) return [d, [...about.flat(), el('p', { class: 'muted' }, 'Choose another profile to compare this one with.')]];
+      return [d.a, [...about.flat(), ...difference(d, { ...ordered(), ...searching(), address: ofFunction })]];
     },
   };
 
@@ -109,17 +105,17 @@ export function profilePage(page) {
     const other = new URLSearchParams(query);
     if (source.has('running')) other.delete('running');
     else other.set('running', '1');
-    acts.replaceChildren(...[
-      p.session ? el('a', { href: `#/sessions/${p.session}` }, `Session ${p.session}`) : null,
-      source.has('trace') ? el('a', { href: `#/requests/${source.get('trace')}/${source.get('span')}` }, 'Request') : null,
-      el('a', { href: '#/profile' }, 'All profiles'),
-      p.engine === 'wall' || source.has('running') ? el('a', { href: `#/profile?${other}`, id: 'waiting' }, source.has('running') ? 'With what waits' : 'Without what waits') : null,
-      source.has('last') ? el('button', { type: 'button', id: 'refresh', onclick: again }, 'Refresh') : null,
-    ].filter(Boolean));
-    if (source.has('last') && p.samples === 0) {
-      acts.append(el('span', { class: 'muted', role: 'status', id: 'minute-waits' }, 'Samples stay in memory from now on. The first ones come with the next profile of the profiler that runs all the time.'));
-      timer = setTimeout(again, waitForMinute);
-    }
+    const waits = source.has('last') && p.samples === 0;
+    const link = (href, text, id) => ({ key: `${href} ${text}`, make: () => el('a', { href, id }, text) });
+    reconcile(acts, [
+      p.session ? link(`#/sessions/${p.session}`, `Session ${p.session}`) : null,
+      source.has('trace') ? link(`#/requests/${source.get('trace')}/${source.get('span')}`, 'Request') : null,
+      link('#/profile', 'All profiles'),
+      p.engine === 'wall' || source.has('running') ? link(`#/profile?${other}`, source.has('running') ? 'With what waits' : 'Without what waits', 'waiting') : null,
+      source.has('last') ? { key: 'refresh', make: () => el('button', { type: 'button', id: 'refresh', onclick: again }, 'Refresh') } : null,
+      waits ? { key: 'waits', make: () => el('span', { class: 'muted', role: 'status', id: 'minute-waits' }, 'Samples stay in memory from now on. The first ones come with the next profile of the profiler that runs all the time.') } : null,
+    ].filter(Boolean), (act) => act.key, (act) => act.make(), () => {});
+    if (waits) timer = setTimeout(again, waitForMinute);
   }
 
   function again() {
@@ -134,18 +130,18 @@ export function profilePage(page) {
     choice.show(tab());
     if (!choice.panel.firstChild) choice.panel.append(el('p', { class: 'muted' }, 'Loading…'));
     choice.panel.setAttribute('aria-busy', 'true');
+    let about = null;
     let content;
     try {
-      content = await panels[tab()]();
+      [about, content] = await panels[tab()]();
     } catch (error) {
       content = [el('p', { class: 'note bad', role: 'alert', id: 'error' }, error.message)];
       if (source.has('last')) content.push(recordMinute(latest));
     }
     if (mine !== turn || gone.signal.aborted) return;
-    const had = choice.panel.contains(document.activeElement);
+    if (about) head(about);
     choice.panel.removeAttribute('aria-busy');
-    choice.panel.replaceChildren(...content);
-    if (had) choice.panel.focus({ preventScroll: true });
+    replace(choice.panel, content, choice.panel);
   }
   show();
 

@@ -1,5 +1,5 @@
 // The profiles that there are to see: of the last minute, of sessions and of their routes. And those that this page has shown before.
-import { bdi, el } from './dom.js';
+import { bdi, el, reconcile } from './dom.js';
 import { clock, duration, plural } from './format.js';
 import { call, get } from './get.js';
 import { act } from './control.js';
@@ -17,7 +17,7 @@ const query = (of) => String(new URLSearchParams(of));
 export function profileList({ main, latest }) {
   const gone = new AbortController();
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
-  const list = el('div', { class: 'columns', id: 'profiles', hidden: true });
+  const list = el('div', { class: 'columns', id: 'profiles', tabindex: '-1', hidden: true });
   let known = null; // the sessions that are listed
   main.append(el('h1', {}, 'Profiles'),
     el('p', { class: 'muted lead' }, 'A profile shows which code ran, and for how long: as a flame graph, as a table of functions, around one function, and beside another profile. A request has its profile on its own page.'),
@@ -32,20 +32,28 @@ export function profileList({ main, latest }) {
       howToAllow(refused, data.refused);
       return;
     }
-    const now = sampled(latest).map((s) => `${s.id} ${s.start}`).join();
+    const ready = sampled(latest);
+    const keyOf = (s) => `${s.id} ${s.start}`;
+    const now = ready.map(keyOf).join();
     if (now === known) return;
     known = now;
-    const sections = await Promise.all(sampled(latest).map(async (s) => section(s, await routesOf(s.id, gone.signal))));
+    const sections = await Promise.all(ready.map(async (s) => {
+      const routes = await routesOf(s.id, gone.signal);
+      return { key: `${keyOf(s)} ${routes.length}`, node: section(s, routes) };
+    }));
     if (known !== now || gone.signal.aborted) return;
-    list.replaceChildren(
-      el('section', { 'aria-labelledby': 'minute-title' }, el('h2', { id: 'minute-title' }, 'Now'),
-        el('ul', { class: 'files' }, el('li', {}, el('a', { href: '#/profile?last=minute', id: 'last-minute' }, 'The last minute'),
-          el('span', { class: 'muted' }, ' of the profiler that runs all the time, if there is one')))),
-      ...sections,
-      sections.length ? '' : el('p', { class: 'muted' }, 'No session has samples. ', el('a', { href: '#/sessions' }, 'Record one'), '.'));
+    const none = el('p', { class: 'muted' }, 'No session has samples. ', el('a', { href: '#/sessions' }, 'Record one'), '.');
+    reconcile(list, [{ key: 'minute', node: minute() }, ...sections, ...(sections.length ? [] : [{ key: 'none', node: none }])],
+      (part) => part.key, (part) => part.node, () => {});
   }
   update('sessions');
   return { update, leave: () => gone.abort() };
+}
+
+function minute() {
+  return el('section', { 'aria-labelledby': 'minute-title' }, el('h2', { id: 'minute-title' }, 'Now'),
+    el('ul', { class: 'files' }, el('li', {}, el('a', { href: '#/profile?last=minute', id: 'last-minute' }, 'The last minute'),
+      el('span', { class: 'muted' }, ' of the profiler that runs all the time, if there is one'))));
 }
 
 function section(s, routes) {

@@ -1,6 +1,6 @@
 // The Go runtime and perfline's own counts over the last minutes, as small charts on one axis of time.
 import { el, setText } from './dom.js';
-import { clock, count, duration, plural } from './format.js';
+import { count, duration, plural, time } from './format.js';
 import { chart } from './chart.js';
 
 const field = (name) => (s) => s[name];
@@ -53,8 +53,8 @@ export function runtimePage({ main, latest }) {
     const { samples, every, maxSamples } = history;
     const last = samples.at(-1);
     const axis = { from: last.at - (maxSamples - 1) * every, to: last.at };
-    setText(facts, `${plural(samples.length, 'sample')}, one every ${duration(every)}, the last at ${clock(last.at).slice(0, 8)}. At most ${count(maxSamples)} are in memory. ` +
-      (latest.page ? `The page's handler started at ${clock(latest.page.started).slice(0, 8)}.` : ''));
+    setText(facts, `${plural(samples.length, 'sample')}, one every ${duration(every)}, the last at ${time(last.at)}. At most ${count(maxSamples)} are in memory. ` +
+      (latest.page ? `The page's handler started at ${time(latest.page.started)}.` : ''));
     const causes = new Map();
     for (const l of samples.flatMap((s) => s.losses || [])) {
       const words = `${l.kind ? `entries of type ${l.kind} ` : ''}${l.what}`;

@@ -18,6 +18,6 @@ export function sandwich(s, { address }) {
     legend(s.functions),
     graph(s.callers, true, 'callers', 'Callers'),
     graph(s.callees, false, 'callees', 'Callees'),
-    hiddenNote(s, percent),
+    hiddenNote(s),
   ].filter(Boolean);
 }

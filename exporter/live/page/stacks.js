@@ -21,15 +21,17 @@ export function charter(data, axis, lanes) {
   };
 }
 
-/** laid puts samples that are at the same time into lanes, and joins the boxes of neighbours. */
-export function laid(samples, interval, from, to, outer) {
+// laid puts samples that are at the same time into lanes, and joins the boxes of neighbours. left is the number of samples without a lane.
+function laid(samples, interval, from, to, outer) {
   const all = [];
+  let left = 0;
   for (const s of samples) {
     const free = all.filter((l) => s.at - l.at(-1).at > interval / 2);
     const common = (l) => l.at(-1).path.findIndex((id, i) => id !== s.path[i]) >>> 0; // none is the largest
     const best = free.reduce((a, b) => (a && common(a) >= common(b) ? a : b), null);
     if (best) best.push(s);
     else if (all.length < mostLanes) all.push([s]);
+    else left++;
   }
   const boxes = [];
   let level = 0;
@@ -61,7 +63,7 @@ export function laid(samples, interval, from, to, outer) {
     });
     level += deepest;
   }
-  return { boxes, levels: level, lanes: all.length };
+  return { boxes, levels: level, left };
 }
 
 // outermost is the number of calls that all samples have in common, before the first of the program's own code.
@@ -79,7 +81,7 @@ function outermost(samples, own) {
 
 function chart(span, samples, data, axis, lanes, about) {
   const outer = outermost(samples, (stack) => data.frames[data.stacks[stack][0]].kind === 'own');
-  const { boxes, levels } = laid(samples, data.interval, span.start, span.start + span.took, outer);
+  const { boxes, levels, left } = laid(samples, data.interval, span.start, span.start + span.took, outer);
   const frame = (box) => data.frames[data.stacks[box.stack][0]];
   const nodes = new Map(); // of the boxes that are drawn
   let current = boxes[0];
@@ -125,6 +127,7 @@ function chart(span, samples, data, axis, lanes, about) {
     }
     if (focused && !tree.contains(document.activeElement)) nodes.get(current)?.focus({ preventScroll: true });
     setText(noted, [`${plural(samples.length, 'sample')}, each a tick of ${duration(data.interval)} and no call.`,
+      left && `${plural(left, 'sample')} not drawn: more than ${mostLanes} goroutines at a time.`,
       outer && `${plural(outer, 'outer call')} not drawn.`,
       seen.length > wide.length && `${plural(seen.length - wide.length, 'box', 'boxes')} too narrow: zoom in.`].filter(Boolean).join(' '));
   }

@@ -1,11 +1,10 @@
 // What goroutines did, as an execution trace has it: parts of bars, their legend, and who ended a wait.
 import { bdi, el } from './dom.js';
 import { duration } from './format.js';
+import { within } from './axis.js';
 
 /** classes have the states that a bar tells apart, in the order of the legend. */
 const classes = ['running', 'runnable', 'waiting', 'system call', 'garbage collector', 'not in the trace'];
-
-const within = (x) => Math.min(1, Math.max(0, x));
 
 /** segmentOf has the segment of each part of a bar, with the party that ended its wait and the function that it was in. */
 export const segmentOf = new WeakMap();

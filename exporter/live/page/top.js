@@ -16,6 +16,6 @@ export function top(table, { state, onState, address }) {
     }),
     el('p', { class: 'muted' }, table.cut ? `Not listed: ${plural(table.cut, 'function')} with ${duration(table.cutSelf)} in themselves. ` : '',
       'Self is the time in the function itself, Total the time with its calls. A function opens its callers and callees.'),
-    hiddenNote(table, percent),
+    hiddenNote(table),
   ].filter(Boolean);
 }

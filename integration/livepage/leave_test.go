@@ -1,0 +1,43 @@
+package livepage
+
+import "testing"
+
+// A filter that was typed into a moment before the reader leaves does not change the address of the next view.
+func TestLeaveWhileFiltering(t *testing.T) {
+	p := open(t, manyRequests(t), View{})
+	p.wait(`document.querySelectorAll("#recent tbody tr").length === 26`)
+	hash := eval[string](p, `new Promise((done) => {
+		const input = document.querySelector("#filter-text");
+		input.value = "rare";
+		input.dispatchEvent(new Event("input", { bubbles: true }));
+		location.hash = "#/counters";
+		setTimeout(() => done(location.hash), 200); // comes after the timer of the filter
+	})`)
+	if hash != "#/counters" {
+		t.Errorf("the address of the counters is %s", hash)
+	}
+}
+
+// A profile that arrives after the reader has left does not change the title of the next view.
+func TestLeaveProfileWhileLoading(t *testing.T) {
+	p := madeUp(t)
+	title := eval[string](p, `(async () => {
+		const { profilePage } = await import(location.pathname + "page/profile.js");
+		const main = document.getElementById("main");
+		main.replaceChildren();
+		const about = Promise.withResolvers();
+		answers.functions = () => ({ title: "the last minute", samples: 1, total: 1, interval: 1, engine: "cpu", functions: [] });
+		answers["1"] = () => about.promise;
+		document.title = "next view";
+		const view = profilePage({ main, latest: { sessions: { sessions: [{ id: 1, state: "ready", start: 1, samples: 1 }] } },
+			query: new URLSearchParams("last=minute&tab=difference"), title(text) { document.title = text; } });
+		while (calls.length < 2) await new Promise((done) => setTimeout(done));
+		view.leave();
+		about.resolve({ routes: [] });
+		for (let i = 0; i < 20; i++) await new Promise((done) => setTimeout(done));
+		return document.title;
+	})()`)
+	if title != "next view" {
+		t.Errorf("the title of the next view is %q", title)
+	}
+}
