@@ -41,7 +41,7 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 	}
 	a.line("counts from %d on, of %d: number, group, name, meaning", in.Offset, len(all))
 	shown := 0
-	for _, c := range all[min(in.Offset, len(all)):min(len(all), in.Offset+limit)] {
+	for _, c := range page(all, in.Offset, limit) {
 		if !a.row(countLine(c)) {
 			break
 		}

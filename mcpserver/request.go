@@ -126,7 +126,7 @@ func waterfall(a *answer, q requests.Request, offset, limit int) (shown int) {
 	} else {
 		a.line("bars: %s", legend)
 	}
-	for _, r := range rows[offset:min(len(rows), offset+limit)] {
+	for _, r := range page(rows, offset, limit) {
 		if !a.row(spanLines(q, r, all[r.Span.SpanID], waits[r.Span.SpanID])...) {
 			break
 		}
