@@ -80,9 +80,7 @@ func (s *server) median(route string) time.Duration {
 
 // recordedOf returns the profile of the last recording of a tool, if it has samples of the request.
 func (s *server) recordedOf(q requests.Request) *profile.Trace {
-	s.profile.mu.Lock()
-	id := s.profile.last
-	s.profile.mu.Unlock()
+	id := s.profile.id()
 	if id == 0 {
 		return nil
 	}

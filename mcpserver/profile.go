@@ -33,8 +33,25 @@ const (
 // profiles has the last recording that a tool made. The recorder keeps it, so that the page and other tools can use its samples. The next
 // recording of a tool replaces it: an agent must not fill the recorder.
 type profiles struct {
-	mu   sync.Mutex // guards last, and is locked while a tool records
+	recording sync.Mutex // locked while a tool records: for seconds, so nothing waits for it
+
+	mu   sync.Mutex // guards last
 	last sessions.SessionID
+}
+
+// replace makes a recording the last one, or none if it is 0. It returns the one before.
+func (p *profiles) replace(last sessions.SessionID) (before sessions.SessionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, p.last = p.last, last
+	return before
+}
+
+// id returns the last recording, or 0 if there is none.
+func (p *profiles) id() sessions.SessionID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
 }
 
 func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in profileArguments) (*answer, *refusal) {
@@ -48,10 +65,10 @@ func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in pr
 	if in.Seconds < 1 || in.Seconds > longestLength {
 		return nil, refuse("seconds %g: must be from 1 to %d", in.Seconds, longestLength)
 	}
-	if !s.profile.mu.TryLock() {
+	if !s.profile.recording.TryLock() {
 		return nil, refuse("another call records a profile: try again in some seconds")
 	}
-	defer s.profile.mu.Unlock()
+	defer s.profile.recording.Unlock()
 	if refused := s.begin(); refused != nil {
 		return nil, refused
 	}
@@ -67,12 +84,11 @@ func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in pr
 	return s.functions(recorded, name, in, limit), nil
 }
 
-// record makes a recording. s.profile.mu is held.
+// record makes a recording. s.profile.recording is locked.
 func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time.Duration, waiting bool) (*sessions.Session, *refusal) {
 	recorder := s.source.Sessions()
-	if s.profile.last != 0 {
-		_ = recorder.Release(s.profile.last) // it may have expired
-		s.profile.last = 0
+	if before := s.profile.replace(0); before != 0 {
+		_ = recorder.Release(before) // it may have expired
 	}
 	id, err := recorder.Start(ctx, sessions.StartOptions{Wall: waiting, Remote: true})
 	switch {
@@ -83,7 +99,7 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	case err != nil:
 		return nil, refuse("starting a recording: %s", err)
 	}
-	s.profile.last = id
+	s.profile.replace(id)
 	s.logger.Info("perfline: an agent records a profile", "for", length)
 	waited := wait(ctx, r, length)
 	// The recording ends also when the client has left.
@@ -95,7 +111,7 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	}
 	if waited != nil {
 		_ = recorder.Release(id) // the caller did not ask for a part of it
-		s.profile.last = 0
+		s.profile.replace(0)
 		return nil, refuse("the recording was cut short: %s", waited)
 	}
 	if err != nil {
