@@ -177,11 +177,14 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	} else {
 		a.line("%d samples of the CPU, for %s", n, took(total))
 	}
+	unknown := missing(a, t)
 	switch {
 	case n == 0 && name != "" && count == 0:
 		a.line("No request of the route ended in this time.")
 	case n == 0 && !in.Waiting:
-		a.line("Nothing of it used the CPU for long.")
+		if !unknown {
+			a.line("Nothing of it used the CPU for long.")
+		}
 		a.suggest(toolProfile, profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true}, "what its goroutines wait for")
 	case n > 0:
 		functionLines(a, profile.Functions(t, samples), total, limit)
@@ -198,15 +201,12 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 func functionLines(a *answer, all []profile.Function, total time.Duration, limit int) {
 	a.line("functions by the time in themselves: ms, share, ms with what they call, samples, name, file and line, line that ran longest")
 	for i, f := range all[:min(limit, len(all))] {
-		place := word("no file")
-		if f.File != "" {
-			place = word(formatted("%s line %d", shortFile(f.File), f.Line))
-		}
+		at := place(f.File, f.Line)
 		if f.HotLine > 0 {
-			place += word(fmt.Sprintf(", most in line %d", f.HotLine))
+			at += word(fmt.Sprintf(", most in line %d", f.HotLine))
 		}
 		share := 100 * float64(f.Self) / float64(max(1, total))
-		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples, f.Name, place)) {
+		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples, f.Name, at)) {
 			a.line("%d more functions", len(all)-i)
 			return
 		}
@@ -216,10 +216,13 @@ func functionLines(a *answer, all []profile.Function, total time.Duration, limit
 	}
 }
 
-// shortFile returns the last parts of a file's path: the folders of the machine that built the program say nothing.
-func shortFile(name string) string {
+// place returns the last parts of a file's path, and a line: the folders of the machine that built the program say nothing.
+func place(name string, line int) word {
+	if name == "" {
+		return "no file"
+	}
 	dir, file := path.Split(name)
-	return path.Join(path.Base(dir), file)
+	return word(formatted("%s line %d", path.Join(path.Base(dir), file), line))
 }
 
 // samplesOf returns the samples of a route.

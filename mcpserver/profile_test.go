@@ -2,7 +2,10 @@ package mcpserver_test
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"regexp"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +71,28 @@ func TestProfile(t *testing.T) {
 	next := suggested(t, text, "profile_route")
 	if next.arguments["waiting"] != true || next.arguments["route"] == "GET /busy" {
 		t.Errorf("the next profile has the arguments %v", next.arguments)
+	}
+}
+
+// An answer says what the policy hides, and who had the CPU profiler: no samples must not look like no work.
+func TestProfileTellsWhatIsMissing(t *testing.T) {
+	p := start(t, remote)
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer pprof.StopCPUProfile()
+	text := a.ask("profile_route", map[string]any{"seconds": 1})
+	for _, want := range []string{
+		"The origin policy hides functions of some modules. It shows functions of ‹main›, ‹std›.",
+		"Other code had the CPU profiler for ", "there are no samples of this time",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("profile_route has no %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "Nothing of it used the CPU") {
+		t.Errorf("profile_route knows that nothing used the CPU, without the profiler:\n%s", text)
 	}
 }
 
@@ -163,5 +188,33 @@ func TestStartsAreLimited(t *testing.T) {
 	}
 	if text := a.refused("profile_route", nil); !strings.Contains(text, "recordings may start 10 times in a minute: try again in ") {
 		t.Errorf("the 11th start: %s", text)
+	}
+}
+
+// A comparison has the functions of requests that the last recording has samples of.
+func TestCompareFunctions(t *testing.T) {
+	p := start(t, remote)
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	answer := make(chan string)
+	go func() {
+		text, _ := a.call("profile_route", map[string]any{"seconds": 1})
+		answer <- text
+	}()
+	until(t, "the recording begins", func() bool { return p.pl.Sessions().Stats().Started > 0 })
+	p.serve("GET /busy", "/busy", func(http.ResponseWriter, *http.Request) {})
+	p.serve("GET /busy", "/busy", func(http.ResponseWriter, *http.Request) { busy(500 * time.Millisecond) })
+	<-answer
+	slow := suggested(t, a.ask("list_requests", map[string]any{"sort": "slowest"}), "get_request").arguments["request"]
+	text := a.ask("compare_requests", map[string]any{"slow": slow})
+	for _, want := range []string{
+		"functions by samples: difference ms, slow ms, usual ms, name, file and line; the usual request has none",
+		"The origin policy hides functions of some modules", "It shows functions of ‹main›, ‹std›.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("compare_requests has no %q:\n%s", want, text)
+		}
+	}
+	if !regexp.MustCompile(`(?m)› ‹[^/›]+/[^/›]+› line \d+$`).MatchString(text) {
+		t.Errorf("compare_requests has no function with the last folder of its file and a line:\n%s", text)
 	}
 }
