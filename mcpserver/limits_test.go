@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/perfline/perfline"
@@ -29,6 +30,59 @@ func TestPanic(t *testing.T) {
 		t.Errorf("the log has no panic with its stack: %s", got)
 	}
 	a.ask("get_counts", nil)
+}
+
+// A batch of the protocol's oldest version would be many calls at a time in one request.
+func TestNoBatch(t *testing.T) {
+	h := mcpserver.Handler(record(benign), quiet(mcpserver.Config{}))
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_counts"}}`
+	if rec := do(h, post(call)); rec.Code != http.StatusOK {
+		t.Fatalf("a call has status %d: %s", rec.Code, rec.Body)
+	}
+	for _, body := range []string{"[" + call + "]", " \n\t\r[" + call + "," + call + "]", "["} {
+		if rec := do(h, post(body)); rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "a batch of messages: send each in a request of its own") {
+			t.Errorf("%q has status %d: %s", body, rec.Code, rec.Body)
+		}
+	}
+}
+
+// A gate is a source whose routes come when it opens.
+type gate struct {
+	*recorded
+	inside chan struct{} // gets an element for each call
+	open   chan struct{}
+}
+
+func (g gate) Routes() *routes.Table {
+	g.inside <- struct{}{}
+	<-g.open
+	return g.recorded.Routes()
+}
+
+// More calls than the most at a time are refused at once. They may come again when the others have ended.
+func TestCallsAtATime(t *testing.T) {
+	g := gate{record(benign), make(chan struct{}, 100), make(chan struct{})}
+	h := mcpserver.Handler(g, quiet(mcpserver.Config{}))
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_routes"}}`
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			if rec := do(h, post(call)); rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "routes from ") {
+				t.Errorf("a call has status %d: %s", rec.Code, rec.Body)
+			}
+		})
+	}
+	for range 8 {
+		<-g.inside
+	}
+	if rec := do(h, post(call)); rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" || !strings.Contains(rec.Body.String(), "try again") {
+		t.Errorf("the 9th call has status %d: %s", rec.Code, rec.Body)
+	}
+	close(g.open)
+	calls.Wait()
+	if rec := do(h, post(call)); rec.Code != http.StatusOK {
+		t.Errorf("a call after the others has status %d: %s", rec.Code, rec.Body)
+	}
 }
 
 // The largest number is an offset as any other: it must not overflow.
