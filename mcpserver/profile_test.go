@@ -2,8 +2,10 @@ package mcpserver_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"runtime/pprof"
 	"strings"
@@ -32,11 +34,10 @@ func until(t *testing.T, what string, is func() bool) {
 }
 
 // busy uses the CPU for some time.
-func busy(d time.Duration) (n int) {
+func busy(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
-		n++
+		continue
 	}
-	return n
 }
 
 // recording starts profile_route for 30 s on a goroutine, and returns when it records. The channel gets the answer.
@@ -102,8 +103,8 @@ func TestToolsDuringARecording(t *testing.T) {
 	for range 2 {
 		p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
 	}
-	url := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL
-	a, b := connect(t, url), connect(t, url)
+	server := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{})))
+	a, b := connect(t, server.URL), connect(t, server.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	answer := a.recording(ctx, p)
@@ -124,16 +125,45 @@ func TestToolsDuringARecording(t *testing.T) {
 // A recording ends, and is released, when its client leaves.
 func TestClientLeavesARecording(t *testing.T) {
 	p := start(t, remote)
-	url := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL
-	a := connect(t, url)
+	server := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{})))
+	a := connect(t, server.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	answer := a.recording(ctx, p)
 	cancel()
 	<-answer
 	until(t, "the recording is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
-	if text := connect(t, url).ask("profile_route", map[string]any{"seconds": 1}); !strings.Contains(text, "recording of 1.") {
+	if text := connect(t, server.URL).ask("profile_route", map[string]any{"seconds": 1}); !strings.Contains(text, "recording of 1.") {
 		t.Errorf("the next recording: %s", text)
 	}
+}
+
+// The protocol's older versions do not end a tool by themselves.
+func TestClientOfAnOlderVersionLeavesARecording(t *testing.T) {
+	p := start(t, remote)
+	server := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{})))
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"profile_route","arguments":{"seconds":30}}}`).WithContext(ctx)
+	r.URL, r.RequestURI, r.Host = address, "", ""
+	r.Header.Set("Mcp-Protocol-Version", "2025-06-18")
+	ended := make(chan error)
+	go func() {
+		response, err := server.Client().Do(r)
+		if err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+			err = errors.Join(err, response.Body.Close())
+		}
+		ended <- err
+	}()
+	until(t, "the recording begins", func() bool { return p.pl.Sessions().Stats().Started > 0 })
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the client has the error %v, want the one of its context", err)
+	}
+	until(t, "the recording is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
 }
 
 // A recording ends when the server shuts down, which waits for its requests.
