@@ -3,26 +3,73 @@ package mcpserver_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// A flightRecorder records nothing: it knows whether it is armed.
+// A flightRecorder records nothing: it knows whether it is armed, and gets its results from a test.
 type flightRecorder struct {
 	states.Recorder
-	mu    sync.Mutex // guards state
-	state states.State
+	watching chan func(states.Root, *states.Request) // gets what watches
+
+	mu      sync.Mutex // guards what follows
+	state   states.State
+	pending []states.Root
+	result  *states.Request
+}
+
+func disarmed() *flightRecorder {
+	return &flightRecorder{state: states.State{Status: states.Disarmed}, watching: make(chan func(states.Root, *states.Request), 10)}
 }
 
 func (*flightRecorder) Start(*slog.Logger)             {}
 func (*flightRecorder) Shutdown(context.Context) error { return nil }
-func (*flightRecorder) Stats() states.Stats            { return states.Stats{} }
+
+func (f *flightRecorder) Stats() states.Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return states.Stats{Slow: uint64(len(f.pending)), Pending: uint64(len(f.pending))}
+}
+
+func (f *flightRecorder) Slow(root states.Root) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending = append(f.pending, root)
+	return true
+}
+
+func (f *flightRecorder) Watch(watcher func(states.Root, *states.Request)) (stop func()) {
+	f.watching <- watcher
+	return func() {}
+}
+
+func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.result, f.result != nil && f.result.RootID == root
+}
+
+// finish makes the result of the only request that waits for one.
+func (f *flightRecorder) finish() (states.Root, *states.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	root := f.pending[0]
+	f.result = &states.Request{
+		TraceID: root.TraceID, RootID: root.RootID, Name: root.Name, Start: root.Start, Duration: root.End.Sub(root.Start),
+		Causes: []states.Cause{{Kind: states.OnCPU, Duration: root.End.Sub(root.Start), Function: "main.work"}},
+	}
+	return root, f.result
+}
 
 func (f *flightRecorder) State() states.State {
 	f.mu.Lock()
@@ -43,7 +90,7 @@ func (f *flightRecorder) Arm(d time.Duration) error {
 // flying is remote with a flight recorder.
 func flying() perfline.Config {
 	c := remote
-	c.Waits = &flightRecorder{state: states.State{Status: states.Disarmed}}
+	c.Waits = disarmed()
 	return c
 }
 
@@ -106,7 +153,7 @@ func TestArmKeepsALongerTime(t *testing.T) {
 
 // Without the permission, an error tells how the user can give it.
 func TestArmNeedsPermission(t *testing.T) {
-	p := start(t, perfline.Config{Waits: &flightRecorder{state: states.State{Status: states.Disarmed}}})
+	p := start(t, perfline.Config{Waits: disarmed()})
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 	if text := a.ask("get_recorder", nil); !strings.Contains(text, "Clients may not arm it") || strings.Contains(text, "next: arm_recorder") {
 		t.Errorf("got %s", text)
@@ -116,5 +163,37 @@ func TestArmNeedsPermission(t *testing.T) {
 	}
 	if got := p.pl.Waits().State().Status; got != states.Disarmed {
 		t.Errorf("the recorder is %s", got)
+	}
+}
+
+// An agent is often faster than the recorder: get_request waits for the result of a slow request.
+func TestResultComesDuringTheCall(t *testing.T) {
+	f := disarmed()
+	p := start(t, perfline.Config{Waits: f, Keep: bridge.KeepPolicy{Slow: 1}})
+	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	next := suggested(t, a.ask("list_requests", nil), "get_request")
+	answer := make(chan string)
+	go func() {
+		text, _ := a.call(next.tool, next.arguments)
+		answer <- text
+	}()
+	watcher := <-f.watching
+	watcher(f.finish())
+	if text := <-answer; !strings.Contains(text, "ran on a processor in ‹main.work›") {
+		t.Errorf("get_request has no cause:\n%s", text)
+	}
+}
+
+// A request that was not slow gets no result: get_request does not wait for those of others.
+func TestUsualRequestDoesNotWait(t *testing.T) {
+	f := disarmed()
+	p := start(t, perfline.Config{Waits: f})
+	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
+	f.Slow(states.Root{}) // another one
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	next := suggested(t, a.ask("list_requests", nil), "get_request")
+	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "cause: unknown") || len(f.watching) > 0 {
+		t.Errorf("get_request waits for the result of a request that was not slow:\n%s", text)
 	}
 }
