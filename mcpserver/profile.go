@@ -156,7 +156,7 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	}
 	of := word("the whole program")
 	if name != "" {
-		of = word(formatted("%d requests of %s", count, name))
+		of = word(formatted("%s of %s", number(count, "request"), name))
 	}
 	a.line("recording of %.1f s, %s", recorded.Length().Seconds(), of)
 	if t == nil {

@@ -64,7 +64,7 @@ func TestProfile(t *testing.T) {
 	until(t, "the recording begins", func() bool { return p.pl.Sessions().Stats().Started > 0 })
 	p.serve("GET /busy", "/busy", func(http.ResponseWriter, *http.Request) { busy(500 * time.Millisecond) })
 	text := <-answer
-	for _, want := range []string{"1 requests of ‹GET /busy›", "samples of the CPU, for ", "mcpserver_test.busy›", "‹mcpserver/profile_test.go› line "} {
+	for _, want := range []string{"1 request of ‹GET /busy›", "samples of the CPU, for ", "mcpserver_test.busy›", "‹mcpserver/profile_test.go› line "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("profile_route has no %q:\n%s", want, text)
 		}

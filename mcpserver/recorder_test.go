@@ -59,8 +59,8 @@ func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*states.Req
 	return f.result, f.result != nil && f.result.RootID == root
 }
 
-// finish makes the result of the only request that waits for one.
-func (f *flightRecorder) finish() (states.Root, *states.Request) {
+// give makes the result of the only request that waits for one.
+func (f *flightRecorder) give() (states.Root, *states.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	root := f.pending[0]
@@ -179,13 +179,13 @@ func TestResultComesDuringTheCall(t *testing.T) {
 		answer <- text
 	}()
 	watcher := <-f.watching
-	watcher(f.finish())
+	watcher(f.give())
 	if text := <-answer; !strings.Contains(text, "ran on a processor in ‹main.work›") {
 		t.Errorf("get_request has no cause:\n%s", text)
 	}
 }
 
-// A request that was not slow gets no result: get_request does not wait for those of others.
+// A request that was not slow gets no result: get_request does not wait for results of other requests.
 func TestUsualRequestDoesNotWait(t *testing.T) {
 	f := disarmed()
 	p := start(t, perfline.Config{Waits: f})

@@ -161,7 +161,7 @@ func pageOf(offset, limit, usual, most int) (int, *refusal) {
 	return limit, nil
 }
 
-// page returns the rows of a list from an offset on, limit at most. The offset is 0 or more; no row is there from the end of the list on.
+// page returns the rows of a list from an offset on, limit at most. The offset is 0 or more. A page after the end of the list is empty.
 func page[T any](all []T, offset, limit int) []T {
 	rest := all[min(offset, len(all)):]
 	return rest[:min(limit, len(rest))]
