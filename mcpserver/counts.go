@@ -11,7 +11,7 @@ import (
 
 // countsArguments are of get_counts.
 type countsArguments struct {
-	All    bool `json:"all,omitempty" jsonschema:"also counts that are 0, and counts of what is not lost; without it only losses, and sums that are not 0"`
+	All    bool `json:"all,omitempty" jsonschema:"also counts that are 0"`
 	Offset int  `json:"offset,omitempty" jsonschema:"counts to leave out, for the next page"`
 	Limit  int  `json:"limit,omitempty" jsonschema:"counts in the answer, from 1 to 200; 60 without it"`
 }
@@ -56,9 +56,12 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 }
 
 func countLine(c exporter.Count) string {
-	mark, kind, note := word(""), word(""), word("")
+	mark, name, kind, note := word(""), word(""), word(""), word("")
 	if c.Lost && c.N > 0 {
 		mark = "LOST "
+	}
+	if c.Name != "" {
+		name = " " + word(c.Name)
 	}
 	if c.Kind != "" {
 		kind = word(formatted(" of %s", c.Kind))
@@ -66,7 +69,7 @@ func countLine(c exporter.Count) string {
 	if c.Now {
 		note = " now"
 	}
-	return formatted("%s%d%s %s %s%s: %s", mark, c.N, note, word(c.Group), word(c.Name), kind, word(c.What))
+	return formatted("%s%d%s %s%s%s: %s", mark, c.N, note, word(c.Group), name, kind, word(c.What))
 }
 
 // counts returns the source's counts, and counts of the requests in memory and of recordings.

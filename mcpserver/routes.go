@@ -110,11 +110,20 @@ func routeID(name string) string {
 	return fmt.Sprintf("r%010x", h.Sum64()>>24)
 }
 
-// route returns the name of a route for an argument: an id, or the name itself.
+// route returns the name of a route for an argument: an id, or the name itself. The table of routes is bounded, so the id may be of a
+// route that only requests in memory have.
 func (s *server) route(argument string) string {
+	if len(argument) != len(routeID("")) || argument[0] != 'r' {
+		return argument
+	}
 	for _, r := range s.source.Routes().Summaries(routes.SinceStart).Routes {
 		if routeID(r.Route) == argument {
 			return r.Route
+		}
+	}
+	for one := range s.inMemory() {
+		if root := one.Root(); routeID(root.Name) == argument {
+			return root.Name
 		}
 	}
 	return argument

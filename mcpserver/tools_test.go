@@ -18,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/mcpserver"
 )
@@ -174,7 +175,8 @@ func TestErrors(t *testing.T) {
 		{"get_request", map[string]any{"request": 1}, "the arguments are request (string)"},
 		{"get_span", map[string]any{"request": id, "span": "x"}, "span ‹x›: must be a span of request"},
 		{"get_span", map[string]any{"request": id, "span": id, "offset": 100}, "offset 100: must be less than"},
-		{"get_runtime", map[string]any{"samples": 61}, "limit 61: must be from 1 to 60"},
+		{"get_runtime", map[string]any{"samples": 61}, "samples 61: must be from 1 to 60"},
+		{"get_runtime", map[string]any{"samples": -1}, "samples -1: must be from 1 to 60"},
 		{"arm_recorder", map[string]any{"seconds": 1}, "the program has no flight recorder"},
 		{"profile_route", map[string]any{"seconds": 31}, "seconds 31: must be from 1 to 30"},
 		{"profile_route", map[string]any{"seconds": 1}, "PERFLINE_PROFILING=remote"},
@@ -185,6 +187,17 @@ func TestErrors(t *testing.T) {
 				t.Errorf("got %q, want an error with %q", text, c.want)
 			}
 		})
+	}
+}
+
+// The table of routes has a bound. The id of a further route is known as long as a request of it is in memory.
+func TestRouteOutsideTheTable(t *testing.T) {
+	r := record(benign)
+	r.routes = routes.NewTable(routes.Config{})
+	a := connect(t, mount(t, mcpserver.Handler(r, quiet(mcpserver.Config{}))).URL)
+	id := suggested(t, a.ask("get_request", map[string]any{"request": rootID.String()}), "profile_route").arguments["route"]
+	if text := a.ask("list_requests", map[string]any{"route": id}); !strings.Contains(text, "requests in memory that match: 1\n") || !strings.Contains(text, "‹GET /a›") {
+		t.Errorf("got %s", text)
 	}
 }
 
