@@ -29,7 +29,7 @@ func (s *server) addRequests(m *mcp.Server) {
 	add(s, m, tool{
 		name: toolGetRequest, title: "One request",
 		description: "Shows one request as a waterfall of spans with marks and waits, and the cause of its duration in a sentence, if the flight recorder was armed. " +
-			"It waits up to 5 s for the recorder's result." + quoted,
+			"It waits up to 5 s for the recorder's result for a slow request." + quoted,
 	}, s.getRequest)
 	add(s, m, tool{
 		name: toolCompare, title: "Compare two requests",
