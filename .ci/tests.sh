@@ -24,6 +24,7 @@ part_releases() {
 	for release in "${go_releases[@]:1}"; do
 		step "$release: tests, with allocation budgets" in_release "$release" go test -vet=off ./... || return 1
 		step "$release: observer and marks" in_release "$release" in_light go test -vet=off ./... || return 1
+		step "$release: mcpserver" in_release "$release" go test -C mcpserver -vet=off ./... || return 1
 		step "$release: the sampler with the race detector" in_release "$release" go test -race -vet=off "${sampler[@]}" || return 1
 	done
 	step "the newest OpenTelemetry" newest_opentelemetry || return 1

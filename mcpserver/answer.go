@@ -87,6 +87,14 @@ func formatted(format string, args ...any) string {
 // A value is data that may be longer than a name.
 type value string
 
+// number returns a number and a noun, in the plural unless the number is 1.
+func number(n int, noun word) word {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return word(fmt.Sprintf("%d %ss", n, noun))
+}
+
 // A refusal is the error of a call, with the way to proceed.
 type refusal struct {
 	answer

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -37,12 +38,16 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest, in
 		return nil, refuse("usual %s: must be another request than slow", in.Usual)
 	}
 	a, b := s.withStates(ctx, slow), s.withStates(ctx, usual)
-	c := requests.Compare(requests.Part{Request: a, Profile: s.recordedOf(a)}, requests.Part{Request: b, Profile: s.recordedOf(b)})
+	ofSlow, ofUsual := s.recordedOf(a), s.recordedOf(b)
+	c := requests.Compare(requests.Part{Request: a, Profile: ofSlow}, requests.Part{Request: b, Profile: ofUsual})
 	text := new(answer)
 	text.line("slow:  request %v: %s took %s, %s", a.Root.SpanID, a.Root.Name, took(a.Duration()), status(a.Root))
 	text.line("usual: request %v: %s took %s, %s", b.Root.SpanID, b.Root.Name, took(b.Duration()), status(b.Root))
 	text.line("difference: %s", took(c.Took()))
 	differences(text, c)
+	if samples := cmp.Or(ofSlow, ofUsual); samples != nil {
+		missing(text, samples)
+	}
 	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()}, "the slow request, with its cause if the flight recorder has it")
 	if span, ok := largest(a, c); ok {
 		text.suggest(toolGetSpan, spanArguments{Request: a.Root.SpanID.String(), Span: span.String()}, "attributes and marks of the span with the largest difference")
@@ -80,9 +85,7 @@ func (s *server) median(route string) time.Duration {
 
 // recordedOf returns the profile of the last recording of a tool, if it has samples of the request.
 func (s *server) recordedOf(q requests.Request) *profile.Trace {
-	s.profile.mu.Lock()
-	id := s.profile.last
-	s.profile.mu.Unlock()
+	id := s.profile.id()
 	if id == 0 {
 		return nil
 	}
@@ -116,7 +119,7 @@ func differences(a *answer, c requests.Comparison) {
 		a.line("functions by samples: difference ms, slow ms, usual ms, name, file and line%s", oneSided(c.SlowSamples > 0, c.UsualSamples > 0))
 	}
 	for _, d := range c.Functions[:min(mostChanges, len(c.Functions))] {
-		a.line("%s %s %s %s %s:%d", ms(d.Took()), ms(d.Slow), ms(d.Usual), d.Name, d.File, d.Line)
+		a.line("%s %s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), d.Name, place(d.File, d.Line))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // countsArguments are of get_counts.
 type countsArguments struct {
-	All    bool `json:"all,omitempty" jsonschema:"also counts that are 0, and counts of what is not lost; without it only losses, and sums that are not 0"`
+	All    bool `json:"all,omitempty" jsonschema:"also counts that are 0"`
 	Offset int  `json:"offset,omitempty" jsonschema:"counts to leave out, for the next page"`
 	Limit  int  `json:"limit,omitempty" jsonschema:"counts in the answer, from 1 to 200; 60 without it"`
 }
@@ -41,7 +41,7 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 	}
 	a.line("counts from %d on, of %d: number, group, name, meaning", in.Offset, len(all))
 	shown := 0
-	for _, c := range all[min(in.Offset, len(all)):min(len(all), in.Offset+limit)] {
+	for _, c := range page(all, in.Offset, limit) {
 		if !a.row(countLine(c)) {
 			break
 		}
@@ -56,9 +56,12 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 }
 
 func countLine(c exporter.Count) string {
-	mark, kind, note := word(""), word(""), word("")
+	mark, name, kind, note := word(""), word(""), word(""), word("")
 	if c.Lost && c.N > 0 {
 		mark = "LOST "
+	}
+	if c.Name != "" {
+		name = " " + word(c.Name)
 	}
 	if c.Kind != "" {
 		kind = word(formatted(" of %s", c.Kind))
@@ -66,5 +69,5 @@ func countLine(c exporter.Count) string {
 	if c.Now {
 		note = " now"
 	}
-	return formatted("%s%d%s %s %s%s: %s", mark, c.N, note, word(c.Group), word(c.Name), kind, word(c.What))
+	return formatted("%s%d%s %s%s%s: %s", mark, c.N, note, word(c.Group), name, kind, word(c.What))
 }

@@ -25,12 +25,13 @@
 //   - Without Config.Authorize, it answers only clients on the same machine: see [guard.Local]. With Authorize, it has only the tools of
 //     [Summary] unless Config.Data is [Everything].
 //   - profile_route and arm_recorder need the permission for remote sessions: profiling.Policy, or PERFLINE_PROFILING=remote. All other tools
-//     only read.
+//     only read. arm_recorder never shortens the time for which the recorder is armed.
 //   - Text from the program and its clients is between ‹ and ›, shortened, with codes for characters that are invisible or look like these
 //     two. All other text is perfline's own. Suggestions of further calls contain identifiers and no text from outside.
 //   - An answer has at most 16 KiB. Lists have pages. An error names the value and the rule, and a call that helps.
 //   - At most 8 calls are in progress at a time, and each takes a minute at most. A call ends when its client leaves and when the server
-//     shuts down.
+//     shuts down. A batch of calls is refused.
+//   - A panic in a tool is logged, and is an error for its caller.
 //   - Without calls, nothing of it runs.
 //
 // # Limitations

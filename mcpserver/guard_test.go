@@ -81,8 +81,13 @@ func TestOnlyPost(t *testing.T) {
 
 func TestLongBody(t *testing.T) {
 	h := mcpserver.Handler(start(t, perfline.Config{}).pl, quiet(mcpserver.Config{}))
-	if rec := do(h, post(`{"jsonrpc":"2.0","id":1,"method":"`+strings.Repeat("x", 64<<10)+`"}`)); rec.Code != 413 {
-		t.Errorf("a body of more than 64 KiB has status %d, want 413", rec.Code)
+	for name, body := range map[string]string{
+		"a long name":                     `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 64<<10) + `"}`,
+		"white space, and a batch behind": strings.Repeat(" ", 64<<10) + "[" + initialize + "]",
+	} {
+		if rec := do(h, post(body)); rec.Code != 413 {
+			t.Errorf("%s: a body of more than 64 KiB has status %d, want 413", name, rec.Code)
+		}
 	}
 }
 

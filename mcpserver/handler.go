@@ -122,6 +122,10 @@ func (s *server) bounded(next http.Handler) http.Handler {
 		control, now := http.NewResponseController(w), time.Now()
 		_ = control.SetReadDeadline(now.Add(readTime))
 		_ = control.SetWriteDeadline(now.Add(callTime + readTime))
+		if isBatch(w, r) {
+			http.Error(w, "the body is a batch of messages: send each in a request of its own", http.StatusBadRequest)
+			return
+		}
 		ctx, done := s.servers.context(r.Context(), callTime)
 		defer done()
 		next.ServeHTTP(w, r.WithContext(withCall(ctx)))

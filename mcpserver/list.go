@@ -65,7 +65,7 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 		return s.noRequests(a, in), nil
 	}
 	a.line("requests in memory that match: %d%s", len(found), word(map[bool]string{true: " after the page before"}[in.After != ""]))
-	a.line("id, end, duration ms, result, spans, why it is kept, name")
+	a.line("id, end, duration ms, result, why it is kept, name")
 	last := requests.Snapshot{}
 	shown := 0
 	for _, one := range found[:min(limit, len(found))] {

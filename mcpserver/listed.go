@@ -1,6 +1,8 @@
 package mcpserver
 
 import (
+	"iter"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/otel/trace"
@@ -64,18 +66,22 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 		return requests.Snapshot{}, refuse("request %s: must be an id from list_requests: 16 hexadecimal digits, or 32 of a trace", id).
 			or(toolListRequests, struct{}{}, "ids of requests")
 	}
-	recent := s.source.Recent()
-	newest, slowest := recent.Snapshots()
-	for _, list := range [][]requests.Snapshot{newest, slowest, recent.KeptRequests(), recent.Examples(), recent.Background(), s.listed.snapshots()} {
-		for _, known := range list {
-			if is(known) {
-				s.listed.add(known)
-				return known, nil
-			}
+	for known := range s.inMemory() {
+		if is(known) {
+			s.listed.add(known)
+			return known, nil
 		}
 	}
 	return requests.Snapshot{}, refuse("request %s: it is no longer in memory: only the most recent and the slowest requests are", id).
 		or(toolListRequests, struct{}{}, "requests that are in memory")
+}
+
+// inMemory yields the requests and background units in memory. One may come twice.
+func (s *server) inMemory() iter.Seq[requests.Snapshot] {
+	recent := s.source.Recent()
+	newest, slowest := recent.Snapshots()
+	all := slices.Concat(newest, slowest, recent.KeptRequests(), recent.Examples(), recent.Background(), s.listed.snapshots())
+	return slices.Values(all)
 }
 
 // parseID returns a function that recognizes the request of an id.

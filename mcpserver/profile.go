@@ -33,8 +33,25 @@ const (
 // profiles has the last recording that a tool made. The recorder keeps it, so that the page and other tools can use its samples. The next
 // recording of a tool replaces it: an agent must not fill the recorder.
 type profiles struct {
-	mu   sync.Mutex // guards last, and is locked while a tool records
+	recording sync.Mutex // locked while a tool records: for seconds, so nothing waits for it
+
+	mu   sync.Mutex // guards last
 	last sessions.SessionID
+}
+
+// replace makes a recording the last one, or none if it is 0. It returns the one before.
+func (p *profiles) replace(last sessions.SessionID) (before sessions.SessionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, p.last = p.last, last
+	return before
+}
+
+// id returns the last recording, or 0 if there is none.
+func (p *profiles) id() sessions.SessionID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
 }
 
 func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in profileArguments) (*answer, *refusal) {
@@ -48,10 +65,10 @@ func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in pr
 	if in.Seconds < 1 || in.Seconds > longestLength {
 		return nil, refuse("seconds %g: must be from 1 to %d", in.Seconds, longestLength)
 	}
-	if !s.profile.mu.TryLock() {
+	if !s.profile.recording.TryLock() {
 		return nil, refuse("another call records a profile: try again in some seconds")
 	}
-	defer s.profile.mu.Unlock()
+	defer s.profile.recording.Unlock()
 	if refused := s.begin(); refused != nil {
 		return nil, refused
 	}
@@ -67,12 +84,11 @@ func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in pr
 	return s.functions(recorded, name, in, limit), nil
 }
 
-// record makes a recording. s.profile.mu is held.
+// record makes a recording. s.profile.recording is locked.
 func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time.Duration, waiting bool) (*sessions.Session, *refusal) {
 	recorder := s.source.Sessions()
-	if s.profile.last != 0 {
-		_ = recorder.Release(s.profile.last) // it may have expired
-		s.profile.last = 0
+	if before := s.profile.replace(0); before != 0 {
+		_ = recorder.Release(before) // it may have expired
 	}
 	id, err := recorder.Start(ctx, sessions.StartOptions{Wall: waiting, Remote: true})
 	switch {
@@ -83,7 +99,7 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	case err != nil:
 		return nil, refuse("starting a recording: %s", err)
 	}
-	s.profile.last = id
+	s.profile.replace(id)
 	s.logger.Info("perfline: an agent records a profile", "for", length)
 	waited := wait(ctx, r, length)
 	// The recording ends also when the client has left.
@@ -95,7 +111,7 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	}
 	if waited != nil {
 		_ = recorder.Release(id) // the caller did not ask for a part of it
-		s.profile.last = 0
+		s.profile.replace(0)
 		return nil, refuse("the recording was cut short: %s", waited)
 	}
 	if err != nil {
@@ -140,7 +156,7 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	}
 	of := word("the whole program")
 	if name != "" {
-		of = word(formatted("%d requests of %s", count, name))
+		of = word(formatted("%s of %s", number(count, "request"), name))
 	}
 	a.line("recording of %.1f s, %s", recorded.Length().Seconds(), of)
 	if t == nil {
@@ -161,11 +177,14 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	} else {
 		a.line("%d samples of the CPU, for %s", n, took(total))
 	}
+	unknown := missing(a, t)
 	switch {
 	case n == 0 && name != "" && count == 0:
 		a.line("No request of the route ended in this time.")
 	case n == 0 && !in.Waiting:
-		a.line("Nothing of it used the CPU for long.")
+		if !unknown {
+			a.line("Nothing of it used the CPU for long.")
+		}
 		a.suggest(toolProfile, profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true}, "what its goroutines wait for")
 	case n > 0:
 		functionLines(a, profile.Functions(t, samples), total, limit)
@@ -182,15 +201,12 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 func functionLines(a *answer, all []profile.Function, total time.Duration, limit int) {
 	a.line("functions by the time in themselves: ms, share, ms with what they call, samples, name, file and line, line that ran longest")
 	for i, f := range all[:min(limit, len(all))] {
-		place := word("no file")
-		if f.File != "" {
-			place = word(formatted("%s line %d", shortFile(f.File), f.Line))
-		}
+		at := place(f.File, f.Line)
 		if f.HotLine > 0 {
-			place += word(fmt.Sprintf(", most in line %d", f.HotLine))
+			at += word(fmt.Sprintf(", most in line %d", f.HotLine))
 		}
 		share := 100 * float64(f.Self) / float64(max(1, total))
-		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples, f.Name, place)) {
+		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples, f.Name, at)) {
 			a.line("%d more functions", len(all)-i)
 			return
 		}
@@ -200,10 +216,13 @@ func functionLines(a *answer, all []profile.Function, total time.Duration, limit
 	}
 }
 
-// shortFile returns the last parts of a file's path: the folders of the machine that built the program say nothing.
-func shortFile(name string) string {
+// place returns the last parts of a file's path, and a line: the folders of the machine that built the program say nothing.
+func place(name string, line int) word {
+	if name == "" {
+		return "no file"
+	}
 	dir, file := path.Split(name)
-	return path.Join(path.Base(dir), file)
+	return word(formatted("%s line %d", path.Join(path.Base(dir), file), line))
 }
 
 // samplesOf returns the samples of a route.

@@ -13,14 +13,15 @@ const (
 	closeQuote = '›'
 )
 
-// The length of quoted text, in characters after escaping.
+// The length of quoted text, in bytes after escaping. An answer has room for a span or an attribute with the longest names
+// behind its other lines: see TestWidestNames.
 const (
 	maxName  = 120
 	maxValue = 400
 )
 
 // quote returns s as data: within quotes, with codes in place of characters that could mislead a reader, and shortened to n
-// characters. Behind the quotes of a shortened text is the number of bytes that are missing.
+// bytes. Behind the quotes of a shortened text is the number of bytes that are missing.
 func quote(s string, n int) string {
 	var b strings.Builder
 	b.WriteRune(openQuote)
@@ -29,7 +30,7 @@ func quote(s string, n int) string {
 		if misleads(r) {
 			c = code(s[at:], r)
 		}
-		if n -= utf8.RuneCountInString(c); n < 0 {
+		if n -= len(c); n < 0 {
 			b.WriteRune(closeQuote)
 			fmt.Fprintf(&b, "(%d bytes more)", len(s)-at)
 			return b.String()

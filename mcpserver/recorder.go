@@ -90,6 +90,19 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 		return nil, refused
 	}
 	length := time.Duration(in.Seconds * float64(time.Second))
+	a := new(answer)
+	a.suggest(toolListRequests, listArguments{Sort: "newest"}, "after the next slow requests")
+	if state := s.flight.State(); state.Status == states.Armed {
+		// Arm would end this time earlier, which the program or its user has chosen.
+		switch {
+		case state.Until.IsZero():
+			a.line("The flight recorder was armed before, until the program disarms it: nothing has changed.")
+			return a, nil
+		case state.Until.After(time.Now().Add(length)):
+			a.line("The flight recorder was armed before, until %s: nothing has changed.", moment(state.Until))
+			return a, nil
+		}
+	}
 	switch err := s.flight.Arm(length); {
 	case errors.Is(err, states.ErrInUse):
 		return nil, refuse("other code of the program uses the only flight recorder: try again later")
@@ -97,8 +110,6 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 		return nil, refuse("arming the flight recorder: %s", err)
 	}
 	s.logger.Info("perfline: an agent armed the flight recorder", "for", length)
-	a := new(answer)
 	a.line("The flight recorder is armed for %g s. It explains slow requests that end from now on.", in.Seconds)
-	a.suggest(toolListRequests, listArguments{Sort: "newest"}, "after the next slow requests")
 	return a, nil
 }

@@ -52,7 +52,7 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest, in requ
 
 // header writes the request in a line.
 func header(a *answer, q requests.Request) {
-	a.line("request %v: %s took %s, %s, %s, %d spans", q.Root.SpanID, q.Root.Name, took(q.Duration()), status(q.Root), moment(q.Root.Start), len(q.Spans))
+	a.line("request %v: %s took %s, %s, %s, %s", q.Root.SpanID, q.Root.Name, took(q.Duration()), status(q.Root), moment(q.Root.Start), number(len(q.Spans), "span"))
 	a.line("trace %v", q.TraceID())
 	if q.Dropped > 0 {
 		a.line("%d spans of the trace are not in memory", q.Dropped)
@@ -126,7 +126,7 @@ func waterfall(a *answer, q requests.Request, offset, limit int) (shown int) {
 	} else {
 		a.line("bars: %s", legend)
 	}
-	for _, r := range rows[offset:min(len(rows), offset+limit)] {
+	for _, r := range page(rows, offset, limit) {
 		if !a.row(spanLines(q, r, all[r.Span.SpanID], waits[r.Span.SpanID])...) {
 			break
 		}
@@ -158,7 +158,7 @@ func spanLines(q requests.Request, r requests.Row, segments []requests.Segment, 
 		if i == mostOfSpan || w.Total < q.Duration()/100 {
 			break
 		}
-		text := formatted("    wait of %s: %s, %d times", took(w.Total), word(w.Kind.String()), w.Count)
+		text := formatted("    wait of %s: %s, %s", took(w.Total), word(w.Kind.String()), number(w.Count, "time"))
 		if w.Function != "" {
 			text += formatted(" in %s", short(w.Function))
 		}

@@ -59,9 +59,9 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 		return a, nil
 	}
 	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name")
-	page := report.Routes[min(in.Offset, len(report.Routes)):min(len(report.Routes), in.Offset+limit)]
+	listed := page(report.Routes, in.Offset, limit)
 	shown := 0
-	for _, r := range page {
+	for _, r := range listed {
 		if !a.row(formatted("%s %s %d %.2f %d %s %s %s %s %s", word(routeID(r.Route)), word(r.Kind.String()), r.Count, r.PerSecond, r.Failed,
 			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)) {
 			break
@@ -73,20 +73,20 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 		a.suggest(toolListRoutes, in, word(fmt.Sprintf("%d more routes", more)))
 	}
 	if s.data == Everything {
-		suggestRoutes(a, page[:shown])
+		suggestRoutes(a, listed[:shown])
 	}
 	a.suggest(toolRuntime, struct{}{}, "memory, garbage collection and processors of the process")
 	return a, nil
 }
 
 // suggestRoutes suggests the requests of the first route, and of one that fails.
-func suggestRoutes(a *answer, page []routes.Summary) {
-	if len(page) == 0 {
+func suggestRoutes(a *answer, listed []routes.Summary) {
+	if len(listed) == 0 {
 		return
 	}
-	a.suggest(toolListRequests, listArguments{Route: routeID(page[0].Route), Kind: plural(page[0].Kind)}, "the newest requests of the first route; another id gives those of its route")
-	a.suggest(toolListRequests, listArguments{Route: routeID(page[0].Route), Kind: plural(page[0].Kind), Sort: "slowest"}, "its slowest requests in memory")
-	if slices.ContainsFunc(page, func(r routes.Summary) bool { return r.Failed > 0 }) {
+	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: plural(listed[0].Kind)}, "the newest requests of the first route; another id gives those of its route")
+	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: plural(listed[0].Kind), Sort: "slowest"}, "its slowest requests in memory")
+	if slices.ContainsFunc(listed, func(r routes.Summary) bool { return r.Failed > 0 }) {
 		a.suggest(toolListRequests, listArguments{Status: "error"}, "requests that failed")
 	}
 }
@@ -110,11 +110,20 @@ func routeID(name string) string {
 	return fmt.Sprintf("r%010x", h.Sum64()>>24)
 }
 
-// route returns the name of a route for an argument: an id, or the name itself.
+// route returns the name of a route for an argument: an id, or the name itself. The table of routes is bounded, so the id may be of a
+// route that only requests in memory have.
 func (s *server) route(argument string) string {
+	if len(argument) != len(routeID("")) || argument[0] != 'r' {
+		return argument
+	}
 	for _, r := range s.source.Routes().Summaries(routes.SinceStart).Routes {
 		if routeID(r.Route) == argument {
 			return r.Route
+		}
+	}
+	for one := range s.inMemory() {
+		if root := one.Root(); routeID(root.Name) == argument {
+			return root.Name
 		}
 	}
 	return argument

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -18,10 +19,10 @@ type runtimeArguments struct {
 const usualSamples = 12
 
 func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest, in runtimeArguments) (*answer, *refusal) {
-	most, refused := pageOf(0, in.Samples, usualSamples, runtimestats.MaxSamples)
-	if refused != nil {
-		return nil, refused
+	if in.Samples < 0 || in.Samples > runtimestats.MaxSamples {
+		return nil, refuse("samples %d: must be from 1 to %d", in.Samples, runtimestats.MaxSamples)
 	}
+	most := cmp.Or(in.Samples, usualSamples)
 	a := new(answer)
 	all := s.source.Runtime().Samples()
 	if len(all) > 0 && all[0].Interval == 0 {

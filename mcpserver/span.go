@@ -51,7 +51,7 @@ func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArgum
 	}
 	a.line("attributes and marks from %d on, of %d:", in.Offset, len(rows))
 	shown := 0
-	for _, row := range rows[in.Offset:min(len(rows), in.Offset+limit)] {
+	for _, row := range page(rows, in.Offset, limit) {
 		if !a.row(row) {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -20,6 +21,13 @@ const resultTime = 5 * time.Second
 func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) requests.Request {
 	q := snapshot.Request()
 	if s.flight == nil {
+		return q
+	}
+	if snapshot.KeepReason() == otlpenc.NotKept {
+		// It was not slow, so no result will come. Only a slow one over the policy's ceiling is an exception: its result may be here.
+		if result, ok := s.flight.Result(snapshot.TraceID, snapshot.SpanID); ok {
+			q.States = result
+		}
 		return q
 	}
 	arrived := make(chan struct{}, 1)

@@ -74,7 +74,8 @@ func version() string {
 }
 
 // add adds a tool with arguments of type In. Wrong arguments are errors that the model can read, rather than errors of the protocol.
-func add[In any](m *mcp.Server, t tool, call func(context.Context, *mcp.CallToolRequest, In) (*answer, *refusal)) {
+// A panic is one, too: the SDK calls the tool on a goroutine of its own, where it would end the program.
+func add[In any](s *server, m *mcp.Server, t tool, call func(context.Context, *mcp.CallToolRequest, In) (*answer, *refusal)) {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		panic(err) // of our own types
@@ -83,7 +84,14 @@ func add[In any](m *mcp.Server, t tool, call func(context.Context, *mcp.CallTool
 	m.AddTool(&mcp.Tool{
 		Name: string(t.name), Title: t.title, Description: t.description, InputSchema: schema,
 		Annotations: &mcp.ToolAnnotations{Title: t.title, ReadOnlyHint: !t.starts, DestructiveHint: &no, OpenWorldHint: &no, IdempotentHint: !t.starts},
-	}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	}, func(ctx context.Context, r *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.logger.Error("perfline: a tool for agents panicked; its caller gets an error, the program goes on",
+					"tool", string(t.name), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				result, err = failed(refuse("%s has failed by a defect: see the program's log", t.name)), nil
+			}
+		}()
 		ctx, done := untilGone(ctx)
 		defer done()
 		var in In
@@ -151,4 +159,10 @@ func pageOf(offset, limit, usual, most int) (int, *refusal) {
 		return usual, nil
 	}
 	return limit, nil
+}
+
+// page returns the rows of a list from an offset on, limit at most. The offset is 0 or more. A page after the end of the list is empty.
+func page[T any](all []T, offset, limit int) []T {
+	rest := all[min(offset, len(all)):]
+	return rest[:min(limit, len(rest))]
 }

@@ -58,12 +58,10 @@ func run(ctx context.Context, into string, out io.Writer) (err error) {
 	stop := shop.Load(ctx, livepage.Everything)
 	defer func() { err = errors.Join(err, stop()) }()
 	var text bytes.Buffer
-	if err := ready(ctx, a); err != nil {
+	if err := diagnose(ctx, a, &text); err != nil {
 		return err
 	}
-	w := io.MultiWriter(out, &text)
-	a.Log = func(call scripted.Step, answer string) { write(w, call, answer) }
-	if err := diagnose(ctx, a, w); err != nil {
+	if _, err := out.Write(text.Bytes()); err != nil {
 		return err
 	}
 	if into != "" {
@@ -78,29 +76,35 @@ const (
 	patience  = time.Minute
 )
 
-// ready waits until a slow request has a cause.
-func ready(ctx context.Context, a *scripted.Agent) error {
+// find finds the cause of a slow request, and returns it with the last answer. The text has the calls of the attempt that succeeds: a
+// request may be too young, or too soon after a snapshot.
+func find(ctx context.Context, a *scripted.Agent, text *bytes.Buffer) (cause, answer string, err error) {
 	if _, err := a.Call(ctx, scripted.Step{Tool: "arm_recorder", Arguments: map[string]any{"seconds": 300}}); err != nil {
-		return err
+		return "", "", err
 	}
+	a.Log = func(call scripted.Step, answer string) { write(text, call, answer) }
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return backend.Poll(ctx, func() (bool, error) {
-		cause, _, err := a.Diagnose(ctx, slowRoute, map[string]any{"min_ms": least})
-		return err == nil && !strings.HasPrefix(cause, "unknown"), nil // a request may be too young
+	err = backend.Poll(ctx, func() (bool, error) {
+		text.Reset()
+		var err error
+		cause, answer, err = a.Diagnose(ctx, slowRoute, map[string]any{"min_ms": least})
+		return err == nil && !strings.HasPrefix(cause, "unknown"), nil
 	})
+	return cause, answer, err
 }
 
-// diagnose follows the suggestions from the routes to the cause, to a usual request, to the code and to perfline's own losses.
-func diagnose(ctx context.Context, a *scripted.Agent, w io.Writer) error {
-	cause, text, err := a.Diagnose(ctx, slowRoute, map[string]any{"min_ms": least})
+// diagnose follows the suggestions from the routes to the cause, to a usual request and to a span. Then it asks for the code of
+// another route, for the runtime and for perfline's own losses.
+func diagnose(ctx context.Context, a *scripted.Agent, text *bytes.Buffer) error {
+	cause, answer, err := find(ctx, a, text)
 	if err != nil {
 		return err
 	}
-	if text, err = a.Follow(ctx, text, "compare_requests"); err != nil {
+	if answer, err = a.Follow(ctx, answer, "compare_requests"); err != nil {
 		return err
 	}
-	if _, err = a.Follow(ctx, text, "get_span"); err != nil {
+	if _, err = a.Follow(ctx, answer, "get_span"); err != nil {
 		return err
 	}
 	if _, err = a.Call(ctx, scripted.Step{Tool: "profile_route", Arguments: map[string]any{"route": "GET /search", "seconds": 20, "limit": 8}}); err != nil {
@@ -111,7 +115,7 @@ func diagnose(ctx context.Context, a *scripted.Agent, w io.Writer) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(w, "The cause, as the agent reports it: `%s`.\n", cause)
+	_, err = fmt.Fprintf(text, "The cause, as the agent reports it: `%s`.\n", cause)
 	return err
 }
 

@@ -1,0 +1,199 @@
+package mcpserver_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/mcpserver"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A flightRecorder records nothing: it knows whether it is armed, and gets its results from a test.
+type flightRecorder struct {
+	states.Recorder
+	watching chan func(states.Root, *states.Request) // gets what watches
+
+	mu      sync.Mutex // guards what follows
+	state   states.State
+	pending []states.Root
+	result  *states.Request
+}
+
+func disarmed() *flightRecorder {
+	return &flightRecorder{state: states.State{Status: states.Disarmed}, watching: make(chan func(states.Root, *states.Request), 10)}
+}
+
+func (*flightRecorder) Start(*slog.Logger)             {}
+func (*flightRecorder) Shutdown(context.Context) error { return nil }
+
+func (f *flightRecorder) Stats() states.Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return states.Stats{Slow: uint64(len(f.pending)), Pending: uint64(len(f.pending))}
+}
+
+func (f *flightRecorder) Slow(root states.Root) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending = append(f.pending, root)
+	return true
+}
+
+func (f *flightRecorder) Watch(watcher func(states.Root, *states.Request)) (stop func()) {
+	f.watching <- watcher
+	return func() {}
+}
+
+func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.result, f.result != nil && f.result.RootID == root
+}
+
+// give makes the result of the only request that waits for one.
+func (f *flightRecorder) give() (states.Root, *states.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	root := f.pending[0]
+	f.result = &states.Request{
+		TraceID: root.TraceID, RootID: root.RootID, Name: root.Name, Start: root.Start, Duration: root.End.Sub(root.Start),
+		Causes: []states.Cause{{Kind: states.OnCPU, Duration: root.End.Sub(root.Start), Function: "main.work"}},
+	}
+	return root, f.result
+}
+
+func (f *flightRecorder) State() states.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *flightRecorder) Arm(d time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = states.State{Status: states.Armed}
+	if d > 0 {
+		f.state.Until = time.Now().Add(d)
+	}
+	return nil
+}
+
+// flying is remote with a flight recorder.
+func flying() perfline.Config {
+	c := remote
+	c.Waits = disarmed()
+	return c
+}
+
+func TestArm(t *testing.T) {
+	p := start(t, flying())
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	text := a.ask("get_recorder", nil)
+	if !strings.Contains(text, "flight recorder: disarmed") {
+		t.Errorf("got %s", text)
+	}
+	next := suggested(t, text, "arm_recorder")
+	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "is armed for 60 s") {
+		t.Errorf("got %s", text)
+	}
+	if text := a.ask("get_recorder", nil); !strings.Contains(text, "flight recorder: armed\nuntil: ") || strings.Contains(text, "next: arm_recorder") {
+		t.Errorf("got %s", text)
+	}
+	if text := a.refused("arm_recorder", map[string]any{"seconds": 3601}); !strings.Contains(text, "seconds 3601: must be from 1 to 3600") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// A call never ends the time earlier for which the program or its user armed the recorder.
+func TestArmKeepsALongerTime(t *testing.T) {
+	p := start(t, flying())
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	arm := func(d time.Duration) time.Time {
+		t.Helper()
+		if err := p.pl.Waits().Arm(d); err != nil {
+			t.Fatal(err)
+		}
+		return p.pl.Waits().State().Until
+	}
+	for _, c := range []struct {
+		name  string
+		armed time.Duration
+		want  string
+	}{
+		{"without an end", 0, "The flight recorder was armed before, until the program disarms it"},
+		{"longer", time.Hour, "The flight recorder was armed before, until 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := arm(c.armed)
+			if text := a.ask("arm_recorder", map[string]any{"seconds": 60}); !strings.Contains(text, c.want) {
+				t.Errorf("got %s, want %s", text, c.want)
+			}
+			if got := p.pl.Waits().State(); got.Status != states.Armed || !got.Until.Equal(before) {
+				t.Errorf("the recorder is %s until %v, want armed until %v as before", got.Status, got.Until, before)
+			}
+		})
+	}
+	t.Run("shorter", func(t *testing.T) {
+		before := arm(time.Minute)
+		a.ask("arm_recorder", map[string]any{"seconds": 600})
+		if got := p.pl.Waits().State().Until; !got.After(before.Add(time.Minute)) {
+			t.Errorf("the recorder is armed until %v, want 10 minutes from now", got)
+		}
+	})
+}
+
+// Without the permission, an error tells how the user can give it.
+func TestArmNeedsPermission(t *testing.T) {
+	p := start(t, perfline.Config{Waits: disarmed()})
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	if text := a.ask("get_recorder", nil); !strings.Contains(text, "Clients may not arm it") || strings.Contains(text, "next: arm_recorder") {
+		t.Errorf("got %s", text)
+	}
+	if text := a.refused("arm_recorder", map[string]any{"seconds": 60}); !strings.Contains(text, "profiling.Policy{Remote: true}") {
+		t.Errorf("got %s", text)
+	}
+	if got := p.pl.Waits().State().Status; got != states.Disarmed {
+		t.Errorf("the recorder is %s", got)
+	}
+}
+
+// An agent is often faster than the recorder: get_request waits for the result of a slow request.
+func TestResultComesDuringTheCall(t *testing.T) {
+	f := disarmed()
+	p := start(t, perfline.Config{Waits: f, Keep: bridge.KeepPolicy{Slow: 1}})
+	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	next := suggested(t, a.ask("list_requests", nil), "get_request")
+	answer := make(chan string)
+	go func() {
+		text, _ := a.call(next.tool, next.arguments)
+		answer <- text
+	}()
+	watcher := <-f.watching
+	watcher(f.give())
+	if text := <-answer; !strings.Contains(text, "ran on a processor in ‹main.work›") {
+		t.Errorf("get_request has no cause:\n%s", text)
+	}
+}
+
+// A request that was not slow gets no result: get_request does not wait for results of other requests.
+func TestUsualRequestDoesNotWait(t *testing.T) {
+	f := disarmed()
+	p := start(t, perfline.Config{Waits: f})
+	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
+	f.Slow(states.Root{}) // another one
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	next := suggested(t, a.ask("list_requests", nil), "get_request")
+	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "cause: unknown") || len(f.watching) > 0 {
+		t.Errorf("get_request waits for the result of a request that was not slow:\n%s", text)
+	}
+}
