@@ -3,6 +3,7 @@ package live_test
 import (
 	"runtime/metrics"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,20 +70,20 @@ func TestHealth(t *testing.T) {
 type losing struct {
 	counted
 	history *runtimestats.History
-	lost    *uint64
+	lost    *atomic.Uint64
 }
 
 func (l losing) Runtime() *runtimestats.History { return l.history }
 
 func (l losing) Counts() []exporter.Count {
-	return []exporter.Count{{Group: "g", Name: "lost", N: *l.lost, Lost: true}, {Group: "g", Name: "sent", N: 100}}
+	return []exporter.Count{{Group: "g", Name: "lost", N: l.lost.Load(), Lost: true}, {Group: "g", Name: "sent", N: 100}}
 }
 
 // Losses are a concern for five minutes, with a link to the counters. The sentence never denies them.
 func TestHealthOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lost := uint64(0)
-		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, &lost}
+		lost := new(atomic.Uint64)
+		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, lost}
 		source.history = runtimestats.Start(runtimestats.Config{Counts: source.Counts, Read: func([]metrics.Sample) {}})
 		defer source.history.Stop()
 		p := &program{t: t, page: live.Handler(source, live.Config{})}
@@ -99,7 +100,7 @@ func TestHealthOfLosses(t *testing.T) {
 			{time.Hour, 21, "perfline lost 1 record in the last 5 minutes", "; lost before that: 20 records"},
 		} {
 			time.Sleep(step.after)
-			lost = step.lost
+			lost.Store(step.lost)
 			h := p.routes("").Health
 			want := []string{step.concern + " #/counters"}
 			if step.concern == "" {
@@ -118,8 +119,8 @@ func TestHealthOfLosses(t *testing.T) {
 
 // Without a history, all losses are recent.
 func TestHealthWithoutHistory(t *testing.T) {
-	lost := uint64(20)
-	source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, &lost}
+	source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, new(atomic.Uint64)}
+	source.lost.Store(20)
 	h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
 	if len(h.Concerns) != 1 || h.Concerns[0].Text != "perfline lost 20 records in the last 5 minutes" {
 		t.Errorf("it says %+v, want the losses", h)
