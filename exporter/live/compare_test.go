@@ -11,6 +11,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -186,5 +187,25 @@ func TestChoicesAreBounded(t *testing.T) {
 	p.get("data/v1/compare?a="+newest.Trace+"/"+newest.Span, http.StatusOK, &c)
 	if len(c.Choices) != 60 || c.ChoicesCut != 1 {
 		t.Errorf("%d requests can be chosen, %d are left out, want 60 and 1", len(c.Choices), c.ChoicesCut)
+	}
+}
+
+// An uncounted program does not count routes.
+type uncounted struct{ live.Source }
+
+func (uncounted) Routes() *routes.Table { return nil }
+
+// Without counts of routes, a usual request has the median of the requests in memory.
+func TestCompareWithoutRoutes(t *testing.T) {
+	p := start(t, perfline.Config{}, live.Config{})
+	for range 2 {
+		p.serve("GET /cart", "/cart", queries(1))
+	}
+	all := p.overview().Requests.Requests
+	p.page = live.Handler(uncounted{p.pl}, live.Config{})
+	var c compared
+	p.get("data/v1/compare?a="+all[0].Trace+"/"+all[0].Span, http.StatusOK, &c)
+	if c.B.row != all[1] || c.Median != 0 {
+		t.Errorf("compared with %+v, median %v, want %+v and 0", c.B.row, c.Median, all[1])
 	}
 }
