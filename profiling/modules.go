@@ -24,7 +24,7 @@ func filter(of *modules.Set, names []string) (func(*profile.Call) bool, error) {
 		return nil, err
 	}
 	for _, n := range names {
-		// The binary of a test knows none of its modules.
+		// Before Go 1.27 the binary of a test knows none of its modules.
 		if n != ModuleMain && n != ModuleStandard && n != of.Main() && of.Dependencies() > 0 && !of.Has(n) {
 			return nil, fmt.Errorf("profiling: Modules: %q is not a module of this program: must be %s, %s or the path of one that it was built from", n, ModuleMain, ModuleStandard)
 		}

@@ -95,16 +95,16 @@ func TestTraceHasModules(t *testing.T) {
 // A policy takes the frames of other modules out of a trace.
 func TestPolicyShown(t *testing.T) {
 	b := profile.NewBuilder(nil)
-	b.Add([]*profile.Call{{Name: "example.com/lib.F"}, {Name: "main.main"}}, profile.Sample{ContextID: profile.None})
-	b.Add([]*profile.Call{{Name: "example.com/lib.G"}}, profile.Sample{ContextID: profile.None})
+	b.Add([]*profile.Call{{Name: "go.opentelemetry.io/otel.F"}, {Name: "main.main"}}, profile.Sample{ContextID: profile.None})
+	b.Add([]*profile.Call{{Name: "go.opentelemetry.io/otel.G"}}, profile.Sample{ContextID: profile.None})
 	whole := b.Trace(nil)
 	for _, c := range []struct {
 		modules []string
 		want    string
 	}{
 		{nil, "main.main, "},
-		{[]string{profiling.ModuleAny}, "example.com/lib.F main.main, example.com/lib.G"},
-		{[]string{"example.com/lib"}, "example.com/lib.F, example.com/lib.G"},
+		{[]string{profiling.ModuleAny}, "go.opentelemetry.io/otel.F main.main, go.opentelemetry.io/otel.G"},
+		{[]string{"go.opentelemetry.io/otel"}, "go.opentelemetry.io/otel.F, go.opentelemetry.io/otel.G"},
 	} {
 		shown := profiling.Policy{Modules: c.modules}.Shown(whole)
 		var stacks []string
