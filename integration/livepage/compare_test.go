@@ -52,6 +52,19 @@ func TestCompare(t *testing.T) {
 	if len(widths) != 2 || max(widths[0], widths[1]) < 0.98 {
 		t.Errorf("the requests take %v of the axis, want one all of it", widths)
 	}
+	wrong = eval[[]string](p, `[...document.querySelectorAll("tr:not([hidden]) .delta")].flatMap((node) => {
+		const axis = node.getBoundingClientRect(), bar = node.firstElementChild.getBoundingClientRect();
+		const text = node.closest("td").innerText.trim();
+		const share = Number(node.firstElementChild.style.getPropertyValue("--width"));
+		const away = text.startsWith("+") ? bar.left - axis.left - axis.width / 2 : axis.left + axis.width / 2 - bar.right;
+		return Math.abs(away) <= 1.5 && Math.abs(bar.width - Math.max(1, share * axis.width)) < 0.5 ? [] : [text + ": " + bar.width];
+	})`)
+	if len(wrong) > 0 {
+		t.Errorf("bars of differences not from the middle, or longer than their share: %q", wrong)
+	}
+	if longest := eval[float64](p, `document.querySelector("#spans .delta > span").getBoundingClientRect().width / document.querySelector("#spans .delta").getBoundingClientRect().width`); longest < 0.49 {
+		t.Errorf("the largest difference has %g of the axis, want half", longest)
+	}
 	if rows := eval[int](p, `document.querySelectorAll("#functions tbody tr").length`); rows == 0 {
 		t.Error("no function is listed for a request with samples")
 	}

@@ -80,7 +80,7 @@ function sides(c, id, head, all, has, name) {
 
 function delta(x, largest) {
   const width = largest > 0 ? Math.abs(x) / largest / 2 : 0;
-  return [el('span', { class: 'delta', 'aria-hidden': 'true' }, el('span', { class: x > 0 ? 'more' : 'less', vars: { at: x > 0 ? 0.5 : 0.5 - width, width } })), ' ', el('span', { class: 'signed' }, signed(x))];
+  return [el('span', { class: 'delta', 'aria-hidden': 'true' }, el('span', { class: x > 0 ? 'longer' : 'shorter', vars: { at: x > 0 ? 0.5 : 0.5 - width, width } })), ' ', el('span', { class: 'signed' }, signed(x))];
 }
 
 function section(id, title, children) {
