@@ -76,7 +76,7 @@ func wantErr(t *testing.T, err, want error, texts ...string) {
 	}
 }
 
-// eventsOf are the names of all events but collections of garbage.
+// eventsOf are the names of all events but garbage collections.
 func eventsOf(s *sessions.Session) string {
 	var all []sessions.Event
 	for _, tl := range s.Timelines() {

@@ -23,7 +23,7 @@ export function sessionsPage({ main, latest, query }) {
   const leaks = leakSection(alert);
   main.append(
     el('h1', {}, 'Sessions'),
-    el('p', { class: 'muted lead' }, 'A session records everything the program does from its start to its stop: requests, calls, measures, marks, collections of garbage, and the code that runs meanwhile.'),
+    el('p', { class: 'muted lead' }, 'A session records everything the program does from its start to its stop: requests, calls, measures, marks, garbage collections, and the code that runs meanwhile.'),
     refused, alert, form.node, list, said, leaks);
 
   function update(kind) {
@@ -96,7 +96,7 @@ function startForm(route, alert) {
   function describe() {
     const only = modules.includes('*') ? 'all modules' : modules.map((m) => ({ main: 'this program', std: 'the standard library' })[m] || m).join(', ');
     const named = modules.includes('*') ? `They name functions of ${only}.` : `They name functions of ${only}. Functions of other modules are hidden by the policy.`;
-    const lines = ['Requests, calls and measures with their names and times, marks with their attributes, and collections of garbage, of the whole program.'];
+    const lines = ['Requests, calls and measures with their names and times, marks with their attributes, and garbage collections, of the whole program.'];
     if (radio('samples', 'cpu').checked) lines.push(`Samples of the code that runs. ${named}`);
     if (radio('samples', 'wall').checked) lines.push(`Samples of all goroutines, also of those that wait. ${named}`);
     if (radio('samples', 'none').checked) lines.push('No samples, so no profiles.');

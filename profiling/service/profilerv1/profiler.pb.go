@@ -113,7 +113,7 @@ const (
 	EventType_EVENT_TYPE_MEASURE     EventType = 5 // a measure, or a span of other instrumentation
 	EventType_EVENT_TYPE_MARK        EventType = 6 // a moment, of no length
 	EventType_EVENT_TYPE_SERVER      EventType = 7 // a Server-Timing metric of a call's response: a moment at the call's start
-	EventType_EVENT_TYPE_GC          EventType = 8 // the program stood still for a collection of garbage
+	EventType_EVENT_TYPE_GC          EventType = 8 // the program stood still for a garbage collection
 	EventType_EVENT_TYPE_SAMPLES     EventType = 9 // consecutive samples of one function, by its name: an estimate
 )
 
