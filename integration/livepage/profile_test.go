@@ -177,7 +177,7 @@ func TestSessionWithLength(t *testing.T) {
 	has := func(text string) string {
 		return fmt.Sprintf(`document.querySelector("#content-list").innerText.includes(%q)`, text)
 	}
-	p.wait(has("after 10 s") + " && " + has("Samples of the code that runs") + " && !" + has("garbage collections"))
+	p.wait(has("after 10 s") + " && " + has("Samples of the code that runs") + " && !" + has("two garbage collections"))
 	p.click("#samples-none")
 	p.wait(has("no profiles") + " && !" + has("Samples of the code that runs"))
 	p.click("#samples-cpu")
