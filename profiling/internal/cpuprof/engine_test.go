@@ -195,7 +195,7 @@ func TestSplit_CPUShare(t *testing.T) {
 func TestDeepStacks(t *testing.T) {
 	e := started(t)
 	inlined := 0
-	sampled(t, e, "burnDeep", 5, func() { burnDeep(100) }, func(s *sampling.Sample) {
+	sampled(t, e, "burn40", 5, func() { burnDeep(100) }, func(s *sampling.Sample) {
 		if !s.Cut || len(s.Stack) < deepest {
 			t.Errorf("more than 100 frames: cut=%v, %d frames; want it cut after %d", s.Cut, len(s.Stack), deepest)
 		}
