@@ -25,10 +25,6 @@ func (v verdict) right() bool { return v.cause && v.holder }
 // tolerance is what the sum of the states may differ from the request's time, as a share of it.
 const tolerance = 0.02
 
-// pauses is how much more they may differ where other programs had the processors. The kernel may pause the thread at an end of the root
-// span, between the reading of the clock and the note in the trace.
-const pauses = 10 * time.Millisecond
-
 // judge compares the outcome with the parts of the request.
 func judge(parts []part, o outcome) (v verdict) {
 	if o.Trouble != "" {
@@ -41,11 +37,10 @@ func judge(parts []part, o outcome) (v verdict) {
 	if blames := parts[0].cause.blames; blames != nil && blames.MatchString(o.Sentence) {
 		v.cause = false
 	}
-	busy := len(named) > 0 && named[0].name == others
-	v.others = busy && !parts[0].cause.others
+	v.others = len(named) > 0 && named[0].name == others && !parts[0].cause.others
 	v.holder = parts[0].cause.holder == nil || parts[0].cause.holder.MatchString(firstClause(o.Sentence, named))
 	v.both = len(parts) == 1 || slices.ContainsFunc(named, func(n naming) bool { return n.name == parts[1].cause.name })
-	v.books = books(o, busy && o.Delayed >= little)
+	v.books = books(o)
 	right := time.Duration(0)
 	for _, c := range o.Causes {
 		if slices.ContainsFunc(parts, func(p part) bool { return p.cause.is(c) }) {
@@ -56,14 +51,9 @@ func judge(parts []part, o outcome) (v verdict) {
 	return v
 }
 
-// books returns an error text unless the times of an outcome add up. Busy says that other programs had the processors, by the sentence and
-// by the kernel.
-func books(o outcome, busy bool) string {
-	most := time.Duration(tolerance * float64(o.Wall))
-	if busy {
-		most += pauses
-	}
-	near := func(d time.Duration) bool { return (d - o.Wall).Abs() <= most }
+// books returns an error text unless the times of an outcome add up.
+func books(o outcome) string {
+	near := func(d time.Duration) bool { return (d - o.Wall).Abs() <= time.Duration(tolerance*float64(o.Wall)) }
 	switch {
 	case o.Overlap != "":
 		return "intervals overlap: " + o.Overlap

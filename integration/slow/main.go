@@ -16,7 +16,7 @@
 //   - In at least 95 % of all requests, and in at least 17 of 20 of each series, the sentence names the right cause, and
 //     the holder if there is one. With two causes, it names the larger one first.
 //   - In each request, the states of the serving goroutine, with gaps, take as long as the root span, to 2 %. All
-//     causes together take as long, too. Where other programs had the processors, 10 ms more may be missing or too many.
+//     causes together take as long, too.
 //   - No request of the background load fails.
 //
 // A request does not count if the sentence names other programs of the machine first, and the kernel confirms that threads of

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,24 +134,22 @@ func TestProcessorTime(t *testing.T) {
 
 // Without a sample, time on a processor counts for the function that called what came before and after.
 func TestProcessorTimeWithoutSample(t *testing.T) {
-	var r *request
-	got := read(t, record(t, func() {
-		r = start("GET /") // by this function
-		func() {
-			sink.Add(hash(100_000))
-			r.end()
-		}()
-	}), r)
-	for _, i := range got.Goroutines[0].Intervals {
-		if i.Kind == states.OnCPU && i.Stack != nil {
-			t.Skip("the goroutine was preempted")
+	for range 100 { // until nothing interrupts the request
+		var r *request
+		got := read(t, record(t, func() {
+			r = start("GET /") // by this function
+			func() {
+				sink.Add(hash(100_000))
+				r.end()
+			}()
+		}), r)
+		if slices.ContainsFunc(got.Goroutines[0].Intervals, func(i states.Interval) bool { return i.Kind != states.OnCPU || i.Stack != nil }) {
+			continue
 		}
+		in(t, largest(t, got, states.OnCPU).Function, "analysis_test.TestProcessorTimeWithoutSample.func1")
+		return
 	}
-	for _, c := range got.Causes {
-		if c.Kind == states.OnCPU {
-			in(t, c.Function, "analysis_test.TestProcessorTimeWithoutSample.func1")
-		}
-	}
+	t.Error("each request was interrupted")
 }
 
 func TestProcessorsTaken(t *testing.T) {

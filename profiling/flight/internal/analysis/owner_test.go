@@ -183,3 +183,61 @@ func TestStart(t *testing.T) {
 		t.Errorf("request is %q %v %v", got.Name, got.TraceID, got.RootID)
 	}
 }
+
+// A note may be late, because the kernel paused the thread after the clock was read. The request has the time of its span, and the states of
+// that time.
+func TestLateNotes(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after time.Duration // the pauses between the span's times and its notes
+		rests         int           // in the span's time; one more is in each pause
+	}{
+		{"neither", 0, 0, 2},
+		{"start", long, 0, 3},
+		{"end", 0, long, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var r *request
+			var begin time.Time
+			var took time.Duration
+			data := record(t, func() {
+				begin = time.Now()
+				time.Sleep(c.before)
+				r = start("GET /")
+				rest()
+				rest()
+				took = time.Since(begin)
+				time.Sleep(c.after)
+				r.end()
+			})
+			root := r.root()
+			root.Duration = took
+			got := readRoot(t, data, root)
+			if got.Duration != took {
+				t.Errorf("the request took %v, want %v, as its span did", got.Duration, took)
+			}
+			if gap := interval(got, 0, states.Gap); gap != nil {
+				t.Errorf("the trace has it all, and the request has the gap %+v", gap)
+			}
+			timers := 0
+			for _, i := range got.Goroutines[0].Intervals {
+				if i.Kind == states.Timer && i.Duration() >= long/2 {
+					timers++
+				}
+			}
+			if timers != c.rests {
+				t.Errorf("the request waits for %d timers, want %d", timers, c.rests)
+			}
+		})
+	}
+	t.Run("a span with times of the program's choice", func(t *testing.T) {
+		var r *request
+		data := record(t, func() { r = do("GET /", rest) })
+		plain := read(t, data, r)
+		root := r.root()
+		root.Duration = time.Hour
+		if got := readRoot(t, data, root); got.Duration != plain.Duration {
+			t.Errorf("the request took %v, want %v, as the trace says", got.Duration, plain.Duration)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
 
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -14,9 +15,26 @@ type Root struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID
 
-	// Duration is how long the root took. It may be zero. It is used only for a root that started before the execution
-	// trace did, for the gap between the two.
+	// Duration is how long the root took, by its span. It may be zero, and then the trace decides.
 	Duration time.Duration
+}
+
+// longestPause is the longest time that the kernel is taken to have paused a thread for others. A larger difference is no pause: the span
+// has times of the program's choice.
+const longestPause = xtrace.Time(100 * time.Millisecond)
+
+// fit returns when the root ran, from the times of its notes. A span reads the clock before it makes a note, at both of its ends. If the
+// kernel pauses the thread between the two, the note is late.
+func (r Root) fit(start, end xtrace.Time) (from, to xtrace.Time) {
+	late := end - start - xtrace.Time(r.Duration)
+	switch {
+	case r.Duration <= 0 || late < -longestPause || late > longestPause:
+		return start, end
+	case late > 0:
+		return start, end - late
+	default:
+		return start + late, end
+	}
 }
 
 // Read reads the execution trace r from its beginning, and returns the requests of the wanted roots, in the order of wanted.

@@ -35,10 +35,13 @@ func (a *analyzer) request(wanted Root, r *root) states.Request {
 	if r.end == 0 {
 		request.Unended, b.to = true, a.last
 	}
-	if r.start == 0 {
-		if b.from = r.earliest; wanted.Duration > 0 {
-			b.from = b.to - xtrace.Time(wanted.Duration)
-		}
+	switch {
+	case r.start == 0 && wanted.Duration > 0:
+		b.from = b.to - xtrace.Time(wanted.Duration)
+	case r.start == 0:
+		b.from = r.earliest
+	case r.end > 0:
+		b.from, b.to = wanted.fit(r.start, r.end)
 	}
 	if r.clock != nil {
 		request.Start = r.clock.Wall.Add(b.from.Sub(r.clock.Trace))
@@ -105,7 +108,7 @@ func (b *builder) working(g *goroutine) iter.Seq[piece] {
 func (b *builder) handOver() {
 	b.handedOver = b.to
 	server := b.root.server
-	first, end := server.segments(b.from, b.to)
+	first, end := server.segments(max(b.from, b.root.start), b.to)
 	for i := first; i < end && b.root.ender != nil && b.root.ender != server; i++ {
 		if s := b.stored[server.past[i].span]; s != nil && s.root != b.root {
 			b.handedOver = max(b.from, server.past[i].start)

@@ -49,14 +49,16 @@ func locate(s *source, wanted []Root) ([]window, error) {
 		}
 	})
 	var windows []window
-	for _, w := range found {
+	for _, root := range wanted {
+		w := found[root.SpanID]
 		if w == nil {
 			continue
 		}
 		if w.end == 0 {
 			w.end = last
 		}
-		windows = append(windows, *w)
+		from, _ := root.fit(w.start, w.end)
+		windows = append(windows, window{from, w.end})
 	}
 	return union(windows), err
 }
