@@ -90,10 +90,10 @@ func (s Stats) profiling() profiling.ContinuousStats {
 }
 
 // otlpProfileCounts lists the counts of profiles over OTLP.
-func (s Stats) otlpProfileCounts(add func(group string, counts ...exporter.Count)) {
+func (s Stats) otlpProfileCounts(all *countList) {
 	d := s.OTLPProfiles
-	add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", fullOrUnknown, d)...)
-	add("perfline.delivery.otlp_profiles.unanswered",
+	all.add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", fullOrUnknown, d)...)
+	all.add("perfline.delivery.otlp_profiles.unanswered",
 		exporter.Count{N: d.Unanswered, What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
-	add("perfline.delivery.otlp_profiles.retries", exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
+	all.add("perfline.delivery.otlp_profiles.retries", exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
 }

@@ -84,7 +84,7 @@ func TestFlameByKeys(t *testing.T) {
 			t.Errorf("key %d leads to %q, want %q; the whole is shown: %t, want %t", i, name, step.want, isWhole, step.whole)
 		}
 		if about := p.text("#flame-about"); !strings.HasPrefix(about, name+" ") && step.key != kb.Escape {
-			t.Errorf("after key %d, the facts are %q, want those of %s", i, about, name)
+			t.Errorf("after key %d, the facts are %q, want the facts of %s", i, about, name)
 		}
 	}
 	p.click("#flame [data-name=b]")
