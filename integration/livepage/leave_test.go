@@ -41,3 +41,26 @@ func TestLeaveProfileWhileLoading(t *testing.T) {
 		t.Errorf("the title of the next view is %q", title)
 	}
 }
+
+// A change of the address that is due when the reader follows a link does not bring the old view back. The link is followed in a task that
+// comes before timers, as clicks do.
+func TestLeaveWhileNoting(t *testing.T) {
+	const follow = `scheduler.postTask(() => { location.hash = "#/counters"; }, { priority: "user-blocking" });
+		for (const until = performance.now() + 300; performance.now() < until;); // the timer is due
+		setTimeout(() => done(location.hash), 200);`
+	check := func(p tab, act string) {
+		t.Helper()
+		if hash := eval[string](p, `new Promise((done) => {`+act+follow+`})`); hash != "#/counters" {
+			t.Errorf("the address of the counters is %s", hash)
+		}
+		p.wait(`document.querySelector("h1")?.innerText === "Counters"`)
+	}
+	p := openBusy(t, "")
+	check(p, `document.querySelector('#waterfall .pick[title="render"]').click();`)
+	p = open(t, manyRequests(t), View{})
+	p.wait(`document.querySelectorAll("#recent tbody tr").length === 26`)
+	check(p, `
+		const input = document.querySelector("#filter-text");
+		input.value = "rare";
+		input.dispatchEvent(new Event("input", { bubbles: true }));`)
+}

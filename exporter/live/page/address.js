@@ -1,4 +1,7 @@
-// The state of the overview in its address: how routes are shown, and which requests are asked for.
+// Addresses of views, and the state of the overview in its own: how routes are shown, and which requests are asked for.
+
+/** elsewhere reports whether the reader is on the way to another view than that of path. The view learns it a moment later. */
+export const elsewhere = (path) => (location.hash || '#/').split('?')[0] !== path;
 
 /** fields describe requests, by the names that the server knows them by. */
 export const fields = ['text', 'route', 'class', 'status', 'min', 'max', 'from', 'to', 'attribute'];

@@ -3,6 +3,7 @@
 import { bdi, el, setVars } from './dom.js';
 import { clock, count, duration, iso, plural } from './format.js';
 import { get } from './get.js';
+import { elsewhere } from './address.js';
 import { vars, windowOf } from './axis.js';
 import { waterfall } from './waterfall.js';
 import { charter } from './stacks.js';
@@ -45,7 +46,7 @@ export function request({ main, title, parts: [trace, span], query }) {
       timer = setTimeout(write, pause);
     };
     const write = () => {
-      if (gone.signal.aborted) return;
+      if (gone.signal.aborted || elsewhere(address)) return;
       const now = new URLSearchParams();
       if (!axis.whole) {
         now.set('from', +axis.from.toFixed(6));
