@@ -102,6 +102,7 @@ func TestBesideTheAgent(t *testing.T) {
 			if agent == nil {
 				agent = startAgent()
 			}
+			waitForPause(t, pl)
 			byCPU, byWall := startProfiler(t, profiling.Options{}), startProfiler(t, profiling.Options{Wall: true})
 
 			handler := bridgehttp.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -140,6 +141,16 @@ func TestBesideTheAgent(t *testing.T) {
 				t.Errorf("the agent's profiles have %v, %v of spans, of %v that the process used, want most of both", all, ofSpans, used)
 			}
 		})
+	}
+}
+
+// waitForPause returns when the agent has taken the CPU profiler. Its Start returns before that.
+func waitForPause(t *testing.T, pl *perfline.Pipeline) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); pl.Stats().Profiles.State != profiling.Paused; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("continuous profiling is %s beside the agent, want paused", pl.Stats().Profiles.State)
+		}
 	}
 }
 
