@@ -13,7 +13,7 @@ const mostModules = 8
 func missing(a *answer, t *profile.Trace) (unknown bool) {
 	s := t.Stats
 	if s.Filtered > 0 || len(t.Modules) > 0 {
-		note := word("The origin policy hides functions of some modules")
+		note := word("The origin policy or the profiler's Modules hide functions of some modules")
 		if s.Filtered > 0 {
 			note += word(formatted(": %d of %d samples of the recording have no stack", s.Filtered, max(s.Filtered, s.Samples)))
 		}

@@ -85,7 +85,7 @@ func TestProfileTellsWhatIsMissing(t *testing.T) {
 	defer pprof.StopCPUProfile()
 	text := a.ask("profile_route", map[string]any{"seconds": 1})
 	for _, want := range []string{
-		"The origin policy hides functions of some modules. It shows functions of ‹main›, ‹std›.",
+		"The origin policy or the profiler's Modules hide functions of some modules. It shows functions of ‹main›, ‹std›.",
 		"Other code had the CPU profiler for ", "there are no samples of this time",
 	} {
 		if !strings.Contains(text, want) {
@@ -238,7 +238,7 @@ func TestCompareFunctions(t *testing.T) {
 	text := a.ask("compare_requests", map[string]any{"slow": slow})
 	for _, want := range []string{
 		"functions by samples: difference ms, slow ms, usual ms, name, file and line; the usual request has none",
-		"The origin policy hides functions of some modules", "It shows functions of ‹main›, ‹std›.",
+		"The origin policy or the profiler's Modules hide functions of some modules", "It shows functions of ‹main›, ‹std›.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("compare_requests has no %q:\n%s", want, text)

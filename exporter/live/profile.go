@@ -32,7 +32,7 @@ type profileHead struct {
 	Total    float64 `json:"total"`              // the time that they stand for
 	Requests int     `json:"requests,omitempty"` // that the samples are of; none if that is unknown
 	NoStack  float64 `json:"noStack,omitempty"`  // the part of Total that has no stack
-	Hidden   string  `json:"hidden,omitempty"`   // a note about functions that the policy does not show
+	Hidden   string  `json:"hidden,omitempty"`   // a note about functions that are hidden
 }
 
 // head reads the samples once.

@@ -8,7 +8,7 @@ import (
 
 // A Query describes requests to find. A zero field allows any. A request must meet all fields.
 type Query struct {
-	Route string // the exact name of the root span
+	Route string // the exact name of the root span, or of its route in a routes.Table
 
 	// Status is "ok", "error", a class of HTTP such as "5xx", or the status of a protocol in full: "404", "UNAVAILABLE".
 	// "error" and "ok" go by the root span's status, the others by its attributes.

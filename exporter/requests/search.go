@@ -105,7 +105,7 @@ func newMatcher(q Query) matcher {
 func (m matcher) matches(s Snapshot) bool {
 	if m.Route != "" || m.Status != "" {
 		root := s.Root()
-		if m.Route != "" && root.Name != m.Route || !hasStatus(&root, m.Status) {
+		if m.Route != "" && !isOf(&root, m.Route) || !hasStatus(&root, m.Status) {
 			return false
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -137,6 +138,24 @@ func TestFilterFindsEachOnce(t *testing.T) {
 }
 
 // Search finds the same as a filter that looks at every span of every request in every list.
+// A table of routes cuts long names. The requests of such a route are found by both names.
+func TestSearchFindsLongNames(t *testing.T) {
+	table, r := routes.NewTable(routes.Config{}), requests.NewRecent(requests.Config{})
+	long := "GET /" + strings.Repeat("ü", 200)
+	for i, name := range []string{long, "GET /"} {
+		r.OnEnd(span(i+1, 1, 0, name, 0, ms))
+	}
+	table.Add(routes.Ended{Route: long, End: time.Now(), Took: ms})
+	for _, name := range []string{long, table.Names(routes.Request)[0]} {
+		if got := namesOf(r.Search(requests.Query{Route: name})); !slices.Equal(got, []string{long}) {
+			t.Errorf("of route %q the search found %q", name, got)
+		}
+		if got := namesOf(r.OfRoute(name)); !slices.Equal(got, []string{long}) {
+			t.Errorf("of route %q there is %q", name, got)
+		}
+	}
+}
+
 func TestSearchIsAFilter(t *testing.T) {
 	routes, texts := []string{"", "r0", "r1"}, []string{"", "M1", "x"}
 	matched := 0

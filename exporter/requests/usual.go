@@ -7,6 +7,9 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/routes"
 )
 
 // Usual returns the request of a route whose duration is the nearest to took: a request to compare a slow one with. took is the usual
@@ -34,9 +37,9 @@ func (r *Recent) Usual(route string, took time.Duration, except ...trace.SpanID)
 	return nearest.Snapshot, true
 }
 
-// OfRoute returns the requests in memory whose root span has that name, each once. The most recent ones come first, the newest of them
-// first. Then come the slowest, the ones that a bridge.KeepPolicy kept, the examples of the heat maps, and root spans that are no
-// request.
+// OfRoute returns the requests in memory whose root span has that name, or whose route has it in a routes.Table, each once. The most
+// recent ones come first, the newest of them first. Then come the slowest, the ones that a bridge.KeepPolicy kept, the examples of the
+// heat maps, and root spans that are no request.
 func (r *Recent) OfRoute(route string) []Snapshot {
 	newest, slowest := r.Snapshots()
 	type id struct {
@@ -47,10 +50,15 @@ func (r *Recent) OfRoute(route string) []Snapshot {
 	var all []Snapshot
 	for _, s := range slices.Concat(newest, slowest, r.KeptRequests(), r.Examples(), r.Background()) {
 		key := id{s.TraceID, s.SpanID}
-		if root := s.Root(); !seen[key] && root.Name == route {
+		if root := s.Root(); !seen[key] && isOf(&root, route) {
 			all = append(all, s)
 		}
 		seen[key] = true
 	}
 	return all
+}
+
+// isOf reports whether a root span has a name, or its route has it in a routes.Table.
+func isOf(root *otlpenc.Span, name string) bool {
+	return root.Name == name || routes.NameOf(root.Name) == name
 }

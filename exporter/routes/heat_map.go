@@ -1,10 +1,6 @@
 package routes
 
-import (
-	"time"
-
-	"github.com/perfline/perfline/internal/text"
-)
+import "time"
 
 // A HeatMap has the requests of a route by end and by duration.
 type HeatMap struct {
@@ -31,7 +27,7 @@ func (t *Table) HeatMap(route string, k Kind, w Window) (HeatMap, bool) {
 	if k > Background {
 		return HeatMap{}, false
 	}
-	r := t.kinds[k].find(cut(text.Valid(cut(route))))
+	r := t.kinds[k].find(NameOf(route))
 	if r == nil {
 		return HeatMap{}, false
 	}

@@ -94,7 +94,7 @@ func (k *kindTable) get(name string, most int) *route {
 	if r := known[name]; r != nil {
 		return r
 	}
-	name = cut(text.Valid(name)) // which may be longer
+	name = NameOf(name)
 	if r := k.find(name); r != nil {
 		return r
 	}
@@ -123,6 +123,11 @@ func (k *kindTable) find(name string) *route {
 		return &k.others
 	}
 	return (*k.routes.Load())[name]
+}
+
+// NameOf returns the name that a [Table] gives the route of a span with a name: at most 256 bytes of UTF-8.
+func NameOf(span string) string {
+	return cut(text.Valid(cut(span))) // U+FFFD is longer than a byte that it replaces
 }
 
 // cut returns the beginning of a name that is too long.

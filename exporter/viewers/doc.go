@@ -15,7 +15,7 @@
 //   - They return the first error of the writer, and stop there.
 //   - A file is valid JSON in UTF-8: texts from outside are cut at 1000 bytes, but not in OTLP, and bytes that are not UTF-8
 //     become U+FFFD.
-//   - A file with samples has [profile.Trace.HiddenNote], if the origin policy hides functions.
+//   - A file with samples has [profile.Trace.HiddenNote], if some functions are hidden.
 //   - Functions may be called concurrently, also for the same session.
 //
 // # Limitations

@@ -35,8 +35,16 @@ func TestChooseWait(t *testing.T) {
 	if n := eval[int](p, `document.querySelectorAll("#waterfall .part.chosen").length`); n != 1 {
 		t.Errorf("%d parts are marked as chosen, want 1", n)
 	}
+	hash := eval[string](p, `location.hash.split("?")[0]`)
+	eval[bool](p, `(document.querySelector("#waterfall .part.chosen").dataset.before = "whole", true)`)
+	p.show(hash + "?from=55&to=80")
+	p.part(55, 80)
+	p.wait(`!document.querySelector("[data-before]") && document.querySelector("#waterfall .part.chosen")?.title.startsWith("mutex 15.0 ms")`)
+	p.show(hash)
+	p.part(0, 100)
+	p.wait(`document.querySelectorAll("#waterfall .part.chosen").length === 1`)
 
-	p.show(eval[string](p, `location.hash.split("?")[0]`) + "?from=29.95&to=30.05")
+	p.show(hash + "?from=29.95&to=30.05")
 	p.part(29.95, 30.05)
 	p.wait(`[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].some((n) => /^network [78]\.\d+ µs in/.test(n.title))`)
 	eval[bool](p, `(document.querySelector("#waterfall tbody tr:first-child .pick").focus(), true)`)

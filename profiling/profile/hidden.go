@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// HiddenNote returns sentences about the functions that the origin policy hides from the trace, for pictures and
-// files. It is empty if the trace has functions of all modules. A trace that was selected from another one has the counts of
-// the whole, see [Stats].
+// HiddenNote returns sentences about the functions that the trace lacks, because of the origin policy or of the profiler's
+// Modules, for pictures and files. It is empty if the trace has functions of all modules. A trace that was selected from another
+// one has the counts of the whole, see [Stats].
 func (t *Trace) HiddenNote() string {
 	s := t.Stats
 	if s.Filtered == 0 && len(t.Modules) == 0 {
 		return ""
 	}
-	note := "The origin policy hides functions of some modules"
+	note := "The origin policy or the profiler's Modules hide functions of some modules"
 	switch s.Filtered {
 	case 0:
 	case 1:

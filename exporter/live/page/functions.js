@@ -35,11 +35,11 @@ export function legend(functions) {
   ].filter(Boolean));
 }
 
-/** hiddenNote is what a profile lacks because of the origin policy, or null. */
+/** hiddenNote is what a profile lacks because of its modules, or null. */
 export function hiddenNote(head) {
   if (!head.hidden) return null;
   return el('p', { class: 'note hidden-functions' },
-    head.noStack ? `[no stack] is ${percent(head.noStack, head.total)} of the time. ` : '', bdi(head.hidden), ' Policy.Modules in the program sets which modules are shown.');
+    head.noStack ? `[no stack] is ${percent(head.noStack, head.total)} of the time. ` : '', bdi(head.hidden), ' Policy.Modules in the program sets which modules may be shown.');
 }
 
 const page = 200; // rows at a time

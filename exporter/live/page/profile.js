@@ -85,7 +85,7 @@ export function profilePage(page) {
     },
     difference: async () => {
       const other = query.get('with');
-      const [d, ...about] = await Promise.all([other ? ask('difference', { with: other }) : ask('functions'), profilePicker({ source, other, latest, signal: gone.signal, turnTo })]);
+      const [d, ...about] = await Promise.all([other ? ask('difference', { with: other }) : ask('functions'), profilePicker({ source, other, query: () => query, latest, signal: gone.signal, turnTo })]);
       if (!other) return [d, [...about.flat(), el('p', { class: 'muted' }, 'Choose another profile to compare this one with.')]];
       return [d.a, [...about.flat(), ...difference(d, { ...ordered(), ...searching(), address: ofFunction })]];
     },

@@ -9,6 +9,7 @@ import { parts, segmentOf } from './states.js';
 
 const mostOpen = 3000; // samples whose stacks are open at first
 const tickWidth = 84; // pixels that a tick's text needs
+const least = 1e-6; // milliseconds that two waits have in common, if they are the same time
 
 /** waterfall shows a request on an axis. onSelect gets the chosen row, and the part of its bar if that was chosen. */
 export function waterfall(request, axis, onSelect) {
@@ -59,12 +60,13 @@ export function waterfall(request, axis, onSelect) {
     onSelect(row, wait);
   }
 
-  // mark marks the part of the chosen row's bar.
+  // mark marks the part of the chosen row's bar. After a zoom, the waits in its time are marked.
   function mark(wait) {
     part = wait;
     for (const node of body.querySelectorAll('.part.chosen')) node.classList.remove('chosen');
     if (!wait) return;
-    for (const node of nodes.get(chosen.key).querySelectorAll('.part')) node.classList.toggle('chosen', segmentOf.get(node) === wait);
+    const same = (s) => s === wait || (s.wait && s.start < wait.start + wait.took - least && wait.start < s.start + s.took - least);
+    for (const node of nodes.get(chosen.key).querySelectorAll('.part')) node.classList.toggle('chosen', same(segmentOf.get(node)));
   }
 
   // wait chooses the next wait of the chosen row, or the one before.
@@ -195,6 +197,7 @@ export function waterfall(request, axis, onSelect) {
         const list = states ? states.get(row.span.id) || [] : row.span.states;
         nodes.get(row.key).querySelector('.parts').replaceChildren(...parts(list, total, of || tables));
       }
+      mark(part);
     },
   };
 }
