@@ -59,6 +59,12 @@ export function profilePage(page) {
   }
   function turnTo(changes) { location.hash = address(changes); }
 
+  // exchange turns to the other profile, compared with this one.
+  function exchange() {
+    const kept = [...query].filter(([key]) => ['tab', 'search', 'sort', 'filter'].includes(key));
+    location.hash = `#/profile?${new URLSearchParams([...new URLSearchParams(query.get('with')), ...kept, ['with', String(source)]])}`;
+  }
+
   const ofFunction = (name) => address({ tab: 'sandwich', function: name });
   const searching = () => ({ search: query.get('search') || '', onSearch: (search) => note({ search }) });
   const ordered = () => ({
@@ -85,7 +91,7 @@ export function profilePage(page) {
     },
     difference: async () => {
       const other = query.get('with');
-      const [d, ...about] = await Promise.all([other ? ask('difference', { with: other }) : ask('functions'), profilePicker({ source, other, query: () => query, latest, signal: gone.signal, turnTo })]);
+      const [d, ...about] = await Promise.all([other ? ask('difference', { with: other }) : ask('functions'), profilePicker({ source, other, latest, signal: gone.signal, turnTo, exchange })]);
       if (!other) return [d, [...about.flat(), el('p', { class: 'muted' }, 'Choose another profile to compare this one with.')]];
       return [d.a, [...about.flat(), ...difference(d, { ...ordered(), ...searching(), address: ofFunction })]];
     },

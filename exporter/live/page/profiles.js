@@ -71,7 +71,7 @@ async function routesOf(id, signal) {
 }
 
 /** profilePicker chooses the profile that another one is compared with. */
-export async function profilePicker({ source, other, query, latest, signal, turnTo }) {
+export async function profilePicker({ source, other, latest, signal, turnTo, exchange }) {
   const all = await Promise.all(sampled(latest).map(async (s) => [s, await routesOf(s.id, signal)]));
   const option = (value, text) => el('option', { value, selected: value === other }, text);
   const groups = [
@@ -87,10 +87,7 @@ export async function profilePicker({ source, other, query, latest, signal, turn
   }).filter(Boolean);
   if (other && !seen.has(other)) options.unshift(option(other, 'another profile'));
   const select = el('select', { id: 'difference-with', onchange: () => turnTo({ with: select.value }) }, option('', 'choose a profile'), options);
-  const swap = el('button', { type: 'button', id: 'swap', disabled: !other, onclick: () => {
-    const kept = [...query()].filter(([key]) => ['search', 'sort', 'filter'].includes(key));
-    location.hash = `#/profile?${new URLSearchParams([...new URLSearchParams(other), ...kept, ['tab', 'difference'], ['with', String(source)]])}`;
-  } }, 'Swap A and B');
+  const swap = el('button', { type: 'button', id: 'swap', disabled: !other, onclick: exchange }, 'Swap A and B');
   return [el('div', { class: 'filter' }, el('label', { for: 'difference-with' }, 'Compare with'), select, swap)];
 }
 

@@ -9,7 +9,6 @@ import { parts, segmentOf } from './states.js';
 
 const mostOpen = 3000; // samples whose stacks are open at first
 const tickWidth = 84; // pixels that a tick's text needs
-const least = 1e-6; // milliseconds that two waits have in common, if they are the same time
 
 /** waterfall shows a request on an axis. onSelect gets the chosen row, and the part of its bar if that was chosen. */
 export function waterfall(request, axis, onSelect) {
@@ -65,7 +64,9 @@ export function waterfall(request, axis, onSelect) {
     part = wait;
     for (const node of body.querySelectorAll('.part.chosen')) node.classList.remove('chosen');
     if (!wait) return;
-    const same = (s) => s === wait || (s.wait && s.start < wait.start + wait.took - least && wait.start < s.start + s.took - least);
+    const middle = (s) => s.start + s.took / 2;
+    const has = (s, at) => s.start <= at && at <= s.start + s.took;
+    const same = (s) => s === wait || (Boolean(s.wait) && (has(wait, middle(s)) || has(s, middle(wait))));
     for (const node of nodes.get(chosen.key).querySelectorAll('.part')) node.classList.toggle('chosen', same(segmentOf.get(node)));
   }
 
