@@ -1,8 +1,9 @@
-# Real backends, browsers and viewers. The first run builds the backends, which takes minutes.
+# Real backends, browsers and viewers. The first run builds the backends, which takes minutes: before the tests, whose time is limited.
 
 part_integration() {
 	step "a browser is there" installed chromium chromium || return 1
 	step "Node is there" node || return 1
+	step "the backends are built" go run -C integration ./build || return 1
 	step "tests against real backends" backends || return 1
 	step "backends fail, each in each way and at random, and the books add up" go run -C integration ./trial -short || return 1
 	step "one Collector, and what is stored" go run -C integration ./scale -short || return 1

@@ -27,7 +27,7 @@ func TestExemplars(t *testing.T) { overBoth(t, testExemplars) }
 
 func testExemplars(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // the first build of Prometheus takes minutes
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	prometheus, err := backend.StartPrometheus(ctx, "--web.enable-otlp-receiver", "--enable-feature=exemplar-storage")
 	if err != nil {

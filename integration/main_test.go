@@ -34,9 +34,13 @@ var programs string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
+	err := backend.Build(context.Background(), "collector", "jaeger", "prometheus", "pyroscope")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
-	var err error
 	if programs, err = os.MkdirTemp("", "programs"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -52,10 +56,6 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer stop("pyroscope", pyroscope, &code)
-	if err := backend.BuildCollector(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	return m.Run()
 }
 

@@ -10,15 +10,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 )
+
+// packages are the backends' programs, by the nested module that pins each (a folder beside this package's).
+var packages = map[string]string{
+	"collector":  "github.com/perfline/perfline/integration/collector",
+	"jaeger":     "github.com/jaegertracing/jaeger/cmd/jaeger",
+	"loki":       "github.com/grafana/loki/v3/cmd/loki",
+	"prometheus": "github.com/prometheus/prometheus/cmd/prometheus",
+	"pyroscope":  "github.com/grafana/pyroscope/cmd/pyroscope",
+}
 
 // buildFlags shorten builds that take minutes, by nested module. They leave out the service
 // discovery of Prometheus in many clouds. For Loki they leave out optimization, which is a third
@@ -28,12 +39,28 @@ var buildFlags = map[string][]string{
 	"prometheus": {"-tags=remove_all_sd"},
 }
 
-// build builds pkg in the nested module dir (a folder beside this package's)
-// and returns the binary's path. The binary is kept in the user's cache folder,
+// Names returns the names of all backends.
+func Names() []string { return slices.Sorted(maps.Keys(packages)) }
+
+// Build builds backends, one after the other. The first build takes minutes each, and later ones take no time. Tests that
+// have little time for a backend build it before. Otherwise, its Start builds it.
+func Build(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if packages[name] == "" {
+			return fmt.Errorf("backend %q: must be one of %s", name, strings.Join(Names(), ", "))
+		}
+		if _, err := build(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build builds a backend's program and returns the binary's path. The binary is kept in the user's cache folder,
 // under a name that changes with the module's pins and files and with Go's version.
-func build(ctx context.Context, dir, pkg string) (string, error) {
-	flags := buildFlags[dir]
-	dir, err := repository("integration", dir)
+func build(ctx context.Context, name string) (string, error) {
+	pkg, flags := packages[name], buildFlags[name]
+	dir, err := repository("integration", name)
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w", pkg, err)
 	}

@@ -50,13 +50,6 @@ type CollectorConfig struct {
 	Tail bool
 }
 
-// BuildCollector builds the Collector if need be, which takes minutes the first time. Tests
-// that give [StartCollector] less time build it before.
-func BuildCollector(ctx context.Context) error {
-	_, err := build(ctx, "collector", collectorPkg)
-	return err
-}
-
 // StartCollector builds the Collector if need be, which takes minutes the first time,
 // starts it and waits until it is ready. The caller stops it.
 func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) {
@@ -68,7 +61,7 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, "collector", collectorPkg, "HEALTH", "METRICS", "OTLP_GRPC", "OTLP_HTTP")
+	s, err := newServer(ctx, "collector", "HEALTH", "METRICS", "OTLP_GRPC", "OTLP_HTTP")
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func startJaeger(ctx context.Context, disk bool) (*Jaeger, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, "jaeger", jaegerPkg, "HEALTH", "QUERY", "QUERY_GRPC", "OTLP_GRPC", "OTLP_HTTP")
+	s, err := newServer(ctx, "jaeger", "HEALTH", "QUERY", "QUERY_GRPC", "OTLP_GRPC", "OTLP_HTTP")
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func StartLoki(ctx context.Context) (*Loki, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, "loki", "github.com/grafana/loki/v3/cmd/loki", "HTTP", "GRPC")
+	s, err := newServer(ctx, "loki", "HTTP", "GRPC")
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func StartPrometheus(ctx context.Context, flags ...string) (*Prometheus, error) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", "HTTP")
+	s, err := newServer(ctx, "prometheus", "HTTP")
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func StartPyroscope(ctx context.Context) (*Pyroscope, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newServer(ctx, "pyroscope", "github.com/grafana/pyroscope/cmd/pyroscope", "HTTP", "GRPC")
+	s, err := newServer(ctx, "pyroscope", "HTTP", "GRPC")
 	if err != nil {
 		return nil, err
 	}

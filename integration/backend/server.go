@@ -31,8 +31,8 @@ type server struct {
 
 // newServer builds the program of a nested module if necessary, which takes minutes the
 // first time. It picks a folder, and a port for each listener. The caller calls Stop.
-func newServer(ctx context.Context, name, pkg string, listeners ...string) (*server, error) {
-	bin, err := build(ctx, name, pkg)
+func newServer(ctx context.Context, name string, listeners ...string) (*server, error) {
+	bin, err := build(ctx, name)
 	if err != nil {
 		return nil, err
 	}
