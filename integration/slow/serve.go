@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling/flight"
@@ -74,7 +75,8 @@ func serve(ctx context.Context, args []string) (err error) {
 		roots:    map[trace.SpanID]bool{},
 	}
 	pipeline, err := perfline.Start(ctx, perfline.Config{
-		Service: "shop", SpanExporter: discard{}, Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1, Routes: map[string]time.Duration{slowRoute: little}, PerSecond: -1},
+		Service: "shop", SpanExporter: discard{}, Traces: exporter.Config{QueueSize: 1 << 16}, // for the time when others have the processors
+		Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1, Routes: map[string]time.Duration{slowRoute: little}, PerSecond: -1},
 		Recent: requests.Config{Requests: 2000, Slowest: 100, MaxBytes: 64 << 20},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
