@@ -26,6 +26,7 @@ const (
 	costRounds = 10
 
 	shortFill   = 2 * time.Second
+	shortRate   = 200
 	shortRounds = 2
 )
 
@@ -52,11 +53,11 @@ func measureCosts(ctx context.Context, o options, r *reporter) (parts []document
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	fill, rounds := costFill, costRounds
+	fill, rate, rounds := costFill, float64(costRate), costRounds
 	if o.short {
-		fill, rounds = shortFill, shortRounds
+		fill, rate, rounds = shortFill, shortRate, shortRounds
 	}
-	background := load.Requests(ctx, "http://"+c.requests+"/products/1009", costRate)
+	background := load.Requests(ctx, "http://"+c.requests+"/products/1009", rate)
 	var costs []snapshotCost
 	var quiet, busy []time.Duration
 	err = elapse(ctx, fill)

@@ -195,6 +195,7 @@ func TestLateNotes(t *testing.T) {
 		{"neither", 0, 0, 2},
 		{"start", long, 0, 3},
 		{"end", 0, long, 2},
+		{"end, on a busy machine", 0, 10 * long, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var r *request

@@ -21,7 +21,7 @@ type Root struct {
 
 // longestPause is the longest time that the kernel is taken to have paused a thread for others. A larger difference is no pause: the span
 // has times of the program's choice.
-const longestPause = xtrace.Time(100 * time.Millisecond)
+const longestPause = xtrace.Time(time.Second)
 
 // fit returns when the root ran, from the times of its notes. A span reads the clock before it makes a note, at both of its ends. If the
 // kernel pauses the thread between the two, the note is late.
