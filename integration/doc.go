@@ -6,5 +6,6 @@
 //
 // in this folder; Go does not know that a result is old when one of those files has
 // changed. The first run builds the backends, which takes minutes. On a machine that has
-// none, build them before: go run ./build. No test is ever skipped. Packages peers and contrib, below, need no backend.
+// none, build them before: go run ./build. No test is ever skipped. Packages peers and
+// contrib, below, need no backend.
 package integration

@@ -229,9 +229,7 @@ func (p tab) accessible() {
 			p.t.Errorf("%+v: %g pixels too wide", look, over)
 		}
 		for _, f := range p.axe() {
-			if f.Impact == "serious" || f.Impact == "critical" {
-				p.t.Errorf("%+v: %s: %s:\n%s", look, f.Impact, f.Rule, strings.Join(f.Nodes[:min(3, len(f.Nodes))], "\n"))
-			}
+			p.t.Errorf("%+v: %s: %s:\n%s", look, f.Impact, f.Rule, strings.Join(f.Nodes[:min(3, len(f.Nodes))], "\n"))
 		}
 	}
 	p.must(p.Look(View{}))
