@@ -42,25 +42,37 @@ func TestLeaveProfileWhileLoading(t *testing.T) {
 	}
 }
 
-// A change of the address that is due when the reader follows a link does not bring the old view back. The link is followed in a task that
-// comes before timers, as clicks do.
+// A change of the address that is due when the reader follows a link does not bring the old address back, neither that of the old view nor
+// one of the same view. The link is followed in a task that comes before timers, as clicks do.
 func TestLeaveWhileNoting(t *testing.T) {
-	const follow = `scheduler.postTask(() => { location.hash = "#/counters"; }, { priority: "user-blocking" });
-		for (const until = performance.now() + 300; performance.now() < until;); // the timer is due
-		setTimeout(() => done(location.hash), 200);`
-	check := func(p tab, act string) {
+	check := func(p tab, act, to string) {
 		t.Helper()
-		if hash := eval[string](p, `new Promise((done) => {`+act+follow+`})`); hash != "#/counters" {
-			t.Errorf("the address of the counters is %s", hash)
+		if hash := eval[string](p, `new Promise((done) => {`+act+`
+			scheduler.postTask(() => { location.hash = `+quoted(to)+`; }, { priority: "user-blocking" });
+			for (const until = performance.now() + 300; performance.now() < until;); // the timer is due
+			setTimeout(() => done(location.hash), 200);
+		})`); hash != to {
+			t.Errorf("the address is %s, want %s", hash, to)
 		}
-		p.wait(`document.querySelector("h1")?.innerText === "Counters"`)
 	}
+	const (
+		choose = `document.querySelector('#waterfall .pick[title="render"]').click();`
+		filter = `
+			const input = document.querySelector("#filter-text");
+			input.value = "rare";
+			input.dispatchEvent(new Event("input", { bubbles: true }));`
+		atCounters = `document.querySelector("h1")?.innerText === "Counters"`
+	)
 	p := openBusy(t, "")
-	check(p, `document.querySelector('#waterfall .pick[title="render"]').click();`)
+	check(p, choose, eval[string](p, `location.hash.split("?")[0]`)+"?from=20&to=40")
+	p.part(20, 40)
+	check(p, choose, "#/counters")
+	p.wait(atCounters)
+
 	p = open(t, manyRequests(t), View{})
 	p.wait(`document.querySelectorAll("#recent tbody tr").length === 26`)
-	check(p, `
-		const input = document.querySelector("#filter-text");
-		input.value = "rare";
-		input.dispatchEvent(new Event("input", { bubbles: true }));`)
+	check(p, filter, "#/?status=error")
+	p.wait(found + ` === "GET /fail,GET /fail,GET /fail" && document.querySelector("#filter-text").value === ""`)
+	check(p, filter, "#/counters")
+	p.wait(atCounters)
 }

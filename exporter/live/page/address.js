@@ -1,7 +1,23 @@
 // Addresses of views, and the state of the overview in its own: how routes are shown, and which requests are asked for.
 
-/** elsewhere reports whether the reader is on the way to another view than that of path. The view learns it a moment later. */
-export const elsewhere = (path) => (location.hash || '#/').split('?')[0] !== path;
+let told = location.hash; // the address that the views were told
+
+/** arrive returns the address, which the caller tells to the views. */
+export function arrive() {
+  told = location.hash;
+  return told.slice(1) || '/';
+}
+
+/**
+ * write puts a view's state into the address, with push as a step that one can go back from. It reports whether it did: it does not when
+ * the reader is already on the way to another address, which the views learn a moment later.
+ */
+export function write(hash, push = false) {
+  if (location.hash !== told) return false;
+  history[push ? 'pushState' : 'replaceState'](null, '', hash);
+  told = location.hash;
+  return true;
+}
 
 /** fields describe requests, by the names that the server knows them by. */
 export const fields = ['text', 'route', 'class', 'status', 'min', 'max', 'from', 'to', 'attribute'];

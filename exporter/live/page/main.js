@@ -1,6 +1,7 @@
 // The frame of the page: which view is shown, by the address's hash, and what it is told.
 import { el, setText } from './dom.js';
 import { count } from './format.js';
+import { arrive } from './address.js';
 import { stream } from './stream.js';
 import { overview } from './overview.js';
 import { request } from './request.js';
@@ -33,8 +34,7 @@ let shown = null; // the view's path, and what it returned
 let first = true;
 
 function show() {
-  const address = location.hash.slice(1) || '/';
-  const [path, query = ''] = address.split('?', 2);
+  const [path, query = ''] = arrive().split('?', 2);
   if (shown?.path === path && shown.view?.go?.(new URLSearchParams(query))) return;
   shown?.view?.leave?.();
   main.replaceChildren();

@@ -3,7 +3,7 @@
 import { el, setText } from './dom.js';
 import { count, plural, shown } from './format.js';
 import { asker } from './ask.js';
-import { elsewhere, hash, question, read } from './address.js';
+import { hash, question, read, write } from './address.js';
 import { filterForm } from './filter.js';
 import { healthLine } from './health.js';
 import { heatMap } from './heatmap.js';
@@ -25,7 +25,7 @@ export function overview({ main, latest, query }) {
   const understood = () => asking() && question(state) !== refused;
 
   const health = healthLine();
-  const form = filterForm((changed) => elsewhere('#/') || go(changed));
+  const form = filterForm((changed) => go(changed));
   const heat = heatMap(pickCell, () => !summary());
   const href = (cls) => (r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
   const sort = { onSort: (order) => go({ sort: order }) };
@@ -166,8 +166,9 @@ export function overview({ main, latest, query }) {
   }
 
   function go(changed, push = false) {
-    state = { ...state, ...changed };
-    history[push ? 'pushState' : 'replaceState'](null, '', hash(state)); // so that it can be linked to, and gone back to
+    const next = { ...state, ...changed };
+    if (!write(hash(next), push)) return;
+    state = next;
     show();
   }
 

@@ -54,8 +54,8 @@ export function profilePage(page) {
 
   // note puts a state into the address; turnTo is a step that one can go back from.
   function note(changes) {
-    query = changed(changes);
-    history.replaceState(null, '', `#/profile?${query}`);
+    const next = changed(changes);
+    if (write(`#/profile?${next}`)) query = next;
   }
   function turnTo(changes) { location.hash = address(changes); }
 

@@ -3,7 +3,7 @@
 import { bdi, el, setVars } from './dom.js';
 import { clock, count, duration, iso, plural } from './format.js';
 import { get } from './get.js';
-import { elsewhere } from './address.js';
+import { write } from './address.js';
 import { vars, windowOf } from './axis.js';
 import { waterfall } from './waterfall.js';
 import { charter } from './stacks.js';
@@ -43,10 +43,10 @@ export function request({ main, title, parts: [trace, span], query }) {
     let words = '';
     const remember = () => {
       clearTimeout(timer);
-      timer = setTimeout(write, pause);
+      timer = setTimeout(note, pause);
     };
-    const write = () => {
-      if (gone.signal.aborted || elsewhere(address)) return;
+    const note = () => {
+      if (gone.signal.aborted) return;
       const now = new URLSearchParams();
       if (!axis.whole) {
         now.set('from', +axis.from.toFixed(6));
@@ -54,7 +54,7 @@ export function request({ main, title, parts: [trace, span], query }) {
       }
       if (words) now.set('q', words);
       if (graph.chosen) now.set('row', graph.chosen.key);
-      history.replaceState(null, '', `${address}?${now}`);
+      write(`${address}?${now}`);
     };
     const graph = waterfall(r, axis, (row, wait) => {
       panel.show(row, wait);
