@@ -9,29 +9,41 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// manyRequests serves a program whose routes are the paths: /usual has 20 requests, /slow has 2 of at least 20 ms, /fail has 3 that
-// fail, and /rare has 1.
+// manyRequests serves a program whose routes are the paths: /usual has 20 requests of 1 ms, /slow has 2 of 20 ms, /fail has 3 of 1 ms
+// that fail, and /rare has 1 of 2 ms. A slow machine does not make them longer.
 func manyRequests(t *testing.T) (page string) {
 	t.Helper()
-	base, page := serve(t, bridgehttp.Server{SpanName: func(r *http.Request, _ string) string { return "GET " + r.URL.Path }}, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/slow":
-			<-time.After(20 * time.Millisecond)
-		case "/fail":
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	}, sessions.Config{})
-	for path, n := range map[string]int{"/usual": 20, "/slow": 2, "/fail": 3, "/rare": 1} {
-		for range n {
-			request(t, base+path)
+	pl, _ := startPerfline(t, sessions.Config{})
+	tracer := pl.TracerProvider().Tracer("t")
+	for _, r := range []struct {
+		name      string
+		n, status int
+		took      time.Duration
+	}{
+		{"GET /usual", 20, http.StatusOK, ms},
+		{"GET /slow", 2, http.StatusOK, 20 * ms},
+		{"GET /fail", 3, http.StatusInternalServerError, ms},
+		{"GET /rare", 1, http.StatusOK, 2 * ms},
+	} {
+		for range r.n {
+			ended := time.Now()
+			_, s := tracer.Start(t.Context(), r.name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(ended.Add(-r.took)),
+				trace.WithAttributes(attribute.Int("http.response.status_code", r.status)))
+			if r.status == http.StatusInternalServerError {
+				s.SetStatus(codes.Error, "")
+			}
+			s.End(trace.WithTimestamp(ended))
 		}
 	}
-	return page
+	return listen(t, live.Handler(pl, live.Config{})) + live.Prefix
 }
 
 const (

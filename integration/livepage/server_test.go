@@ -24,14 +24,7 @@ func serve(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions.Con
 // servePage is serve with a configuration of the page.
 func servePage(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions.Config, lc live.Config, around ...func(http.Handler) http.Handler) (base, page string) {
 	t.Helper()
-	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {
-		t.Setenv(name, "none")
-	}
-	tl := observer.NewTimeline(observer.TimelineOptions{})
-	pl, err := perfline.Start(t.Context(), perfline.Config{Service: "test", Timeline: tl, Sessions: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pl, tl := startPerfline(t, c)
 	s.TracerProvider, s.Timeline = pl.TracerProvider(), tl
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Middleware(h))
@@ -40,19 +33,44 @@ func servePage(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions
 	for _, outer := range around {
 		all = outer(all)
 	}
-	server := httptest.NewServer(all)
+	base = listen(t, all)
+	return base, base + live.Prefix
+}
+
+// startPerfline starts perfline for a program that sends nothing, until the test's end.
+func startPerfline(t *testing.T, c sessions.Config) (*perfline.Pipeline, *observer.Timeline) {
+	t.Helper()
+	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {
+		t.Setenv(name, "none")
+	}
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	pl, err := perfline.Start(t.Context(), perfline.Config{Service: "test", Timeline: tl, Sessions: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { inTime(t, pl.Shutdown) })
+	return pl, tl
+}
+
+// listen serves h until the test's end, and returns its address.
+func listen(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := server.Config.Shutdown(ctx); err != nil { // ends streams
-			t.Error(err)
-		}
+		inTime(t, server.Config.Shutdown) // ends streams
 		server.Close()
-		if err := pl.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
 	})
-	return server.URL, server.URL + live.Prefix
+	return server.URL
+}
+
+// inTime shuts something down.
+func inTime(t *testing.T, shutdown func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := shutdown(ctx); err != nil {
+		t.Error(err)
+	}
 }
 
 // request sends one.

@@ -2,6 +2,7 @@
 // address has the profile, the tab, the function, the search and the order, so that it can be passed on and gone back to.
 import { bdi, el, reconcile, replace } from './dom.js';
 import { clock, duration, percent, plural } from './format.js';
+import { write } from './address.js';
 import { get } from './get.js';
 import { tabs } from './tabs.js';
 import { flame } from './flame.js';
