@@ -42,8 +42,8 @@ func TestLeaveProfileWhileLoading(t *testing.T) {
 	}
 }
 
-// A change of the address that is due when the reader follows a link does not bring the old address back, neither that of the old view nor
-// one of the same view. The link is followed in a task that comes before timers, as clicks do.
+// A change of the address that is due when the reader follows a link does not bring the old address back. The link leads to another part of
+// the same view, or to another view. It is followed in a task that comes before timers, as clicks do.
 func TestLeaveWhileNoting(t *testing.T) {
 	check := func(p tab, act, to string) {
 		t.Helper()

@@ -17,8 +17,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// manyRequests serves a program whose routes are the paths: /usual has 20 requests of 1 ms, /slow has 2 of 20 ms, /fail has 3 of 1 ms
-// that fail, and /rare has 1 of 2 ms. A slow machine does not make them longer.
+// manyRequests serves the page of a program with four routes. A usual request takes 1 ms, and there are 20. Two slow ones take 20 ms, three
+// of 1 ms fail, and a rare one takes 2 ms. A slow machine does not make them longer.
 func manyRequests(t *testing.T) (page string) {
 	t.Helper()
 	pl, _ := startPerfline(t, sessions.Config{})

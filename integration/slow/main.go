@@ -19,9 +19,9 @@
 //     causes together take as long, too.
 //   - No request of the background load fails.
 //
-// A request does not count if the sentence names other programs of the machine first, and the kernel confirms that threads of
-// the service had to wait for them. It does not count either if its larger part was not larger, by the service's clock. It is
-// made again, and the text has the number of such requests.
+// A request does not count if the sentence names other programs of the machine first, and the kernel confirms that. The service's
+// threads had to wait for a processor, or the hypervisor ran another machine. A request does not count either if its larger part was
+// not larger, by the service's clock. It is made again, and the text has the number of such requests.
 //
 // With -short the limits are lower, since the few requests of a series say little: three of four sentences have to be
 // right.

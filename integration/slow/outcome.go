@@ -20,7 +20,7 @@ type outcome struct {
 	All  time.Duration // of all causes
 
 	answer
-	Delayed time.Duration // how long other programs kept the service's threads from running, all together
+	Delayed time.Duration // how long other programs and machines kept the service's threads from running, all together
 
 	Overlap   string // intervals that are not one after the other
 	Waterfall string

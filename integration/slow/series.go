@@ -90,7 +90,7 @@ func (c *child) run(ctx context.Context, number int, parts []part) (r run, err e
 	r.verdict = judge(parts, r.outcome)
 	switch {
 	case r.verdict.others && r.Delayed >= little:
-		r.why = fmt.Sprintf("other programs kept threads from running for %v", r.Delayed)
+		r.why = fmt.Sprintf("other programs or machines kept threads from running for %v", r.Delayed)
 	case !r.clear():
 		r.why = fmt.Sprintf("the larger part was not clearly the largest: %v of %v", r.Took, r.Wall)
 	}
