@@ -78,53 +78,54 @@ func (s Spans) All() iter.Seq2[Span, error] {
 	}
 }
 
-// Kind returns the kind of the first span, or 0 if the bytes do not begin with a span. It reads no more than it needs.
-func (s Spans) Kind() (kind trace.SpanKind) {
-	s.firstFields(func(f field) bool {
-		if f.tag == spanKind {
-			kind = trace.SpanKind(int32(f.number))
+// NameAndKind returns the name and the kind of the first span, or nothing if the bytes do not begin with a span. The name shares the bytes'
+// memory. It reads no more than it needs.
+func (s Spans) NameAndKind() (name []byte, kind trace.SpanKind) {
+	hasName, hasKind := false, false
+	body := s.first()
+	for body = body[body.usual():]; len(body) > 0 && !(hasName && hasKind); {
+		f, err := body.next()
+		if err != nil {
+			break
 		}
-		return f.tag != spanKind
-	})
-	return kind
-}
-
-// Name returns the name of the first span, or nothing if the bytes do not begin with a span. It shares the bytes' memory.
-func (s Spans) Name() (name []byte) {
-	s.firstFields(func(f field) bool {
-		if f.tag == spanName {
-			name = f.body
+		switch f.tag {
+		case spanName:
+			name, hasName = f.body, true
+		case spanKind:
+			kind, hasKind = trace.SpanKind(int32(f.number)), true
 		}
-		return f.tag != spanName
-	})
-	return name
+	}
+	return name, kind
 }
 
 // HasTrue reports whether the first span has an attribute with that key and the value true.
-func (s Spans) HasTrue(key string) (found bool) {
-	s.firstFields(func(f field) bool {
-		if f.tag == spanAttributes && bytes.Contains(f.body, []byte(key)) {
-			kv, err := decodeAttribute(f.body)
-			found = err == nil && kv.Key == attribute.Key(key) && kv.Value.AsBool()
+func (s Spans) HasTrue(key string) bool {
+	for body := s.first(); len(body) > 0; {
+		f, err := body.next()
+		if err != nil {
+			break
 		}
-		return !found
-	})
-	return found
+		if f.tag != spanAttributes || !bytes.Contains(f.body, []byte(key)) {
+			continue
+		}
+		if kv, err := decodeAttribute(f.body); err == nil && kv.Key == attribute.Key(key) && kv.Value.AsBool() {
+			return true
+		}
+	}
+	return false
 }
 
-// firstFields calls do for the fields of the first span until it returns false.
-func (s Spans) firstFields(do func(field) bool) {
+// first returns the fields of the first span, or none if the bytes do not begin with a span.
+func (s Spans) first() fields {
+	if len(s.Bytes) == 0 {
+		return nil
+	}
 	rest := fields(s.Bytes)
-	if len(rest) == 0 {
-		return
-	}
 	body, err := rest.nextItem()
-	for err == nil && len(body) > 0 {
-		var f field
-		if f, err = body.next(); err == nil && !do(f) {
-			return
-		}
+	if err != nil {
+		return nil
 	}
+	return body
 }
 
 // fields are an encoded message.
@@ -197,35 +198,49 @@ func malformed(n int) error {
 // usual reads a header in the layout of [Snapshot.Append], and returns the size of its span. It returns 0 for others. It
 // takes a tenth of the time of reading field after field, and every span in memory pays for it.
 func (h *Header) usual(b fields) (size int) {
-	const (
-		ids    = 2 + len(h.TraceID) + 2 + len(h.SpanID)
-		parent = 2 + len(h.ParentID)
-		rest   = 9 + 9 + 6 // times and flags
-	)
 	if len(b) == 0 || b[0] != byte(otlpwire.Items) {
 		return 0
 	}
 	length, n := protowire.ConsumeVarint(b[1:])
-	if n < 0 || length > uint64(len(b)-1-n) || int(length) < ids+rest {
+	if n < 0 || length > uint64(len(b)-1-n) {
 		return 0
 	}
 	size = 1 + n + int(length)
 	b = b[1+n : size]
-	if b[0] != byte(spanTraceID) || b[1] != 16 || b[18] != byte(spanSpanID) || b[19] != 8 {
+	end := b.usual()
+	if end == 0 {
 		return 0
 	}
-	h.TraceID, h.SpanID, h.ParentID = trace.TraceID(b[2:18]), trace.SpanID(b[20:ids]), trace.SpanID{}
-	b = b[ids:]
-	if b[0] == byte(spanParentSpanID) && b[1] == 8 && len(b) >= parent+rest {
-		h.ParentID = trace.SpanID(b[2:parent])
-		b = b[parent:]
+	h.TraceID, h.SpanID, h.ParentID = trace.TraceID(b[2:18]), trace.SpanID(b[20:usualIDs]), trace.SpanID{}
+	if end > usualIDs+usualRest {
+		h.ParentID = trace.SpanID(b[usualIDs+2:])
 	}
-	if b[0] != byte(spanStart) || b[9] != byte(spanEnd) || b[18] != byte(spanFlags&0x7f|0x80) || b[19] != byte(spanFlags>>7) {
-		return 0
-	}
+	b = b[end-usualRest:]
 	h.Start, h.End = moment(binary.LittleEndian.Uint64(b[1:])), moment(binary.LittleEndian.Uint64(b[10:]))
 	h.flags(uint64(binary.LittleEndian.Uint32(b[20:])))
 	return size
+}
+
+// Sizes of a header in the layout of [Snapshot.Append]. The parent is between the ids and the rest.
+const (
+	usualIDs    = 2 + len(trace.TraceID{}) + 2 + len(trace.SpanID{})
+	usualParent = 2 + len(trace.SpanID{})
+	usualRest   = 9 + 9 + 6 // times and flags
+)
+
+// usual returns the size of the header that the fields of a span begin with, in the layout of [Snapshot.Append]. It returns 0 for others.
+func (b fields) usual() (size int) {
+	if len(b) < usualIDs+usualRest || b[0] != byte(spanTraceID) || b[1] != 16 || b[18] != byte(spanSpanID) || b[19] != 8 {
+		return 0
+	}
+	rest := b[usualIDs:]
+	if rest[0] == byte(spanParentSpanID) && rest[1] == 8 && len(rest) >= usualParent+usualRest {
+		rest = rest[usualParent:]
+	}
+	if rest[0] != byte(spanStart) || rest[9] != byte(spanEnd) || rest[18] != byte(spanFlags&0x7f|0x80) || rest[19] != byte(spanFlags>>7) {
+		return 0
+	}
+	return len(b) - len(rest) + usualRest
 }
 
 func (h *Header) field(f field) error {

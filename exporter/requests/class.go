@@ -53,10 +53,10 @@ func IsHousekeeping(name string) bool {
 	return false
 }
 
-// Class returns what the request stands for. It decodes the root span if that is no request.
+// Class returns what the request stands for. It reads the root span.
 func (s Snapshot) Class() Class {
 	switch {
-	case s.isStream:
+	case s.isRequest && isStream(s.root):
 		return Streams
 	case s.isRequest:
 		return Requests

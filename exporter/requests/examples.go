@@ -80,7 +80,7 @@ func (r *Recent) exemplify(q *request, n *run) {
 		return
 	}
 	cell := r.examples.cellOf(n)
-	if r.examples.has(cell) {
+	if r.examples.has(cell) || n.isStream() {
 		return
 	}
 	q.lists++

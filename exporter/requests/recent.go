@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -50,6 +51,7 @@ type Recent struct {
 	newest       list       // requests
 	others       list       // in the background
 	slowest      []*request // by descending duration
+	slowestSince time.Time  // none of them ended before
 	keptRequests []*request // the oldest first
 	examples     examples
 	arrivals     uint64 // of requests and of traces that wait

@@ -38,9 +38,9 @@ type Snapshot struct {
 	alone  bool          // no other request of the trace ended
 	reason otlpenc.KeepReason
 
-	isRequest, isStream bool
-	dropped             int
-	bytes               int
+	isRequest bool
+	dropped   int
+	bytes     int
 }
 
 // Bytes returns the memory of the spans that the snapshot holds on to: all spans of its trace.
@@ -135,7 +135,7 @@ func (q *request) snapshot() Snapshot {
 	return Snapshot{
 		TraceID: t.id, SpanID: q.id,
 		spans: t.spans, parts: t.parts, root: otlpenc.Spans{Group: q.group, Bytes: root},
-		alone: t.requests == 1, reason: q.reason, isRequest: q.isRequest, isStream: q.isStream,
+		alone: t.requests == 1, reason: q.reason, isRequest: q.isRequest,
 		dropped: t.dropped, bytes: t.bytes() + len(q.own),
 	}
 }

@@ -14,7 +14,8 @@ type run struct {
 	trace  trace.TraceID
 	spans  otlpenc.Spans
 	isRoot bool
-	name   []byte // of the root; shares the spans' memory
+	itself otlpenc.Spans // the root; shares the spans' memory, as its name does
+	name   []byte
 	root
 }
 
@@ -25,21 +26,26 @@ type root struct {
 	took time.Duration
 	end  time.Time
 
-	isRequest bool // it is a unit of work; else it is in the background
-	isStream  bool
+	isRequest bool               // it is a unit of work; else it is in the background
 	reason    otlpenc.KeepReason // why it is kept
 }
 
-// classify tells what a root span stands for.
-func (n *root) classify(s otlpenc.Spans) {
-	switch s.Kind() {
+// classify tells what the root span stands for.
+func (n *run) classify() {
+	var kind trace.SpanKind
+	n.name, kind = n.itself.NameAndKind()
+	switch kind {
 	case trace.SpanKindServer, trace.SpanKindConsumer:
 		n.isRequest = true
 	default:
-		n.isRequest = s.HasTrue(record.JobKey)
+		n.isRequest = n.itself.HasTrue(record.JobKey)
 	}
-	n.isStream = n.isRequest && s.HasTrue(record.StreamKey)
 }
+
+// isStream reports whether a request is a stream. It reads all attributes of the root, which is too much for each request.
+func (n *run) isStream() bool { return isStream(n.itself) }
+
+func isStream(root otlpenc.Spans) bool { return root.HasTrue(record.StreamKey) }
 
 // read reads the first spans of s that are a run: at least one, and most at most. It returns false if s does not begin with
 // a span.
@@ -57,9 +63,8 @@ func (n *run) read(s otlpenc.Spans, most int) bool {
 	}
 	n.took, n.end = h.Duration(), h.End
 	if n.isRoot {
-		itself := otlpenc.Spans{Bytes: s.Bytes[n.at:size]}
-		n.classify(itself)
-		n.name = itself.Name()
+		n.itself = otlpenc.Spans{Bytes: s.Bytes[n.at:size]}
+		n.classify()
 	}
 	n.reason = otlpenc.NotKept
 	n.spans = otlpenc.Spans{Group: s.Group, Bytes: s.Bytes[:size], Count: count}

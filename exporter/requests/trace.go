@@ -188,8 +188,8 @@ func (r *Recent) keep(t *traceData, n *run, own []byte) {
 	q := r.request(t)
 	q.root, q.group, q.own = n.root, n.spans.Group, own
 	r.listOf(n).push(q)
-	if n.isRequest && !n.isStream {
-		r.rank(q)
+	if n.isRequest {
+		r.rank(q, n)
 		r.exemplify(q, n)
 	}
 	if n.isRequest && n.reason != otlpenc.NotKept {
@@ -231,25 +231,40 @@ func (r *Recent) oldestKept() *request {
 // maxSlowestAge is how long a request is among the slowest.
 const maxSlowestAge = time.Hour
 
-// rank adds a request to the slowest, if it is slow enough.
-func (r *Recent) rank(q *request) {
-	for i := len(r.slowest) - 1; i >= 0; i-- {
-		if old := r.slowest[i]; q.end.Sub(old.end) > maxSlowestAge {
-			r.slowest = slices.Delete(r.slowest, i, i+1)
-			r.release(old)
-		}
+// rank adds the request that a run ends to the slowest, if it is slow enough.
+func (r *Recent) rank(q *request, n *run) {
+	if q.end.Sub(r.slowestSince) > maxSlowestAge && !n.isStream() {
+		r.dropOldFromSlowest(q.end)
 	}
 	at := len(r.slowest) // of the newer ones that took as long, the last comes first
 	for at > 0 && r.slowest[at-1].took <= q.took {
 		at--
 	}
-	if at == r.c.Slowest {
+	if at == r.c.Slowest || n.isStream() {
 		return
+	}
+	if len(r.slowest) == 0 || q.end.Before(r.slowestSince) {
+		r.slowestSince = q.end
 	}
 	q.lists++
 	r.slowest = slices.Insert(r.slowest, at, q)
 	if len(r.slowest) > r.c.Slowest {
 		r.release(r.fastest())
+	}
+}
+
+// dropOldFromSlowest lets go of those that ended long before now.
+func (r *Recent) dropOldFromSlowest(now time.Time) {
+	r.slowestSince = now
+	for i := len(r.slowest) - 1; i >= 0; i-- {
+		old := r.slowest[i]
+		switch {
+		case now.Sub(old.end) > maxSlowestAge:
+			r.slowest = slices.Delete(r.slowest, i, i+1)
+			r.release(old)
+		case old.end.Before(r.slowestSince):
+			r.slowestSince = old.end
+		}
 	}
 }
 
