@@ -83,7 +83,7 @@ func (s Spans) All() iter.Seq2[Span, error] {
 func (s Spans) NameAndKind() (name []byte, kind trace.SpanKind) {
 	hasName, hasKind := false, false
 	body := s.first()
-	for body = body[body.usual():]; len(body) > 0 && !(hasName && hasKind); {
+	for body = body[body.usual():]; len(body) > 0 && (!hasName || !hasKind); {
 		f, err := body.next()
 		if err != nil {
 			break
