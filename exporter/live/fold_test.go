@@ -62,7 +62,7 @@ func TestGroupsAndCriticalPath(t *testing.T) {
 		slices.Reverse(names)
 	}
 	if len(d.Shares) != 2 || d.Shares[0].Name != names[0] || d.Shares[1].Name != names[1] {
-		t.Fatalf("shares are %+v, want those of %q", d.Shares, names)
+		t.Fatalf("shares are %+v, want shares of %q in this order", d.Shares, names)
 	}
 	for _, s := range d.Shares {
 		row, spans, took := d.Rows[0].ID, 1, root

@@ -25,7 +25,7 @@ export function overview({ main, latest, query }) {
   const understood = () => asking() && question(state) !== refused;
 
   const health = healthLine();
-  const form = filterForm((changed) => go(changed));
+  const form = filterForm(go);
   const heat = heatMap(pickCell, () => !summary());
   const href = (cls) => (r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
   const sort = { onSort: (order) => go({ sort: order }) };
