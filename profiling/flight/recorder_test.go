@@ -165,10 +165,15 @@ func TestLargestBounds(t *testing.T) {
 func TestAnalysisHasNoLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var profile strings.Builder
-		h := newHarness(t, Config{}, &fake{work: func(func()) { _ = pprof.Lookup("goroutine").WriteTo(&profile, 1) }})
+		disarmed := make(chan struct{})
+		h := newHarness(t, Config{}, &fake{work: func(func()) {
+			<-disarmed // the code that disarms has its labels until then
+			_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
+		}})
 		h.arm(t, 0)
 		h.Slow(root(1))
 		pprof.Do(t.Context(), pprof.Labels("disarms", "the handler of the page"), func(context.Context) { h.Disarm() })
+		close(disarmed)
 		synctest.Wait()
 		if profile.Len() == 0 || strings.Contains(profile.String(), "the handler of the page") {
 			t.Errorf("goroutines at the time of the analysis:\n%s", profile.String())
