@@ -5,12 +5,12 @@ part_integration() {
 	step "Node is there" node || return 1
 	step "the backends are built" go run -C integration ./build || return 1
 	step "tests against real backends" backends || return 1
-	step "backends fail, each in each way and at random, and the books add up" go run -C integration ./trial -short || return 1
-	step "one Collector, and what is stored" go run -C integration ./scale -short || return 1
-	step "the sentence on a slow request names its cause" go run -C integration ./slow -short || return 1
-	step "an agent finds the causes by the tools alone" go run -C integration ./slow -short agent || return 1
-	step "an agent's diagnosis can be written down" go run -C integration ./transcript || return 1
-	step "the cost of the live page can be measured" go run -C integration ./pagecost -short || return 1
+	step "backends fail, each in each way and at random, and the books add up" go run -C lab ./trial -short || return 1
+	step "one Collector, and what is stored" go run -C lab ./scale -short || return 1
+	step "the sentence on a slow request names its cause" go run -C lab ./slow -short || return 1
+	step "an agent finds the causes by the tools alone" go run -C lab ./slow -short agent || return 1
+	step "an agent's diagnosis can be written down" go run -C lab ./transcript || return 1
+	step "the cost of the live page can be measured" go run -C lab ./pagecost -short || return 1
 }
 
 # For the viewers and checkers that are written for it (integration/npm).

@@ -51,7 +51,7 @@ find_modules() {
 		exit 1
 	fi
 	mapfile -t modules < <(grep -vE '^(tools|tools/actionlint|integration/(jaeger|loki|pyroscope|prometheus))$' <<<"$found")
-	for m in . examples benchmarks integration "${light_modules[@]}"; do
+	for m in . examples lab integration "${light_modules[@]}"; do
 		[[ " ${modules[*]} " == *" $m "* ]] || { echo "FAILED: module $m was not found"; exit 1; }
 	done
 }

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/lab/internal/process"
+)
+
+// rates are the loads of the report in requests a second; 0 is as many as the service can take.
+var rates = []int{0, 100, 1000, 5000}
+
+// A measured is what a service's process took under one load.
+type measured struct {
+	result
+	rate      int
+	latencies [][]time.Duration // by service
+	reached   float64           // requests a second, the least
+}
+
+// report measures services in processes of their own, with their receivers and the load in this
+// one, and prints a table for each load.
+func report(ctx context.Context, o options, s shape) (err error) {
+	services, err := startServices(ctx, o, s, variants)
+	defer func() {
+		for _, v := range services {
+			err = errors.Join(err, v.stop())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	loads, err := measure(ctx, o, s, services, rates)
+	if err != nil {
+		return err
+	}
+	switches, err := idle(ctx, services, o.idle)
+	if err != nil {
+		return err
+	}
+	for _, m := range loads {
+		fmt.Fprintf(o.out, "\n%s", m.table())
+	}
+	fmt.Fprintf(o.out, "\n%s", idleTable(services, switches, o.idle))
+	return nil
+}
+
+// measure loads the services in rounds: in each, every service has its turn at every rate.
+func measure(ctx context.Context, o options, s shape, services []*served, rates []int) ([]*measured, error) {
+	var loads []*measured
+	for _, rate := range rates {
+		m := &measured{rate: rate, latencies: make([][]time.Duration, len(services)), result: result{title: s.title, samples: make([][]sample, len(services))}}
+		for _, v := range services {
+			m.names = append(m.names, v.name)
+		}
+		loads = append(loads, m)
+	}
+	for round := range o.rounds {
+		for _, m := range loads {
+			for k := range services {
+				i := (k + round) % len(services)
+				if err := m.turn(ctx, i, services[i], o.length); err != nil {
+					return nil, fmt.Errorf("%s, %s: %w", s.name, services[i].name, err)
+				}
+			}
+		}
+		fmt.Fprintf(os.Stderr, "\r%s: round %d of %d ", s.name, round+1, o.rounds)
+	}
+	fmt.Fprintln(os.Stderr)
+	return loads, nil
+}
+
+// turn loads a service for the given length, after a part of it that is not measured.
+func (m *measured) turn(ctx context.Context, i int, v *served, length time.Duration) error {
+	if _, _, err := v.load(ctx, m.rate, length/5); err != nil {
+		return err
+	}
+	before, err := v.used(ctx)
+	if err != nil {
+		return err
+	}
+	wire := v.wire()
+	took, lasted, err := v.load(ctx, m.rate, length)
+	if err != nil {
+		return err
+	}
+	after, err := v.used(ctx)
+	if err != nil {
+		return err
+	}
+	got := perRequest(after.Since(before), len(took))
+	got.wire = float64(v.wire()-wire) / float64(len(took))
+	m.samples[i] = append(m.samples[i], got)
+	m.latencies[i] = append(m.latencies[i], took...)
+	if reached := float64(len(took)) / lasted.Seconds(); m.reached == 0 || reached < m.reached {
+		m.reached = reached
+	}
+	return nil
+}
+
+// perRequest divides what n requests have used.
+func perRequest(used process.Usage, n int) sample {
+	return sample{
+		cpu:         float64(used.CPU) / float64(n),
+		allocations: float64(used.Allocations) / float64(n),
+		bytes:       float64(used.Bytes) / float64(n),
+		collections: float64(used.Collections) / float64(n),
+	}
+}
+
+// loadTitle names the load, and the rate that was reached where the machine did not keep up.
+func (m *measured) loadTitle() string {
+	switch {
+	case m.rate == 0:
+		return m.title + ", flat out"
+	case m.reached < 0.97*float64(m.rate):
+		return fmt.Sprintf("%s, %d/s (the slowest reached %.0f/s)", m.title, m.rate, m.reached)
+	}
+	return fmt.Sprintf("%s, %d/s", m.title, m.rate)
+}
+
+func (m *measured) table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| **%s** | CPU | added | × reference | 95 %% | p50 | p99 | bytes on the wire |\n|---|---:|---:|---:|---:|---:|---:|---:|\n", m.loadTitle())
+	for i, name := range m.names {
+		slices.Sort(m.latencies[i])
+		wire := median(m.values(i, func(s sample) float64 { return s.wire }))
+		fmt.Fprintf(&b, "| %s | %.1f µs | %s | %v | %v | %.0f |\n", name, median(m.values(i, cpuTime))/1e3, m.addedTime(i),
+			quantile(m.latencies[i], 0.5).Round(time.Microsecond), quantile(m.latencies[i], 0.99).Round(time.Microsecond), wire)
+	}
+	return b.String()
+}
+
+// idle counts the voluntary context switches of all services while they have nothing to do.
+func idle(ctx context.Context, services []*served, length time.Duration) ([]int64, error) {
+	fmt.Fprintf(os.Stderr, "idle for %v\n", length)
+	switches := make([]int64, len(services))
+	for i, v := range services {
+		v.quiet()
+		u, err := v.used(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switches[i] = -u.Switches
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(length):
+	}
+	for i, v := range services {
+		u, err := v.used(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switches[i] += u.Switches
+	}
+	return switches, nil
+}
+
+func idleTable(services []*served, switches []int64, length time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| idle for %v | voluntary context switches | added |\n|---|---:|---:|\n", length)
+	for i, v := range services {
+		fmt.Fprintf(&b, "| %s | %d | %+d |\n", v.name, switches[i], switches[i]-switches[0])
+	}
+	return b.String()
+}

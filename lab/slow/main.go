@@ -1,0 +1,253 @@
+// Command slow judges what perfline says about slow requests. Its service has known causes:
+//
+//	go run -C lab ./slow             # each cause and each pair of causes, 20 requests of each
+//	go run -C lab ./slow -short      # a few of each
+//	go run -C lab ./slow -only '^mutex'
+//	go run -C lab ./slow cost        # what the flight recorder costs
+//	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
+//	go run -C lab ./slow agent       # a client of package mcpserver has to find the causes by the tools alone
+//
+// The service runs in a process of its own, and each series of requests has a new one. The command's process
+// has all that the service calls: a dependency, a database and a device. It also makes background load on another route. A slow request takes a
+// snapshot of the execution trace. The snapshot's result says in a sentence why the request was slow.
+//
+// The command fails unless all of this holds:
+//
+//   - In at least 95 % of all requests, and in at least 17 of 20 of each series, the sentence names the right cause, and
+//     the holder if there is one. With two causes, it names the larger one first.
+//   - In each request, the states of the serving goroutine, with gaps, take as long as the root span, to 2 %. All
+//     causes together take as long, too.
+//   - No request of the background load fails.
+//
+// A request does not count if the sentence names other programs of the machine first, and the kernel confirms that. The service's
+// threads had to wait for a processor, or the hypervisor ran another machine. A request does not count either if its larger part was
+// not larger, by the service's clock. It is made again, and the text has the number of such requests.
+//
+// With -short the limits are lower, since the few requests of a series say little: three of four sentences have to be
+// right.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/perfline/perfline/internal/document"
+)
+
+func main() {
+	ctx, end := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	end()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "slow:", err)
+		os.Exit(1)
+	}
+}
+
+// asService is the variable that the service's process has in a test, where the arguments belong to the test.
+const asService = "PERFLINE_SLOW_SERVICE"
+
+func command(ctx context.Context, args []string, out, log io.Writer) error {
+	if len(args) > 0 && args[0] == serveWord {
+		return serve(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == burnWord {
+		return burn(ctx)
+	}
+	o, err := parse(args, log)
+	if err != nil {
+		return err
+	}
+	if o.into != "" {
+		if err := document.Check(o.into, o.parts()...); err != nil {
+			return err
+		}
+	}
+	r := &reporter{began: time.Now(), log: log}
+	var parts []document.Part
+	if o.cost {
+		parts, err = measureCosts(ctx, o, r)
+	} else {
+		parts, err = judgeAll(ctx, o, r)
+	}
+	for _, p := range parts {
+		fmt.Fprintf(out, "<!-- %s -->\n\n%s\n<!-- /%s -->\n\n", p.Name, p.Text, p.Name)
+	}
+	if err == nil && o.into != "" {
+		err = document.Write(o.into, parts...)
+	}
+	return err
+}
+
+// options are what the command is told.
+type options struct {
+	runs   int // of each series
+	pairs  int // of each series of two causes
+	short  bool
+	cost   bool
+	agent  bool // the sentences are those that an agent finds
+	into   string
+	series []series
+}
+
+// The document's parts.
+const (
+	causesPart   = "slow: causes"
+	examplesPart = "slow: examples"
+	costPart     = "slow: cost"
+	agentPart    = "slow: agent"
+)
+
+func (o options) parts() []string {
+	switch {
+	case o.cost:
+		return []string{costPart}
+	case o.agent:
+		return []string{agentPart}
+	}
+	return []string{causesPart, examplesPart}
+}
+
+// Requests of a series.
+const (
+	fullRuns       = 20
+	shortRuns      = 2
+	shortPairRuns  = 1
+	costWord       = "cost"
+	agentWord      = "agent"
+	shareOfAll     = 0.95 // of right sentences
+	shareOfSeries  = 0.85 // 17 of 20
+	shareWhenShort = 0.75
+)
+
+func parse(args []string, usage io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("slow", flag.ContinueOnError)
+	f.SetOutput(usage)
+	f.BoolVar(&o.short, "short", false, "make a few requests of each series: lower limits, and no figure for a document")
+	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between its markers")
+	only := f.String("only", "", "only series whose name matches this regular expression: mutex, mutex+timer")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.cost, o.agent = f.NArg() == 1 && f.Arg(0) == costWord, f.NArg() == 1 && f.Arg(0) == agentWord
+	o.runs, o.pairs = fullRuns, fullRuns
+	if o.short {
+		o.runs, o.pairs = shortRuns, shortPairRuns
+	}
+	matches, err := regexp.Compile(*only)
+	if err != nil {
+		return o, fmt.Errorf("-only %q: %w", *only, err)
+	}
+	o.series = slices.DeleteFunc(allSeries(), func(s series) bool { return !matches.MatchString(s.name()) || o.agent && len(s.causes) > 1 })
+	switch {
+	case f.NArg() > 0 && !o.cost && !o.agent:
+		return o, fmt.Errorf("arguments %q: must be %s, %s or none, after the flags", f.Args(), costWord, agentWord)
+	case len(o.series) == 0:
+		return o, fmt.Errorf("-only %q: matches no series", *only)
+	case o.into != "" && (o.short || *only != ""):
+		return o, fmt.Errorf("-into %s: needs all series in full", o.into)
+	}
+	return o, nil
+}
+
+// judgeAll makes all series.
+func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Part, err error) {
+	around, err := newSurroundings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, around.close()) }()
+	for i := range o.series {
+		s := &o.series[i]
+		n := o.runs
+		if len(s.causes) > 1 {
+			n = o.pairs
+		}
+		s.wanted, s.agent = n, o.agent
+		if err := s.make(ctx, around, n); err != nil {
+			return nil, err
+		}
+		r.series(s)
+	}
+	if o.agent {
+		return []document.Part{{Name: agentPart, Text: agentText(o)}}, o.check()
+	}
+	parts = []document.Part{{Name: causesPart, Text: causesText(o)}, {Name: examplesPart, Text: examplesText(o)}}
+	return parts, o.check()
+}
+
+// check returns an error unless the command's rules hold.
+func (o options) check() error {
+	ofAll, ofSeries := shareOfAll, shareOfSeries
+	if o.short {
+		ofAll, ofSeries = shareWhenShort, 0
+	}
+	var errs []error
+	right, all := 0, 0
+	for i := range o.series {
+		s := &o.series[i]
+		n := s.count(verdict.right)
+		right += n
+		all += len(s.runs)
+		if float64(n) < ofSeries*float64(len(s.runs)) {
+			errs = append(errs, fmt.Errorf("%s: %d sentences of %d are right, must be %.0f %%", s.name(), n, len(s.runs), 100*ofSeries))
+		}
+		if len(s.runs) < cmp.Or(s.wanted, 1) && !o.short {
+			errs = append(errs, fmt.Errorf("%s: %d requests of %d: the machine is too busy", s.name(), len(s.runs), s.wanted))
+		}
+		for k, r := range slices.Concat(s.runs, s.disturbed) {
+			if r.verdict.books != "" {
+				errs = append(errs, fmt.Errorf("%s, request %d: %s", s.name(), k, r.verdict.books))
+			}
+		}
+	}
+	if float64(right) < ofAll*float64(all) {
+		errs = append(errs, fmt.Errorf("%d sentences of %d are right, must be %.0f %%", right, all, 100*ofAll))
+	}
+	return errors.Join(errs...)
+}
+
+// A reporter says how far the command is.
+type reporter struct {
+	began time.Time
+	log   io.Writer
+}
+
+func (r *reporter) say(format string, args ...any) {
+	fmt.Fprintf(r.log, "%5.0f s: %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// series logs a series, with the sentences that are wrong.
+func (r *reporter) series(s *series) {
+	r.say("%s: %d of %d", s.name(), s.count(verdict.right), len(s.runs))
+	for i, run := range slices.Concat(s.runs, s.disturbed) {
+		if run.verdict.right() && run.verdict.books == "" {
+			continue
+		}
+		if run.why != "" {
+			r.say("  does not count: %s", run.why)
+		}
+		var parts []string
+		for _, p := range run.parts {
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %v %s", p.cause.name, p.takes, p.way)))
+		}
+		r.say("  request %d (%s) of %v, parts %v, delayed %v: %q", i, strings.Join(parts, ", then "), run.Wall, run.Took, run.Delayed, run.Sentence)
+		if run.verdict.books != "" {
+			r.say("    %s", run.verdict.books)
+		}
+		for _, c := range run.Causes[:min(3, len(run.Causes))] {
+			r.say("    %+v", c)
+		}
+	}
+}
