@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 // A budget is what the project promised itself of one figure. It is computed in
@@ -33,8 +35,8 @@ func (b *budget) verdict(got float64) string {
 	return "missed"
 }
 
-// budgets holds the results of all rows against what was promised.
-func budgets(rows []*row) string {
+// budgets holds the results of all rows against what was promised. It adds them to a file of figures.
+func budgets(rows []*row, figuresInto string) (string, error) {
 	caller := func(group, name string) func(int) float64 {
 		r := find(rows, group, name)
 		return func(round int) float64 { return r.samples[round].caller }
@@ -84,6 +86,11 @@ func budgets(rows []*row) string {
 		}
 		fmt.Fprintf(&b, "| %s | %s %.2f %s | %.2f | %.2f | %.2f … %.2f | %s |\n",
 			l.what, sign, l.must, l.unit, l.stretch, median, slices.Min(got), slices.Max(got), l.verdict(median))
+		met := l.within(median, l.must)
+		if err := figures.Add(figuresInto, l.what, fmt.Sprintf("%s %.2f %s", sign, l.must, l.unit),
+			fmt.Sprintf("%.2f (%.2f … %.2f)", median, slices.Min(got), slices.Max(got)), &met); err != nil {
+			return "", err
+		}
 	}
-	return b.String()
+	return b.String(), nil
 }

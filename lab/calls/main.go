@@ -41,14 +41,15 @@ func main() {
 	rounds := flag.Int("rounds", 12, "measure each row in that many rounds, at least 1")
 	length := flag.Duration("length", 100*time.Millisecond, "measure a row about that long in each round")
 	only := flag.String("only", "", "measure only rows whose group and name match this regular expression")
+	figuresInto := flag.String("figures", "", "also add the budgets to this `file` of figures, for the laboratory's table")
 	flag.Parse()
-	if err := run(*rounds, *length, *only); err != nil {
+	if err := run(*rounds, *length, *only, *figuresInto); err != nil {
 		fmt.Fprintln(os.Stderr, "calls:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rounds int, length time.Duration, only string) error {
+func run(rounds int, length time.Duration, only, figuresInto string) error {
 	defer runtime.KeepAlive(inUse)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -89,7 +90,9 @@ func run(rounds int, length time.Duration, only string) error {
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), rounds, length, nowCost(chosen))
 	fmt.Print(table(chosen))
 	if only == "" {
-		fmt.Print("\n", budgets(chosen))
+		text, err := budgets(chosen, figuresInto)
+		fmt.Print("\n", text)
+		return err
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
@@ -31,27 +32,28 @@ func main() {
 	length := flag.Duration("for", 10*time.Second, "record that long")
 	rate := flag.Int("rate", 1_000_000, "entries a second, of all goroutines together")
 	goroutines := flag.Int("goroutines", 8, "goroutines that record")
+	figuresInto := flag.String("figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	flag.Parse()
-	if err := run(*length, *rate, *goroutines); err != nil {
+	if err := run(*length, *rate, *goroutines, *figuresInto); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
 	}
 }
 
-func run(length time.Duration, rate, goroutines int) error {
+func run(length time.Duration, rate, goroutines int, figuresInto string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if length <= 0 || rate < 1000*goroutines || goroutines < 1 {
 		return fmt.Errorf("-for %v -rate %d -goroutines %d: all must be positive, and the rate at least 1000 for each goroutine", length, rate, goroutines)
 	}
-	if err := sleepyObserver(ctx, length, rate, goroutines); err != nil {
+	if err := sleepyObserver(ctx, length, rate, goroutines, figuresInto); err != nil {
 		return err
 	}
 	return reader(ctx, length/2)
 }
 
 // sleepyObserver records at the given rate under an observer that sleeps.
-func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines int) error {
+func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines int, figuresInto string) error {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	delivered := map[observer.Type]uint64{}
 	obs, err := tl.Observe(func(l observer.List) {
@@ -125,7 +127,8 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 	fmt.Printf("rate reached: %.0f entries/s; peak heap %.1f MiB, peak of the process's memory %.1f MiB, both with %.1f MiB of this program's measurements\n",
 		float64(total)/took.Seconds(), mib(peak.heap), mib(peak.all), mib(uint64(8*cap(latencies.took)*2)))
 	fmt.Printf("time of a call, three marks to one Time…End, %s\n\n", latencies.summary())
-	return wrong
+	met := wrong == nil
+	return errors.Join(wrong, figures.Add(figuresInto, "entries whose counts add up, a second", "all", fmt.Sprintf("%.0f", float64(total)/took.Seconds()), &met))
 }
 
 // reader measures recording on a timeline of 100 000 entries, with and without a

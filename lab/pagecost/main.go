@@ -41,11 +41,12 @@ func main() {
 }
 
 type options struct {
-	open  time.Duration // how long the page stays open
-	rate  float64       // requests a second
-	turns int           // pairs of times with the page and without it
-	into  string
-	short bool
+	open    time.Duration // how long the page stays open
+	rate    float64       // requests a second
+	turns   int           // pairs of times with the page and without it
+	into    string
+	figures string // the file for them; empty: none
+	short   bool
 
 	turn   time.Duration // the length of one of a pair
 	settle time.Duration // before each of them
@@ -62,6 +63,7 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	f.Float64Var(&o.rate, "rate", 1000, "requests a second, at least 10")
 	f.IntVar(&o.turns, "turns", 12, "times with the page and without it that are compared, at least 1")
 	f.StringVar(&o.into, "into", "", "document to write the tables into, between its markers")
+	f.StringVar(&o.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	f.BoolVar(&o.short, "short", false, "run every part briefly: the figures mean nothing")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/integration/load"
+	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 // rows is how many moments the table of memory has.
@@ -21,6 +22,7 @@ func (b *bench) memory(ctx context.Context, o options, w io.Writer) error {
 	}
 	fmt.Fprintln(w, "| page open for | requests answered | memory of the shop's process, MB | memory of the page's JavaScript, MB | elements of the page |\n|---|---:|---:|---:|---:|")
 	began, total := time.Now(), 0
+	var shop []float64 // megabytes
 	for i := range rows + 1 {
 		moment := began.Add(o.open * time.Duration(i) / rows)
 		for left := time.Until(moment); left > 0; left = time.Until(moment) {
@@ -37,6 +39,7 @@ func (b *bench) memory(ctx context.Context, o options, w io.Writer) error {
 		if err != nil {
 			return err
 		}
+		shop = append(shop, mega(process))
 		page, err := b.page.Memory()
 		if err != nil {
 			return err
@@ -44,6 +47,9 @@ func (b *bench) memory(ctx context.Context, o options, w io.Writer) error {
 		fmt.Fprintf(w, "| %v | %d | %.1f | %.1f | %d |\n", time.Since(began).Round(time.Second), total, mega(process), mega(page.JavaScript), page.Elements)
 	}
 	fmt.Fprintln(w)
+	if err := figures.Add(o.figures, "memory of the shop's process with the page open: first, most, last", "", fmt.Sprintf("%.0f, %.0f, %.0f MB", shop[0], slices.Max(shop), shop[len(shop)-1]), nil); err != nil {
+		return err
+	}
 	return b.shut()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/perfline/perfline/integration/livepage"
 	"github.com/perfline/perfline/integration/load"
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 // routes are the paths that the load asks for, and their shares of it.
@@ -133,7 +134,9 @@ func (b *bench) turns(ctx context.Context, o options, w io.Writer) error {
 	c, _, _ := middle(closed)
 	fmt.Fprintf(w, "| CPU time of the shop | %% of a core |\n|---|---:|\n| page closed | %.1f |\n| added by an open page: median, and the middle half of %d turns | %.1f (%.1f … %.1f) |\n\n",
 		c, len(differences), d, low, high)
-	return nil
+	const most = 2.0
+	met := d <= most
+	return figures.Add(o.figures, "CPU time that an open page adds to the shop, % of a core", fmt.Sprintf("≤ %.0f", most), fmt.Sprintf("%.1f (%.1f … %.1f)", d, low, high), &met)
 }
 
 // share returns the CPU time that the shop uses, in percent of a core.
@@ -179,6 +182,9 @@ func (b *bench) flat(ctx context.Context, o options, w io.Writer) error {
 		return err
 	}
 	if err := b.page.Wait(fmt.Sprintf(`document.querySelector("#stream-state").textContent === "live" && Date.parse(document.querySelector("#recent time").dateTime) >= %d`, last.UnixMilli())); err != nil {
+		return err
+	}
+	if err := figures.Add(o.figures, "highest rate with the page open, requests/s", "", fmt.Sprintf("%.0f", math.Floor(rate)), nil); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "The highest rate, with the page open and %d clients: %.0f requests a second. Afterwards the page was live and without a fault.\n", underWay, math.Floor(rate))

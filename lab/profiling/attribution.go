@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -66,7 +67,11 @@ func attribution(ctx context.Context, rounds int, _ time.Duration) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(judge(p.Engine(), t))
+		line, err := judge(p.Engine(), t)
+		if err != nil {
+			return err
+		}
+		fmt.Println(line)
 	}
 	return nil
 }
@@ -92,7 +97,7 @@ func runSplit(ctx context.Context, tracer trace.Tracer, done func() bool) {
 }
 
 // judge holds each sample's span against the function on its stack.
-func judge(engine profile.Engine, t *profile.Trace) string {
+func judge(engine profile.Engine, t *profile.Trace) (string, error) {
 	var total, wrong, none time.Duration
 	by := map[string]time.Duration{}
 	samples := 0
@@ -120,6 +125,10 @@ func judge(engine profile.Engine, t *profile.Trace) string {
 		}
 	}
 	share := func(d time.Duration) float64 { return float64(d) / float64(total) * 100 }
+	const most = 1.0 // percent: the kernel may take a sample between a span's start and its label
+	met := share(wrong) <= most
+	err := figures.Add(figuresInto, fmt.Sprintf("engine %s: samples under another's span", engine), fmt.Sprintf("≤ %.0f %%", most),
+		fmt.Sprintf("%.1f %% of %d", share(wrong), samples), &met)
 	return fmt.Sprintf("| %s | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% |", engine, samples,
-		share(by["fifty"]), share(by["thirty"]), share(by["twenty"]), share(wrong), share(none))
+		share(by["fifty"]), share(by["thirty"]), share(by["twenty"]), share(wrong), share(none)), err
 }

@@ -23,9 +23,13 @@ import (
 	"time"
 )
 
+// figuresInto is the file for figures; empty: none.
+var figuresInto string
+
 func main() {
 	rounds := flag.Int("rounds", 10, "measure each row in that many rounds, at least 1")
 	length := flag.Duration("length", time.Second, "measure a row about that long in each round")
+	flag.StringVar(&figuresInto, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	child := flag.Int("serve", -1, "be the service of that number, for push, which starts it itself")
 	flag.Parse()
 	if *child >= 0 {

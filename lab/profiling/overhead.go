@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/lab/internal/process"
 	"github.com/perfline/perfline/lab/internal/service"
-	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 )
@@ -63,6 +64,13 @@ func overhead(ctx context.Context, rounds int, length time.Duration) error {
 		fmt.Printf("\n| **%s** | CPU a unit | against none | p50 | p99 | allocated/s | heap |\n|---|---:|---:|---:|---:|---:|---:|\n", w.name)
 		for _, r := range rows {
 			fmt.Println(r)
+			if r.against == nil {
+				continue
+			}
+			name := fmt.Sprintf("%s, %s, %d goroutines wait: CPU against no profiler", w.name, r.name, r.idle)
+			if err := figures.Add(figuresInto, name, "", r.more(), nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -161,14 +169,19 @@ func work(goroutines int, do func() error, length time.Duration) ([]time.Duratio
 	return all, failed
 }
 
+// more is what the profiler adds to the CPU of a unit.
+func (c *cost) more() string {
+	ratios := make([]float64, len(c.cpu))
+	for i := range ratios {
+		ratios[i] = c.cpu[i] / c.against.cpu[i]
+	}
+	return fmt.Sprintf("%+.2f %%", (median(ratios)-1)*100)
+}
+
 func (c *cost) String() string {
 	against := "–"
 	if c.against != nil {
-		ratios := make([]float64, len(c.cpu))
-		for i := range ratios {
-			ratios[i] = c.cpu[i] / c.against.cpu[i]
-		}
-		against = fmt.Sprintf("%+.2f %%", (median(ratios)-1)*100)
+		against = c.more()
 	}
 	slices.Sort(c.took)
 	at := func(q float64) time.Duration { return c.took[int(q*float64(len(c.took)-1))] }

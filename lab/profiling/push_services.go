@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/lab/internal/service"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/lab/internal/service"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 	"github.com/perfline/perfline/profiling/sessions"

@@ -24,9 +24,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/lab/internal/otlp"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/lab/internal/otlp"
 )
 
 // A setting is what all variants of a comparison have in common.

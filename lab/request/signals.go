@@ -14,10 +14,10 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/lab/internal/otlp"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/lab/internal/otlp"
 )
 
 // A signalRow is a form that perfline's data may have beside spans. Its set-up is the one of the row beside, and one thing more: the

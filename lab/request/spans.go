@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perfline/perfline/lab/internal/otlp"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/lab/internal/otlp"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )

@@ -9,8 +9,8 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/perfline/perfline/lab/internal/response"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/lab/internal/response"
 )
 
 // waitingSpans is how many spans wait at least.

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 func main() {
@@ -45,9 +46,10 @@ func main() {
 
 // options are what the command is told, and what -short makes of it.
 type options struct {
-	length time.Duration // of one measurement
-	into   string
-	short  bool
+	length  time.Duration // of one measurement
+	into    string
+	figures string // the file for them; empty: none
+	short   bool
 
 	spans    float64       // highest rate of spans that is tried
 	halvings int           // of a search
@@ -61,6 +63,7 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	f.SetOutput(usage)
 	f.DurationVar(&o.length, "length", 2*time.Second, "how long each measurement is, at least 100ms")
 	f.StringVar(&o.into, "into", "", "document to write the tables into, between its markers")
+	f.StringVar(&o.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	f.BoolVar(&o.short, "short", false, "run every part once and briefly: the figures mean nothing")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -113,6 +116,14 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	inMemory, err := spanInMemory(shop.batch)
 	if err != nil {
+		return err
+	}
+	if best, ok := targets[0].best(); ok {
+		if err := figures.Add(o.figures, "spans/s that one Collector carries to a receiver that forgets them", "", number(best.rate), nil); err != nil {
+			return err
+		}
+	}
+	if err := figures.Add(o.figures, "bytes of a request's spans on the wire", "", number(shop.requestWire), nil); err != nil {
 		return err
 	}
 	var parts []document.Part

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -24,8 +25,9 @@ import (
 func main() {
 	events := flag.Int("events", 1_000_000, "entries of a session, at least 10 000")
 	only := flag.String("only", "", "the one shape to do: flat, nested, requests or concurrent")
+	figuresInto := flag.String("figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	flag.Parse()
-	if err := run(*events, *only); err != nil {
+	if err := run(*events, *only, *figuresInto); err != nil {
 		fmt.Fprintln(os.Stderr, "sessions:", err)
 		os.Exit(1)
 	}
@@ -40,7 +42,7 @@ type shape struct {
 
 var shapes = []shape{{"flat", flat}, {"nested", nested}, {"requests", requests}, {"concurrent", concurrent}}
 
-func run(events int, only string) error {
+func run(events int, only, figuresInto string) error {
 	if events < 10_000 {
 		return fmt.Errorf("-events %d: must be at least 10000", events)
 	}
@@ -55,14 +57,14 @@ func run(events int, only string) error {
 	fmt.Println("| shape | entries | taken, a second | B an entry, recording | B an event, ready | put together | longest slice | timelines | first page | unique events | all as one |")
 	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, s := range chosen {
-		if err := s.measure(events); err != nil {
+		if err := s.measure(events, figuresInto); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	return nil
 }
 
-func (s shape) measure(events int) error {
+func (s shape) measure(events int, figuresInto string) error {
 	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: -1, ChildBufferSize: -1})
 	recorder := sessions.NewRecorder(sessions.Config{Timeline: tl, MaxEvents: 2 * events})
 	defer recorder.Close()
@@ -124,7 +126,7 @@ func (s shape) measure(events int) error {
 	fmt.Printf("| %s | %d | %.0f | %d | %d | %v | %v | %d | %v | %v | %v |\n", s.name, stats.Entries, float64(events)/took.Seconds(),
 		recording/events, ready/int(stats.Events), round(together), round(longest), len(session.Timelines()), round(page), round(unique), round(one))
 	runtime.KeepAlive(session)
-	return nil
+	return figures.Add(figuresInto, "entries of the shape "+s.name+" that are taken, a second", "", fmt.Sprintf("%.0f", float64(events)/took.Seconds()), nil)
 }
 
 // heap is what is in use after a collection.

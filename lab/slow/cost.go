@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/integration/load"
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 // Limits of snapshots, for ten megabytes.
@@ -71,7 +72,7 @@ func measureCosts(ctx context.Context, o options, r *reporter) (parts []document
 	if err = errors.Join(err, background.Stop().Err(), background.Total().Err()); err != nil {
 		return nil, err
 	}
-	text, err := costText(costs, quiet, busy)
+	text, err := costText(costs, quiet, busy, o.figures)
 	if o.short {
 		err = nil
 	}
@@ -131,8 +132,8 @@ func elapse(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// costText is the table of costs. The error says which limit is exceeded.
-func costText(costs []snapshotCost, quiet, busy []time.Duration) (string, error) {
+// costText is the table of costs, whose limits are also added to the file of figures. The error says which limit is exceeded.
+func costText(costs []snapshotCost, quiet, busy []time.Duration, figuresInto string) (string, error) {
 	megabytes := func(of func(snapshotCost) float64) (median, most float64) {
 		var values []float64
 		for _, c := range costs {
@@ -164,6 +165,8 @@ func costText(costs []snapshotCost, quiet, busy []time.Duration) (string, error)
 		limit := none
 		if row.limit > 0 {
 			limit = milliseconds(row.limit)
+			met := median <= row.limit
+			errs = append(errs, figures.Add(figuresInto, row.name+", for 10 MB", "≤ "+limit, milliseconds(median), &met))
 			if median > row.limit {
 				errs = append(errs, fmt.Errorf("%s takes %v for 10 MB, must be at most %v", row.name, median, row.limit))
 			}

@@ -1,7 +1,7 @@
 // Command slow judges what perfline says about slow requests. Its service has known causes:
 //
 //	go run -C lab ./slow             # each cause and each pair of causes, 20 requests of each
-//	go run -C lab ./slow -short      # a few of each
+//	go run -C lab ./slow -short      # one request of each single cause, and nothing is judged
 //	go run -C lab ./slow -only '^mutex'
 //	go run -C lab ./slow cost        # what the flight recorder costs
 //	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
@@ -23,8 +23,7 @@
 // threads had to wait for a processor, or the hypervisor ran another machine. A request does not count either if its larger part was
 // not larger, by the service's clock. It is made again, and the text has the number of such requests.
 //
-// With -short the limits are lower, since the few requests of a series say little: three of four sentences have to be
-// right.
+// With -short the command only shows that each cause can be made and explained, on any machine.
 package main
 
 import (
@@ -43,6 +42,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 func main() {
@@ -92,13 +92,13 @@ func command(ctx context.Context, args []string, out, log io.Writer) error {
 
 // options are what the command is told.
 type options struct {
-	runs   int // of each series
-	pairs  int // of each series of two causes
-	short  bool
-	cost   bool
-	agent  bool // the sentences are those that an agent finds
-	into   string
-	series []series
+	runs    int // of each series
+	short   bool
+	cost    bool
+	agent   bool // the sentences are those that an agent finds
+	into    string
+	figures string // the file for them; empty: none
+	series  []series
 }
 
 // The document's parts.
@@ -121,35 +121,35 @@ func (o options) parts() []string {
 
 // Requests of a series.
 const (
-	fullRuns       = 20
-	shortRuns      = 2
-	shortPairRuns  = 1
-	costWord       = "cost"
-	agentWord      = "agent"
-	shareOfAll     = 0.95 // of right sentences
-	shareOfSeries  = 0.85 // 17 of 20
-	shareWhenShort = 0.75
+	fullRuns      = 20
+	costWord      = "cost"
+	agentWord     = "agent"
+	shareOfAll    = 0.95 // of right sentences
+	shareOfSeries = 0.85 // 17 of 20
 )
 
 func parse(args []string, usage io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("slow", flag.ContinueOnError)
 	f.SetOutput(usage)
-	f.BoolVar(&o.short, "short", false, "make a few requests of each series: lower limits, and no figure for a document")
+	f.BoolVar(&o.short, "short", false, "make one request of each single cause, and judge nothing")
+	f.StringVar(&o.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between its markers")
 	only := f.String("only", "", "only series whose name matches this regular expression: mutex, mutex+timer")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	o.cost, o.agent = f.NArg() == 1 && f.Arg(0) == costWord, f.NArg() == 1 && f.Arg(0) == agentWord
-	o.runs, o.pairs = fullRuns, fullRuns
+	o.runs = fullRuns
 	if o.short {
-		o.runs, o.pairs = shortRuns, shortPairRuns
+		o.runs = 1
 	}
 	matches, err := regexp.Compile(*only)
 	if err != nil {
 		return o, fmt.Errorf("-only %q: %w", *only, err)
 	}
-	o.series = slices.DeleteFunc(allSeries(), func(s series) bool { return !matches.MatchString(s.name()) || o.agent && len(s.causes) > 1 })
+	o.series = slices.DeleteFunc(allSeries(), func(s series) bool {
+		return !matches.MatchString(s.name()) || (o.agent || o.short) && len(s.causes) > 1
+	})
 	switch {
 	case f.NArg() > 0 && !o.cost && !o.agent:
 		return o, fmt.Errorf("arguments %q: must be %s, %s or none, after the flags", f.Args(), costWord, agentWord)
@@ -170,29 +170,40 @@ func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Par
 	defer func() { err = errors.Join(err, around.close()) }()
 	for i := range o.series {
 		s := &o.series[i]
-		n := o.runs
-		if len(s.causes) > 1 {
-			n = o.pairs
-		}
-		s.wanted, s.agent = n, o.agent
-		if err := s.make(ctx, around, n); err != nil {
+		s.wanted, s.agent, s.any = o.runs, o.agent, o.short
+		if err := s.make(ctx, around, o.runs); err != nil {
 			return nil, err
 		}
 		r.series(s)
 	}
 	if o.agent {
-		return []document.Part{{Name: agentPart, Text: agentText(o)}}, o.check()
+		parts = []document.Part{{Name: agentPart, Text: agentText(o)}}
+	} else {
+		parts = []document.Part{{Name: causesPart, Text: causesText(o)}, {Name: examplesPart, Text: examplesText(o)}}
 	}
-	parts = []document.Part{{Name: causesPart, Text: causesText(o)}, {Name: examplesPart, Text: examplesText(o)}}
-	return parts, o.check()
+	if o.short {
+		return parts, nil
+	}
+	return parts, errors.Join(o.check(), o.addFigure())
 }
 
-// check returns an error unless the command's rules hold.
-func (o options) check() error {
-	ofAll, ofSeries := shareOfAll, shareOfSeries
-	if o.short {
-		ofAll, ofSeries = shareWhenShort, 0
+// addFigure adds the share of right sentences to the file of figures.
+func (o options) addFigure() error {
+	right, all := 0, 0
+	for i := range o.series {
+		right += o.series[i].count(verdict.right)
+		all += len(o.series[i].runs)
 	}
+	what := "slow requests whose sentence names the cause"
+	if o.agent {
+		what = "slow requests whose cause an agent finds by the tools"
+	}
+	met := float64(right) >= shareOfAll*float64(all)
+	return figures.Add(o.figures, what, fmt.Sprintf("≥ %.0f %%", 100*shareOfAll), fmt.Sprintf("%d of %d", right, all), &met)
+}
+
+// check returns an error unless the rules of a run in full hold.
+func (o options) check() error {
 	var errs []error
 	right, all := 0, 0
 	for i := range o.series {
@@ -200,10 +211,10 @@ func (o options) check() error {
 		n := s.count(verdict.right)
 		right += n
 		all += len(s.runs)
-		if float64(n) < ofSeries*float64(len(s.runs)) {
-			errs = append(errs, fmt.Errorf("%s: %d sentences of %d are right, must be %.0f %%", s.name(), n, len(s.runs), 100*ofSeries))
+		if float64(n) < shareOfSeries*float64(len(s.runs)) {
+			errs = append(errs, fmt.Errorf("%s: %d sentences of %d are right, must be %.0f %%", s.name(), n, len(s.runs), 100*shareOfSeries))
 		}
-		if len(s.runs) < cmp.Or(s.wanted, 1) && !o.short {
+		if len(s.runs) < cmp.Or(s.wanted, 1) {
 			errs = append(errs, fmt.Errorf("%s: %d requests of %d: the machine is too busy", s.name(), len(s.runs), s.wanted))
 		}
 		for k, r := range slices.Concat(s.runs, s.disturbed) {
@@ -212,8 +223,8 @@ func (o options) check() error {
 			}
 		}
 	}
-	if float64(right) < ofAll*float64(all) {
-		errs = append(errs, fmt.Errorf("%d sentences of %d are right, must be %.0f %%", right, all, 100*ofAll))
+	if float64(right) < shareOfAll*float64(all) {
+		errs = append(errs, fmt.Errorf("%d sentences of %d are right, must be %.0f %%", right, all, 100*shareOfAll))
 	}
 	return errors.Join(errs...)
 }

@@ -27,28 +27,48 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The judge in short form: two requests of each single cause, and one of each pair with a timer. .ci/run makes all pairs.
-func TestCauses(t *testing.T) {
-	var out, log bytes.Buffer
-	if err := command(t.Context(), []string{"-short", "-only", "^[a-z]+$|timer"}, &out, &log); err != nil {
-		t.Errorf("%v\n%s", err, &log)
+// The tables of made-up runs. The command itself runs in .ci/run, in short form and in full.
+func TestCausesText(t *testing.T) {
+	o := options{series: []series{
+		{causes: causes[:1], wanted: 2, runs: []run{
+			{parts: []part{{cause: causes[0], takes: large}}, verdict: verdict{cause: true, holder: true, both: true, explained: 0.9},
+				outcome: outcome{Sentence: "the sentence", Wall: large, Sum: large, All: large, Waterfall: "the waterfall\n"}},
+			{parts: []part{{cause: causes[0], takes: large}}, verdict: verdict{both: true}, outcome: outcome{Wall: large, Sum: large - large/100, All: large}},
+		}},
+		{causes: causes[:2], wanted: 1, runs: []run{
+			{parts: []part{{cause: causes[0], takes: large}, {cause: causes[1], takes: little}}, verdict: verdict{cause: true, holder: true, both: true}},
+		}},
+	}}
+	text := causesText(o)
+	for _, want := range []string{
+		"2 of 3 sentences are right (66.7 %)", "by 1.00 % at most",
+		"| " + o.series[0].title() + " | 1 of 2 | 1 of 2 |", "| " + o.series[1].title() + " | 1 of 1 | 1 of 1 | 1 of 1 |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table has no %q:\n%s", want, text)
+		}
 	}
-	for _, want := range []string{"<!-- slow: causes -->", "| a timer |", "| plain CPU in a function; a timer |", "```text\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output has no %q:\n%s", want, &out)
+	if examples := examplesText(o); !strings.Contains(examples, ": the sentence\n\n```text\nthe waterfall\n```") {
+		t.Errorf("the examples lack the right run:\n%s", examples)
+	}
+	err := o.check()
+	for _, want := range []string{"1 sentences of 2 are right, must be 85 %", "2 sentences of 3 are right, must be 95 %"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the check says %v, want %q in it", err, want)
 		}
 	}
 }
 
-func TestCosts(t *testing.T) {
-	var out, log bytes.Buffer
-	if err := command(t.Context(), []string{"-short", "cost"}, &out, &log); err != nil {
-		t.Fatalf("%v\n%s", err, &log)
-	}
-	for _, want := range []string{"| writing the snapshot |", "| while a snapshot is written and read ("} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output has no %q:\n%s", want, &out)
+func TestCostText(t *testing.T) {
+	costs := []snapshotCost{{bytes: costBytes, writing: 2 * mostWriting, analysing: time.Second, processor: time.Millisecond, lasted: time.Second}}
+	text, err := costText(costs, []time.Duration{1}, []time.Duration{2}, "")
+	for _, want := range []string{"| writing the snapshot | " + milliseconds(2*mostWriting) + " |", "| while a snapshot is written and read (1) |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table has no %q:\n%s", want, text)
 		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "writing the snapshot takes") || strings.Contains(err.Error(), "CPU of the process") {
+		t.Errorf("got %v, want an error about writing only", err)
 	}
 }
 

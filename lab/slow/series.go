@@ -23,6 +23,7 @@ type series struct {
 	causes    []cause // one or two
 	wanted    int     // runs
 	agent     bool    // an agent finds the sentences
+	any       bool    // every run counts
 	runs      []run
 	disturbed []run // that do not count
 }
@@ -165,7 +166,7 @@ func (s *series) make(ctx context.Context, around *surroundings, n int) (err err
 		if r, err = c.run(ctx, attempts, s.planned(len(s.runs))); err != nil {
 			break
 		}
-		if r.why == "" {
+		if r.why == "" || s.any {
 			s.runs = append(s.runs, r)
 		} else {
 			s.disturbed = append(s.disturbed, r)

@@ -20,8 +20,9 @@ import (
 
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/integration/livepage"
-	"github.com/perfline/perfline/lab/scripted"
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/lab/internal/figures"
+	"github.com/perfline/perfline/lab/scripted"
 )
 
 // marker is where a document has the transcript.
@@ -29,10 +30,13 @@ const marker = "transcript"
 
 func main() {
 	into := flag.String("into", "", "document to write the transcript into, between its markers")
+	figuresInto := flag.String("figures", "", "also add the result to this `file` of figures, for the laboratory's table")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *into, os.Stdout)
 	stop()
+	met := err == nil
+	err = errors.Join(err, figures.Add(*figuresInto, "a scripted agent finds the cause of a slow request of the shop", "true", fmt.Sprint(met), &met))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "transcript:", err)
 		os.Exit(1)

@@ -45,8 +45,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/perfline/perfline/lab/trial/internal/service"
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/lab/internal/figures"
+	"github.com/perfline/perfline/lab/trial/internal/service"
 )
 
 func main() {
@@ -77,6 +78,7 @@ type settings struct {
 	short    bool
 	svg      string
 	into     string
+	figures  string // the file for them; empty: none
 	rows     []row
 }
 
@@ -112,6 +114,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	f.BoolVar(&s.short, "short", false, "run all rows briefly and side by side: the figures mean nothing")
 	f.StringVar(&s.svg, "svg", "", "file for a picture of the memory in the row random; none if empty")
 	f.StringVar(&s.into, "into", "", "document to write the report into, between its markers")
+	f.StringVar(&s.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	only := f.String("only", "", "rows, by name or the part before the slash, with commas between: jaeger/hanging,sigterm")
 	if err := f.Parse(args); err != nil {
 		return s, err
@@ -213,7 +216,11 @@ func run(ctx context.Context, set settings) error {
 	}
 	results := runRows(ctx, set)
 	var failed []string
+	well := 0
 	for _, r := range results {
+		if len(r.wrong) == 0 {
+			well++
+		}
 		for _, err := range r.wrong {
 			failed = append(failed, fmt.Sprintf("%s: %v", r.name, err))
 		}
@@ -229,6 +236,10 @@ func run(ctx context.Context, set settings) error {
 		}
 		parts[i].Text = text.String()
 		fmt.Println(parts[i].Text)
+	}
+	met := well == len(set.rows)
+	if err := figures.Add(set.figures, "ways to fail after which the books add up and all recovers", "all", fmt.Sprintf("%d of %d", well, len(set.rows)), &met); err != nil {
+		return err
 	}
 	if len(failed) > 0 {
 		return errors.New("not all is well:\n" + strings.Join(failed, "\n"))

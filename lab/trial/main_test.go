@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/perfline/perfline/lab/trial/internal/service"
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/lab/trial/internal/service"
 )
 
 func TestMain(m *testing.M) {

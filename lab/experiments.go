@@ -1,0 +1,81 @@
+package main
+
+// The experiments, in the order of their runs. The documents name the commands that write their
+// tables; here are the same measurements, and fewer rounds where an hour would go into one row.
+var experiments = []experiment{
+	{name: "vulnerable", what: "known vulnerabilities that our code or its tests reach", do: vulnerabilities},
+	{name: "live", what: "tests that need real time, shares of processors or the heap", do: liveTests},
+	{
+		name: "judge", what: "what telemetry adds to a request whose handler works",
+		long:  []string{"./request judge"},
+		short: []string{"./request -rounds 1 -length 100ms judge"},
+	},
+	{
+		name: "budgets", what: "all standing budgets of requests, spans, exporters and programs",
+		long: []string{"./request budgets", "./request counts"},
+		short: []string{
+			"./request -rounds 2 -length 20ms -only ^http$ gate", "./request -rounds 1 -length 20ms kept",
+			"./request -rounds 1 -length 20ms -only ^http$ exporter", "./request -rounds 1 -length 20ms spans",
+			"./request -rounds 1 -length 200ms -idle 1s -only ^http$ report", "./request heap", "./request counts",
+		},
+	},
+	{
+		name: "signals", what: "what each signal beside spans adds to a request",
+		long:  []string{"./request signals"},
+		short: []string{"./request -rounds 1 -length 20ms signals"},
+	},
+	{
+		name: "armed", what: "what the armed flight recorder adds to a request",
+		long:  []string{"./request waits"},
+		short: []string{"./request -rounds 1 -length 100ms -only ^http$ waits"},
+	},
+	{
+		name: "calls", what: "single calls beside OpenTelemetry and others",
+		long:  []string{"./calls"},
+		short: []string{"./calls -rounds 2 -length 3ms"},
+	},
+	{
+		name: "profiling", what: "the profiler beside runtime/pprof",
+		long:  []string{"./profiling"},
+		short: []string{"./profiling -rounds 1 -length 200ms overhead attribution top push"},
+	},
+	{
+		name: "sessions", what: "profiling sessions of a million entries",
+		long:  []string{"./sessions"},
+		short: []string{"./sessions -events 10000"},
+	},
+	{
+		name: "load", what: "a million entries a second, and readers against writers",
+		long:  []string{"./load"},
+		short: []string{"./load -for 1s"},
+	},
+	{
+		name: "slow", what: "does the sentence on a slow request name the cause?",
+		long:  []string{"./slow", "./slow cost", "./slow agent"},
+		short: []string{"./slow -short", "./slow -short agent"},
+	},
+	{
+		name: "trial", what: "backends fail, each in each way and at random, and the books add up",
+		long:  []string{"./trial -for 30s -random 10m -parallel 2"},
+		short: []string{"./trial -short"},
+	},
+	{
+		name: "scale", what: "one Collector, and what is stored",
+		long:  []string{"./scale"},
+		short: []string{"./scale -short"},
+	},
+	{
+		name: "pagecost", what: "memory and CPU time of the live page",
+		long:  []string{"./pagecost -open 10m"},
+		short: []string{"./pagecost -short"},
+	},
+	{
+		name: "transcript", what: "an agent's diagnosis of the shop",
+		long:  []string{"./transcript"},
+		short: []string{"./transcript"},
+	},
+	{
+		name: "pictures", what: "the documents' pictures of the page",
+		do: pictures,
+	},
+}
