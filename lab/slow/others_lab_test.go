@@ -81,4 +81,3 @@ func TestLabPprofTrace(t *testing.T) {
 		t.Error("the trace of net/http/pprof has no request")
 	}
 }
-
