@@ -80,14 +80,3 @@ in_modules() { # in_modules "MODULE…" COMMAND…
 		(cd "$m" && "$@") || return 1
 	done
 }
-
-# installed PROGRAM PACKAGE…: install Debian's packages unless the program is there
-installed() {
-	local program=$1 root=()
-	shift
-	type -P "$program" && return
-	((EUID == 0)) || root=(sudo --non-interactive)
-	"${root[@]}" apt-get update -qq || return 1
-	"${root[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null || return 1
-	type -P "$program"
-}

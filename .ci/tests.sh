@@ -5,27 +5,27 @@ sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/
 
 part_module() {
 	# Over other providers, the tests of bridge run here, and those of bridgehttp and bridgegrpc under the other releases.
-	step "tests with the race detector" go test -race -vet=off -skip '^TestOver(Processors|SDK)$' ./... || return 1
-	step "observer and marks with the race detector" in_light go test -race -vet=off ./... || return 1
+	step "tests with the race detector" go test -race -vet=off -count=1 -skip '^TestOver(Processors|SDK)$' ./... || return 1
+	step "observer and marks with the race detector" in_light go test -race -vet=off -count=1 ./... || return 1
 	step "allocation budgets (not countable with the race detector)" budgets || return 1
 	# Over other providers and beside the SDK, they run with the machine's processors only.
-	step "again with 8 processors" go test -race -vet=off -cpu 8 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
-	step "observer and marks with 8 processors" in_light go test -race -vet=off -cpu 8 ./... || return 1
-	step "again with 1 processor, where no two goroutines race" go test -vet=off -cpu 1 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
-	step "observer and marks with 1 processor" in_light go test -vet=off -cpu 1 ./... || return 1
-	step "benchmarks run" go test -C internal/timelinetest -vet=off -run '^$' -bench . -benchtime 100x ./marks || return 1
+	step "again with 8 processors" go test -race -vet=off -count=1 -cpu 8 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
+	step "observer and marks with 8 processors" in_light go test -race -vet=off -count=1 -cpu 8 ./... || return 1
+	step "again with 1 processor, where no two goroutines race" go test -vet=off -count=1 -cpu 1 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
+	step "observer and marks with 1 processor" in_light go test -vet=off -count=1 -cpu 1 ./... || return 1
+	step "benchmarks run" go test -C internal/timelinetest -vet=off -count=1 -run '^$' -bench . -benchtime 100x ./marks || return 1
 }
 
 # Other releases of Go differ in what perfline links to. A data race in our code is one under each
 # release: the race detector runs again only where code and runtime share memory.
 part_releases() {
 	local release
-	step "$light_release: observer and marks" in_release "$light_release" in_light go test -vet=off ./... || return 1
+	step "$light_release: observer and marks" in_release "$light_release" in_light go test -vet=off -count=1 ./... || return 1
 	for release in "${go_releases[@]:1}"; do
-		step "$release: tests, with allocation budgets" in_release "$release" go test -vet=off ./... || return 1
-		step "$release: observer and marks" in_release "$release" in_light go test -vet=off ./... || return 1
-		step "$release: mcpserver" in_release "$release" go test -C mcpserver -vet=off ./... || return 1
-		step "$release: the sampler with the race detector" in_release "$release" go test -race -vet=off "${sampler[@]}" || return 1
+		step "$release: tests, with allocation budgets" in_release "$release" go test -vet=off -count=1 ./... || return 1
+		step "$release: observer and marks" in_release "$release" in_light go test -vet=off -count=1 ./... || return 1
+		step "$release: mcpserver" in_release "$release" go test -C mcpserver -vet=off -count=1 ./... || return 1
+		step "$release: the sampler with the race detector" in_release "$release" go test -race -vet=off -count=1 "${sampler[@]}" || return 1
 	done
 	step "the newest OpenTelemetry" newest_opentelemetry || return 1
 }
@@ -41,7 +41,7 @@ newest_opentelemetry() {
 	newest=$(go list -m -modfile="$mod" go.opentelemetry.io/otel/sdk) || return 1
 	if [[ $newest == "$required" ]]; then
 		echo "NOTE: the newest is the one required, $required"
-	elif go test -modfile="$mod" -vet=off ./...; then
+	elif go test -modfile="$mod" -vet=off -count=1 ./...; then
 		echo "NOTE: passed with $newest"
 	else
 		echo "NOTE: FAILED with $newest; $required is required"
@@ -51,9 +51,9 @@ newest_opentelemetry() {
 # The sampler without the runtime's internals, under each release.
 part_portable() {
 	local release
-	step "the sampler, with the race detector" go test -race -vet=off -tags perfline_portable "${sampler[@]}" || return 1
+	step "the sampler, with the race detector" go test -race -vet=off -count=1 -tags perfline_portable "${sampler[@]}" || return 1
 	for release in "${go_releases[@]:1}"; do
-		step "$release: the sampler" in_release "$release" go test -vet=off -tags perfline_portable "${sampler[@]}" || return 1
+		step "$release: the sampler" in_release "$release" go test -vet=off -count=1 -tags perfline_portable "${sampler[@]}" || return 1
 	done
 }
 
@@ -95,32 +95,9 @@ budgets_of() { # budgets_of PACKAGE…
 # The assembler, labels of goroutines and the log of samples on arm64; 64-bit atomics and labels on 386. QEMU
 # passes signals of timers on, slowly. A test of long chains is left out, which takes a minute there.
 part_processors() {
-	local user=qemu-aarch64-static
-	step "QEMU is there" installed $user qemu-user-static || return 1
-	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -exec $user -skip TestChainsAreBounded \
+	step "QEMU is there" qemu || return 1
+	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -count=1 -exec qemu-aarch64-static -skip TestChainsAreBounded \
 		./internal/goruntime ./profiling/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
-	step "386" env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
-	step "386: observer and marks" in_light env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off ./... || return 1
-}
-
-part_shares() {
-	step "tests that need the processors for themselves" cpu_shares || return 1
-}
-
-# Each test of CPU shares has to pass, or to be skipped for a busy machine; one at least has to pass.
-cpu_shares() {
-	local folders log=$logs/shares all passed skipped reason
-	mapfile -t folders < <(folders_of CPUShare)
-	all=$(git grep -hE '^func Test\w*_CPUShare\(' -- "${folders[@]/%//*_test.go}" | wc -l)
-	((all > 0)) || { echo "there are no tests of CPU shares"; return 1; }
-	go test -p 1 -count=1 -vet=off -v -run CPUShare "${folders[@]}" -args -cpushare.wait 60s >"$log" 2>&1 || { cat "$log"; return 1; }
-	cat "$log"
-	passed=$(grep -c '^--- PASS: .*_CPUShare ' "$log") || true
-	skipped=$(grep -c '^--- SKIP: .*_CPUShare ' "$log") || true
-	((passed + skipped == all)) || { echo "$passed passed and $skipped were skipped of $all"; return 1; }
-	while read -r reason; do
-		[[ $reason == *": busy machine: "* ]] || { echo "a test was skipped for another reason: $reason"; return 1; }
-		echo "NOTE: skipped, $reason"
-	done < <(grep -B1 '^--- SKIP' "$log" | grep -v '^--')
-	((passed > 0)) || { echo "all were skipped"; return 1; }
+	step "386" env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off -count=1 ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
+	step "386: observer and marks" in_light env GOARCH=386 CGO_ENABLED=0 go test -short -vet=off -count=1 ./... || return 1
 }
