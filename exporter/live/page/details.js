@@ -19,7 +19,7 @@ export function details(request, onSelect) {
      * @param {import('./rows.js').Row} row
      * @param {Segment | null} wait
      */
-    show({ type, span, mark, group, spans }, wait = null) {
+    show({ span, mark, group, spans }, wait = null) {
       if (mark) {
         node.replaceChildren(title('mark', mark.name), facts([['At', duration(mark.at)], ['On', span.name]]), ...attributes('Attributes', mark.attributes));
         return;

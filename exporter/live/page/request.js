@@ -28,7 +28,8 @@ const pause = 200; // milliseconds until the address has a change
 export function request({ main, title, parts: [trace, span], query }) {
   const gone = new AbortController();
   const address = `#/requests/${trace}/${span}`;
-  let apply = (/** @type {URLSearchParams} */ _) => {};
+  /** @type {(q: URLSearchParams) => void} */
+  let apply = () => {};
   main.append(el('p', { class: 'muted', id: 'loading' }, 'Loading the request…'));
   load().catch((error) => {
     if (gone.signal.aborted) return;
@@ -83,7 +84,7 @@ export function request({ main, title, parts: [trace, span], query }) {
       else axis.reset();
       words = q.get('q') || '';
       search.set(words);
-      graph.select(q.get('row') || '') || graph.chosen || graph.select(r.rows?.[0].id ?? '');
+      if (!graph.select(q.get('row') || '') && !graph.chosen) graph.select(r.rows?.[0].id ?? '');
     };
     apply(query);
     main.append(r.waits ? goroutines(r, r.waits) : noTrace());
