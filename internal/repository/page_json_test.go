@@ -52,6 +52,7 @@ var pageEvents = []struct {
 // A jsonField is a field of a type in the page's JSON.
 type jsonField struct {
 	name, typ, meaning string
+	expr               ast.Expr // the type, with pointers and lengths
 	optional           bool
 	embeds             string // the type whose fields are here, too
 }
@@ -103,7 +104,7 @@ func jsonFields(s *ast.StructType) (all []jsonField) {
 		if meaning == "" {
 			meaning = oneLine(f.Doc)
 		}
-		all = append(all, jsonField{name: name, typ: typeText(f.Type), meaning: meaning, optional: strings.HasPrefix(options, "omit")})
+		all = append(all, jsonField{name: name, typ: typeText(f.Type), expr: f.Type, meaning: meaning, optional: strings.HasPrefix(options, "omit")})
 	}
 	return all
 }

@@ -4,9 +4,15 @@ import { get } from './get.js';
 /**
  * asker asks for data. A question replaces another one under way, unless it is the same: on a slow line, a
  * question that is repeated would never be answered.
+ * @template T
+ * @param {(data: T) => void} onData
+ * @param {(error: import('./get.js').AnswerError) => void} onError
  */
 export function asker(onData, onError = () => {}) {
+  /** @type {{ path: string, control: AbortController } | null} */
   let under = null; // the question under way
+
+  /** @param {string} path */
   async function ask(path) {
     if (under?.path === path) return;
     under?.control.abort();

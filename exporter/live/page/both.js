@@ -3,7 +3,10 @@ import { bdi, el } from './dom.js';
 import { within } from './axis.js';
 import { count, duration, plural } from './format.js';
 
-/** bothOnOneAxis shows the spans of a comparison by their start in a tree. */
+/**
+ * bothOnOneAxis shows the spans of a comparison by their start in a tree.
+ * @param {Data.comparison} c
+ */
 export function bothOnOneAxis(c) {
   const total = Math.max(c.a.took, c.b.took, 1e-6);
   const cut = [[c.spansCut, plural(c.spansCut, 'path')], [c.barsCut, plural(c.barsCut, 'bar')]].filter(([n]) => n).map(([, text]) => text);
@@ -20,6 +23,10 @@ export function bothOnOneAxis(c) {
     cut.length ? el('p', { class: 'note', id: 'cut' }, `Left out: ${cut.join(', ')}.`) : null);
 }
 
+/**
+ * @param {Data.spanDifference} d
+ * @param {number} total
+ */
 function row(d, total) {
   return el('tr', {},
     el('th', { scope: 'row', class: 'name', vars: { depth: Math.min(d.depth, 12) } }, el('span', { class: 'indent' }, bdi(d.name, { title: d.name }))),
@@ -27,6 +34,11 @@ function row(d, total) {
     el('td', { class: 'lane' }, track('a', d.a, total), track('b', d.b, total)));
 }
 
+/**
+ * @param {string} side
+ * @param {Data.spanSum} sum
+ * @param {number} total
+ */
 function track(side, sum, total) {
   return el('span', { class: 'track', data: { side }, 'aria-hidden': 'true' }, (sum.bars || []).map((bar) => {
     const at = within(bar.start / total);

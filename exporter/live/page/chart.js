@@ -2,11 +2,23 @@
 import { el, reconcile, setText } from './dom.js';
 import { time } from './format.js';
 import { plot } from './plot.js';
+import { nearest, sampleAt, sampleByKey } from './history.js';
 import { units } from './units.js';
 
 /**
- * chart makes a chart of { id, title, unit, about, series }. A series is { name, of(sample), look, bars }. The reader points at a
- * sample with the mouse, or with arrow keys: onPoint gets its time, or null.
+ * @typedef {object} Chart
+ * @property {string} id
+ * @property {string} title
+ * @property {keyof typeof units} unit
+ * @property {string} about
+ * @property {import('./plot.js').Series[]} series
+ */
+
+/**
+ * chart makes a chart. The reader points at a sample with the mouse, or with arrow keys: onPoint
+ * gets its time, or null.
+ * @param {Chart} about
+ * @param {(at: number | null) => void} onPoint
  */
 export function chart({ id, title, unit, about, series }, onPoint) {
   const write = units[unit];
@@ -26,23 +38,30 @@ export function chart({ id, title, unit, about, series }, onPoint) {
     el('h2', { id: `chart-${id}` }, title), el('p', { class: 'muted' }, about), legend, slider,
     el('p', { class: 'axis-text', 'aria-hidden': 'true' }, from, range, to), table);
 
+  /** @type {Data.runtimeRow[]} */
   let samples = [];
   let span = { from: 0, to: 1 };
+  /** @type {number | null} */
   let pointed = null; // a time
 
+  /** @param {Data.runtimeRow} s */
   const known = (s) => series.map(({ of }) => of(s)).filter((v) => v !== undefined);
-  const text = (s, of) => (of(s) === undefined ? 'not known' : write(of(s)));
-  const at = () => {
-    const i = samples.findIndex((s) => s.at >= pointed);
-    return pointed === null || i < 0 ? samples.length - 1 : i;
+  /**
+   * @param {Data.runtimeRow} s
+   * @param {import('./plot.js').Series['of']} of
+   */
+  const text = (s, of) => {
+    const v = of(s);
+    return v === undefined ? 'not known' : write(v);
   };
+  const at = () => sampleAt(samples, pointed);
 
   function read() {
     const s = samples[at()];
     series.forEach(({ of }, i) => setText(values[i], text(s, of)));
-    section.classList.toggle('lost', series.some(({ look, of }) => look === 'bad' && of(s) > 0));
-    slider.setAttribute('aria-valuemax', samples.length - 1);
-    slider.setAttribute('aria-valuenow', at());
+    section.classList.toggle('lost', series.some(({ look, of }) => look === 'bad' && (of(s) ?? 0) > 0));
+    slider.setAttribute('aria-valuemax', String(samples.length - 1));
+    slider.setAttribute('aria-valuenow', String(at()));
     slider.setAttribute('aria-valuetext', `${time(s.at)}: ${series.map(({ name, of }) => `${name} ${text(s, of)}`).join(', ')}`);
     picture.point(pointed === null ? null : (s.at - span.from) / (span.to - span.from));
   }
@@ -55,23 +74,28 @@ export function chart({ id, title, unit, about, series }, onPoint) {
 
   slider.addEventListener('keydown', (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const i = { ArrowLeft: at() - 1, ArrowDown: at() - 1, ArrowRight: at() + 1, ArrowUp: at() + 1, PageDown: at() - 12, PageUp: at() + 12, Home: 0, End: samples.length - 1 }[event.key];
+    const i = sampleByKey(event.key, at(), samples.length);
     if (event.key === 'Escape') onPoint(null);
-    else if (i !== undefined) onPoint(samples[Math.max(0, Math.min(i, samples.length - 1))].at);
+    else if (i !== undefined) onPoint(samples[i].at);
     else return;
     event.preventDefault();
   });
   slider.addEventListener('pointermove', (event) => {
     const { left, width } = slider.getBoundingClientRect();
     const place = span.from + ((event.clientX - left) / width) * (span.to - span.from);
-    onPoint(samples.reduce((a, b) => (Math.abs(b.at - place) < Math.abs(a.at - place) ? b : a)).at);
+    onPoint(nearest(samples, place).at);
   });
   slider.addEventListener('pointerleave', () => onPoint(null));
   slider.addEventListener('blur', () => onPoint(null));
 
   return {
     section,
-    /** update shows samples on an axis of time. A chart without any value is hidden. */
+    /**
+     * update shows samples on an axis of time. A chart without any value is hidden.
+     * @param {Data.runtimeRow[]} all
+     * @param {{ from: number, to: number }} axis
+     * @param {number} every
+     */
     update(all, axis, every) {
       const numbers = all.flatMap(known);
       section.hidden = numbers.length === 0;
@@ -85,7 +109,10 @@ export function chart({ id, title, unit, about, series }, onPoint) {
       read();
       fill();
     },
-    /** point shows the values at the time of a sample, or the last ones. */
+    /**
+     * point shows the values at the time of a sample, or the last ones.
+     * @param {number | null} next
+     */
     point(next) {
       pointed = next;
       if (!section.hidden) read();

@@ -5,15 +5,25 @@ import { get } from './get.js';
 import { bothOnOneAxis } from './both.js';
 import { functionTable, spanTable, stateTable } from './deltas.js';
 
+/** @typedef {{ trace: string, span: string }} Ids */
+
+/**
+ * @param {Ids} a
+ * @param {Ids} b
+ */
 const address = (a, b) => `#/compare?a=${a.trace}/${a.span}&b=${b.trace}/${b.span}`;
 
-/** comparePage shows the requests in the address's a and b; without b, the server selects a usual one. */
+/**
+ * comparePage shows the requests in the address's a and b; without b, the server selects a usual one.
+ * @param {import('./main.js').Page} page
+ */
 export function comparePage({ main, title, query }) {
   let gone = new AbortController();
   const sentence = el('p', { class: 'cause', id: 'sentence', role: 'status' }, 'Comparing…');
   const content = el('div', { id: 'comparison' });
   main.append(el('h1', {}, 'Comparison'), sentence, content);
 
+  /** @param {URLSearchParams} q */
   async function load(q) {
     gone.abort();
     gone = new AbortController();
@@ -31,6 +41,7 @@ export function comparePage({ main, title, query }) {
     }
   }
 
+  /** @param {Data.comparison} c */
   function show(c) {
     title(`Comparison of ${c.a.name}`);
     setText(sentence, c.sentence);
@@ -39,6 +50,7 @@ export function comparePage({ main, title, query }) {
 
   load(query);
   return {
+    /** @param {URLSearchParams} q */
     go(q) {
       load(q);
       return true;
@@ -47,6 +59,7 @@ export function comparePage({ main, title, query }) {
   };
 }
 
+/** @param {Data.comparison} c */
 function head(c) {
   const how = c.chosen ? '' : c.median ? `. It is the nearest one in memory to the median of the route, ${duration(c.median)}` : '. It is the median of the requests in memory';
   return el('section', { 'aria-label': 'The compared requests' },
@@ -57,15 +70,23 @@ function head(c) {
       choices(c)));
 }
 
+/**
+ * @param {string} name
+ * @param {Data.comparedRequest} r
+ */
 function side(name, r, how = '') {
   return el('li', { data: { side: name } }, el('span', { class: `swatch side-${name.toLowerCase()}`, 'aria-hidden': 'true' }), el('strong', {}, `${name}: `),
     el('a', { href: `#/requests/${r.trace}/${r.span}` }, bdi(r.name)), ' ', el('strong', {}, duration(r.took)), ' ', state(r), ' at ',
     el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start)), how);
 }
 
+/** @param {Data.requestRow} r */
 const state = (r) => (r.failed || r.status ? el('span', { class: r.failed ? 'badge bad' : 'badge' }, r.status ? `status ${r.status}` : 'error') : null);
 
-// choices lists the other requests of the route for B.
+/**
+ * choices lists the other requests of the route for B.
+ * @param {Data.comparison} c
+ */
 function choices(c) {
   if (c.choices.length === 0) return el('p', { class: 'muted', id: 'choices' }, 'No other request of this route is in memory.');
   const list = el('ul', { class: 'files' }, c.choices.map((r) => el('li', {},

@@ -1,7 +1,8 @@
 // Perfline's own counts, those of losses first to be seen.
-import { el, reconcile, setText } from './dom.js';
+import { el, element, elements, reconcile, setText } from './dom.js';
 import { count } from './format.js';
 
+/** @type {Record<string, string>} */
 const titles = {
   'perfline.entries': 'The timeline: marks, measures, requests',
   'perfline.marks': 'Marks',
@@ -43,6 +44,7 @@ const titles = {
   'perfline.sessions': 'Sessions',
 };
 
+/** @param {import('./main.js').Page} page */
 export function counters({ main, latest }) {
   const summary = el('p', { id: 'lost' });
   const said = el('p', { class: 'sr', role: 'status', id: 'lost-said' }); // once, not with each number
@@ -62,45 +64,65 @@ export function counters({ main, latest }) {
     reconcile(groups, names, (g) => g, makeGroup, (node, g) => {
       const counts = all.filter((c) => c.group === g);
       if (counts[0].kind) matrix(node, counts);
-      else reconcile(node.querySelector('tbody'), counts, (c) => c.name, makeCount, (row, c) => number(row.children[1], c));
+      else reconcile(element(node, 'tbody'), counts, (c) => c.name, makeCount, (row, c) => number(element(row, '.num'), c));
     });
   }
   update();
-  return { update: (kind) => kind === 'counts' && update() };
+  return { update: (/** @type {string} */ kind) => { if (kind === 'counts') update(); } };
 }
 
+/**
+ * lostIn is how much was lost, of all counts together.
+ * @param {Data.countRow[]} counts
+ */
+export const lostIn = (counts) => counts.filter((c) => c.lost).reduce((sum, c) => sum + c.n, 0);
+
+/** @param {string[]} names */
 const header = (names) => el('tr', {}, names.map((h, i) => el('th', { scope: 'col', class: i ? 'num' : '' }, h)));
 
+/** @param {string} name */
 function makeGroup(name) {
   return el('section', { 'aria-label': titles[name] || name, data: { group: name } },
     el('h2', {}, titles[name] || name, ' ', el('code', { class: 'muted' }, name)),
     el('table', {}, el('thead', { class: 'sr' }, header(['Count', 'Number', 'Meaning'])), el('tbody')));
 }
 
+/** @param {Data.countRow} c */
 function makeCount(c) {
   return el('tr', { data: { count: c.name } }, el('th', { scope: 'row' }, c.name || c.group.split('.').pop()), el('td', { class: 'num' }), el('td', { class: 'muted' }, c.what));
 }
 
-// matrix has a row for each kind and a column for each count.
+/**
+ * matrix has a row for each kind and a column for each count.
+ * @param {HTMLElement} node
+ * @param {Data.countRow[]} counts
+ */
 function matrix(node, counts) {
   const names = [...new Set(counts.map((c) => c.name))];
-  const head = node.querySelector('thead');
+  const head = element(node, 'thead');
   if (head.className) {
     head.className = '';
     const around = el('div', { class: 'matrix', role: 'group', tabindex: '0', 'aria-label': 'By type' });
-    head.parentElement.replaceWith(around);
-    around.append(head.parentElement);
+    const table = element(node, 'table');
+    table.replaceWith(around);
+    around.append(table);
     head.replaceChildren(header(['Type', ...names]));
-    node.append(el('dl', {}, names.map((n) => el('div', {}, el('dt', {}, n), el('dd', {}, counts.find((c) => c.name === n).what)))));
+    node.append(el('dl', {}, names.map((n) => el('div', {}, el('dt', {}, n), el('dd', {}, counts.find((c) => c.name === n)?.what)))));
   }
   const kinds = [...new Set(counts.map((c) => c.kind))];
-  const make = (kind) => el('tr', {}, el('th', { scope: 'row' }, kind), names.map((name) => el('td', { class: 'num', data: { count: `${kind} ${name}` } })));
-  reconcile(node.querySelector('tbody'), kinds, (k) => k, make, (row, kind) => {
-    names.forEach((name, i) => number(row.children[i + 1], counts.find((c) => c.kind === kind && c.name === name)));
+  const make = (/** @type {string | undefined} */ kind) => el('tr', {}, el('th', { scope: 'row' }, kind), names.map((name) => el('td', { class: 'num', data: { count: `${kind} ${name}` } })));
+  reconcile(element(node, 'tbody'), kinds, (k) => k ?? '', make, (row, kind) => {
+    const cells = elements(row, 'td');
+    names.forEach((name, i) => number(cells[i], counts.find((c) => c.kind === kind && c.name === name)));
   });
 }
 
+/**
+ * @param {HTMLElement} cell
+ * @param {Data.countRow | undefined} c
+ */
 function number(cell, c) {
+  if (!c) return;
   const lost = Boolean(c.lost) && c.n > 0;
   setText(cell, lost ? `${count(c.n)} lost` : c.now ? `${count(c.n)} now` : count(c.n));
   cell.classList.toggle('lost', lost);

@@ -5,9 +5,13 @@ import { fn } from './states.js';
 
 const most = 25; // rows that a table has before a click
 
-const signed = (x) => (Math.abs(x) < 1e-6 ? 'the same' : `${x > 0 ? '+' : '−'}${duration(Math.abs(x))}`);
+/** @param {number} x */
+export const signed = (x) => (Math.abs(x) < 1e-6 ? 'the same' : `${x > 0 ? '+' : '−'}${duration(Math.abs(x))}`);
 
-/** spanTable has the spans by their difference on the critical path. */
+/**
+ * spanTable has the spans by their difference on the critical path.
+ * @param {Data.comparison} c
+ */
 export function spanTable(c) {
   const all = c.order.map((i) => c.spans[i]);
   const largest = Math.max(...all.map((d) => Math.abs(d.a.critical - d.b.critical)));
@@ -20,7 +24,11 @@ export function spanTable(c) {
   ]);
 }
 
-// above is the names of the spans above, without the request's.
+/**
+ * above is the names of the spans above, without the request's.
+ * @param {Data.comparison} c
+ * @param {Data.spanDifference} d
+ */
 function above(c, d) {
   const names = [];
   for (let at = d.parent; at > 0; at = c.spans[at].parent) {
@@ -33,9 +41,13 @@ function above(c, d) {
   return names;
 }
 
+/** @param {Data.spanDifference} d */
 const only = (d) => (d.a.count && d.b.count ? null : [' ', el('span', { class: 'badge' }, d.a.count ? 'only in A' : 'only in B')]);
 
-/** stateTable has the states that the durations were spent in. */
+/**
+ * stateTable has the states that the durations were spent in.
+ * @param {Data.comparison} c
+ */
 export function stateTable(c) {
   const missing = without(c, (r) => !r.states);
   if (missing === 'neither A nor B') {
@@ -47,7 +59,10 @@ export function stateTable(c) {
   ]);
 }
 
-/** functionTable has the functions that ran in samples of the requests. */
+/**
+ * functionTable has the functions that ran in samples of the requests.
+ * @param {Data.comparison} c
+ */
 export function functionTable(c) {
   const missing = without(c, (r) => !r.samples);
   if (c.otherEngine) return section('functions', 'Functions', [el('p', { class: 'muted' }, 'The samples of one side are of CPU time, and of the other of wall-clock time: they cannot be compared.')]);
@@ -62,14 +77,27 @@ export function functionTable(c) {
   ]);
 }
 
-// without names the side that has something, if not both do.
-function without(c, lacks) {
+/**
+ * without names the side that has something, if not both do.
+ * @param {Data.comparison} c
+ * @param {(r: Data.comparedRequest) => boolean} lacks
+ */
+export function without(c, lacks) {
   if (!lacks(c.a) && !lacks(c.b)) return '';
   if (lacks(c.a) && lacks(c.b)) return 'neither A nor B';
   return lacks(c.a) ? 'Only B' : 'Only A';
 }
 
-// sides is a table of things that have one time on each side; has reports whether a side is known.
+/**
+ * sides is a table of things that have one time on each side; has reports whether a side is known.
+ * @template {{ a: number, b: number }} D
+ * @param {Data.comparison} c
+ * @param {string} id
+ * @param {string} head
+ * @param {D[]} all
+ * @param {(r: Data.comparedRequest) => boolean} has
+ * @param {(d: D) => unknown} name
+ */
 function sides(c, id, head, all, has, name) {
   const both = has(c.a) && has(c.b);
   const largest = Math.max(...all.map((d) => Math.abs(d.a - d.b)));
@@ -78,16 +106,43 @@ function sides(c, id, head, all, has, name) {
   ]);
 }
 
-function delta(x, largest) {
+/**
+ * barOf is the place of a difference in the bar that the largest one fills to its side.
+ * @param {number} x
+ * @param {number} largest
+ */
+export function barOf(x, largest) {
   const width = largest > 0 ? Math.abs(x) / largest / 2 : 0;
-  return [el('span', { class: 'delta', 'aria-hidden': 'true' }, el('span', { class: x > 0 ? 'longer' : 'shorter', vars: { at: x > 0 ? 0.5 : 0.5 - width, width } })), ' ', el('span', { class: 'signed' }, signed(x))];
+  return { at: x > 0 ? 0.5 : 0.5 - width, width };
 }
 
+/**
+ * @param {number} x
+ * @param {number} largest
+ */
+function delta(x, largest) {
+  return [el('span', { class: 'delta', 'aria-hidden': 'true' }, el('span', { class: x > 0 ? 'longer' : 'shorter', vars: barOf(x, largest) })), ' ', el('span', { class: 'signed' }, signed(x))];
+}
+
+/**
+ * @param {string} id
+ * @param {string} title
+ * @param {unknown[]} children
+ */
 function section(id, title, children) {
   return el('section', { 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), children.flat());
 }
 
-// table has a row for each thing; cells returns the contents. A head may have a class. Most rows are hidden before a click.
+/**
+ * table has a row for each thing; cells returns the contents. A head may have a class. Most rows are
+ * hidden before a click.
+ * @template T
+ * @param {string} id
+ * @param {string} caption
+ * @param {(string | string[])[]} heads
+ * @param {T[]} all
+ * @param {(d: T) => unknown[]} cells
+ */
 function table(id, caption, heads, all, cells) {
   const classes = heads.map((h, i) => (i === 0 ? 'name' : `num ${Array.isArray(h) ? h[1] : ''}${i === 1 ? 'difference' : ''}`.trim()));
   const rows = all.map((d, i) => el('tr', { hidden: i >= most }, cells(d).map((cell, k) =>

@@ -7,10 +7,19 @@ import { within } from './axis.js';
 
 const page = 200; // events asked for at a time
 
-/** typeName is "request" of "EVENT_TYPE_REQUEST". */
+/**
+ * typeName is "request" of "EVENT_TYPE_REQUEST".
+ * @param {string | undefined} type
+ */
 export const typeName = (type) => (type || '').replace('EVENT_TYPE_', '').toLowerCase();
 
-/** events shows a timeline that began and took what span says; what goes wrong, the alert says. */
+/**
+ * events shows a timeline that began and took what span says; what goes wrong, the alert says.
+ * @param {number} session
+ * @param {number} timeline
+ * @param {{ start: number, took: number }} span
+ * @param {HTMLElement} alert
+ */
 export function events(session, timeline, span, alert) {
   const body = el('tbody');
   arrows(body, '.twist, .more, th[tabindex]');
@@ -22,7 +31,13 @@ export function events(session, timeline, span, alert) {
       el('th', { scope: 'col', class: 'num wide' }, 'Began'), el('th', { scope: 'col', class: 'lane' }, 'When'))),
     body);
 
-  // fill puts a page of what is below an event (0: the timeline) in a row's place.
+  /**
+   * fill puts a page of what is below an event (0: the timeline) in a row's place.
+   * @param {HTMLElement} place
+   * @param {number} parent
+   * @param {number} depth
+   * @param {number} after
+   */
   async function fill(place, parent, depth, after) {
     const answer = await call('GetEvents', {
       sessionID: session, timelineID: timeline, maxDepth: 1, limit: page,
@@ -30,13 +45,18 @@ export function events(session, timeline, span, alert) {
     });
     const list = answer.eventList || [];
     const rows = list.map((e) => row(e, depth));
-    if (answer.more) rows.push(moreRow(parent, depth, list.at(-1).eventID, `The next ${page}`));
+    if (answer.more) rows.push(moreRow(parent, depth, list.at(-1)?.eventID ?? 0, `The next ${page}`));
     if (!rows.length && !parent) rows.push(el('tr', {}, el('td', { colspan: 5, class: 'muted' }, 'No events.')));
     const had = place.contains(document.activeElement);
     place.replaceWith(...rows);
-    if (had) rows[0]?.querySelector('button, [tabindex]')?.focus();
+    if (had && rows.length) /** @type {HTMLElement | null} */ (rows[0].querySelector('button, [tabindex]'))?.focus();
   }
 
+  /**
+   * @param {HTMLElement} place
+   * @param {number} parent
+   * @param {number} depth
+   */
   function begin(place, parent, depth) {
     fill(place, parent, depth, 0).catch((error) => {
       complain(alert, error);
@@ -44,16 +64,27 @@ export function events(session, timeline, span, alert) {
     });
   }
 
+  /** @param {number} depth */
   function waitRow(depth) {
     return el('tr', { data: { depth } }, el('td', { colspan: 5, class: 'muted' }, 'Loading…'));
   }
 
+  /**
+   * @param {number} parent
+   * @param {number} depth
+   * @param {number} last
+   * @param {string} text
+   */
   function moreRow(parent, depth, last, text) {
     const button = el('button', { type: 'button', class: 'more', onclick: () => act(button, alert, () => fill(node, parent, depth, last)) }, text);
     const node = el('tr', { data: { depth } }, el('th', { scope: 'row', colspan: 5, class: 'name', vars: { depth } }, button));
     return node;
   }
 
+  /**
+   * @param {Rpc.Event} e
+   * @param {number} depth
+   */
   function row(e, depth) {
     const name = shown(e.name || typeName(e.type));
     const start = e.interval?.start || 0;
@@ -75,9 +106,13 @@ export function events(session, timeline, span, alert) {
       const open = twist.getAttribute('aria-expanded') === 'false';
       twist.setAttribute('aria-expanded', String(open));
       if (open) {
-        node.after(waitRow(depth + 1));
-        begin(node.nextElementSibling, e.eventID, depth + 1);
-      } else while (Number(node.nextElementSibling?.dataset.depth ?? -1) > depth) node.nextElementSibling.remove();
+        const wait = waitRow(depth + 1);
+        node.after(wait);
+        begin(wait, e.eventID ?? 0, depth + 1);
+        return;
+      }
+      const next = () => /** @type {HTMLElement | null} */ (node.nextElementSibling);
+      for (let below = next(); below && Number(below.dataset.depth ?? -1) > depth; below = next()) below.remove();
     }
     return node;
   }

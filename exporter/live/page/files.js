@@ -1,7 +1,12 @@
 // The files that a session or a request is offered as.
 import { el } from './dom.js';
 
-/** fileList lists files below a path, each with its use. onclick may be missing. */
+/**
+ * fileList lists files below a path, each with its use.
+ * @param {string} path
+ * @param {Data.format[]} files
+ * @param {(event: MouseEvent) => void} [onclick]
+ */
 export function fileList(path, files, onclick) {
   return el('ul', { class: 'files' }, files.map(({ format, name, use }) => {
     const link = el('a', { href: `${path}/${format}`, download: '', data: { format } }, name);
@@ -10,7 +15,11 @@ export function fileList(path, files, onclick) {
   }));
 }
 
-/** filesMenu is a list of files that opens by its summary. */
+/**
+ * filesMenu is a list of files that opens by its summary.
+ * @param {string} path
+ * @param {Data.format[]} files
+ */
 export function filesMenu(path, files) {
   return el('details', { class: 'menu', id: 'files' }, el('summary', {}, 'Files of this request'), fileList(path, files));
 }

@@ -14,10 +14,23 @@ const inputs = [
   ['attribute', 'Attribute', 'key or key=value', 'An attribute of any span or mark'],
 ];
 
-/** filterForm makes the form. onChange gets the fields that changed, as soon as the reader stops for a moment. */
+/** @typedef {import('./address.js').State} State */
+
+/**
+ * filterForm makes the form. onChange gets the fields that changed, as soon as the reader stops for
+ * a moment.
+ * @param {(changed: State) => void} onChange
+ */
 export function filterForm(onChange) {
   let timer = 0;
+  /** @type {State} */
   const changed = {};
+
+  /**
+   * @param {string} name
+   * @param {string} value
+   * @param {boolean} [wait]
+   */
   function change(name, value, wait) {
     changed[name] = value;
     clearTimeout(timer);
@@ -29,10 +42,17 @@ export function filterForm(onChange) {
     else now();
   }
 
+  /** @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
   const named = {}; // inputs by their fields
+  /** @type {Record<string, HTMLElement>} */
   const wrong = {}; // errors by their fields
   const routes = el('datalist', { id: 'filter-routes' });
   const statuses = el('datalist', { id: 'filter-statuses' }, ['error', 'ok', '2xx', '3xx', '4xx', '5xx'].map((value) => el('option', { value })));
+  /**
+   * @param {string} name
+   * @param {string} label
+   * @param {HTMLInputElement | HTMLSelectElement} input
+   */
   const field = (name, label, input) => {
     named[name] = input;
     wrong[name] = el('span', { class: 'lost', id: `wrong-${name}`, hidden: true });
@@ -40,11 +60,12 @@ export function filterForm(onChange) {
   };
   const texts = inputs.map(([name, label, placeholder, title]) => field(name, label, el('input', {
     type: name === 'text' ? 'search' : 'text', id: `filter-${name}`, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none', placeholder, title,
-    list: { route: routes.id, status: statuses.id }[name],
-    oninput: (event) => change(name, event.target.value.trim(), true),
+    list: name === 'route' ? routes.id : name === 'status' ? statuses.id : null,
+    oninput: () => change(name, named[name].value.trim(), true),
   })));
-  const kind = field('class', 'Of', el('select', { id: 'filter-class', onchange: (event) => change('class', event.target.value) },
-    classes.map(([value, label]) => el('option', { value }, label))));
+  const kinds = el('select', { id: 'filter-class', onchange: () => change('class', kinds.value) },
+    classes.map(([value, label]) => el('option', { value }, label)));
+  const kind = field('class', 'Of', kinds);
   const errors = el('input', { type: 'checkbox', id: 'errors', onchange: () => change('status', errors.checked ? 'error' : '') });
   const clear = el('button', { type: 'button', id: 'filter-clear', hidden: true, onclick: () => {
     clearTimeout(timer);
@@ -59,12 +80,13 @@ export function filterForm(onChange) {
     change('to', '');
   } }, 'Any time');
   const found = el('output', { class: 'muted', id: 'found' });
-  const node = el('form', { class: 'filter', id: 'filter', role: 'search', 'aria-label': 'Find requests', onsubmit: (event) => event.preventDefault() },
+  const node = el('form', { class: 'filter', id: 'filter', role: 'search', 'aria-label': 'Find requests', onsubmit: (/** @type {Event} */ event) => event.preventDefault() },
     texts, kind, routes, statuses,
     el('span', { class: 'check' }, errors, el('label', { for: 'errors' }, 'errors only')), clear, ended, anytime, found);
 
   return {
     node,
+    /** @param {State} state */
     show(state) {
       for (const [name, input] of Object.entries(named)) {
         if (input.value.trim() !== state[name] && !(name in changed)) input.value = state[name];
@@ -73,15 +95,18 @@ export function filterForm(onChange) {
       clear.hidden = !fields.some((name) => state[name]);
       const bounded = Boolean(state.from || state.to);
       ended.hidden = anytime.hidden = !bounded;
-      const at = (ms) => (Number(ms) > 0 && Number(ms) < 8.64e15 ? time(Number(ms)) : '…');
+      const at = (/** @type {string} */ ms) => (Number(ms) > 0 && Number(ms) < 8.64e15 ? time(Number(ms)) : '…');
       if (bounded) setText(ended, `ended ${at(state.from)} to ${at(state.to)}`);
     },
-    /** complain shows an error next to its field, and takes others away; without one, it takes all away. */
+    /**
+     * complain shows an error next to its field, and takes others away; without one, it takes all away.
+     * @param {import('./get.js').AnswerError | null} error
+     */
     complain(error) {
       for (const [name, text] of Object.entries(wrong)) {
         const is = error?.field === name;
         text.hidden = !is;
-        setText(text, is ? error.message : '');
+        setText(text, is && error ? error.message : '');
         if (is) named[name].setAttribute('aria-invalid', 'true');
         else named[name].removeAttribute('aria-invalid');
         if (is) named[name].setAttribute('aria-describedby', text.id);
@@ -89,7 +114,7 @@ export function filterForm(onChange) {
       }
     },
     stop: () => clearTimeout(timer),
-    said: (text) => setText(found, text),
-    suggest: (names) => reconcile(routes, names, (n) => n, (n) => el('option', { value: n }), () => {}),
+    said: (/** @type {string} */ text) => setText(found, text),
+    suggest: (/** @type {string[]} */ names) => reconcile(routes, names, (n) => n, (n) => el('option', { value: n }), () => {}),
   };
 }

@@ -8,18 +8,21 @@ import { howToAllow } from './sessions.js';
 // docs/lab/waits.md has the measurement.
 const cost = 'While it is armed, a request takes 4 to 20 % more CPU time. Disarmed, it costs nothing.';
 
+/** @type {Record<string, string>} */
 const words = {
   armed: 'armed', disarmed: 'not armed', paused: 'not armed, and paused', 'in use': 'not armed: another flight recorder runs in this process',
   forbidden: 'not armed: the environment forbids it', 'shut down': 'shut down', none: 'This program has no flight recorder.',
 };
 
+/** @param {import('./main.js').Page} page */
 export function flightPage({ main, latest }) {
   const alert = el('p', { class: 'note bad', role: 'alert', id: 'error', hidden: true });
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
-  const state = el('p', { class: 'facts' }, el('span', { class: 'state', id: 'flight-state', role: 'status' }));
+  const said = el('span', { class: 'state', id: 'flight-state', role: 'status' });
+  const state = el('p', { class: 'facts' }, said);
   const more = el('p', { id: 'flight-more' });
   const facts = el('p', { class: 'muted', id: 'flight-facts' });
-  const button = (id, text, path, argument) => {
+  const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ path, /** @type {object} */ argument) => {
     const node = el('button', { type: 'button', id, class: id === 'arm' ? 'primary' : '', onclick: () => act(node, alert, async () => show(await send(path, argument))) }, text);
     return node;
   };
@@ -36,9 +39,11 @@ export function flightPage({ main, latest }) {
     el('p', { class: 'lead', id: 'flight-cost' }, cost),
     refused, alert, state, more, acts, how, facts);
 
+  /** @param {Data.flightState} f */
   function show(f) {
-    setText(state.firstChild, words[f.status] || f.status);
-    state.firstChild.dataset.state = f.status === 'armed' ? 'recording' : f.status;
+    setText(said, words[f.status] || f.status);
+    said.dataset.state = f.status === 'armed' ? 'recording' : f.status;
+    /** @type {string[]} */
     const lines = [];
     if (f.status === 'armed') lines.push(f.until ? `Until ${clock(f.until)}.` : 'Until it is disarmed.');
     if (f.status === 'armed' && f.auto) lines.push('A slow request armed it.');
@@ -55,6 +60,7 @@ export function flightPage({ main, latest }) {
     setText(facts, none ? '' : `It has the results of ${plural(f.results, 'request')}${f.pending ? `, and ${count(f.pending)} wait for theirs` : ''}.${f.armed ? ` It was armed for ${duration(f.armed)} in all.` : ''}`);
   }
 
+  /** @param {string} kind */
   function update(kind) {
     if (kind === 'flight' && latest.flight) show(latest.flight);
   }

@@ -2,31 +2,47 @@
 import { arrows, bdi, el, off, setText } from './dom.js';
 import { count, percent, plural } from './format.js';
 
-/** withoutPath is what a bar has room for: the name without the folders of its package. */
+/**
+ * withoutPath is what a bar has room for: the name without the folders of its package.
+ * @param {string} name
+ */
 export function withoutPath(name) {
   const end = name.search(/[[(]/); // of type arguments and receivers, which may have folders too
   return name.slice(name.lastIndexOf('/', end < 0 ? name.length : end) + 1);
 }
 
-/** moduleOf is the module of a function with its version. */
+/**
+ * moduleOf is the module of a function with its version.
+ * @param {Data.functionRow} f
+ */
 export function moduleOf(f) {
   if (!f.module) return f.kind === 'dep' ? 'unknown module' : '';
   const name = f.module === 'std' ? 'standard library' : f.module;
   return f.version ? `${name} ${f.version}` : name;
 }
 
-/** placeOf is the file and line at which a function begins. */
+/**
+ * placeOf is the file and line at which a function begins.
+ * @param {Data.functionRow} f
+ */
 export const placeOf = (f) => (f.file ? `${f.file.slice(f.file.lastIndexOf('/') + 1)}${f.line ? `:${f.line}` : ''}` : '');
 
-/** matches reports whether a function has the words, in lower case, in its name, module or file. */
+/**
+ * matches reports whether a function has the words, in lower case, in its name, module or file.
+ * @param {Data.functionRow} f
+ * @param {string} words
+ */
 export const matches = (f, words) => words !== '' && `${f.name} ${moduleOf(f)} ${f.file || ''}`.toLowerCase().includes(words);
 
 const mostModules = 6; // that a legend names
 
-/** legend explains the colours of the functions by the modules that they have. */
+/**
+ * legend explains the colours of the functions by the modules that they have.
+ * @param {Data.functionRow[]} functions
+ */
 export function legend(functions) {
-  const of = (kind) => [...new Set(functions.filter((f) => f.kind === kind).map(moduleOf))].filter(Boolean).sort();
-  const item = (kind, text, modules) => modules.length === 0 ? null : el('li', { title: modules.join('\n') },
+  const of = (/** @type {string} */ kind) => [...new Set(functions.filter((f) => f.kind === kind).map(moduleOf))].filter(Boolean).sort();
+  const item = (/** @type {string} */ kind, /** @type {string} */ text, /** @type {string[]} */ modules) => modules.length === 0 ? null : el('li', { title: modules.join('\n') },
     el('span', { class: `swatch ${kind}`, 'aria-hidden': 'true' }), text, bdi(modules.slice(0, mostModules).join(', ')),
     modules.length > mostModules ? ` and ${count(modules.length - mostModules)} more` : '');
   return el('ul', { class: 'legend', 'aria-label': 'Colours' }, [
@@ -35,7 +51,10 @@ export function legend(functions) {
   ].filter(Boolean));
 }
 
-/** hiddenNote is what a profile lacks because of its modules, or null. */
+/**
+ * hiddenNote is what a profile lacks because of its modules, or null.
+ * @param {{ hidden?: string, noStack?: number, total: number }} head
+ */
 export function hiddenNote(head) {
   if (!head.hidden) return null;
   return el('p', { class: 'note hidden-functions' },
@@ -44,27 +63,88 @@ export function hiddenNote(head) {
 
 const page = 200; // rows at a time
 
-/** nameColumn, moduleColumn and placeColumn are of all tables of functions. */
+/**
+ * @typedef {{ f: Data.functionRow }} FunctionOf
+ */
+
+/**
+ * @template {FunctionOf} R
+ * @typedef {object} Column
+ * @property {string} key
+ * @property {string} head
+ * @property {string} cls
+ * @property {boolean} [number]
+ * @property {(row: R) => string | number} sort
+ * @property {(row: R) => unknown} cell
+ */
+
+/**
+ * nameColumn, moduleColumn and placeColumn are of all tables of functions.
+ * @param {(name: string) => string} address
+ * @returns {Column<any>}
+ */
 export const nameColumn = (address) => ({
   key: 'name', head: 'Function', cls: 'name', sort: (r) => r.f.name, cell: (r) => el('a', { href: address(r.f.name), title: r.f.name }, bdi(withoutPath(r.f.name))),
 });
+/** @type {Column<any>} */
 export const moduleColumn = {
   key: 'module', head: 'Module', cls: 'module wide', sort: (r) => moduleOf(r.f),
   cell: (r) => el('span', { title: moduleOf(r.f) }, el('span', { class: `swatch ${r.f.kind || 'none'}`, 'aria-hidden': 'true' }), bdi(moduleOf(r.f))),
 };
+/** @type {Column<any>} */
 export const placeColumn = {
   key: 'place', head: 'File and line', cls: 'place wide', sort: (r) => `${r.f.file || ''}:${String(r.f.line || 0).padStart(8, '0')}`,
   cell: (r) => el('span', { title: r.f.file || '' }, bdi(placeOf(r.f)), r.f.hotLine ? el('span', { class: 'muted' }, `, most at ${r.f.hotLine}`) : ''),
 };
 
 /**
- * functionTable is a table of rows ({ f, … }) that a click on a head sorts: numbers the largest first. columns are { key, head, cls, sort,
- * cell }. state is { sort, filter }, and onState gets it when the user changes it.
+ * sortOf is the order that a table has: that of its address if it has such a column, else that of
+ * its first column of numbers.
+ * @template {FunctionOf} R
+ * @param {Column<R>[]} columns
+ * @param {string | undefined} wanted
+ */
+export function sortOf(columns, wanted) {
+  const known = columns.some((c) => c.key === wanted?.replace(/^-/, ''));
+  return wanted !== undefined && known ? wanted : columns.find((c) => c.number)?.key ?? columns[0].key;
+}
+
+/**
+ * sorted returns the rows that have the words, by the column of an order. Numbers begin with the
+ * largest, texts with A; after a minus the other way.
+ * @template {FunctionOf} R
+ * @param {R[]} rows
+ * @param {Column<R>[]} columns
+ * @param {string} sort
+ * @param {string} words
+ */
+export function sorted(rows, columns, sort, words) {
+  const column = columns.find((c) => c.key === sort.replace(/^-/, '')) ?? columns[0];
+  const down = Boolean(column.number) !== sort.startsWith('-');
+  const list = rows.filter((r) => !words || matches(r.f, words)).sort((a, b) => {
+    const [x, y] = [column.sort(a), column.sort(b)];
+    const order = typeof x === 'string' ? x.localeCompare(String(y), 'en') : x - Number(y);
+    return (down ? -order : order) || a.f.name.localeCompare(b.f.name, 'en');
+  });
+  return { list, column, down };
+}
+
+/**
+ * functionTable is a table of rows that a click on a head sorts: numbers the largest first. onState
+ * gets the state when the user changes it.
+ * @template {FunctionOf} R
+ * @param {object} options
+ * @param {string} options.id
+ * @param {string} options.caption
+ * @param {Column<R>[]} options.columns
+ * @param {R[]} options.rows
+ * @param {{ sort?: string, filter?: string }} options.state
+ * @param {(state: { sort: string, filter: string }) => void} options.onState
  */
 export function functionTable({ id, caption, columns, rows, state, onState }) {
-  let { sort = columns.find((c) => c.number)?.key, filter = '' } = state;
+  let { filter = '' } = state;
+  let sort = sortOf(columns, state.sort);
   let most = page;
-  if (!columns.some((c) => c.key === sort.replace(/^-/, ''))) sort = columns.find((c) => c.number).key;
   const body = el('tbody');
   arrows(body, 'th a');
   const found = el('output', { class: 'muted', id: `${id}-found`, for: `${id}-filter` });
@@ -90,16 +170,9 @@ export function functionTable({ id, caption, columns, rows, state, onState }) {
   }
 
   function draw() {
-    const key = sort.replace(/^-/, '');
-    const column = columns.find((c) => c.key === key);
     const words = filter.toLowerCase().trim();
-    const down = Boolean(column.number) !== sort.startsWith('-'); // numbers begin with the largest, texts with A
-    const list = rows.filter((r) => !words || matches(r.f, words)).sort((a, b) => {
-      const [x, y] = [column.sort(a), column.sort(b)];
-      const order = typeof x === 'string' ? x.localeCompare(y, 'en') : x - y;
-      return (down ? -order : order) || a.f.name.localeCompare(b.f.name, 'en');
-    });
-    heads.forEach((th, i) => th.setAttribute('aria-sort', columns[i].key !== key ? 'none' : down ? 'descending' : 'ascending'));
+    const { list, column, down } = sorted(rows, columns, sort, words);
+    heads.forEach((th, i) => th.setAttribute('aria-sort', columns[i] !== column ? 'none' : down ? 'descending' : 'ascending'));
     body.replaceChildren(...list.slice(0, most).map((r) => el('tr', { data: { name: r.f.name } }, columns.map((c, i) =>
       el(i === 0 ? 'th' : 'td', { class: c.cls, scope: i === 0 ? 'row' : null, data: { column: c.key } }, c.cell(r))))));
     off(more, 'hidden', list.length <= most, body.querySelector('a'));

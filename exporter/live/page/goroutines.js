@@ -5,11 +5,14 @@ import { fn, party, parts, stack } from './states.js';
 
 const mostIntervals = 500; // of a goroutine in its table
 
-/** goroutines lists those of a request with the states of an execution trace. */
-export function goroutines(r) {
+/**
+ * goroutines lists those of a request with the states of an execution trace.
+ * @param {Data.requestDetail} r
+ * @param {Data.waitsDetail} waits
+ */
+export function goroutines(r, waits) {
   const total = Math.max(r.took, 1e-6);
-  const names = new Map(r.rows.map((row) => [row.id, row.name]));
-  const { waits } = r;
+  const names = new Map((r.rows ?? []).map((row) => [row.id, row.name]));
   return el('section', { 'aria-labelledby': 'goroutines-title', id: 'goroutines' },
     el('h2', { id: 'goroutines-title' }, 'What it waited for'),
     waits.causes?.length ? causes(waits.causes) : null,
@@ -18,6 +21,7 @@ export function goroutines(r) {
     (waits.goroutines || []).map((g, i) => goroutine(g, i === 0, total, names, waits.stacks || [])));
 }
 
+/** @param {Data.causeRow[]} list */
 function causes(list) {
   return el('table', { id: 'causes' },
     el('caption', { class: 'sr' }, 'Causes of the duration, the longest first'),
@@ -27,9 +31,21 @@ function causes(list) {
       el('td', {}, c.function ? fn(c.function) : ''), el('td', {}, party(c.by))))));
 }
 
+/** @param {{ class: string }} of */
 const swatch = (of) => el('span', { class: 'swatch part', data: { class: of.class }, 'aria-hidden': 'true' });
 
-// goroutine has its bar always, and its table when it is opened: there may be thousands of intervals.
+/**
+ * @typedef {Map<string, string>} Names of spans, by their ids
+ */
+
+/**
+ * goroutine has its bar always, and its table when it is opened: there may be thousands of intervals.
+ * @param {Data.goroutineRow} g
+ * @param {boolean} serves
+ * @param {number} total
+ * @param {Names} names
+ * @param {Data.frameRow[][]} stacks
+ */
 function goroutine(g, serves, total, names, stacks) {
   const inside = el('div', { class: 'intervals' });
   const fill = () => { if (!inside.firstChild) inside.append(...table(g, names, stacks)); };
@@ -40,6 +56,11 @@ function goroutine(g, serves, total, names, stacks) {
   return el('div', { class: 'lanes' }, el('span', { class: 'track states', 'aria-hidden': 'true' }, parts(g.intervals, total)), node);
 }
 
+/**
+ * @param {Data.goroutineRow} g
+ * @param {Names} names
+ * @param {Data.frameRow[][]} stacks
+ */
 function table(g, names, stacks) {
   const rows = g.intervals.slice(0, mostIntervals);
   const left = (g.cut || 0) + g.intervals.length - rows.length;
@@ -53,11 +74,15 @@ function table(g, names, stacks) {
         el('td', { class: 'num' }, duration(i.took)),
         el('td', {}, where(i, stacks)),
         el('td', {}, party(i.by), i.by && i.by.stack !== undefined ? stack(stacks[i.by.stack], 'its stack') : null),
-        el('td', { class: 'wide' }, names.has(i.span) ? bdi(names.get(i.span)) : ''))))),
-    left > 0 && el('p', { class: 'muted' }, `Not listed: ${count(left)} more intervals.`),
-  ].filter(Boolean);
+        el('td', { class: 'wide' }, names.has(i.span) ? bdi(names.get(i.span) ?? '') : ''))))),
+    ...(left > 0 ? [el('p', { class: 'muted' }, `Not listed: ${count(left)} more intervals.`)] : []),
+  ];
 }
 
+/**
+ * @param {Data.intervalRow} i
+ * @param {Data.frameRow[][]} stacks
+ */
 function where(i, stacks) {
   if (i.stack === undefined) return i.in ? fn(i.in) : '';
   return stack(stacks[i.stack], i.in ? fn(i.in) : 'stack');

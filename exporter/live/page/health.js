@@ -1,15 +1,19 @@
 // Whether the process is well, in a sentence with numbers. What is wrong comes first.
-import { el, setText } from './dom.js';
+import { el, element, focusIn, setText } from './dom.js';
 import { duration } from './format.js';
 
 const minute = 60_000;
 const long = 10; // milliseconds of a pause, which is part of the duration of requests
 
-/** concerns are what is wrong with the runtime in the last minute. */
-function concerns(samples) {
+/**
+ * concerns are what is wrong with the runtime in the last minute.
+ * @param {Data.runtimeRow[]} samples
+ */
+export function concerns(samples) {
+  /** @type {Data.concern[]} */
   const all = [];
-  const recent = samples.filter((s) => s.at > samples.at(-1).at - minute);
-  const most = (value) => Math.max(0, ...recent.map((s) => value(s) ?? 0));
+  const recent = samples.filter((s) => s.at > samples[samples.length - 1].at - minute);
+  const most = (/** @type {(s: Data.runtimeRow) => number | undefined} */ value) => Math.max(0, ...recent.map((s) => value(s) ?? 0));
   const latency = most((s) => s.latencies?.p99);
   const pause = most((s) => s.gcPauses?.max);
   const href = '#/runtime';
@@ -24,7 +28,11 @@ export function healthLine() {
   let before = '';
   return {
     nodes: [node, said],
-    /** update shows the server's words, and what the samples of the runtime say. */
+    /**
+     * update shows the server's words, and what the samples of the runtime say.
+     * @param {Data.health} h
+     * @param {Data.runtimeRow[]} samples
+     */
     update(h, samples) {
       const all = [...h.concerns, ...concerns(samples)];
       node.hidden = false;
@@ -32,11 +40,11 @@ export function healthLine() {
       const now = JSON.stringify([all, h.sentence]);
       if (before === now) return;
       before = now;
-      const focused = node.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
+      const focused = focusIn(node)?.getAttribute('href');
       node.replaceChildren(...all.flatMap((c) => [
         c.href ? el('a', { href: c.href }, el('strong', {}, c.title)) : el('strong', {}, c.title), `: ${c.text}. `,
       ]), h.sentence);
-      if (focused) (node.querySelector(`a[href="${CSS.escape(focused)}"]`) || document.getElementById('main')).focus();
+      if (focused) (element(node, `a[href="${CSS.escape(focused)}"]`) || element(document, '#main')).focus();
       setText(said, all.map((c) => c.title).join(', '));
     },
   };

@@ -5,20 +5,27 @@ import { duration, percent } from './format.js';
 import { within } from './axis.js';
 import { parts } from './states.js';
 
-/** lane is the content of a row's last cell. tables has what parts of bars refer to; path the parts of the critical path by span. */
+/**
+ * lane is the content of a row's last cell. tables has what parts of bars refer to; path the parts of
+ * the critical path by span.
+ * @param {import('./rows.js').Row} row
+ * @param {number} total
+ * @param {Data.segmentTables} tables
+ * @param {Map<string, Data.pathRow[]>} path
+ */
 export function lane(row, total, tables, path) {
-  const { type, span, mark } = row;
+  const { type, span, mark, spans } = row;
   if (type === 'stacks') return [];
   if (type === 'ran') {
-    return el('span', { class: 'hot' }, span.hot.slice(0, 3).map((f) => el('span', {}, bdi(f.name), ` ${percent(f.time, span.sampled)}`)));
+    return el('span', { class: 'hot' }, (span.hot ?? []).slice(0, 3).map((f) => el('span', {}, bdi(f.name), ` ${percent(f.time, span.sampled ?? 0)}`)));
   }
-  if (type === 'mark') {
+  if (mark) {
     const attributes = (mark.attributes || []).map((a) => `${a.key}=${a.value}`).join(' ');
     return el('span', { class: 'track', vars: { at: within(mark.at / total) } },
       el('span', { class: 'diamond', 'aria-hidden': 'true' }), attributes && el('bdi', { class: 'beside' }, attributes.slice(0, 120)));
   }
-  if (type === 'group') {
-    return el('span', { class: 'track', 'aria-hidden': 'true' }, row.spans.flatMap((s) => [bar(s, total), ...critical(path.get(s.id), total)]));
+  if (spans) {
+    return el('span', { class: 'track', 'aria-hidden': 'true' }, spans.flatMap((s) => [bar(s, total), ...critical(path.get(s.id), total)]));
   }
   return el('span', { class: 'track', 'aria-hidden': 'true' },
     bar(span, total),
@@ -27,20 +34,31 @@ export function lane(row, total, tables, path) {
     (span.marks || []).slice(0, 100).map((m) => el('span', { class: 'diamond', title: `${m.name} at ${duration(m.at)}`, vars: { at: within(m.at / total) } })));
 }
 
+/**
+ * @param {Data.spanRow} span
+ * @param {number} total
+ */
 function bar(span, total) {
   const at = within(span.start / total);
   return el('span', { class: `bar ${span.states ? 'traced' : ''} ${span.failed ? 'bad' : ''}`, vars: { at, width: Math.max(0, within((span.start + span.took) / total) - at) } });
 }
 
+/**
+ * @param {Data.pathRow[] | undefined} list
+ * @param {number} total
+ */
 const critical = (list = [], total) => list.map((p) => el('span', { class: 'critical', vars: { at: within(p.start / total), width: p.took / total } }));
 
-/** pathOf are the parts of the critical path by the ids of spans. */
+/**
+ * pathOf are the parts of the critical path by the ids of spans.
+ * @param {Data.requestDetail} request
+ */
 export function pathOf(request) {
+  /** @type {Map<string, Data.pathRow[]>} */
   const all = new Map();
   for (const part of request.path) {
-    const { id } = request.rows[part.row];
-    if (!all.has(id)) all.set(id, []);
-    all.get(id).push(part);
+    const id = request.rows?.[part.row].id ?? '';
+    all.set(id, [...(all.get(id) ?? []), part]);
   }
   return all;
 }
@@ -49,13 +67,19 @@ const mostEnds = 20; // links of a request
 const leastEnd = 1 / 50; // of the request
 
 /**
+ * @typedef {{ at: number, party: Data.partyRow, wait: Data.segmentRow }} End
+ */
+
+/**
  * endsOf lists the waits that end with a link to the request that ended them, by the ids of spans: { at, party, wait }. A wait is on
  * the bars of all spans above it, too: the innermost has the link.
+ * @param {Data.requestDetail} request
  */
 export function endsOf(request) {
+  /** @type {Map<string, End & { span: Data.spanRow }>} */
   const found = new Map();
   const parties = request.waits?.parties || [];
-  for (const span of request.rows) {
+  for (const span of request.rows ?? []) {
     for (const wait of span.states || []) {
       const party = wait.by === undefined ? null : parties[wait.by];
       if (!party?.trace || wait.class === 'runnable' || wait.took < leastEnd * request.took) continue;
@@ -64,18 +88,21 @@ export function endsOf(request) {
       if (!before || before.span.depth <= span.depth) found.set(key, { span, wait, party, at: within((wait.start + wait.took) / request.took) });
     }
   }
+  /** @type {Map<string, End[]>} */
   const all = new Map();
   for (const end of [...found.values()].sort((a, b) => b.wait.took - a.wait.took).slice(0, mostEnds)) {
-    if (!all.has(end.span.id)) all.set(end.span.id, []);
-    all.get(end.span.id).push(end);
+    all.set(end.span.id, [...(all.get(end.span.id) ?? []), end]);
   }
   return all;
 }
 
-/** ends are the links at the ends of waits. */
+/**
+ * ends are the links at the ends of waits.
+ * @param {End[]} list
+ */
 export function ends(list) {
   return el('span', { class: 'track ends' }, list.map(({ at, party, wait }) => el('a', {
     class: 'end', href: `#/requests/${party.trace}/${party.span}`, vars: { at },
-    title: `${wait.kind} ended by ${party.request}: open it`, 'aria-label': `The wait of ${duration(wait.wait)} was ended by ${party.request}`,
+    title: `${wait.kind} ended by ${party.request}: open it`, 'aria-label': `The wait of ${duration(wait.wait ?? 0)} was ended by ${party.request}`,
   })));
 }

@@ -4,13 +4,17 @@ import { clock, count, duration, plural } from './format.js';
 import { get } from './get.js';
 import { act } from './control.js';
 
-/** leakSection looks for leaked goroutines on a click, and lists their stacks. */
+/**
+ * leakSection looks for leaked goroutines on a click, and lists their stacks.
+ * @param {HTMLElement} alert
+ */
 export function leakSection(alert) {
   const found = el('p', { role: 'status', id: 'leaks-found' });
   const stacks = el('div', { id: 'leak-stacks' });
   const look = el('button', { type: 'button', id: 'look-for-leaks', onclick: () => act(look, alert, async () => show(await get('data/v1/leaks', { method: 'POST' }))) },
     'Look for leaked goroutines');
 
+  /** @param {Data.leakReport} report */
   function show(report) {
     const more = report.cut ? ` Not listed: ${plural(report.cut, 'stack')} with fewer goroutines.` : '';
     const words = report.goroutines ? `${plural(report.goroutines, 'goroutine')} leaked` : 'No goroutine leaked';
@@ -27,8 +31,11 @@ export function leakSection(alert) {
     el('p', { class: 'acts' }, look), found, stacks);
 }
 
-// name is the innermost function that is not the runtime's.
-function name(frames) {
+/**
+ * name is the innermost function that is not the runtime's.
+ * @param {string[]} frames
+ */
+export function name(frames) {
   const functions = frames.map((f) => f.split(' ')[0]);
   return functions.find((f) => !f.startsWith('runtime.') && !f.startsWith('sync.')) || functions[0] || 'code that is not shown';
 }

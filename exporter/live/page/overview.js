@@ -15,9 +15,15 @@ const apart = [['streams', 'Streams', 'stream'], ['background', 'In the backgrou
 
 const cellFields = ['from', 'to', 'min', 'max'];
 
+/**
+ * overview is the view of all requests.
+ * @param {import('./main.js').Page} page
+ */
 export function overview({ main, latest, query }) {
   let state = read(query);
+  /** @type {Data.routesData | null} */
   let figures = null; // of the routes since the start, if that is the window
+  /** @type {Data.searchAnswer & { question: string } | null} */
   let answer = null; // to the question
   let refused = ''; // the question that the server does not understand
   const summary = () => latest.page?.data === 'summary'; // which has no list of requests
@@ -27,8 +33,8 @@ export function overview({ main, latest, query }) {
   const health = healthLine();
   const form = filterForm(go);
   const heat = heatMap(pickCell, () => !summary());
-  const href = (cls) => (r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
-  const sort = { onSort: (order) => go({ sort: order }) };
+  const href = (/** @type {string} */ cls) => (/** @type {import('./routetable.js').Route} */ r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
+  const sort = { onSort: (/** @type {string} */ order) => go({ sort: order }) };
   const routes = routeTable('routes-table', 'Routes', { ...sort, href: href(''), profile: true });
   const windows = [['', 'Last 5 minutes'], ['start', 'Since the start']].map(([name, title]) =>
     el('button', { type: 'button', data: { window: name || 'minutes' }, onclick: () => go({ window: name }) }, title));
@@ -37,6 +43,7 @@ export function overview({ main, latest, query }) {
     el('div', { class: 'title' }, el('h2', { id: 'routes-title' }, 'Routes'), el('div', { class: 'acts', role: 'group', 'aria-label': 'Time of the figures' }, windows)),
     noRoutes, routes.node);
 
+  /** @type {Record<string, ReturnType<typeof requestList>>} */
   const lists = {
     requests: requestList('recent', 'Most recent', 'Nothing yet: requests appear here as soon as they have ended.'),
     slowest: requestList('slowest', 'Slowest of the last hour', 'Nothing yet.'),
@@ -60,16 +67,16 @@ export function overview({ main, latest, query }) {
     form.node, live, matches.section,
     el('div', { class: 'apart' }, others.map((o) => o.node)));
 
-  const start = asker((d) => {
+  const start = asker((/** @type {Data.routesData} */ d) => {
     figures = d;
     drawRoutes();
   });
   const mapTitle = () => shown(state.route) || 'all requests';
-  const map = asker((d) => {
+  const map = asker((/** @type {Data.heatData} */ d) => {
     heat.update({ ...d, of: mapPath() }, mapTitle());
     say();
   }, (error) => heat.fail(mapPath(), mapTitle(), error));
-  const found = asker((d) => {
+  const found = asker((/** @type {Data.searchAnswer} */ d) => {
     answer = { ...d, question: question(state) };
     refused = '';
     matches.section.hidden = false;
@@ -80,7 +87,7 @@ export function overview({ main, latest, query }) {
     refused = error.field ? question(state) : '';
     matches.section.hidden = !understood();
     form.complain(error);
-    form.said(['from', 'to', undefined].includes(error.field) ? error.message : '');
+    form.said(error.field === undefined || ['from', 'to'].includes(error.field) ? error.message : '');
   });
 
   const mapPath = () => `data/v1/routes/heat?${new URLSearchParams({ route: state.route, class: state.class || 'requests', window: state.window || 'minutes' })}`;
@@ -93,9 +100,9 @@ export function overview({ main, latest, query }) {
     const data = state.window === 'start' ? figures : latest.routes;
     if (!data) return;
     for (const button of windows) button.setAttribute('aria-pressed', String(button.dataset.window === (state.window || 'minutes')));
-    const of = (cls) => data.routes.filter((r) => r.class === cls);
+    const of = (/** @type {string} */ cls) => data.routes.filter((r) => r.class === cls);
     const table = { sort: state.sort, window: state.window };
-    const isOf = (cls) => (state.class || 'requests') === cls;
+    const isOf = (/** @type {string} */ cls) => (state.class || 'requests') === cls;
     const rows = of('requests');
     routes.node.hidden = rows.length === 0;
     noRoutes.hidden = rows.length > 0;
@@ -103,21 +110,30 @@ export function overview({ main, latest, query }) {
     routes.update({ ...table, rows, selected: isOf('requests') ? state.route : ' ', all: data.all && { ...data.all, route: null } });
     for (const o of others) {
       const mine = of(o.cls);
-      o.node.hidden = mine.length === 0 && !latest.requests?.[o.cls]?.length;
+      o.node.hidden = mine.length === 0 && !listed(o.cls).length;
       o.table.node.hidden = mine.length === 0;
       setText(o.said, `${plural(mine.length, 'route')}, ${plural(mine.reduce((sum, r) => sum + r.count, 0), o.one)}`);
       o.table.update({ ...table, rows: mine, selected: isOf(o.cls) ? state.route || ' ' : ' ', all: null });
     }
     const classes = state.class ? [state.class] : ['requests', 'streams'];
-    form.suggest([...new Set(data.routes.filter((r) => classes.includes(r.class)).map((r) => r.route))]);
+    form.suggest([...new Set(data.routes.filter((r) => classes.includes(r.class)).map((r) => r.route ?? ''))]);
   }
 
+  /**
+   * listed returns the requests of a list. A summary has none.
+   * @param {string} name
+   * @returns {Data.keptRow[]}
+   */
+  const listed = (name) => {
+    /** @type {Record<string, any>} */
+    const data = latest.requests && 'requests' in latest.requests ? latest.requests : {};
+    return data[name] ?? [];
+  };
+
   function drawLists() {
-    const data = latest.requests;
-    if (!data) return;
-    if (!data.requests) return;
-    for (const [name, list] of Object.entries(lists)) list.update(data[name]);
-    lists.kept.section.hidden = data.kept.length === 0;
+    if (!latest.requests || !('requests' in latest.requests)) return;
+    for (const [name, list] of Object.entries(lists)) list.update(listed(name));
+    lists.kept.section.hidden = listed('kept').length === 0;
   }
 
   function drawFound() {
@@ -128,7 +144,10 @@ export function overview({ main, latest, query }) {
 
   // say tells how many requests there are to the question, and how many of them are in memory.
   function say() {
-    if (!asking()) return form.said('');
+    if (!asking()) {
+      form.said('');
+      return;
+    }
     if (answer?.question !== question(state)) return;
     const n = answer.requests.length;
     const inCell = state.from ? heat.countOf(Object.fromEntries([...cellFields, 'status'].map((f) => [f, state[f]]))) : null;
@@ -158,22 +177,35 @@ export function overview({ main, latest, query }) {
     ask();
   }
 
-  // pickCell asks for the requests of a cell, or with null for all again. The map is of one class.
+  /**
+   * pickCell asks for the requests of a cell, or with null for all again. The map is of one class.
+   * @param {State | null} fields
+   */
   function pickCell(fields) {
     const { class: cls } = state;
     const none = { ...Object.fromEntries(cellFields.map((f) => [f, ''])), ...(state.status === 'error' && { status: '' }) };
     go(fields ? { ...none, ...fields, class: cls || 'requests' } : { ...none, class: cls === 'requests' ? '' : cls }, true);
   }
 
+  /**
+   * @typedef {import('./address.js').State} State
+   * @param {Partial<State>} changed
+   */
   function go(changed, push = false) {
-    const next = { ...state, ...changed };
+    const next = /** @type {State} */ ({ ...state, ...changed });
     if (!write(hash(next), push)) return;
     state = next;
     show();
   }
 
-  for (const [name, list] of Object.entries(lists)) list.onFree(() => list.section.isConnected && latest.requests?.requests && list.update(latest.requests[name]));
-  matches.onFree(() => matches.section.isConnected && drawFound());
+  for (const [name, list] of Object.entries(lists)) list.onFree(() => {
+    if (list.section.isConnected && latest.requests && 'requests' in latest.requests) list.update(listed(name));
+  });
+  matches.onFree(() => {
+    if (matches.section.isConnected) drawFound();
+  });
+
+  /** @param {string} kind */
   function update(kind) {
     if (kind === 'page') show();
     if (kind === 'requests') drawLists();
@@ -188,6 +220,7 @@ export function overview({ main, latest, query }) {
   drawHealth();
   return {
     update,
+    /** @param {URLSearchParams} params */
     go(params) {
       state = read(params);
       show();

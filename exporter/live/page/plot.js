@@ -4,13 +4,30 @@ const svg = 'http://www.w3.org/2000/svg';
 const width = 1000;
 const height = 100;
 
+/**
+ * @typedef {object} Series
+ * @property {string} name
+ * @property {(sample: Data.runtimeRow) => number | undefined} of
+ * @property {string} [look] its class
+ * @property {boolean} [bars]
+ *
+ * @typedef {(x: number) => number} Scale
+ */
+
+/**
+ * @param {string} name
+ * @param {Record<string, string>} attributes
+ */
 function node(name, attributes) {
   const n = document.createElementNS(svg, name);
   for (const [key, value] of Object.entries(attributes)) n.setAttribute(key, value);
   return n;
 }
 
-/** plot makes the picture of a chart. Its words are beside it. */
+/**
+ * plot makes the picture of a chart. Its words are beside it.
+ * @param {Series[]} series
+ */
 export function plot(series) {
   const root = node('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true', focusable: 'false' });
   const paths = series.map((s, i) => node('path', { class: `series ${s.look || `s${i}`}${s.bars ? ' bars' : ''}` }));
@@ -18,22 +35,37 @@ export function plot(series) {
   root.append(...paths, cursor);
   return {
     root,
-    /** draw shows samples from one time to another, and values up to most. */
+    /**
+     * draw shows samples from one time to another, and values up to most.
+     * @param {Data.runtimeRow[]} samples
+     * @param {{ from: number, to: number, most: number, every: number }} scale
+     */
     draw(samples, { from, to, most, every }) {
-      const x = (at) => ((at - from) / (to - from)) * width;
-      const y = (v) => height - 1 - (v / most) * (height - 4);
+      const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width;
+      const y = (/** @type {number} */ v) => height - 1 - (v / most) * (height - 4);
       series.forEach((s, i) => paths[i].setAttribute('d', s.bars ? bars(samples, s.of, x, y) : line(samples, s.of, x, y, every)));
     },
-    /** point shows the cursor at a share of the width, or hides it. */
+    /**
+     * point shows the cursor at a share of the width, or hides it.
+     * @param {number | null} share
+     */
     point(share) {
       cursor.setAttribute('d', share === null ? '' : `M${(share * width).toFixed(1)} 0V${height}`);
     },
   };
 }
 
-// line begins anew after a gap. A value between two gaps is a dot: a line without length, with round ends.
-function line(samples, of, x, y, every) {
+/**
+ * line begins anew after a gap. A value between two gaps is a dot: a line without length, with round ends.
+ * @param {Data.runtimeRow[]} samples
+ * @param {Series['of']} of
+ * @param {Scale} x
+ * @param {Scale} y
+ * @param {number} every
+ */
+export function line(samples, of, x, y, every) {
   let d = '';
+  /** @type {number | null} */
   let last = null;
   for (const s of samples) {
     const v = of(s);
@@ -48,6 +80,16 @@ function line(samples, of, x, y, every) {
   return d;
 }
 
-function bars(samples, of, x, y) {
-  return samples.filter((s) => of(s) > 0).map((s) => `M${x(s.at).toFixed(1)} ${height}V${y(of(s)).toFixed(1)}`).join('');
+/**
+ * bars has a line from the bottom for each value above 0.
+ * @param {Data.runtimeRow[]} samples
+ * @param {Series['of']} of
+ * @param {Scale} x
+ * @param {Scale} y
+ */
+export function bars(samples, of, x, y) {
+  return samples.map((s) => {
+    const v = of(s) ?? 0;
+    return v > 0 ? `M${x(s.at).toFixed(1)} ${height}V${y(v).toFixed(1)}` : '';
+  }).join('');
 }

@@ -21,9 +21,14 @@ import { legend } from './states.js';
 
 const pause = 200; // milliseconds until the address has a change
 
+/**
+ * request is the view of one request.
+ * @param {import('./main.js').Page} page
+ */
 export function request({ main, title, parts: [trace, span], query }) {
   const gone = new AbortController();
   const address = `#/requests/${trace}/${span}`;
+  /** @type {(q: URLSearchParams) => void} */
   let apply = () => {};
   main.append(el('p', { class: 'muted', id: 'loading' }, 'Loading the request…'));
   load().catch((error) => {
@@ -36,6 +41,7 @@ export function request({ main, title, parts: [trace, span], query }) {
 
   async function load() {
     const path = `data/v1/requests/${trace}/${span}`;
+    /** @type {Data.requestDetail} */
     const r = await get(path, { signal: gone.signal });
     const axis = windowOf(Math.max(r.took, 1e-6));
     const panel = details(r, (key) => graph.reveal(key));
@@ -49,8 +55,8 @@ export function request({ main, title, parts: [trace, span], query }) {
       if (gone.signal.aborted) return;
       const now = new URLSearchParams();
       if (!axis.whole) {
-        now.set('from', +axis.from.toFixed(6));
-        now.set('to', +axis.to.toFixed(6));
+        now.set('from', String(Number(axis.from.toFixed(6))));
+        now.set('to', String(Number(axis.to.toFixed(6))));
       }
       if (words) now.set('q', words);
       if (graph.chosen) now.set('row', graph.chosen.key);
@@ -65,7 +71,7 @@ export function request({ main, title, parts: [trace, span], query }) {
       remember();
     });
     title(r.name);
-    const onAxis = el('div', { class: 'graph' }, toolbar(graph, axis, search.nodes), minimap(r, axis), graph.node, ...[r.waits ? legend() : null, cutNote(r)].filter(Boolean));
+    const onAxis = el('div', { class: 'graph' }, toolbar(graph, axis, search.nodes), minimap(r, axis), graph.node, r.waits ? legend() : null, cutNote(r));
     const all = el('div', { class: 'request' }, onAxis, panel.node);
     main.replaceChildren(head(r, path, (key) => graph.reveal(key)), all);
     zoomable(onAxis, graph.lanes, axis, gone.signal);
@@ -78,14 +84,20 @@ export function request({ main, title, parts: [trace, span], query }) {
       else axis.reset();
       words = q.get('q') || '';
       search.set(words);
-      graph.select(q.get('row') || '') || graph.chosen || graph.select(r.rows[0].id);
+      if (!graph.select(q.get('row') || '') && !graph.chosen) graph.select(r.rows?.[0].id ?? '');
     };
     apply(query);
-    main.append(r.waits ? goroutines(r) : noTrace());
+    main.append(r.waits ? goroutines(r, r.waits) : noTrace());
     await Promise.all([stacks(r, graph, axis, path), ran(r)]);
   }
 
-  // stacks adds the samples to the waterfall, if a session has some of the request.
+  /**
+   * stacks adds the samples to the waterfall, if a session has some of the request.
+   * @param {Data.requestDetail} r
+   * @param {import('./waterfall.js').Waterfall} graph
+   * @param {import('./axis.js').Axis} axis
+   * @param {string} path
+   */
   async function stacks(r, graph, axis, path) {
     if (!r.session) return;
     try {
@@ -95,7 +107,10 @@ export function request({ main, title, parts: [trace, span], query }) {
     }
   }
 
-  // ran adds the flame graph, if a session has samples of the request.
+  /**
+   * ran adds the flame graph, if a session has samples of the request.
+   * @param {Data.requestDetail} r
+   */
   async function ran(r) {
     const section = el('section', { 'aria-labelledby': 'ran-title', id: 'ran' }, el('h2', { id: 'ran-title' }, 'What ran'));
     main.append(section);
@@ -104,8 +119,8 @@ export function request({ main, title, parts: [trace, span], query }) {
         el('a', { href: `#/sessions?${new URLSearchParams({ route: r.name })}` }, 'Record the next one'), ' of this route.'));
       return;
     }
-    const source = new URLSearchParams({ session: r.session, trace, span });
-    section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval)}. `,
+    const source = new URLSearchParams({ session: String(r.session), trace, span });
+    section.append(el('p', { class: 'muted' }, 'Sampled by ', el('a', { href: `#/sessions/${r.session}` }, `session ${r.session}`), `: ${r.engine} every ${duration(r.interval ?? 0)}. `,
       el('a', { href: `#/profile?${source}`, id: 'to-profile' }, 'Functions, callers and comparison')));
     try {
       section.append(flame(await get(`data/v1/profile/flame?${source}`, { signal: gone.signal }), { address: (name) => `#/profile?${new URLSearchParams([...source, ['tab', 'sandwich'], ['function', name]])}` }));
@@ -115,6 +130,7 @@ export function request({ main, title, parts: [trace, span], query }) {
   }
 
   return {
+    /** @param {URLSearchParams} q */
     go(q) {
       apply(q);
       return true;
@@ -126,6 +142,11 @@ export function request({ main, title, parts: [trace, span], query }) {
   };
 }
 
+/**
+ * @param {Data.requestDetail} r
+ * @param {string} path
+ * @param {(key: string) => void} onSelect
+ */
 function head(r, path, onSelect) {
   return el('header', { class: 'head' },
     el('h1', {}, bdi(r.name)),
@@ -135,7 +156,7 @@ function head(r, path, onSelect) {
       el('span', { class: r.failed ? 'badge bad' : 'badge', id: 'status' }, r.status ? `status ${r.status}` : r.failed ? 'error' : 'no error'),
       el('strong', { id: 'took' }, duration(r.took)),
       el('time', { datetime: iso(r.start), title: iso(r.start) }, clock(r.start)),
-      el('span', {}, plural(r.rows.length, 'span')),
+      el('span', {}, plural(r.rows?.length, 'span')),
       el('span', {}, 'trace ', el('code', { id: 'trace' }, r.trace)),
       el('a', { href: `#/compare?a=${r.trace}/${r.span}`, id: 'compare' }, 'Compare with a usual one')),
     filesMenu(path, r.files));
@@ -147,9 +168,11 @@ function noTrace() {
     el('p', { class: 'muted' }, 'No execution trace has this request. ', el('a', { href: '#/waits' }, 'Arm the flight recorder'), ' for the next slow one.'));
 }
 
+/** @param {Data.requestDetail} r */
 function cutNote(r) {
-  const left = [[r.cut.rows, 'spans'], [r.cut.marks, 'marks'], [r.cut.attributes, 'attributes'], [r.cut.waits, 'intervals and parts of bars'], [r.cut.path, 'parts of the critical path and groups']]
-    .filter(([n]) => n).map(([n, what]) => `${count(n)} ${what}`);
+  /** @type {[number | undefined, string][]} */
+  const all = [[r.cut.rows, 'spans'], [r.cut.marks, 'marks'], [r.cut.attributes, 'attributes'], [r.cut.waits, 'intervals and parts of bars'], [r.cut.path, 'parts of the critical path and groups']];
+  const left = all.filter(([n]) => n).map(([n, what]) => `${count(n)} ${what}`);
   if (r.missing) left.push(`${count(r.missing)} spans that were not kept`);
   return left.length ? el('p', { class: 'note', id: 'cut' }, `Left out: ${left.join(', ')}.`) : null;
 }

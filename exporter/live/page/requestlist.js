@@ -3,19 +3,32 @@
 import { bdi, arrows, el, reconcile, setText, setVars } from './dom.js';
 import { clock, duration, iso, plural } from './format.js';
 
-/** inUse reports whether somebody points at an element, has the focus in it, or selects text in it. */
+/**
+ * inUse reports whether somebody points at an element, has the focus in it, or selects text in it.
+ * @param {HTMLElement} node
+ */
 export function inUse(node) {
+  const selection = getSelection();
   return node.matches(':hover') || node.contains(document.activeElement) ||
-    (!getSelection().isCollapsed && node.contains(getSelection().anchorNode));
+    (selection !== null && !selection.isCollapsed && node.contains(selection.anchorNode));
 }
 
-/** onFree calls a function when somebody may have stopped to use an element. */
+/**
+ * onFree calls a function when somebody may have stopped to use an element.
+ * @param {HTMLElement} node
+ * @param {() => void} free
+ */
 export function onFree(node, free) {
   node.addEventListener('pointerleave', free);
   node.addEventListener('focusout', () => setTimeout(free)); // when the focus has arrived elsewhere
 }
 
-/** requestList makes a list. Its update shows rows, or the text none. */
+/**
+ * requestList makes a list. Its update shows rows, or the text none.
+ * @param {string} id
+ * @param {string} title
+ * @param {string} none
+ */
 export function requestList(id, title, none) {
   const body = el('tbody');
   const empty = el('p', { class: 'muted', hidden: true });
@@ -31,7 +44,8 @@ export function requestList(id, title, none) {
   let seen = ''; // the question that the list answers
   return {
     section,
-    onFree: (free) => onFree(body, free),
+    onFree: (/** @type {() => void} */ free) => onFree(body, free),
+    /** @param {Data.keptRow[]} rows */
     update(rows, question = '') {
       const still = question === seen && inUse(body);
       const newer = still ? rows.filter((r) => !body.querySelector(`[data-key="${r.trace}${r.span}"]`)).length : 0;
@@ -48,6 +62,7 @@ export function requestList(id, title, none) {
   };
 }
 
+/** @param {Data.keptRow} r */
 function makeRequest(r) {
   return el('tr', { class: r.failed ? 'failed' : '', data: { trace: r.trace, span: r.span } },
     el('th', { scope: 'row', class: 'name' }, el('a', { href: `#/requests/${r.trace}/${r.span}`, title: r.name }, bdi(r.name))),
@@ -57,7 +72,10 @@ function makeRequest(r) {
     el('td', { class: 'wide id', title: r.trace }, r.trace.slice(0, 8)));
 }
 
-// reason is why a request was kept, unless its row shows that already.
+/**
+ * reason is why a request was kept, unless its row shows that already.
+ * @param {Data.keptRow} r
+ */
 function reason(r) {
   return r.reason && r.reason !== 'failed' ? el('span', { class: 'badge', title: 'why it is kept' }, r.reason) : '';
 }

@@ -2,20 +2,39 @@
 import { duration, plural } from './format.js';
 
 /**
- * rowsOf lists the rows of a request, each below the one that it belongs to:
- * { key, type, depth, span, mark, group, spans, parent }. A group's spans are below it, also where others are between them.
+ * @typedef {object} Row
+ * @property {string} key
+ * @property {'span' | 'group' | 'mark' | 'ran' | 'stacks'} type
+ * @property {number} depth
+ * @property {Data.spanRow} span that it is or belongs to; of a group, the first one
+ * @property {Data.markRow} [mark] of a mark
+ * @property {Data.groupRow} [group] of a group
+ * @property {Data.spanRow[]} [spans] of a group
+ * @property {boolean} [parent] whether rows are below it
+ */
+
+/**
+ * rowsOf lists the rows of a request, each below the one that it belongs to. A group's spans are below
+ * it, also where others are between them.
+ * @param {Pick<Data.requestDetail, 'rows' | 'groups' | 'session'>} request
  */
 export function rowsOf(request) {
-  const all = request.rows;
+  const all = request.rows ?? [];
+  /** @type {Map<number, Data.groupRow>} */
   const groupOf = new Map(); // by the indices of its spans
   for (const group of request.groups || []) group.rows.forEach((i) => groupOf.set(i, group));
+  /** @type {Row[]} */
   const rows = [];
-  const end = (i) => {
+  const end = (/** @type {number} */ i) => {
     let next = i + 1;
     while (next < all.length && all[next].depth > all[i].depth) next++;
     return next;
   };
 
+  /**
+   * @param {number} i
+   * @param {number} more
+   */
   function add(i, more) {
     const span = all[i];
     const depth = span.depth + more;
@@ -28,6 +47,11 @@ export function rowsOf(request) {
     below(i + 1, end(i), more);
   }
 
+  /**
+   * @param {number} from
+   * @param {number} to
+   * @param {number} more
+   */
   function below(from, to, more) {
     for (let i = from; i < to; i = end(i)) {
       const group = groupOf.get(i);
@@ -44,8 +68,13 @@ export function rowsOf(request) {
   return rows;
 }
 
-/** above lists the rows that row i is below, the innermost first. */
+/**
+ * above lists the rows that row i is below, the innermost first.
+ * @param {Row[]} rows
+ * @param {number} i
+ */
 export function above(rows, i) {
+  /** @type {Row[]} */
   const list = [];
   let { depth } = rows[i];
   for (let n = i - 1; n >= 0 && depth > 0; n--) {
@@ -57,23 +86,36 @@ export function above(rows, i) {
   return list;
 }
 
-/** groupFacts are what a group's title has after its name. */
+/**
+ * groupFacts are what a group's title has after its name.
+ * @param {Data.groupRow} group
+ */
 export function groupFacts(group) {
   return `${duration(group.took)} in all, slowest ${duration(group.longest)}`;
 }
 
 // What one sample stands for may be more than its span took: its number says more than its time then.
-const ran = (span) => (span.sampled > span.took ? `ran in ${plural(span.samples, 'sample')}` : `ran ${duration(span.sampled)}`);
+/** @param {Data.spanRow} span */
+const ran = ({ sampled = 0, samples, took }) => (sampled > took ? `ran in ${plural(samples, 'sample')}` : `ran ${duration(sampled)}`);
 
-/** nameOf is the name of a row. */
+/**
+ * nameOf is the name of a row.
+ * @param {Row} row
+ */
 export function nameOf({ type, span, mark, group }) {
-  return { span: () => span.name, mark: () => mark.name, ran: () => ran(span), stacks: () => 'stacks', group: () => `${span.name} × ${group.count}` }[type]();
+  if (mark) return mark.name;
+  if (group) return `${span.name} × ${group.count}`;
+  if (type === 'ran') return ran(span);
+  return type === 'stacks' ? 'stacks' : span.name;
 }
 
-/** timeOf is when a row's thing began and how long it took. */
-export function timeOf({ type, span, mark, spans }) {
-  if (type === 'mark') return { start: mark.at, took: 0 };
-  if (type !== 'group') return span;
+/**
+ * timeOf is when a row's thing began and how long it took.
+ * @param {Row} row
+ */
+export function timeOf({ span, mark, spans }) {
+  if (mark) return { start: mark.at, took: 0 };
+  if (!spans) return { start: span.start, took: span.took };
   const start = Math.min(...spans.map((s) => s.start));
   return { start, took: Math.max(...spans.map((s) => s.start + s.took)) - start };
 }

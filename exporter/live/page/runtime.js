@@ -3,9 +3,18 @@ import { el, setText } from './dom.js';
 import { count, duration, plural, time } from './format.js';
 import { chart } from './chart.js';
 
-const field = (name) => (s) => s[name];
-const part = (name, of) => (s) => s[name]?.[of];
+/**
+ * @template {keyof Data.runtimeRow} K
+ * @param {K} name
+ */
+const field = (name) => (/** @type {Data.runtimeRow} */ s) => s[name];
+/**
+ * @param {'gcPauses' | 'latencies'} name
+ * @param {keyof Data.distribution} of
+ */
+const part = (name, of) => (/** @type {Data.runtimeRow} */ s) => s[name]?.[of];
 
+/** @type {import('./chart.js').Chart[]} */
 const charts = [
   { id: 'heap', title: 'Heap', unit: 'bytes', about: 'Memory of objects, and the heap size at which the next garbage collection ends.', series: [
     { name: 'in use', of: field('heap') }, { name: 'goal', of: field('heapGoal') }] },
@@ -38,6 +47,10 @@ const charts = [
     { name: 'lost', of: field('lost'), look: 'bad', bars: true }] },
 ];
 
+/**
+ * runtimePage is the view of the runtime's figures.
+ * @param {import('./main.js').Page} page
+ */
 export function runtimePage({ main, latest }) {
   const facts = el('p', { class: 'muted', id: 'runtime-facts' }, 'There are no samples yet.');
   const losses = el('p', { class: 'note bad', id: 'runtime-losses', hidden: true });
@@ -51,19 +64,33 @@ export function runtimePage({ main, latest }) {
     const history = latest.runtime;
     if (!history?.samples.length) return;
     const { samples, every, maxSamples } = history;
-    const last = samples.at(-1);
+    const last = samples[samples.length - 1];
     const axis = { from: last.at - (maxSamples - 1) * every, to: last.at };
     setText(facts, `${plural(samples.length, 'sample')}, one every ${duration(every)}, the last at ${time(last.at)}. At most ${count(maxSamples)} are in memory. ` +
       (latest.page ? `The page's handler started at ${time(latest.page.started)}.` : ''));
-    const causes = new Map();
-    for (const l of samples.flatMap((s) => s.losses || [])) {
-      const words = `${l.kind ? `entries of type ${l.kind} ` : ''}${l.what}`;
-      causes.set(words, (causes.get(words) || 0) + l.n);
-    }
+    const causes = lossesOf(samples);
     losses.hidden = causes.size === 0;
     setText(losses, `Lost in these minutes: ${[...causes].map(([words, n]) => `${count(n)} ${words}`).join('; ')}.`);
     for (const c of all) c.update(samples, axis, every);
   }
   update();
-  return { update: (kind) => (kind === 'runtime' || kind === 'page') && update() };
+  return {
+    update(/** @type {string} */ kind) {
+      if (kind === 'runtime' || kind === 'page') update();
+    },
+  };
+}
+
+/**
+ * lossesOf has the number of losses in samples, by their cause.
+ * @param {Data.runtimeRow[]} samples
+ */
+export function lossesOf(samples) {
+  /** @type {Map<string, number>} */
+  const causes = new Map();
+  for (const l of samples.flatMap((s) => s.losses || [])) {
+    const words = `${l.kind ? `entries of type ${l.kind} ` : ''}${l.what}`;
+    causes.set(words, (causes.get(words) || 0) + l.n);
+  }
+  return causes;
 }

@@ -11,6 +11,10 @@ import { howToAllow } from './sessions.js';
 const mostRoutes = 50;
 const retryAfter = 2000; // ms until a session that could not be had is asked for again
 
+/**
+ * sessionPage is the view of one session.
+ * @param {import('./main.js').Page} page
+ */
 export function sessionPage({ main, latest, title, parts: [id] }) {
   const alert = el('p', { class: 'note bad', role: 'alert', id: 'error', hidden: true });
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
@@ -29,9 +33,11 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
 
   // The start of the session that is shown, null for none: after a restart of the program it is
   // another's that has the same id.
+  /** @type {number | null} */
   let start = null;
   let retry = 0;
 
+  /** @param {number | null} next */
   function turnTo(next) {
     if (start === next) return;
     start = next;
@@ -56,15 +62,20 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
     }
   }
 
+  /**
+   * @param {Rpc.Session} session
+   * @param {Data.sessionContents} about
+   */
   function show(session, about) {
-    const stats = session.stats || {};
+    const missing = lost(session.stats || {}, about);
     content.replaceChildren(
-      lost(stats, about),
+      missing,
       el('div', { class: 'columns' }, downloads(id, about, alert), flames(id, about)),
       timelines(Number(id), session, alert));
-    if (!content.firstChild.textContent) content.firstChild.remove();
+    if (!missing.textContent) missing.remove();
   }
 
+  /** @param {string} kind */
   function update(kind) {
     const data = latest.sessions;
     if (kind !== 'sessions' || !data) return;
@@ -91,39 +102,58 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
   return { update, leave: () => { start = null; clearTimeout(retry); } };
 }
 
+/**
+ * @param {Rpc.SessionStats} stats
+ * @param {Data.sessionContents} about
+ */
 function lost(stats, about) {
-  const parts = [[stats.dropped, 'entries did not fit'], [stats.lost, 'entries came too late or found no room'],
-    [about.processFailed, 'profiles of the process could not be taken: the log has the reason']]
-    .filter(([n]) => Number(n)).map(([n, what]) => `${count(n)} ${what}`);
+  /** @type {[string | number | undefined, string][]} */
+  const all = [[stats.dropped, 'entries did not fit'], [stats.lost, 'entries came too late or found no room'],
+    [about.processFailed, 'profiles of the process could not be taken: the log has the reason']];
+  const parts = all.filter(([n]) => Number(n)).map(([n, what]) => `${count(n)} ${what}`);
   if (stats.samplesFull) parts.push('sampling stopped before the session did: its buffer was full');
   return el('p', { class: parts.length ? 'note bad' : '', id: 'session-lost' }, parts.length ? `Not everything is here: ${parts.join('; ')}.` : '');
 }
 
+/**
+ * @param {string} id
+ * @param {Data.sessionContents} about
+ * @param {HTMLElement} alert
+ */
 function downloads(id, about, alert) {
   return el('section', { 'aria-labelledby': 'files-title', id: 'files' }, el('h2', { id: 'files-title' }, 'Files'),
     fileList(`data/v1/sessions/${id}`, about.files, (event) => save(event, id, alert)));
 }
 
-// save asks whether the session is still there: of a file that is not, browsers say next to nothing.
+/**
+ * save asks whether the session is still there: of a file that is not, browsers say next to nothing.
+ * @param {MouseEvent} event
+ * @param {string} id
+ * @param {HTMLElement} alert
+ */
 async function save(event, id, alert) {
-  const link = event.currentTarget;
+  const link = /** @type {HTMLAnchorElement} */ (event.currentTarget);
   event.preventDefault();
   if (await act(link, alert, () => call('GetSession', { sessionID: Number(id), limit: 1 }))) el('a', { href: link.href, download: '' }).click();
 }
 
+/**
+ * @param {string} id
+ * @param {Data.sessionContents} about
+ */
 function flames(id, about) {
   const section = el('section', { 'aria-labelledby': 'flames-title', id: 'flames' }, el('h2', { id: 'flames-title' }, 'Profiles'));
   if (!about.samples) {
     section.append(el('p', { class: 'muted' }, 'This session has no samples.'));
     return section;
   }
-  const line = (text, more, words) => el('li', {},
+  const line = (/** @type {string} */ text, /** @type {Record<string, string>} */ more, /** @type {string} */ words) => el('li', {},
     el('a', { href: `#/profile?${new URLSearchParams({ session: id, ...more })}` }, bdi(text)), el('span', { class: 'muted' }, ` ${words}`));
   const routes = about.routes.filter((r) => r.samples);
   const left = Math.max(0, routes.length - mostRoutes) + about.cut;
   section.append(el('ul', { class: 'files' },
     line('The whole session', {}, plural(about.samples, 'sample')),
-    routes.slice(0, mostRoutes).map((r) => line(r.name, { route: r.route },
+    routes.slice(0, mostRoutes).map((r) => line(r.name, { route: String(r.route) },
       plural(r.samples, 'sample') + (r.requests ? `, ${plural(r.requests, 'request')}, ${duration(r.max)} at most` : '')))));
   if (left > 0) section.append(el('p', { class: 'muted' }, `Not listed: ${plural(left, 'route')} with fewer samples.`));
   return section;

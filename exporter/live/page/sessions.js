@@ -1,5 +1,5 @@
 // Sessions: starting one, those under way, those that are kept.
-import { bdi, el, off, reconcile, setText } from './dom.js';
+import { bdi, el, element, off, reconcile, setText } from './dom.js';
 import { clock, count, iso } from './format.js';
 import { call } from './get.js';
 import { act, costOf, lengthOf, progress, release } from './control.js';
@@ -8,6 +8,10 @@ import { leakSection } from './leaks.js';
 // docs/lab/benchmarks.md has the measurements.
 const cost = 'In a measurement on 2 cores, a session that samples added 6.7 µs of CPU time to an HTTP request that took 67 µs (from 3.7 to 17.6 µs in the rounds). An entry takes some 80 bytes of memory while it is recorded, and its attributes.';
 
+/**
+ * sessionsPage is the view of all sessions.
+ * @param {import('./main.js').Page} page
+ */
 export function sessionsPage({ main, latest, query }) {
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
   const alert = el('p', { class: 'note bad', role: 'alert', id: 'error', hidden: true });
@@ -26,8 +30,9 @@ export function sessionsPage({ main, latest, query }) {
     el('p', { class: 'muted lead' }, 'A session records everything the program does from its start to its stop: requests, calls, measures, marks, garbage collections, and the code that runs meanwhile.'),
     refused, alert, form.node, list, said, leaks);
 
+  /** @param {string} kind */
   function update(kind) {
-    if (kind === 'routes') form.suggest((latest.routes?.routes || []).filter((r) => r.class === 'requests').map((r) => r.route));
+    if (kind === 'routes') form.suggest((latest.routes?.routes || []).filter((r) => r.class === 'requests').map((r) => r.route ?? ''));
     const data = latest.sessions;
     if (!data) return;
     refused.hidden = !data.refused;
@@ -46,7 +51,11 @@ export function sessionsPage({ main, latest, query }) {
   return { update };
 }
 
-/** howToAllow fills a note that says why there is nothing here, and what to do. */
+/**
+ * howToAllow fills a note that says why there is nothing here, and what to do.
+ * @param {HTMLElement} note
+ * @param {string} reason
+ */
 export function howToAllow(note, reason, what = 'Sessions are not allowed from here. ') {
   if (note.dataset.reason === reason) return;
   note.dataset.reason = reason;
@@ -56,6 +65,10 @@ export function howToAllow(note, reason, what = 'Sessions are not allowed from h
     ', who runs it with ', el('code', {}, 'PERFLINE_PROFILING=remote'), ' in its environment.');
 }
 
+/**
+ * @param {string} route
+ * @param {HTMLElement} alert
+ */
 function startForm(route, alert) {
   const names = el('datalist', { id: 'route-names' });
   const routeInput = el('input', { type: 'text', id: 'route', list: 'route-names', autocomplete: 'off', spellcheck: 'false', placeholder: 'GET /products/{id}', value: route,
@@ -64,9 +77,10 @@ function startForm(route, alert) {
   const length = el('input', { type: 'number', id: 'length', min: '0.1', step: 'any', value: '10', inputmode: 'decimal' });
   const process = el('input', { type: 'checkbox', id: 'process' });
   const content = el('ul', { id: 'content-list' });
+  /** @type {string[]} */
   let modules = [];
   const button = el('button', { type: 'submit', class: 'primary', id: 'start' }, 'Start session');
-  const choice = (name, value, text, checked) => el('span', { class: 'check' },
+  const choice = (/** @type {string} */ name, /** @type {string} */ value, /** @type {string} */ text, checked = false) => el('span', { class: 'check' },
     el('input', { type: 'radio', name, value, id: `${name}-${value}`, checked }), el('label', { for: `${name}-${value}` }, text));
   const node = el('form', { class: 'start', id: 'start-form', hidden: true, onsubmit: submit, oninput: describe },
     el('fieldset', {}, el('legend', {}, 'Begin'),
@@ -81,10 +95,12 @@ function startForm(route, alert) {
     button,
     el('section', { class: 'content', 'aria-labelledby': 'content-title' },
       el('h2', { id: 'content-title' }, 'What it will contain, and what it costs'), content, el('p', { class: 'muted' }, cost)));
-  const radio = (name, value) => node.querySelector(`#${name}-${value}`);
+  const radio = (/** @type {string} */ name, /** @type {string} */ value) => /** @type {HTMLInputElement} */ (node.querySelector(`#${name}-${value}`));
 
+  /** @param {SubmitEvent} event */
   function submit(event) {
     event.preventDefault();
+    /** @type {Rpc.StartProfilerArg} */
     const argument = { startMode: 'START_MODE_IMMEDIATE', wall: radio('samples', 'wall').checked, noSamples: radio('samples', 'none').checked, process: process.checked };
     if (length.value) argument.length = 1000 * length.valueAsNumber;
     if (interval.value) argument.sampleInterval = interval.valueAsNumber;
@@ -108,36 +124,52 @@ function startForm(route, alert) {
 
   return {
     node,
+    /** @param {Data.sessionList} data */
     tell(data) {
       modules = data.modules || [];
-      if (data.longest) length.max = data.longest / 1000;
+      if (data.longest) length.max = String(data.longest / 1000);
       describe();
     },
+    /**
+     * @param {boolean} on
+     * @param {HTMLElement | null} row
+     */
     busy(on, row) {
       off(button, 'disabled', on, row);
       button.title = on ? 'One session at a time: stop the one under way first' : '';
     },
-    suggest: (all) => reconcile(names, all, (n) => n, (n) => el('option', { value: n }), () => {}),
+    suggest: (/** @type {string[]} */ all) => reconcile(names, all, (n) => n, (n) => el('option', { value: n }), () => {}),
   };
 }
 
+/**
+ * @param {Data.sessionRow} s
+ * @param {HTMLElement} alert
+ */
 function makeSession(s, alert) {
-  const cell = (name, cls = 'num') => el('td', { class: cls, data: { cell: name } });
+  const cell = (/** @type {string} */ name, cls = 'num') => el('td', { class: cls, data: { cell: name } });
   const stop = el('button', { type: 'button', data: { act: 'stop' }, onclick: () => act(stop, alert, () => call('StopProfiler', { sessionID: s.id })) }, 'Stop');
   const drop = el('button', { type: 'button', data: { act: 'release' }, onclick: () => release(s.id, drop, alert) }, 'Release');
-  for (const [button, verb] of [[stop, 'Stop'], [drop, 'Release']]) button.setAttribute('aria-label', `${verb} session ${s.id}`);
+  stop.setAttribute('aria-label', `Stop session ${s.id}`);
+  drop.setAttribute('aria-label', `Release session ${s.id}`);
   return el('tr', { data: { session: s.id } },
     el('th', { scope: 'row' }, el('a', { href: `#/sessions/${s.id}` }, `Session ${s.id}`), s.route ? el('span', { class: 'muted' }, ' of ', bdi(s.route)) : null),
     cell('state', ''), cell('began', 'wide'), cell('length'), cell('entries', 'num wide'), cell('samples'),
     el('td', { class: 'acts' }, stop, drop));
 }
 
+/**
+ * @param {HTMLElement} node
+ * @param {Data.sessionRow} s
+ */
 function updateSession(node, s) {
+  const cell = (/** @type {string} */ name) => element(node, `[data-cell=${name}]`);
+  const button = (/** @type {string} */ name) => /** @type {HTMLButtonElement} */ (element(node, `[data-act=${name}]`));
   const values = { began: clock(s.start), length: s.state === 'waiting' ? '' : lengthOf(s), entries: count(s.entries), samples: count(s.samples) };
-  for (const [name, text] of Object.entries(values)) setText(node.querySelector(`[data-cell=${name}]`), text);
-  node.querySelector('[data-cell=began]').title = iso(s.start);
-  node.querySelector('[data-cell=length]').title = costOf(s);
-  progress(node.querySelector('[data-cell=state]'), s);
-  off(node.querySelector('[data-act=stop]'), 'hidden', s.state === 'ready' || s.state === 'processing', node.querySelector('a'));
-  off(node.querySelector('[data-act=release]'), 'hidden', s.state !== 'ready', node.querySelector('a'));
+  for (const [name, text] of Object.entries(values)) setText(cell(name), text);
+  cell('began').title = iso(s.start);
+  cell('length').title = costOf(s);
+  progress(cell('state'), s);
+  off(button('stop'), 'hidden', s.state === 'ready' || s.state === 'processing', node.querySelector('a'));
+  off(button('release'), 'hidden', s.state !== 'ready', node.querySelector('a'));
 }

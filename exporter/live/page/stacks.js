@@ -1,6 +1,6 @@
 // The samples of a span as a flame chart: the stacks that were seen, by time. A sample is a tick: it has what ran at that
 // moment, and not when a call began. Neighbours with the same calls are one box.
-import { bdi, el, setText } from './dom.js';
+import { bdi, el, setText, targetOf } from './dom.js';
 import { duration, plural } from './format.js';
 import { withoutPath } from './functions.js';
 
@@ -9,33 +9,67 @@ const mostLanes = 6; // goroutines at the same time
 const mostDrawn = 1200; // boxes
 const narrowest = 1.5; // pixels
 
-/** charter makes the charts of the spans that data has samples of. axis is the request's, whose width lanes has. */
+/**
+ * @typedef {import('./axis.js').Axis} Axis
+ * @typedef {{ at: number, weight: number, path: number[] }} Sample
+ *
+ * @typedef {object} Box calls of the same function in samples one after the other
+ * @property {number} stack
+ * @property {Box} [up]
+ * @property {number} depth
+ * @property {number} level
+ * @property {number} start
+ * @property {number} end
+ * @property {number} samples
+ * @property {number} weight
+ */
+
+/**
+ * charter makes the charts of the spans that data has samples of. axis is the request's, whose width
+ * lanes has.
+ * @param {Data.sampleChart} data
+ * @param {Axis} axis
+ * @param {HTMLElement} lanes
+ */
 export function charter(data, axis, lanes) {
+  /** @type {number[][]} */
   const paths = []; // of stacks, each the indices of stacks from the outermost
   data.stacks.forEach(([, parent], i) => paths.push(parent < 0 ? [i] : [...paths[parent], i]));
   const spans = new Map(data.spans.map((s) => [s.id, s.samples]));
-  return (span, about) => {
+  return (/** @type {Data.spanRow} */ span, /** @type {HTMLElement} */ about) => {
     const samples = spans.get(span.id);
     if (!samples) return el('span', { class: 'muted' }, 'The samples of this span are left out.');
     return chart(span, samples.map(([at, weight, stack]) => ({ at, weight, path: stack < 0 ? [] : paths[stack] })), data, axis, lanes, about);
   };
 }
 
-// laid puts samples that are at the same time into lanes, and joins the boxes of neighbours. left is the number of samples without a lane.
-function laid(samples, interval, from, to, outer) {
+/**
+ * laid puts samples that are at the same time into lanes, and joins the boxes of neighbours. left is
+ * the number of samples without a lane.
+ * @param {Sample[]} samples
+ * @param {number} interval
+ * @param {number} from
+ * @param {number} to
+ * @param {number} outer the number of calls that are left out
+ */
+export function laid(samples, interval, from, to, outer) {
+  /** @type {Sample[][]} */
   const all = [];
   let left = 0;
   for (const s of samples) {
-    const free = all.filter((l) => s.at - l.at(-1).at > interval / 2);
-    const common = (l) => l.at(-1).path.findIndex((id, i) => id !== s.path[i]) >>> 0; // none is the largest
-    const best = free.reduce((a, b) => (a && common(a) >= common(b) ? a : b), null);
+    const last = (/** @type {Sample[]} */ l) => l[l.length - 1];
+    const free = all.filter((l) => s.at - last(l).at > interval / 2);
+    const common = (/** @type {Sample[]} */ l) => last(l).path.findIndex((id, i) => id !== s.path[i]) >>> 0; // none is the largest
+    const best = free.reduce((/** @type {Sample[] | null} */ a, b) => (a && common(a) >= common(b) ? a : b), null);
     if (best) best.push(s);
     else if (all.length < mostLanes) all.push([s]);
     else left++;
   }
+  /** @type {Box[]} */
   const boxes = [];
   let level = 0;
   for (const lane of all) {
+    /** @type {Box[]} */
     let open = []; // the box at each depth
     let deepest = 0;
     lane.forEach((s, i) => {
@@ -51,7 +85,7 @@ function laid(samples, interval, from, to, outer) {
         let box = open[depth];
         if (!box || box.stack !== stack) {
           open.length = depth;
-          box = { stack, up: open[depth - 1], depth, level: level + depth, start, samples: 0, weight: 0 };
+          box = { stack, up: open[depth - 1], depth, level: level + depth, start, end: start, samples: 0, weight: 0 };
           open.push(box);
           boxes.push(box);
         }
@@ -66,8 +100,13 @@ function laid(samples, interval, from, to, outer) {
   return { boxes, levels: level, left };
 }
 
-// outermost is the number of calls that all samples have in common, before the first of the program's own code.
-function outermost(samples, own) {
+/**
+ * outermost is the number of calls that all samples have in common, before the first of the program's
+ * own code.
+ * @param {Sample[]} samples
+ * @param {(stack: number) => boolean} own
+ */
+export function outermost(samples, own) {
   const some = samples.filter((s) => s.path.length);
   if (!some.length) return 0;
   let n = some[0].path.length - 1;
@@ -79,22 +118,33 @@ function outermost(samples, own) {
   return n;
 }
 
+/**
+ * @param {Data.spanRow} span
+ * @param {Sample[]} samples
+ * @param {Data.sampleChart} data
+ * @param {Axis} axis
+ * @param {HTMLElement} lanes
+ * @param {HTMLElement} about
+ */
 function chart(span, samples, data, axis, lanes, about) {
   const outer = outermost(samples, (stack) => data.frames[data.stacks[stack][0]].kind === 'own');
   const { boxes, levels, left } = laid(samples, data.interval, span.start, span.start + span.took, outer);
-  const frame = (box) => data.frames[data.stacks[box.stack][0]];
+  const frame = (/** @type {Box} */ box) => data.frames[data.stacks[box.stack][0]];
+  /** @type {Map<Box, HTMLElement>} */
   const nodes = new Map(); // of the boxes that are drawn
   let current = boxes[0];
   const tree = el('div', { class: 'stacks', role: 'tree', 'aria-label': `Stacks of ${span.name} by time`, vars: { levels: Math.max(1, levels) } });
   const said = el('span', { class: 'said' });
   const noted = el('span', { class: 'muted' });
   about.replaceChildren(said, noted);
-  const words = (box) => `${plural(box.samples, 'sample')}, ${duration(box.weight)}, from ${duration(box.start)} to ${duration(box.end)}`;
+  const words = (/** @type {Box} */ box) => `${plural(box.samples, 'sample')}, ${duration(box.weight)}, from ${duration(box.start)} to ${duration(box.end)}`;
 
+  /** @param {Box | undefined} box */
   function describe(box) {
     if (box) said.replaceChildren(el('strong', {}, bdi(frame(box).name)), ` ${words(box)}`);
   }
 
+  /** @param {Box} box */
   function make(box) {
     const { name, kind } = frame(box);
     const node = el('div', {
@@ -118,6 +168,7 @@ function chart(span, samples, data, axis, lanes, about) {
       node.remove();
       nodes.delete(box);
     }
+    /** @type {HTMLElement | null} */
     let last = null;
     for (const box of wide) {
       const node = nodes.get(box) || make(box);
@@ -142,29 +193,35 @@ function chart(span, samples, data, axis, lanes, about) {
     });
   });
 
-  const boxOf = (target) => [...nodes].find(([, node]) => node.contains(target))?.[0];
+  const boxOf = (/** @type {Node} */ target) => [...nodes].find(([, node]) => node.contains(target))?.[0];
 
+  /** @param {Box | undefined} box */
   function focus(box) {
-    if (!nodes.has(box)) return;
+    const node = box && nodes.get(box);
+    if (!node) return;
     nodes.get(current)?.setAttribute('tabindex', '-1');
     current = box;
-    nodes.get(box).setAttribute('tabindex', '0');
-    nodes.get(box).focus();
+    node.setAttribute('tabindex', '0');
+    node.focus();
   }
 
+  /** @param {Box} box */
   function zoom(box) {
     const margin = (box.end - box.start) / 20;
     axis.set(box.start - margin, box.end + margin);
   }
 
-  tree.addEventListener('pointerover', (event) => describe(boxOf(event.target)));
+  tree.addEventListener('pointerover', (event) => describe(boxOf(targetOf(event))));
   tree.addEventListener('focusin', (event) => {
-    current = boxOf(event.target) || current;
+    current = boxOf(targetOf(event)) || current;
     describe(current);
   });
-  tree.addEventListener('dblclick', (event) => boxOf(event.target) && zoom(boxOf(event.target)));
+  tree.addEventListener('dblclick', (event) => {
+    const box = boxOf(targetOf(event));
+    if (box) zoom(box);
+  });
   tree.addEventListener('keydown', (event) => {
-    const box = boxOf(event.target);
+    const box = boxOf(targetOf(event));
     if (!box || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const drawn = [...nodes.keys()].sort((a, b) => a.start - b.start);
     const beside = drawn.filter((b) => b.level === box.level);

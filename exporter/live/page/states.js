@@ -6,26 +6,81 @@ import { within } from './axis.js';
 /** classes have the states that a bar tells apart, in the order of the legend. */
 const classes = ['running', 'runnable', 'waiting', 'system call', 'garbage collector', 'not in the trace'];
 
-/** segmentOf has the segment of each part of a bar, with the party that ended its wait and the function that it was in. */
+/**
+ * @typedef {Omit<Data.segmentRow, 'in' | 'by'> & { in?: string, by?: Data.partyRow }} Segment a part of
+ * a bar, with the function and the party themselves
+ */
+
+/**
+ * segmentOf has the segment of each part of a bar, with the party that ended its wait and the function
+ * that it was in.
+ * @type {WeakMap<Node, Segment>}
+ */
 export const segmentOf = new WeakMap();
 
-/** parts are the segments of a bar on an axis of total milliseconds. tables has the parties and functions of their waits. */
-export function parts(segments, total, { parties = [], functions = [] } = {}) {
+/**
+ * resolved is a segment with what its indices are of.
+ * @param {Data.segmentRow | Data.intervalRow} s
+ * @param {Data.segmentTables} tables
+ * @returns {Segment}
+ */
+export function resolved(s, { parties = [], functions = [] }) {
+  const { by, in: where, ...rest } = s;
+  return {
+    ...rest,
+    by: typeof by === 'number' ? parties[by] : by,
+    in: typeof where === 'number' ? functions[where] : where,
+  };
+}
+
+/**
+ * parts are the segments of a bar on an axis of total milliseconds. tables has the parties and
+ * functions of their waits.
+ * @param {(Data.segmentRow | Data.intervalRow)[]} segments
+ * @param {number} total
+ * @param {Data.segmentTables} tables
+ */
+export function parts(segments, total, tables = {}) {
   return segments.map((s) => {
     const at = within(s.start / total);
     const width = within((s.start + s.took) / total) - at;
-    const segment = typeof s.by === 'object' ? s : { ...s, by: parties[s.by], in: functions[s.in] };
+    const segment = resolved(s, tables);
     const node = el('span', { class: 'part', title: about(segment), data: { class: s.class }, vars: { at, width } });
     segmentOf.set(node, segment);
     return node;
   });
 }
 
-function about(s) {
+/** @param {Segment} s */
+export function about(s) {
   const where = s.wait && s.in ? ` in ${short(s.in)}` : '';
-  const who = s.wait && s.by ? `, ${s.class === 'runnable' ? 'processor used by' : 'ended by'} ${s.by.function ? short(s.by.function) : `goroutine ${s.by.goroutine}`}` : '';
-  const whose = who && (s.by.own ? ' of this request' : s.by.request ? ` of ${s.by.request}` : '');
+  const { by } = s;
+  const who = s.wait && by ? `, ${s.class === 'runnable' ? 'processor used by' : 'ended by'} ${by.function ? short(by.function) : `goroutine ${by.goroutine}`}` : '';
+  const whose = !who || !by ? '' : by.own ? ' of this request' : by.request ? ` of ${by.request}` : '';
   return `${s.kind} ${duration(s.took)}${where}${who}${whose}`;
+}
+
+/**
+ * isSameWait reports whether a part of a bar shows a wait, also if the parts are cut otherwise.
+ * @param {Segment} wait
+ * @param {Segment} s
+ */
+export function isSameWait(wait, s) {
+  const middle = (/** @type {Segment} */ x) => x.start + x.took / 2;
+  const has = (/** @type {Segment} */ x, /** @type {number} */ at) => x.start <= at && at <= x.start + x.took;
+  return s === wait || (Boolean(s.wait) && (has(wait, middle(s)) || has(s, middle(wait))));
+}
+
+/**
+ * nextWait is the wait after a part of a bar, or the one before it; without a part, the first or the
+ * last one.
+ * @param {(Segment | undefined)[]} all by time
+ * @param {Segment | null} part
+ * @param {boolean} forward
+ */
+export function nextWait(all, part, forward) {
+  const waits = all.filter((s) => s !== undefined).filter((s) => s.wait);
+  return forward ? waits.find((s) => !part || s.start > part.start) : waits.findLast((s) => !part || s.start < part.start);
 }
 
 /** legend explains the colours of parts. */
@@ -34,17 +89,24 @@ export function legend() {
     classes.map((name) => el('li', {}, el('span', { class: 'swatch part', data: { class: name }, 'aria-hidden': 'true' }), name)));
 }
 
-/** short is a function as the sentence names it: states.Short in Go. */
-function short(name) {
+/**
+ * short is a function as the sentence names it: states.Short in Go.
+ * @param {string} name
+ */
+export function short(name) {
   const [path, ...more] = name.split('[');
   const last = [path.slice(path.lastIndexOf('/') + 1), ...more].join('[');
   const method = last.indexOf('.(');
   return method < 0 ? last : last.slice(method + 1);
 }
 
+/** @param {string} name */
 export const fn = (name) => el('code', { title: name }, bdi(short(name)));
 
-/** party says who ended a wait, or had the processor, with a link to the request that it worked for. */
+/**
+ * party says who ended a wait, or had the processor, with a link to the request that it worked for.
+ * @param {Data.partyRow | undefined} by
+ */
 export function party(by) {
   if (!by) return [];
   const who = by.function ? fn(by.function) : `goroutine ${by.goroutine}`;
@@ -54,7 +116,11 @@ export function party(by) {
   return [who, ' of ', by.trace ? el('a', { href: `#/requests/${by.trace}/${by.span}` }, name) : name];
 }
 
-/** stack is a list of calls, the innermost first, that opens by its summary. */
+/**
+ * stack is a list of calls, the innermost first, that opens by its summary.
+ * @param {Data.frameRow[]} frames
+ * @param {string | Node} summary
+ */
 export function stack(frames, summary) {
   return el('details', { class: 'stack' }, el('summary', {}, summary),
     el('ol', {}, frames.map((f) => el('li', {}, el('code', {}, bdi(f.function)),

@@ -3,13 +3,18 @@
 import { get } from './get.js';
 
 const pollEvery = 3000;
+/** @type {(keyof Data.events)[]} */
 const kinds = ['page', 'requests', 'routes', 'sessions', 'flight', 'counts', 'runtime'];
 
 /**
  * stream calls onData(kind, data) for what is new, of the kinds below, and onState with "live", "connecting", "polling",
  * "paused" or "offline". lastSample returns the time of the last sample of the runtime, or undefined.
+ * @param {(kind: any, data: any) => void} onData
+ * @param {(state: string) => void} onState
+ * @param {() => number | undefined} lastSample
  */
 export function stream(onData, onState, lastSample = () => undefined) {
+  /** @type {EventSource | null} */
   let source = null;
   let timer = 0;
   let paused = false;
@@ -51,6 +56,7 @@ export function stream(onData, onState, lastSample = () => undefined) {
   document.addEventListener('visibilitychange', () => (document.hidden ? stop() : start()));
   start();
   return {
+    /** @param {boolean} on */
     pause(on) {
       paused = on;
       if (on) {

@@ -7,6 +7,12 @@ import { typeName } from './events.js';
 
 const most = 10_000; // kinds of events that an answer may have
 
+/**
+ * summary shows the events of a timeline by type and name.
+ * @param {number} session
+ * @param {number} timeline
+ * @param {HTMLElement} alert
+ */
 export function summary(session, timeline, alert) {
   const body = el('tbody', {}, el('tr', {}, el('td', { colspan: 5, class: 'muted' }, 'Loading…')));
   call('GetEvents', { sessionID: session, timelineID: timeline, mode: 'MODE_REDUCE_UNIQUE_EVENTS', limit: most }).then((answer) => {

@@ -1,5 +1,5 @@
 // The timelines of a session, each of which opens to its events.
-import { bdi, el, off } from './dom.js';
+import { bdi, el, off, targetOf } from './dom.js';
 import { count, duration, shown } from './format.js';
 import { call } from './get.js';
 import { act } from './control.js';
@@ -9,12 +9,16 @@ import { summary } from './summary.js';
 /**
  * timelines shows those of a session that GetSession answered, and asks for more of them; what
  * goes wrong, the alert says.
+ * @param {number} id
+ * @param {Rpc.Session} session
+ * @param {HTMLElement} alert
  */
 export function timelines(id, session, alert) {
   const body = el('tbody');
   const more = el('button', { type: 'button', id: 'more-timelines', onclick: () => act(more, alert, ask) }, 'More timelines');
   let last = 0;
 
+  /** @param {Rpc.Session} part */
   function add(part) {
     const list = part.timelineList || [];
     const rows = list.flatMap((t) => row(id, t, alert));
@@ -35,6 +39,11 @@ export function timelines(id, session, alert) {
       body), more);
 }
 
+/**
+ * @param {number} id
+ * @param {Rpc.Timeline} t
+ * @param {HTMLElement} alert
+ */
 function row(id, t, alert) {
   const start = t.interval?.start || 0;
   const took = (t.interval?.end || 0) - start;
@@ -51,8 +60,8 @@ function row(id, t, alert) {
   }
 
   const links = () => [
-    t.sampleCount && el('a', { href: `#/profile?${new URLSearchParams({ session: id, timeline: t.timelineID })}` }, 'profile', el('span', { class: 'sr' }, ` of ${name}, timeline ${t.timelineID}`)),
-    t.traceID && !t.lane && el('a', { href: `#/requests/${t.traceID}/${t.spanID}` }, 'request', el('span', { class: 'sr' }, ` ${name}, timeline ${t.timelineID}`)),
+    t.sampleCount ? el('a', { href: `#/profile?${new URLSearchParams({ session: String(id), timeline: String(t.timelineID) })}` }, 'profile', el('span', { class: 'sr' }, ` of ${name}, timeline ${t.timelineID}`)) : '',
+    t.traceID && !t.lane ? el('a', { href: `#/requests/${t.traceID}/${t.spanID}` }, 'request', el('span', { class: 'sr' }, ` ${name}, timeline ${t.timelineID}`)) : '',
   ].filter(Boolean);
   return [
     el('tr', { data: { timeline: t.timelineID } },
@@ -64,15 +73,22 @@ function row(id, t, alert) {
   ];
 }
 
-// opened has the events as a tree, and summed up by type and name.
+/**
+ * opened has the events as a tree, and summed up by type and name.
+ * @param {number} id
+ * @param {Rpc.Timeline} t
+ * @param {{ start: number, took: number }} span
+ * @param {HTMLElement} alert
+ */
 function opened(id, t, span, alert) {
   const panel = el('div');
-  const button = (text, pressed, make) => el('button', { type: 'button', 'aria-pressed': String(pressed), onclick: (event) => {
-    for (const b of event.target.parentElement.children) b.setAttribute('aria-pressed', String(b === event.target));
+  const button = (/** @type {string} */ text, /** @type {boolean} */ pressed, /** @type {() => HTMLElement} */ make) => el('button', { type: 'button', 'aria-pressed': String(pressed), onclick: (/** @type {MouseEvent} */ event) => {
+    for (const b of targetOf(event).parentElement?.children ?? []) b.setAttribute('aria-pressed', String(b === event.target));
     panel.replaceChildren(make());
   } }, text);
-  const tree = () => events(id, t.timelineID, span, alert);
+  const timeline = t.timelineID ?? 0;
+  const tree = () => events(id, timeline, span, alert);
   panel.append(tree());
   return el('div', {}, el('div', { class: 'acts', role: 'group', 'aria-label': 'Show events' },
-    button('as a tree', true, tree), button('summed up', false, () => summary(id, t.timelineID, alert))), panel);
+    button('as a tree', true, tree), button('summed up', false, () => summary(id, timeline, alert))), panel);
 }

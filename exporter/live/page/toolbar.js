@@ -3,9 +3,14 @@ import { el, setText } from './dom.js';
 import { duration } from './format.js';
 import { timeOf } from './rows.js';
 
-/** toolbar changes the axis of a graph. more are other nodes in it. */
+/**
+ * toolbar changes the axis of a graph. more are other nodes in it.
+ * @param {import('./waterfall.js').Waterfall} graph
+ * @param {import('./axis.js').Axis} axis
+ * @param {HTMLElement[]} more
+ */
 export function toolbar(graph, axis, more) {
-  const button = (id, text, label, keys, act) => el('button', { type: 'button', id, 'aria-label': label, title: keys ? `${label} (${keys})` : label, onclick: act }, text);
+  const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ label, /** @type {string} */ keys, /** @type {() => void} */ act) => el('button', { type: 'button', id, 'aria-label': label, title: keys ? `${label} (${keys})` : label, onclick: act }, text);
   const less = button('zoom-out', '−', 'Zoom out', '− or s', () => axis.zoom(1.5));
   const whole = button('zoom-whole', 'Whole', 'Show the whole request', '0 or a double click', () => axis.reset());
   const part = el('output', { id: 'part', class: 'part-shown', 'aria-label': 'The part that is shown' });

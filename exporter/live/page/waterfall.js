@@ -1,40 +1,83 @@
 // The waterfall: a table with a row for each span, group of equal spans, mark, and what ran in a span, all on one
 // axis. A row is chosen by the button that is its name; the arrow keys go through them.
-import { arrows, bdi, el, setVars } from './dom.js';
+import { arrows, bdi, el, element, elements, setVars, targetOf } from './dom.js';
 import { duration } from './format.js';
 import { stepOf, ticks } from './axis.js';
 import { ends, endsOf, lane, pathOf } from './lanes.js';
 import { above, groupFacts, nameOf, rowsOf, timeOf } from './rows.js';
-import { parts, segmentOf } from './states.js';
+import { isSameWait, nextWait, parts, segmentOf } from './states.js';
 
 const mostOpen = 3000; // samples whose stacks are open at first
 const tickWidth = 84; // pixels that a tick's text needs
 
-/** waterfall shows a request on an axis. onSelect gets the chosen row, and the part of its bar if that was chosen. */
+/**
+ * @typedef {import('./rows.js').Row} Row
+ * @typedef {import('./states.js').Segment} Segment
+ * @typedef {ReturnType<typeof waterfall>} Waterfall
+ */
+
+/**
+ * hiddenBelow returns the rows that are hidden, because they are below a closed one.
+ * @param {Row[]} rows
+ * @param {Set<Row>} closed
+ */
+export function hiddenBelow(rows, closed) {
+  /** @type {Set<Row>} */
+  const hidden = new Set();
+  let depth = Infinity; // of the closed row above
+  for (const row of rows) {
+    if (row.depth <= depth) depth = Infinity;
+    if (depth < Infinity) hidden.add(row);
+    else if (closed.has(row)) depth = row.depth;
+  }
+  return hidden;
+}
+
+/**
+ * closedAtFirst returns the rows that are closed at first: groups, and what ran in spans but for the
+ * span with the most samples.
+ * @param {Row[]} rows
+ */
+export function closedAtFirst(rows) {
+  const closed = new Set(rows.filter((row) => row.type === 'group' || row.type === 'ran'));
+  const count = (/** @type {Row} */ row) => row.span.samples ?? 0;
+  const sampled = rows.filter((row) => row.type === 'ran' && row.parent && count(row) <= mostOpen);
+  if (sampled.length) closed.delete(sampled.reduce((best, row) => (count(best) >= count(row) ? best : row)));
+  return closed;
+}
+
+/**
+ * waterfall shows a request on an axis. onSelect gets the chosen row, and the part of its bar if that
+ * was chosen.
+ * @param {Data.requestDetail} request
+ * @param {import('./axis.js').Axis} axis
+ * @param {(row: Row, wait: Segment | null) => void} onSelect
+ */
 export function waterfall(request, axis, onSelect) {
   const rows = rowsOf(request);
   const total = axis.total;
-  const tables = request.waits || {};
+  const tables = request.waits ?? {};
   const path = pathOf(request);
   const linked = endsOf(request);
+  /** @type {Map<string, HTMLElement>} */
   const nodes = new Map(); // row to its element, by key
-  const closed = new Set(rows.filter((row) => row.type === 'group' || row.type === 'ran'));
-  const sampled = rows.filter((row) => row.type === 'ran' && row.parent && row.span.samples <= mostOpen);
-  closed.delete(sampled.reduce((best, row) => (best && best.span.samples >= row.span.samples ? best : row), null));
+  const closed = closedAtFirst(rows);
   const body = el('tbody', {}, rows.map((row) => {
     const node = makeRow(row);
     nodes.set(row.key, node);
     return node;
   }));
-  let chosen = null;
+  const chosen = { row: /** @type {Row | null} */ (null) };
+  /** @type {Segment | null} */
   let part = null;
 
+  /** @param {Row} row */
   function makeRow(row) {
     const { span, type } = row;
     const text = nameOf(row);
-    const failures = { span: Number(span.failed || 0), group: row.group?.failed || 0 }[type] || 0;
+    const failures = row.group ? row.group.failed || 0 : type === 'span' && span.failed ? 1 : 0;
     const { start, took } = timeOf(row);
-    const facts = type === 'group' ? `, ${groupFacts(row.group)}` : '';
+    const facts = row.group ? `, ${groupFacts(row.group)}` : '';
     const pick = type === 'stacks' ? el('p', { class: 'about' }) : el('button', { type: 'button', class: 'pick', title: `${text}${facts}${failures && type === 'group' ? `, ${failures} failed` : ''}`, onclick: () => choose(row) },
       type === 'mark' && el('span', { class: 'sr' }, 'mark '), bdi(text), type === 'group' && el('span', { class: 'sum' }, facts), failures > 0 && el('span', { class: 'failure' }, type === 'group' ? ` ${failures} failed` : ' error'));
     return el('tr', { class: `${type} ${type === 'span' && failures ? 'failed' : ''}`, data: { row: row.key, kind: ['span', 'group'].includes(type) ? span.kind : type } },
@@ -44,78 +87,89 @@ export function waterfall(request, axis, onSelect) {
           : el('span', { class: `sign ${type}`, 'aria-hidden': 'true' }),
         pick)),
       el('td', { class: 'num wide' }, type === 'ran' || type === 'stacks' ? '' : duration(start)),
-      el('td', { class: 'num' }, { span: () => duration(took), group: () => duration(row.group.took) }[type]?.()),
-      el('td', { class: 'lane' }, lane(row, total, tables, path), type === 'span' && linked.has(span.id) ? ends(linked.get(span.id)) : null));
+      el('td', { class: 'num' }, row.group ? duration(row.group.took) : type === 'span' ? duration(took) : ''),
+      el('td', { class: 'lane' }, lane(row, total, tables, path), type === 'span' && linked.has(span.id) ? ends(linked.get(span.id) ?? []) : null));
   }
 
-  const pickOf = (row) => nodes.get(row.key).querySelector('.pick');
+  const nodeOf = (/** @type {Row} */ row) => /** @type {HTMLElement} */ (nodes.get(row.key));
+  const pickOf = (/** @type {Row} */ row) => element(nodeOf(row), '.pick');
+  const rowOf = (/** @type {Node} */ target) => rows.find((r) => nodeOf(r).contains(target));
 
+  /**
+   * @param {Row} row
+   * @param {Segment | null} wait
+   */
   function choose(row, wait = null) {
     if (row.type === 'stacks') return;
-    if (chosen) pickOf(chosen).removeAttribute('aria-current');
-    chosen = row;
+    if (chosen.row) pickOf(chosen.row).removeAttribute('aria-current');
+    chosen.row = row;
     pickOf(row).setAttribute('aria-current', 'true');
     mark(wait);
     onSelect(row, wait);
   }
 
-  // mark marks the part of the chosen row's bar. After a zoom, the waits in its time are marked.
+  /**
+   * mark marks the part of the chosen row's bar. After a zoom, the waits in its time are marked.
+   * @param {Segment | null} wait
+   */
   function mark(wait) {
     part = wait;
     for (const node of body.querySelectorAll('.part.chosen')) node.classList.remove('chosen');
-    if (!wait) return;
-    const middle = (s) => s.start + s.took / 2;
-    const has = (s, at) => s.start <= at && at <= s.start + s.took;
-    const same = (s) => s === wait || (Boolean(s.wait) && (has(wait, middle(s)) || has(s, middle(wait))));
-    for (const node of nodes.get(chosen.key).querySelectorAll('.part')) node.classList.toggle('chosen', same(segmentOf.get(node)));
+    if (!wait || !chosen.row) return;
+    for (const node of elements(nodeOf(chosen.row), '.part')) {
+      const segment = segmentOf.get(node);
+      node.classList.toggle('chosen', segment !== undefined && isSameWait(wait, segment));
+    }
   }
 
-  // wait chooses the next wait of the chosen row, or the one before.
+  /**
+   * wait chooses the next wait of the chosen row, or the one before.
+   * @param {boolean} forward
+   */
   function wait(forward) {
-    if (chosen?.type !== 'span') return;
-    const all = [...nodes.get(chosen.key).querySelectorAll('.part')].map((node) => segmentOf.get(node)).filter((s) => s.wait);
-    const next = forward ? all.find((s) => !part || s.start > part.start) : all.findLast((s) => !part || s.start < part.start);
-    if (next) choose(chosen, next);
+    const { row } = chosen;
+    if (row?.type !== 'span') return;
+    const next = nextWait(elements(nodeOf(row), '.part').map((node) => segmentOf.get(node)), part, forward);
+    if (next) choose(row, next);
   }
 
   function show() {
-    let hiddenBelow = Infinity;
-    for (const each of rows) {
-      if (each.depth <= hiddenBelow) hiddenBelow = Infinity;
-      nodes.get(each.key).hidden = hiddenBelow < Infinity;
-      if (hiddenBelow === Infinity && closed.has(each)) hiddenBelow = each.depth;
-    }
+    const hidden = hiddenBelow(rows, closed);
+    for (const row of rows) nodeOf(row).hidden = hidden.has(row);
     opened();
   }
 
+  /** @param {Row} row */
   function fold(row) {
     if (!closed.delete(row)) closed.add(row);
-    nodes.get(row.key).querySelector('.twist').setAttribute('aria-expanded', String(!closed.has(row)));
+    element(nodeOf(row), '.twist').setAttribute('aria-expanded', String(!closed.has(row)));
     show();
   }
 
   // The charts of stacks are made when their rows are seen for the first time.
+  /** @type {((span: Data.spanRow, about: HTMLElement) => HTMLElement) | null} */
   let charts = null;
   function opened() {
     if (!charts) return;
     for (const row of rows) {
-      const node = nodes.get(row.key);
+      const node = nodeOf(row);
       if (row.type !== 'stacks' || node.hidden || node.dataset.made) continue;
       node.dataset.made = 'true';
-      node.querySelector('.lane').append(charts(row.span, node.querySelector('.about')));
+      element(node, '.lane').append(charts(row.span, element(node, '.about')));
     }
   }
 
   arrows(body, '.pick');
   body.addEventListener('click', (event) => { // anywhere in a row, for who has a mouse
-    if (event.target.closest('button, a, [role=tree]')) return;
-    const row = rows.find((r) => nodes.get(r.key).contains(event.target));
-    const of = segmentOf.get(event.target);
+    const target = targetOf(event);
+    if (target.closest('button, a, [role=tree]')) return;
+    const row = rowOf(target);
+    const of = segmentOf.get(target);
     if (row) choose(row, of?.wait ? of : null);
   });
   body.addEventListener('keydown', (event) => {
-    if (event.shiftKey || event.altKey || event.ctrlKey || event.metaKey || event.target.closest('[role=tree]')) return;
-    const row = rows.find((r) => nodes.get(r.key).contains(event.target));
+    if (event.shiftKey || event.altKey || event.ctrlKey || event.metaKey || targetOf(event).closest('[role=tree]')) return;
+    const row = rowOf(targetOf(event));
     if (event.key === '.' || event.key === ',') {
       event.preventDefault();
       wait(event.key === '.');
@@ -147,7 +201,7 @@ export function waterfall(request, axis, onSelect) {
     const phase = -((axis.from / axis.length) % step);
     setVars(node, { grid: step, phase: step < 1 ? phase / (1 - step) : 0 });
     for (const row of rows) { // the text beside a mark is where it has room
-      if (row.type === 'mark') nodes.get(row.key).querySelector('.track').classList.toggle('late', (row.mark.at - axis.from) / axis.length > 0.5);
+      if (row.mark) element(nodeOf(row), '.track').classList.toggle('late', (row.mark.at - axis.from) / axis.length > 0.5);
     }
   }
   axis.listen(drawAxis);
@@ -155,6 +209,7 @@ export function waterfall(request, axis, onSelect) {
   drawAxis();
   show();
 
+  /** @param {string} key */
   function find(key) {
     const i = rows.findIndex((r) => r.key === key);
     if (i < 0) return null;
@@ -167,36 +222,51 @@ export function waterfall(request, axis, onSelect) {
     rows,
     /** lanes is the element whose width is the axis. */
     lanes: marks,
-    elementOf: (row) => nodes.get(row.key),
-    get chosen() { return chosen; },
+    elementOf: nodeOf,
+    get chosen() { return chosen.row; },
 
-    /** select chooses the row of a key, and opens the rows above it. */
+    /**
+     * select chooses the row of a key, and opens the rows above it.
+     * @param {string} key
+     */
     select(key) {
       const row = find(key);
-      if (row && row !== chosen) choose(row);
+      if (row && row !== chosen.row) choose(row);
       return row;
     },
 
-    /** reveal chooses the row of a key, and scrolls to it. */
+    /**
+     * reveal chooses the row of a key, and scrolls to it.
+     * @param {string} key
+     */
     reveal(key) {
       const row = find(key);
       if (!row) return;
       choose(row);
-      nodes.get(key).scrollIntoView({ block: 'nearest' });
+      nodeOf(row).scrollIntoView({ block: 'nearest' });
     },
 
-    /** chart sets the function that makes the chart of a span's stacks, with an element for a text about one of them. */
+    /**
+     * chart sets the function that makes the chart of a span's stacks, with an element for a text about
+     * one of them.
+     * @param {(span: Data.spanRow, about: HTMLElement) => HTMLElement} make
+     */
     chart(make) {
       charts = make;
       opened();
     },
 
-    /** states replaces the parts of bars: states has them by the ids of spans; without, they are the request's. */
+    /**
+     * states replaces the parts of bars: states has them by the ids of spans; without, they are the
+     * request's.
+     * @param {Map<string, Data.segmentRow[]> | null} states
+     * @param {Data.segmentTables} [of]
+     */
     states(states, of) {
       for (const row of rows) {
         if (row.type !== 'span' || !row.span.states) continue;
         const list = states ? states.get(row.span.id) || [] : row.span.states;
-        nodes.get(row.key).querySelector('.parts').replaceChildren(...parts(list, total, of || tables));
+        element(nodeOf(row), '.parts').replaceChildren(...parts(list, total, of || tables));
       }
       mark(part);
     },
