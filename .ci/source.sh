@@ -3,10 +3,10 @@
 part_source() {
 	step "formatting" formatted || return 1
 	step "modules are tidy" in_each go mod tidy -diff || return 1
-	step "generated code is the schema's" go run -C tools/protogen . -diff || return 1
-	step "the workflow of hosted CI" go tool -modfile="$PWD/tools/actionlint/go.mod" actionlint || return 1
+	step "generated code is the schema's" go run -C tools ./protogen -diff || return 1
+	step "the workflow of hosted CI" go tool -modfile="$PWD/tools/actionlint.mod" actionlint || return 1
 	step "the API since the last release (a test holds docs/api.txt against the code)" api_changes || return 1
-	step "a rehearsal of the release" go run -C tools/rehearsal . -library "$light_release" || return 1
+	step "a rehearsal of the release" go run -C tools ./rehearsal -library "$light_release" || return 1
 }
 
 part_lint() {
@@ -39,7 +39,7 @@ api_changes() {
 
 # The linter runs vet, with more checks than go vet has on.
 lint_each() {
-	in_each go tool -modfile="$PWD/tools/go.mod" golangci-lint run --allow-parallel-runners --config "$PWD/.golangci.yml" ./...
+	in_each go tool -modfile="$PWD/tools/lint.mod" golangci-lint run --allow-parallel-runners --config "$PWD/.golangci.yml" ./...
 }
 
 # All that a program has of the profiler, for Windows and for 32 bits. For systems like Linux, only packages

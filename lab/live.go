@@ -56,7 +56,7 @@ func vulnerabilities(ctx context.Context, s setting) error {
 	const figure, goal = "known vulnerabilities that the code reaches, in modules", "none"
 	for file := range strings.Lines(string(found)) {
 		m := filepath.Dir(strings.TrimSpace(file))
-		pin, err := filepath.Abs("../tools/golangci.mod")
+		pin, err := filepath.Abs("../tools/lint.mod")
 		if err != nil {
 			return err
 		}

@@ -7,9 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -22,31 +20,30 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// packages are the backends' programs, by the nested module that pins each (a folder beside this package's).
-var packages = map[string]string{
-	"collector":  "github.com/perfline/perfline/integration/collector",
-	"jaeger":     "github.com/jaegertracing/jaeger/cmd/jaeger",
-	"loki":       "github.com/grafana/loki/v3/cmd/loki",
-	"prometheus": "github.com/prometheus/prometheus/cmd/prometheus",
-	"pyroscope":  "github.com/grafana/pyroscope/cmd/pyroscope",
+// A program is what builds a backend.
+type program struct {
+	pkg    string // the program's package
+	module string // the nested module of pkg, if it is ours; else pins/NAME.mod pins pkg's module
+	flags  []string
 }
 
-// buildFlags shorten builds that take minutes, by nested module. They leave out the service
-// discovery of Prometheus in many clouds. For Loki they leave out optimization, which is a third
-// of the compiler's work: a slower Loki is fast enough for tests.
-var buildFlags = map[string][]string{
-	"loki":       {"-gcflags=all=-N -l -dwarf=false", "-ldflags=-s -w"},
-	"prometheus": {"-tags=remove_all_sd"},
+var programs = map[string]program{
+	"collector": {pkg: "github.com/perfline/perfline/integration/collector", module: "collector"},
+	"jaeger":    {pkg: "github.com/jaegertracing/jaeger/cmd/jaeger"},
+	// Without the discovery of services in many clouds, a build takes a few minutes less.
+	"prometheus":   {pkg: "github.com/prometheus/prometheus/cmd/prometheus", flags: []string{"-tags=remove_all_sd"}},
+	"pyroscope":    {pkg: "github.com/grafana/pyroscope/cmd/pyroscope"},
+	"victorialogs": {pkg: "github.com/VictoriaMetrics/VictoriaLogs/app/victoria-logs"},
 }
 
 // Names returns the names of all backends.
-func Names() []string { return slices.Sorted(maps.Keys(packages)) }
+func Names() []string { return slices.Sorted(maps.Keys(programs)) }
 
 // Build builds backends, one after the other. The first build takes minutes each, and later ones take no time. Tests that
 // have little time for a backend build it before. Otherwise, its Start builds it.
 func Build(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		if packages[name] == "" {
+		if _, ok := programs[name]; !ok {
 			return fmt.Errorf("backend %q: must be one of %s", name, strings.Join(Names(), ", "))
 		}
 		if _, err := build(ctx, name); err != nil {
@@ -56,26 +53,36 @@ func Build(ctx context.Context, names ...string) error {
 	return nil
 }
 
+// source returns the folder where p is built, the files that say what is built, and the flags of
+// go build. A pin is no module: the go command reads it in place of the go.mod of this module.
+func (p program) source(name string) (dir string, files, flags []string, err error) {
+	if dir, err = repository("integration", p.module); err != nil {
+		return "", nil, nil, err
+	}
+	if p.module != "" {
+		return dir, []string{filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum"), filepath.Join(dir, "main.go")}, p.flags, nil
+	}
+	pin := filepath.Join(dir, "backend", "pins", name)
+	return dir, []string{pin + ".mod", pin + ".sum"}, append([]string{"-modfile=" + pin + ".mod"}, p.flags...), nil
+}
+
 // build builds a backend's program and returns the binary's path. The binary is kept in the user's cache folder,
-// under a name that changes with the module's pins and files and with Go's version.
+// under a name that changes with the program's pins, flags and files and with Go's version.
 func build(ctx context.Context, name string) (string, error) {
-	pkg, flags := packages[name], buildFlags[name]
-	dir, err := repository("integration", name)
+	p := programs[name]
+	dir, files, flags, err := p.source(name)
 	if err != nil {
-		return "", fmt.Errorf("building %s: %w", pkg, err)
+		return "", fmt.Errorf("building %s: %w", p.pkg, err)
 	}
 	key := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if name == "main.go" && errors.Is(err, fs.ErrNotExist) { // pkg is another module's
-			continue
-		}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
 		key.Write(data)
 	}
-	key.Write([]byte(runtime.Version() + strings.Join(flags, " ")))
+	key.Write([]byte(runtime.Version() + strings.Join(p.flags, " ")))
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -84,7 +91,7 @@ func build(ctx context.Context, name string) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	bin := filepath.Join(cache, filepath.Base(pkg)+"-"+hex.EncodeToString(key.Sum(nil)[:8]))
+	bin := filepath.Join(cache, filepath.Base(p.pkg)+"-"+hex.EncodeToString(key.Sum(nil)[:8]))
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil
 	}
@@ -92,7 +99,7 @@ func build(ctx context.Context, name string) (string, error) {
 	// anyway, and the others wait for it.
 	lock := flock.New(bin + ".lock")
 	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
-		return "", fmt.Errorf("waiting for another build of %s: %w", pkg, err)
+		return "", fmt.Errorf("waiting for another build of %s: %w", p.pkg, err)
 	}
 	defer lock.Close()
 	if _, err := os.Stat(bin); err == nil {
@@ -104,11 +111,11 @@ func build(ctx context.Context, name string) (string, error) {
 	}
 	defer os.RemoveAll(tmp)
 	out := filepath.Join(tmp, "bin")
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", out, pkg)...)
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", out, p.pkg)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s in %s: %w\n%s", pkg, dir, err, text)
+		return "", fmt.Errorf("building %s in %s: %w\n%s", p.pkg, dir, err, text)
 	}
 	return bin, os.Rename(out, bin)
 }

@@ -35,9 +35,9 @@ type CollectorConfig struct {
 	// know profiles.
 	Profiles string
 
-	// Loki takes log records by OTLP over HTTP, below the URL's /v1/logs. Empty means a port
+	// Logs takes log records by OTLP over HTTP, below the URL's /v1/logs. Empty means a port
 	// that refuses connections: records are accepted, and wait in the queue.
-	Loki string
+	Logs string
 
 	// All takes all signals, profiles too, by OTLP over HTTP below the URL, as they came. Then the Collector does not send to
 	// the receivers above, and its queue is in memory.
@@ -93,11 +93,11 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if c.Metrics == "" {
 		c.Metrics = "http://127.0.0.1:1"
 	}
-	if c.Loki == "" {
-		c.Loki = "http://127.0.0.1:1"
+	if c.Logs == "" {
+		c.Logs = "http://127.0.0.1:1"
 	}
 	s.env = append(s.env, "COLLECTOR_HOST=127.0.0.1", "COLLECTOR_STORAGE="+filepath.Join(s.dir, "queues"),
-		"JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics, "LOKI_OTLP_ENDPOINT="+c.Loki)
+		"JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics, "LOGS_OTLP_ENDPOINT="+c.Logs)
 	s.ready = s.url("HEALTH")
 	if err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())

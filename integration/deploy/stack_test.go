@@ -18,12 +18,12 @@ import (
 const cpu = backend.CPU
 
 // patience is how long something that must come may take, on a slow machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
-// TestStack runs the shop as compose does, with the services that can be built: the Collector, Jaeger,
-// Pyroscope, Prometheus and Loki. Each has the file that compose mounts, and Prometheus compose's flags.
-// Prometheus, Pyroscope and Loki must answer all queries of the dashboards, and exemplars lead to traces and
-// log records.
+// TestStack runs the shop as compose does, with the services that are built here: the Collector, Jaeger,
+// Pyroscope and Prometheus. Each has the file that compose mounts, and Prometheus compose's flags.
+// VictoriaLogs is in place of Loki. Prometheus and Pyroscope must answer all queries of the dashboards,
+// VictoriaLogs must have the records that Loki is asked for, and exemplars lead to traces and log records.
 func TestStack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build of all takes minutes
 	defer cancel()
@@ -48,13 +48,9 @@ func TestStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopAfter(t, "pyroscope", pyroscope)
-	loki, err := backend.StartLoki(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopAfter(t, "loki", loki)
+	store := startLogs(ctx, t)
 	t.Setenv("COLLECTOR_METRICS_INTERVAL", "500")
-	collector, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Metrics: prometheus.OTLPHTTP(), Loki: loki.OTLPHTTP()})
+	collector, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC(), Metrics: prometheus.OTLPHTTP(), Logs: store.OTLPHTTP()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +94,14 @@ func TestStack(t *testing.T) {
 					case "prometheus":
 						askPrometheus(within, t, prometheus, set.Replace(q.Expr))
 						if q.Exemplar {
-							followExemplar(within, t, prometheus, set.Replace(q.Expr), jaeger, loki)
+							followExemplar(within, t, prometheus, set.Replace(q.Expr), jaeger, store)
 						}
 					case "pyroscope":
 						askPyroscope(within, t, pyroscope, backend.Query{Type: q.ProfileType, Labels: set.Replace(q.Labels)})
 					case "loki":
-						askLoki(within, t, loki, set.Replace(q.Expr))
+						askLogs(within, t, store, set.Replace(q.Expr))
 					case "tempo":
-						t.Logf("not asked, as no Tempo can be built here: %s %s", q.QueryType, set.Replace(q.Query))
+						t.Logf("not asked, as no Tempo is built here: %s %s", q.QueryType, set.Replace(q.Query))
 					default:
 						t.Errorf("nobody asks %s", q.Datasource.UID)
 					}
@@ -146,8 +142,9 @@ func askPrometheus(ctx context.Context, t *testing.T, p *backend.Prometheus, que
 }
 
 // followExemplar follows the data sources' links from an exemplar of a query. The first leads to a trace. Jaeger
-// must have it, as no Tempo can be built here. The second leads from there to log records of the shop.
-func followExemplar(ctx context.Context, t *testing.T, p *backend.Prometheus, query string, j *backend.Jaeger, l *backend.Loki) {
+// must have it, as no Tempo is built here. The second leads from there to log records of the shop, which
+// TestLogRecords compares with the link to Loki.
+func followExemplar(ctx context.Context, t *testing.T, p *backend.Prometheus, query string, j *backend.Jaeger, store *backend.VictoriaLogs) {
 	t.Helper()
 	all := sources(t)
 	exemplars, found := []map[string]string(nil), 0
@@ -171,8 +168,8 @@ func followExemplar(ctx context.Context, t *testing.T, p *backend.Prometheus, qu
 					continue // not yet there
 				}
 				found++
-				lines, err := l.Lines(ctx, logsOf(all["tempo"], "shop", id.String()))
-				if len(lines) > 0 || err != nil {
+				records, err := store.Records(ctx, ofTrace("shop", id.String()))
+				if len(records) > 0 || err != nil {
 					return true, err
 				}
 			}
@@ -184,20 +181,31 @@ func followExemplar(ctx context.Context, t *testing.T, p *backend.Prometheus, qu
 	}
 }
 
-// askLoki waits for a query to select lines that are not empty.
-func askLoki(ctx context.Context, t *testing.T, l *backend.Loki, query string) {
+// inVictoriaLogs are the dashboards' queries to Loki, as VictoriaLogs has them.
+var inVictoriaLogs = map[string]string{
+	`{service_name="shop"} | event_name != ""`: `{service.name="shop"} "event.name":*`,
+}
+
+// askLogs waits for the records that a query to Loki selects. Each must have a text of its own.
+func askLogs(ctx context.Context, t *testing.T, store *backend.VictoriaLogs, query string) {
 	t.Helper()
-	var lines []backend.Line
+	same, ok := inVictoriaLogs[query]
+	if !ok {
+		t.Fatalf("a panel asks Loki %s, which is not in the table of queries to VictoriaLogs", query)
+	}
+	var records []backend.Record
 	err := backend.Poll(ctx, func() (bool, error) {
 		var err error
-		lines, err = l.Lines(ctx, query)
-		return len(lines) > 0, err
+		records, err = store.Records(ctx, same)
+		return len(records) > 0, err
 	})
 	if err != nil {
-		t.Fatalf("%s selects nothing: %v", query, err)
+		t.Fatalf("%s selects nothing: %v", same, err)
 	}
-	if lines[0].Text == "" {
-		t.Errorf("%s selects an empty line with %v", query, lines[0].Labels)
+	for _, r := range records {
+		if r["_msg"] == "" || r["event_name"] == "" || r["event.name"] != r["event_name"] {
+			t.Errorf("%s selects %v, want a text and a name", same, r)
+		}
 	}
 }
 

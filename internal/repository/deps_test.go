@@ -242,7 +242,7 @@ func folder(pkg string) string {
 func TestModuleStaysLight(t *testing.T) {
 	atRoot(t)
 	mod := read(t, "go.mod")
-	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "grafana/pyroscope ", "grafana/loki", "chromedp", "golangci"} {
+	for _, heavy := range []string{"modernc.org/sqlite", "jaegertracing", "grafana/pyroscope ", "VictoriaMetrics", "chromedp", "golangci"} {
 		if strings.Contains(string(mod), heavy) {
 			t.Errorf("go.mod requires %s: that belongs into a nested module", heavy)
 		}

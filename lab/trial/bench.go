@@ -110,7 +110,7 @@ func addCollector(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	b.stops = append(b.stops, s.stop)
-	p, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: next.proxy.Address(), Loki: s.url, Profiles: s.url})
+	p, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: next.proxy.Address(), Logs: s.url, Profiles: s.url})
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Protogen generates the Go code of the schemas in proto. The plugins come from the main module, which
 // imports what they generate calls of: so both are of one version.
 //
-//	go run -C tools/protogen .          # writes into the module
-//	go run -C tools/protogen . -diff    # fails if the generated code is not what the schemas give
+//	go run -C tools ./protogen          # writes into the module
+//	go run -C tools ./protogen -diff    # fails if the generated code is not what the schemas give
 package main
 
 import (
@@ -23,9 +23,9 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// The paths are relative to the root of the main module.
+// The root of the main module is relative to the folder of module tools; the others are relative to the root.
 const (
-	root    = "../.."
+	root    = ".."
 	schemas = "proto"
 	schema  = "perfline/profiler/v1/profiler.proto"
 	out     = "profiling/service"
@@ -65,7 +65,7 @@ func run(ctx context.Context, diff bool) error {
 			if !diff {
 				err = os.WriteFile(name, []byte(f.GetContent()), 0o644)
 			} else if is, readErr := os.ReadFile(name); readErr != nil || string(is) != f.GetContent() {
-				err = fmt.Errorf("%s is not what the schema gives: to make it anew, run tools/protogen without -diff", name)
+				err = fmt.Errorf("%s is not what the schema gives: to make it anew, run protogen without -diff", name)
 			}
 			different = errors.Join(different, err)
 		}

@@ -7,9 +7,9 @@
 //
 // The modules are released one after the other. The command fails when a go.mod requires
 // a version that is not released before it. Nothing outside of the temporary folder
-// changes. It is a module of its own, so users of perfline do not download it.
+// changes.
 //
-//	go run -C tools/rehearsal .
+//	go run -C tools ./rehearsal
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("rehearsal", flag.ContinueOnError)
-	repository := f.String("repository", "../..", "`folder` of the repository")
+	repository := f.String("repository", "..", "`folder` of the repository")
 	library := f.String("library", "go1.24.11", "Go `release` of the library that adds marks")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -1,4 +1,11 @@
-module github.com/perfline/perfline/integration/prometheus
+// The Prometheus that the integration tests run. It is no module of its own: integration/backend builds it with
+//
+//	go build -C integration -modfile=backend/pins/prometheus.mod -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus
+//
+// Prometheus's pages are not in the module: this one has its API only. To move it:
+//
+//	go get -C integration -modfile=backend/pins/prometheus.mod -tool github.com/prometheus/prometheus/cmd/prometheus@VERSION
+module github.com/perfline/perfline/integration
 
 go 1.26.0
 

@@ -1,4 +1,8 @@
-module github.com/perfline/perfline/tools/actionlint
+// The checker of .github/workflows. It is apart from lint.mod because the linter needs another
+// version of its YAML parser.
+//
+//	go tool -modfile=tools/actionlint.mod actionlint
+module github.com/perfline/perfline/tools
 
 go 1.26.0
 

@@ -1,4 +1,11 @@
-module github.com/perfline/perfline/integration/pyroscope
+// The Pyroscope that the integration tests run. It is no module of its own: integration/backend builds it with
+//
+//	go build -C integration -modfile=backend/pins/pyroscope.mod github.com/grafana/pyroscope/cmd/pyroscope
+//
+// "go mod tidy" cannot make pyroscope.sum: it begins with the lines of Pyroscope's own go.sum, some of
+// which are of versions that the checksum database does not have. To move Pyroscope, change the
+// versions of it and of its module api, and add those lines.
+module github.com/perfline/perfline/integration
 
 go 1.26
 

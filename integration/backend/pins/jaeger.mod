@@ -1,4 +1,10 @@
-module github.com/perfline/perfline/integration/jaeger
+// The Jaeger that the integration tests run. It is no module of its own: integration/backend builds it with
+//
+//	go build -C integration -modfile=backend/pins/jaeger.mod github.com/jaegertracing/jaeger/cmd/jaeger
+//
+// "go mod tidy" cannot make jaeger.sum: it looks at test dependencies of Jaeger's that the module
+// proxy does not have. To move Jaeger, change its version and add the lines of its own go.sum.
+module github.com/perfline/perfline/integration
 
 go 1.26
 
