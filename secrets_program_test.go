@@ -14,6 +14,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
@@ -91,7 +92,7 @@ func blurt() error {
 // printPage prints what the live page and the files have of the requests.
 func printPage(pl *perfline.Pipeline) error {
 	refused := errors.New("no")
-	page := live.Handler(pl, live.Config{Data: live.Everything, Authorize: func(*http.Request) error { return refused }})
+	page := live.Handler(pl, live.Config{Data: guard.Everything, Authorize: func(*http.Request) error { return refused }})
 	get := func(path string, want int) error {
 		w := httptest.NewRecorder()
 		page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, live.Prefix+path, http.NoBody))

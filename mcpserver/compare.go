@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -34,7 +35,7 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest, in
 	if refused != nil {
 		return nil, refused
 	}
-	if same(slow, usual) {
+	if lookup.IDOf(slow) == lookup.IDOf(usual) {
 		return nil, refuse("usual %s: must be another request than slow", in.Usual)
 	}
 	a, b := s.withStates(ctx, slow), s.withStates(ctx, usual)
@@ -69,7 +70,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 		return usual, refuse("no other request of %s without an error is in memory: repeat this call after the program has served some", route).
 			or(toolListRequests, struct{}{}, "another request to compare with, as the argument usual")
 	}
-	s.listed.add(usual)
+	s.listed.Add(usual)
 	return usual, nil
 }
 

@@ -23,7 +23,7 @@
 // # Guarantees
 //
 //   - Without Config.Authorize, it answers only clients on the same machine: see [guard.Local]. With Authorize, it has only the tools of
-//     [Summary] unless Config.Data is [Everything].
+//     [guard.Summary] unless Config.Data is [guard.Everything].
 //   - profile_route and arm_recorder need the permission for remote sessions: profiling.Policy, or PERFLINE_PROFILING=remote. All other tools
 //     only read. arm_recorder never shortens the time for which the recorder is armed.
 //   - Text from the program and its clients is between ‹ and ›, shortened, with codes for characters that are invisible or look like these

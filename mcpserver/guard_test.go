@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/mcpserver"
 )
 
@@ -126,8 +127,8 @@ func TestData(t *testing.T) {
 	}{
 		{"this machine", mcpserver.Config{}, everything},
 		{"with Authorize", mcpserver.Config{Authorize: anyone}, figures},
-		{"everything with Authorize", mcpserver.Config{Authorize: anyone, Data: mcpserver.Everything}, everything},
-		{"the summary for this machine", mcpserver.Config{Data: mcpserver.Summary}, figures},
+		{"everything with Authorize", mcpserver.Config{Authorize: anyone, Data: guard.Everything}, everything},
+		{"the summary for this machine", mcpserver.Config{Data: guard.Summary}, figures},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := toolNames(t, c.config); !slices.Equal(got, c.want) {
@@ -141,7 +142,7 @@ func TestData(t *testing.T) {
 func TestDataIsChecked(t *testing.T) {
 	p := start(t, perfline.Config{})
 	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "Config.Data 7: must be Everything or Summary") {
+		if text, _ := recover().(string); !strings.Contains(text, "Config.Data Data(7): must be Everything or Summary") {
 			t.Errorf("it panics with %q", text)
 		}
 	}()
@@ -152,7 +153,7 @@ func TestDataIsChecked(t *testing.T) {
 func TestSummarySuggests(t *testing.T) {
 	p := start(t, perfline.Config{})
 	p.serve("GET /orders/{id}", "/orders/17", func(http.ResponseWriter, *http.Request) {})
-	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{Data: mcpserver.Summary}))).URL)
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{Data: guard.Summary}))).URL)
 	for _, tool := range []string{"list_routes", "get_counts", "get_runtime"} {
 		for _, s := range steps(t, a.ask(tool, nil)) {
 			if !slices.Contains([]string{"list_routes", "get_counts", "get_runtime"}, s.tool) {

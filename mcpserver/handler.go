@@ -2,7 +2,8 @@ package mcpserver
 
 import (
 	"cmp"
-	"fmt"
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -28,17 +31,6 @@ type Source interface {
 	Runtime() *runtimestats.History // it begins with the first call
 }
 
-// Data selects what clients may read.
-type Data uint8
-
-const (
-	// Everything has all tools.
-	Everything Data = iota + 1
-
-	// Summary has figures only: routes, counts and the runtime. It has no request, trace id, attribute or profile.
-	Summary
-)
-
 // Config configures [Handler]. The zero value is for agents on the same machine.
 type Config struct {
 	// Authorize allows a request, or returns an error. The error is logged, and the client does not see it. Without
@@ -49,9 +41,10 @@ type Config struct {
 	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the tools. Handler panics if one is no origin.
 	TrustedOrigins []string
 
-	// Data selects the data that the tools give. 0 means Everything without Authorize, and Summary with it: a client of another machine
-	// gets single requests only if the program asks for that. Handler panics if it is another value.
-	Data Data
+	// Data selects the data that the tools give: all tools for [guard.Everything], and those of routes, counts and the runtime for
+	// [guard.Summary]. 0 means Everything without Authorize, and Summary with it: a client of another machine gets single requests
+	// only if the program asks for that. Handler panics if it is another value.
+	Data guard.Data
 
 	Logger *slog.Logger // nil means slog.Default()
 }
@@ -61,38 +54,31 @@ const (
 	maxBody    = 64 << 10         // bytes
 	readTime   = 10 * time.Second // for the body of a call
 	callTime   = time.Minute      // for a whole call
+	maxStarts  = 10               // recordings that clients start in a minute
 	retryAfter = "2"              // seconds
 )
+
+var errTooLong = errors.New("the call took too long")
 
 // A server has the tools' state.
 type server struct {
 	source  Source
-	data    Data
+	data    guard.Data
 	logger  *slog.Logger
-	listed  *listed
+	listed  *lookup.Cache
 	flight  states.Recorder
 	calls   chan struct{} // has an element for each call in progress
-	starts  rate
+	starts  *serve.Rate
 	profile profiles
-	servers servers
+	servers serve.Servers
 }
 
 // Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall find it.
 func Handler(source Source, c Config) http.Handler {
 	s := &server{
-		source: source, logger: cmp.Or(c.Logger, slog.Default()), flight: source.Waits(),
-		listed: newListed(), calls: make(chan struct{}, maxCalls),
+		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: cmp.Or(c.Logger, slog.Default()), flight: source.Waits(),
+		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls), starts: serve.NewRate(maxStarts),
 	}
-	switch c.Data {
-	case Everything, Summary:
-	case 0:
-		if c.Data = Everything; c.Authorize != nil {
-			c.Data = Summary
-		}
-	default:
-		panic(fmt.Sprintf("mcpserver: Config.Data %d: must be Everything or Summary", c.Data))
-	}
-	s.data = c.Data
 	tools := s.tools()
 	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
 		Stateless:           true, // a session would cost memory after its client has left
@@ -126,7 +112,9 @@ func (s *server) bounded(next http.Handler) http.Handler {
 			http.Error(w, "the body is a batch of messages: send each in a request of its own", http.StatusBadRequest)
 			return
 		}
-		ctx, done := s.servers.context(r.Context(), callTime)
+		ctx, end := context.WithTimeoutCause(r.Context(), callTime, errTooLong)
+		defer end()
+		ctx, done := s.servers.Context(ctx)
 		defer done()
 		next.ServeHTTP(w, r.WithContext(withCall(ctx)))
 	})

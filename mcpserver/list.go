@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/lookup"
 )
 
 // listArguments are of list_requests.
@@ -80,7 +81,7 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 		if !a.row(formatted("%v %s %s %s %s %s", one.SpanID, moment(root.End), ms(root.Duration()), result, word(cmp.Or(one.KeepReason().String(), "-")), root.Name)) {
 			break
 		}
-		s.listed.add(one)
+		s.listed.Add(one)
 		shown++
 		last = one
 	}
@@ -131,7 +132,7 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 
 // search returns the requests of a query, the newest first: those in memory, and those that answers named before.
 func (s *server) search(q requests.Query) []requests.Snapshot {
-	return q.Filter(s.source.Recent().Search(q), s.listed.snapshots())
+	return q.Filter(s.source.Recent().Search(q), s.listed.All())
 }
 
 // bySlowest sorts requests, the longest one first.
@@ -147,7 +148,7 @@ func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.
 		return nil, refuse("after %s: the request is no longer in memory: call %s again without after", in.After, toolListRequests)
 	}
 	for i, one := range found {
-		if same(one, last) {
+		if lookup.IDOf(one) == lookup.IDOf(last) {
 			return found[i+1:], nil
 		}
 	}

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"iter"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -17,48 +16,6 @@ const (
 	maxListedBytes = 4 << 20
 )
 
-// listed has the requests that answers named last, the newest at the end.
-type listed struct {
-	mu    sync.Mutex // guards what follows
-	all   []requests.Snapshot
-	bytes int
-}
-
-func newListed() *listed { return new(listed) }
-
-// snapshots returns the requests, the one named last first.
-func (l *listed) snapshots() []requests.Snapshot {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := make([]requests.Snapshot, 0, len(l.all))
-	for i := range l.all {
-		all = append(all, l.all[len(l.all)-1-i])
-	}
-	return all
-}
-
-// add makes s the last one, and lets go of the oldest.
-func (l *listed) add(s requests.Snapshot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, known := range l.all {
-		if same(known, s) {
-			l.bytes -= known.Bytes()
-			l.all = append(l.all[:i], l.all[i+1:]...)
-			break
-		}
-	}
-	l.all = append(l.all, s)
-	l.bytes += s.Bytes()
-	for len(l.all) > maxListed || l.bytes > maxListedBytes && len(l.all) > 1 {
-		l.bytes -= l.all[0].Bytes()
-		l.all[0] = requests.Snapshot{}
-		l.all = l.all[1:]
-	}
-}
-
-func same(a, b requests.Snapshot) bool { return a.TraceID == b.TraceID && a.SpanID == b.SpanID }
-
 // find returns the request with an id: of its root span, or of its trace.
 func (s *server) find(id string) (requests.Snapshot, *refusal) {
 	is, ok := parseID(id)
@@ -68,7 +25,7 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 	}
 	for known := range s.inMemory() {
 		if is(known) {
-			s.listed.add(known)
+			s.listed.Add(known)
 			return known, nil
 		}
 	}
@@ -80,7 +37,7 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 func (s *server) inMemory() iter.Seq[requests.Snapshot] {
 	recent := s.source.Recent()
 	newest, slowest := recent.Snapshots()
-	all := slices.Concat(newest, slowest, recent.KeptRequests(), recent.Examples(), recent.Background(), s.listed.snapshots())
+	all := slices.Concat(newest, slowest, recent.KeptRequests(), recent.Examples(), recent.Background(), s.listed.All())
 	return slices.Values(all)
 }
 

@@ -42,7 +42,7 @@ func (s *server) begin() *refusal {
 	if refused := s.check(); refused != nil {
 		return refused
 	}
-	if wait := s.starts.take(time.Now()); wait > 0 {
+	if wait := s.starts.Take(time.Now()); wait > 0 {
 		return refuse("recordings may start %d times in a minute: try again in %d s", maxStarts, int(wait/time.Second)+1)
 	}
 	return nil

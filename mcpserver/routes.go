@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/guard"
 )
 
 // routesArguments are of list_routes.
@@ -72,7 +73,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 		in.Offset += shown
 		a.suggest(toolListRoutes, in, word(fmt.Sprintf("%d more routes", more)))
 	}
-	if s.data == Everything {
+	if s.data == guard.Everything {
 		suggestRoutes(a, listed[:shown])
 	}
 	a.suggest(toolRuntime, struct{}{}, "memory, garbage collection and processors of the process")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -19,20 +20,18 @@ const resultTime = 5 * time.Second
 
 // withStates returns the request with what the flight recorder knows about it. It waits for a result that may come soon.
 func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) requests.Request {
-	q := snapshot.Request()
-	if s.flight == nil {
-		return q
+	// A request that was not slow gets no result. Only a slow one over the policy's ceiling is an exception: its result may be here.
+	if s.flight != nil && snapshot.KeepReason() != otlpenc.NotKept {
+		s.awaitResult(ctx, snapshot)
 	}
-	if snapshot.KeepReason() == otlpenc.NotKept {
-		// It was not slow, so no result will come. Only a slow one over the policy's ceiling is an exception: its result may be here.
-		if result, ok := s.flight.Result(snapshot.TraceID, snapshot.SpanID); ok {
-			q.States = result
-		}
-		return q
-	}
+	return lookup.WithWaits(snapshot.Request(), s.flight)
+}
+
+// awaitResult returns when the flight recorder has the result of a request, or will not have it soon.
+func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)
 	stop := s.flight.Watch(func(r states.Root, _ *states.Request) {
-		if r.TraceID == snapshot.TraceID && r.RootID == snapshot.SpanID {
+		if r.TraceID == of.TraceID && r.RootID == of.SpanID {
 			select {
 			case arrived <- struct{}{}:
 			default:
@@ -40,20 +39,15 @@ func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) req
 		}
 	})
 	defer stop()
-	result, ok := s.flight.Result(snapshot.TraceID, snapshot.SpanID)
-	if !ok && s.flight.Stats().Pending > 0 {
-		ctx, cancel := context.WithTimeout(ctx, resultTime)
-		defer cancel()
-		select {
-		case <-arrived:
-			result, ok = s.flight.Result(snapshot.TraceID, snapshot.SpanID)
-		case <-ctx.Done():
-		}
+	if _, ok := s.flight.Result(of.TraceID, of.SpanID); ok || s.flight.Stats().Pending == 0 {
+		return
 	}
-	if ok {
-		q.States = result
+	ctx, cancel := context.WithTimeout(ctx, resultTime)
+	defer cancel()
+	select {
+	case <-arrived:
+	case <-ctx.Done():
 	}
-	return q
 }
 
 // sentence returns why the request took its time, with each name quoted.

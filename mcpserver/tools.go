@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perfline/perfline/guard"
 )
 
 // The names of the tools.
@@ -53,7 +55,7 @@ func (s *server) tools() *mcp.Server {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	s.addFigures(m)
-	if s.data == Everything {
+	if s.data == guard.Everything {
 		s.addRequests(m)
 		s.addRecordings(m)
 	}

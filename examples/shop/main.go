@@ -152,10 +152,10 @@ func run(ctx context.Context, o options) error {
 	}
 	// In place of net/http/pprof's, which fails while profiles are pushed.
 	outer.Handle("GET /debug/pprof/profile", guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
-	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize, Data: live.Everything}))
-	outer.Handle(live.Prefix+"mcp", mcpserver.Handler(pl, mcpserver.Config{Authorize: authorize, Data: mcpserver.Everything}))
+	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize, Data: guard.Everything}))
+	outer.Handle(live.Prefix+"mcp", mcpserver.Handler(pl, mcpserver.Config{Authorize: authorize, Data: guard.Everything}))
 	// A page without requests, as a service in production has it.
-	outer.Handle(summaryPrefix, live.Handler(pl, live.Config{Prefix: summaryPrefix, Authorize: authorize, Data: live.Summary}))
+	outer.Handle(summaryPrefix, live.Handler(pl, live.Config{Prefix: summaryPrefix, Authorize: authorize, Data: guard.Summary}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
 	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: its traces are of no use
 	shop, err := serve(ctx, o.addr, outer)

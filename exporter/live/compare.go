@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -122,8 +123,8 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 	if headOnly(w, r) {
 		return
 	}
-	h.opened.add(b)
-	h.opened.add(a)
+	h.opened.Add(b)
+	h.opened.Add(a)
 	c.Choices, c.ChoicesCut = h.choices(root.Name, a, b)
 	c.fill(requests.Compare(h.part(a), h.part(b)))
 	answer(w, c)
@@ -132,7 +133,7 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 // named returns the request with the ids of its trace and its root span, with a slash between them.
 func (h *handler) named(ids string) (requests.Snapshot, error) {
 	traceID, spanID, _ := strings.Cut(ids, "/")
-	if _, err := parseID(traceID, spanID); err != nil {
+	if _, err := lookup.ParseID(traceID, spanID); err != nil {
 		return requests.Snapshot{}, fmt.Errorf("request %s: must be the ids of a trace and of its root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", quoted(ids))
 	}
 	s, ok := h.snapshot(traceID, spanID)
@@ -165,11 +166,11 @@ func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, f
 // choices returns the requests of a route in memory without the compared ones, the newest first. They can be opened later, too.
 func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow, cut int) {
 	all := slices.DeleteFunc(h.source.Recent().OfRoute(route), func(s requests.Snapshot) bool {
-		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return idOf(c) == idOf(s) })
+		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
 	})
 	cut = max(0, len(all)-maxChoices)
 	all = all[:len(all)-cut]
-	h.listed.addNew(all)
+	h.listed.AddNew(all)
 	rows = make([]requestRow, 0, len(all))
 	for _, s := range all {
 		root := s.Root()
@@ -179,7 +180,7 @@ func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []r
 }
 
 func (h *handler) part(s requests.Snapshot) requests.Part {
-	q := h.withStates(s.Request())
+	q := lookup.WithWaits(s.Request(), h.flight)
 	session, hottest := h.sampled(q)
 	return requests.Part{Request: q, Profile: newSampledRequest(q, session, hottest).trace}
 }

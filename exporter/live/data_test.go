@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
@@ -166,9 +167,9 @@ func TestSummaryHasNoRequest(t *testing.T) {
 		summary bool
 	}{
 		{"without Authorize", live.Config{}, false},
-		{"with Authorize and everything", live.Config{Authorize: me, Data: live.Everything}, false},
+		{"with Authorize and everything", live.Config{Authorize: me, Data: guard.Everything}, false},
 		{"with Authorize", live.Config{Authorize: me}, true},
-		{"a summary for the same machine", live.Config{Data: live.Summary}, true},
+		{"a summary for the same machine", live.Config{Data: guard.Summary}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, all := withCanaries(t, c.config)
@@ -177,7 +178,7 @@ func TestSummaryHasNoRequest(t *testing.T) {
 			for path, status := range statuses {
 				if status == http.StatusOK {
 					served = append(served, strings.TrimPrefix(strings.Split(path, "?")[0], "GET data/v1/"))
-				} else if c.summary && (status != http.StatusNotFound || !strings.Contains(bodies[path], "live.Config{Data: live.Everything}")) {
+				} else if c.summary && (status != http.StatusNotFound || !strings.Contains(bodies[path], "live.Config{Data: guard.Everything}")) {
 					t.Errorf("%s: status %d, %s: want 404 and the remedy", path, status, bodies[path])
 				}
 			}

@@ -3,6 +3,8 @@ package live
 import (
 	"net/http"
 	"time"
+
+	"github.com/perfline/perfline/guard"
 )
 
 // An event is a kind of data that the stream sends.
@@ -15,7 +17,7 @@ type event struct {
 // is missing.
 func (h *handler) events(after time.Time) []event {
 	var all []event
-	if h.data == Summary {
+	if h.data == guard.Summary {
 		all = []event{{"page", h.page}, {"requests", h.serviceOnly()}, {"routes", h.streamedRoutes()}}
 	} else {
 		all = []event{{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()}, {"sessions", h.sessions()}, {"flight", h.flightState()}}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/perfline/perfline/observer"
@@ -66,7 +65,7 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 			argument.Length, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
 		return
 	}
-	if wait := h.arms.take(time.Now()); wait > 0 {
+	if wait := h.arms.Take(time.Now()); wait > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
 		refuse(w, http.StatusTooManyRequests, fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms, wait.Round(time.Second)))
 		return
@@ -115,24 +114,4 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 		return false
 	}
 	return true
-}
-
-// A rate limits what happens in a minute.
-type rate struct {
-	mu   sync.Mutex // guards what follows
-	last []time.Time
-}
-
-// take counts once more at a time. It returns how long to wait if maxArms are reached.
-func (r *rate) take(now time.Time) (wait time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.last) > 0 && now.Sub(r.last[0]) >= time.Minute {
-		r.last = r.last[1:]
-	}
-	if len(r.last) == maxArms {
-		return time.Minute - now.Sub(r.last[0])
-	}
-	r.last = append(r.last, now)
-	return 0
 }

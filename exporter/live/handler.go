@@ -15,7 +15,8 @@ import (
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/guard"
-	"github.com/perfline/perfline/internal/shutdown"
+	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -55,9 +56,9 @@ type Config struct {
 	//	}
 	Authorize func(*http.Request) error
 
-	// Data selects the data that the page serves. 0 means Everything without Authorize, and Summary with it: a client of another machine
-	// sees single requests only if the program asks for that. Handler panics if it is another value.
-	Data Data
+	// Data selects the data that the page serves. 0 means [guard.Everything] without Authorize, and [guard.Summary] with it: a client of
+	// another machine sees single requests only if the program asks for that. Handler panics if it is another value.
+	Data guard.Data
 
 	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the
 	// handler like the page itself. Set the page's own origin when a proxy changes the Host
@@ -73,24 +74,24 @@ var files embed.FS
 
 type handler struct {
 	source   Source
-	data     Data
+	data     guard.Data
 	page     pageState
 	history  *runtimestats.History // of the runtime; nil without one
 	recorder *sessions.Recorder
 	flight   states.Recorder // nil without one
-	arms     rate
+	arms     *serve.Rate
 	logger   *slog.Logger
 	refresh  time.Duration
 	streams  chan struct{} // has an element for each open stream
 	work     chan struct{} // has an element for each flame graph or file in the making
-	listed   *listedRequests
-	opened   *listedRequests
+	listed   *lookup.Cache
+	opened   *lookup.Cache
 	rows     rowCache
 
 	routesCache routesCache
 
 	leakLooker leakLooker
-	servers    shutdown.Servers
+	servers    serve.Servers
 }
 
 // Handler serves the page. It panics if c.Prefix does not begin and end with a slash. It begins the history of the runtime's figures.
@@ -99,15 +100,7 @@ func Handler(source Source, c Config) http.Handler {
 	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {
 		panic("live: Config.Prefix " + c.Prefix + ": must begin and end with a slash")
 	}
-	switch c.Data {
-	case Everything, Summary:
-	case 0:
-		if c.Data = Everything; c.Authorize != nil {
-			c.Data = Summary
-		}
-	default:
-		panic("live: Config.Data " + c.Data.String() + ": must be Everything or Summary")
-	}
+	c.Data = serve.Data("live", c.Data, c.Authorize)
 	h := &handler{
 		source:   source,
 		data:     c.Data,
@@ -115,12 +108,13 @@ func Handler(source Source, c Config) http.Handler {
 		history:  source.Runtime(), // from now on, so that the page has the last minutes when it is opened
 		recorder: source.Sessions(),
 		flight:   source.Waits(),
+		arms:     serve.NewRate(maxArms),
 		logger:   cmp.Or(c.Logger, slog.Default()),
 		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
 		streams:  make(chan struct{}, maxStreams),
 		work:     make(chan struct{}, maxWork),
-		listed:   newHeld(maxListed, maxHeld),
-		opened:   newHeld(maxOpened, maxHeld),
+		listed:   lookup.NewCache(maxListed, maxHeld),
+		opened:   lookup.NewCache(maxOpened, maxHeld),
 	}
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))
@@ -154,7 +148,7 @@ func Handler(source Source, c Config) http.Handler {
 		mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
 	}
 	var served http.Handler = mux
-	if c.Data == Summary {
+	if c.Data == guard.Summary {
 		served = summarized(mux)
 	}
 	inside := beneath(c.Prefix, served)

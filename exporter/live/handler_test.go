@@ -90,7 +90,7 @@ func TestGuard(t *testing.T) {
 
 func TestAuthorize(t *testing.T) {
 	asked := 0
-	p := start(t, allowed, live.Config{Data: live.Everything, Authorize: func(r *http.Request) error {
+	p := start(t, allowed, live.Config{Data: guard.Everything, Authorize: func(r *http.Request) error {
 		asked++
 		if r.Header.Get("Authorization") != "me" {
 			return errors.New("who?")
@@ -117,7 +117,7 @@ func TestAuthorize(t *testing.T) {
 
 // An application can allow clients of other machines, and trust a proxy's origin.
 func TestLocalOrByToken(t *testing.T) {
-	p := start(t, allowed, live.Config{Data: live.Everything, TrustedOrigins: []string{"https://shop.example"}, Authorize: func(r *http.Request) error {
+	p := start(t, allowed, live.Config{Data: guard.Everything, TrustedOrigins: []string{"https://shop.example"}, Authorize: func(r *http.Request) error {
 		if r.Header.Get("Authorization") == "me" {
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -44,7 +45,7 @@ type keptRow struct {
 func (h *handler) overview() overview {
 	newest, slowest := h.source.Recent().Snapshots()
 	background, keptRequests := h.source.Recent().Background(), h.source.Recent().KeptRequests()
-	h.listed.addNew(newest)
+	h.listed.AddNew(newest)
 	lists := h.rows.of(newest, slowest, background, keptRequests)
 	o := overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(keptRequests))}
 	o.Streams, o.Requests = split(lists[0], func(i int) bool { return newest[i].Class() == requests.Streams })
@@ -81,18 +82,18 @@ func split(rows []requestRow, is func(i int) bool) (yes, no []requestRow) {
 // A rowCache has the rows of the requests listed last, because most of them are listed again.
 type rowCache struct {
 	mu   sync.Mutex // guards what follows
-	last map[requestID]requestRow
+	last map[lookup.ID]requestRow
 }
 
 func (c *rowCache) of(lists ...[]requests.Snapshot) [][]requestRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([][]requestRow, len(lists))
-	now := make(map[requestID]requestRow, len(c.last))
+	now := make(map[lookup.ID]requestRow, len(c.last))
 	for i, list := range lists {
 		all[i] = make([]requestRow, 0, len(list))
 		for _, s := range list {
-			id := idOf(s)
+			id := lookup.IDOf(s)
 			row, known := now[id]
 			if !known {
 				row, known = c.last[id]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -101,8 +102,8 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 	if headOnly(w, r) {
 		return
 	}
-	h.opened.add(s)
-	answer(w, h.detail(h.withStates(s.Request())))
+	h.opened.Add(s)
+	answer(w, h.detail(lookup.WithWaits(s.Request(), h.flight)))
 }
 
 func refuseRequest(w http.ResponseWriter) {

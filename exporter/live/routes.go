@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -90,7 +91,7 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 		total, heat = table.Total(routes.Request, routes.LastMinutes)
 	}
 	d.Health = newHealth(total, heat, h.losses())
-	if h.data == Summary { // which has no list of requests
+	if h.data == guard.Summary { // which has no list of requests
 		for i := range d.Health.Concerns {
 			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href, failedRequests)
 		}
@@ -100,7 +101,9 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 
 // hasRoutesOf reports whether the page shows routes of a kind. A summary has none of the background: their names are free texts of
 // the program.
-func (h *handler) hasRoutesOf(k routes.Kind) bool { return h.data != Summary || k != routes.Background }
+func (h *handler) hasRoutesOf(k routes.Kind) bool {
+	return h.data != guard.Summary || k != routes.Background
+}
 
 func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{

@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/guard"
 )
 
 // A counted program counts the requests of its routes, and has none in memory.
@@ -175,7 +176,7 @@ func TestHostileRoute(t *testing.T) {
 
 // A summary has no routes of the background, and its concerns link to nothing that it does not serve.
 func TestSummaryOfRoutes(t *testing.T) {
-	p, table := count(t, 0, live.Config{Data: live.Summary})
+	p, table := count(t, 0, live.Config{Data: guard.Summary})
 	for range 20 {
 		table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: time.Millisecond, Failed: true})
 		table.Add(routes.Ended{Route: "secret", Kind: routes.Background, End: time.Now(), Took: time.Millisecond})
@@ -190,7 +191,7 @@ func TestSummaryOfRoutes(t *testing.T) {
 		}
 	}
 	var got failure
-	if p.get("data/v1/routes/heat?class=background&route=secret", http.StatusNotFound, &got); !strings.Contains(got.Error, "live.Everything") {
+	if p.get("data/v1/routes/heat?class=background&route=secret", http.StatusNotFound, &got); !strings.Contains(got.Error, "guard.Everything") {
 		t.Errorf("the heat map of the background: %s", got.Error)
 	}
 }

@@ -55,13 +55,13 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 // found searches in memory and in what pages listed and opened.
 func (h *handler) found(q requests.Query) searchAnswer {
 	recent := h.source.Recent()
-	listed, opened := h.listed.all(), h.opened.all()
+	listed, opened := h.listed.All(), h.opened.All()
 	q.Limit = maxFound + 1
 	found := q.Filter(recent.Search(q), listed, opened)
 	all := requests.Query{Class: q.Class, Limit: math.MaxInt}
 	a := searchAnswer{More: len(found) > maxFound, InMemory: len(all.Filter(recent.Search(all), listed, opened))}
 	found = found[:min(len(found), maxFound)]
-	h.listed.addNew(found)
+	h.listed.AddNew(found)
 	a.Requests = make([]keptRow, 0, len(found))
 	for _, s := range found {
 		root := s.Root()

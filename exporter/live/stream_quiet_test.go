@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
@@ -79,7 +80,7 @@ func openQuietly(t *testing.T, protocol string, source live.Source) (server *htt
 	var protocols http.Protocols
 	protocols.SetHTTP1(protocol == "HTTP/1.1")
 	protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
-	page := live.Handler(source, live.Config{Data: live.Everything, Authorize: func(*http.Request) error { return nil }})
+	page := live.Handler(source, live.Config{Data: guard.Everything, Authorize: func(*http.Request) error { return nil }})
 	server = &http.Server{Handler: page, Protocols: &protocols, ReadHeaderTimeout: time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	go func() { _ = server.Serve(l) }() // until it is closed

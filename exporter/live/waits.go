@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -87,17 +88,6 @@ type waitRow struct {
 	By    *partyRow `json:"by,omitempty"`
 }
 
-// withStates adds what the flight recorder has of a request.
-func (h *handler) withStates(q requests.Request) requests.Request {
-	if h.flight == nil {
-		return q
-	}
-	if result, ok := h.flight.Result(q.TraceID(), q.Root.SpanID); ok {
-		q.States = result
-	}
-	return q
-}
-
 // A sharedStack is the identity of a stack, without its content.
 type sharedStack struct {
 	first *states.Frame
@@ -112,7 +102,7 @@ type waitsBuilder struct {
 	stacks map[string]int       // indices in d.Stacks, by their JSON
 	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
 	full   bool                 // there was no room for a stack
-	known  map[requestID]bool   // requests that the page has, or not
+	known  map[lookup.ID]bool   // requests that the page has, or not
 	has    func(trace.TraceID, trace.SpanID) bool
 
 	functions map[string]int // indices in d.Functions
@@ -123,7 +113,7 @@ type waitsBuilder struct {
 func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
 	return &waitsBuilder{
 		q: q, l: l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{},
-		known: map[requestID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
+		known: map[lookup.ID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
 			_, ok := h.snapshot(t.String(), root.String())
 			return ok
 		},
@@ -236,8 +226,8 @@ func (b *waitsBuilder) party(p *states.Party) *partyRow {
 	if !p.RootID.IsValid() {
 		return row
 	}
-	id := requestID{p.TraceID, p.RootID}
-	if row.Own = id == (requestID{b.q.TraceID(), b.q.Root.SpanID}); row.Own {
+	id := lookup.ID{Trace: p.TraceID, Root: p.RootID}
+	if row.Own = id == (lookup.ID{Trace: b.q.TraceID(), Root: b.q.Root.SpanID}); row.Own {
 		return row
 	}
 	has, looked := b.known[id]

@@ -7,13 +7,14 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // summary opens the page of a program that serves a summary and has had a request.
 func summary(t *testing.T, v View) tab {
 	t.Helper()
-	base, page := servePage(t, bridgehttp.Server{}, func(http.ResponseWriter, *http.Request) {}, sessions.Config{}, live.Config{Data: live.Summary})
+	base, page := servePage(t, bridgehttp.Server{}, func(http.ResponseWriter, *http.Request) {}, sessions.Config{}, live.Config{Data: guard.Summary})
 	request(t, base+"/items")
 	p := open(t, page, v)
 	p.wait(`document.querySelector("#stream-state").textContent === "live" && document.querySelector("#routes tbody tr")`)

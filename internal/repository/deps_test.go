@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"profiling/spanlabels":   {"internal"},
 	"profiling/otlpprofiles": {"internal", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/sessions":     {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
-	"profiling/service":      {"internal", "observer", "guard", "profiling", "profiling/sessions"},
+	"profiling/service":      {"internal", "internal/serve", "observer", "guard", "profiling", "profiling/sessions"},
 	"profiling/states":       {},
 	"profiling/flight":       {"internal", "profiling", "profiling/states"},
 	"exporter":               {"internal", "exporter/otlpenc"},
@@ -33,11 +33,13 @@ var allowed = map[string][]string{
 	"exporter/routes":        {"internal"},
 	"exporter/runtimestats":  {"internal", "exporter"},
 	"exporter/viewers":       {"internal", "observer", "exporter/otlpenc", "exporter/requests", "profiling/profile", "profiling/sessions", "profiling/states"},
-	"exporter/live": {"internal", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
+	"exporter/live": {"internal", "internal/lookup", "internal/serve", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
 	"guard":                  {"internal"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
+	"internal/serve":         {"guard"},
+	"internal/lookup":        {"exporter/requests", "profiling/states"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
 	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
 }
@@ -68,7 +70,7 @@ var onlyFor = map[string][]string{
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
 	"observer", "marks", "bridge/bridgehttp/internal/servertiming", "exporter/routes",
-	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/shutdown", "internal/text",
+	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/serve", "internal/text",
 }
 
 func TestImportDirection(t *testing.T) {

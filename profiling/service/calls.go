@@ -15,7 +15,7 @@ func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerA
 	if err != nil {
 		return nil, status(err)
 	}
-	undo, err := s.starts.take()
+	undo, err := s.start()
 	if err != nil {
 		return nil, err
 	}

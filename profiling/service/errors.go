@@ -8,7 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
-	"github.com/perfline/perfline/internal/shutdown"
+	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -26,7 +26,7 @@ var errorCodes = []struct {
 	{sessions.ErrFull, connect.CodeResourceExhausted, true},
 	{sessions.ErrClosed, connect.CodeUnavailable, false},
 	{profiling.ErrNotAllowed, connect.CodePermissionDenied, false},
-	{shutdown.Err, connect.CodeUnavailable, false},
+	{serve.ErrShutdown, connect.CodeUnavailable, false},
 	{context.Canceled, connect.CodeCanceled, false},
 	{context.DeadlineExceeded, connect.CodeDeadlineExceeded, false},
 }

@@ -4,47 +4,22 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 )
 
-// A rate limits what happens in any minute.
-type rate struct {
-	most int
-
-	mu   sync.Mutex
-	last []time.Time // of each take, the oldest first; mu guards it
-}
-
-func newRate(perMinute int) *rate {
-	return &rate{most: max(0, perMinute)}
-}
-
-// take counts one use, or returns an error that says when to try again. undo takes the use back.
-func (r *rate) take() (undo func(), err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.most == 0 {
-		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("starts: none are allowed here"))
-	}
+// start counts a start of a session, or returns an error that says when to try again. undo takes the start back.
+func (s *server) start() (undo func(), err error) {
 	now := time.Now()
-	r.last = slices.DeleteFunc(r.last, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
-	if len(r.last) >= r.most {
+	switch wait := s.starts.Take(now); {
+	case wait == 0:
+		return func() { s.starts.Undo(now) }, nil
+	case s.starts.Most() == 0:
+		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("starts: none are allowed here"))
+	default:
 		return nil, connect.NewError(connect.CodeResourceExhausted,
-			fmt.Errorf("starts: %d in a minute are allowed: try again in %v", r.most, (time.Minute-now.Sub(r.last[0])).Round(time.Second)))
-	}
-	r.last = append(r.last, now)
-	return func() { r.undo(now) }, nil
-}
-
-func (r *rate) undo(at time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if i := slices.Index(r.last, at); i >= 0 {
-		r.last = slices.Delete(r.last, i, i+1)
+			fmt.Errorf("starts: %d in a minute are allowed: try again in %v", s.starts.Most(), wait.Round(time.Second)))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/perfline/perfline/guard"
-	"github.com/perfline/perfline/internal/shutdown"
+	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling/service/profilerv1/profilerv1connect"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -71,7 +71,7 @@ func NewHandler(r Recorder, c Config) (path string, h http.Handler) {
 	s := &server{
 		recorder:    r,
 		logger:      c.Logger,
-		starts:      newRate(orDefault(c.StartsPerMinute, 10)),
+		starts:      serve.NewRate(orDefault(c.StartsPerMinute, 10)),
 		streams:     make(chan struct{}, max(0, orDefault(c.MaxStreams, 16))),
 		work:        make(chan struct{}, maxWork),
 		sendTimeout: orDefault(c.SendTimeout, 30*time.Second),
@@ -97,11 +97,11 @@ func orDefault[T int | time.Duration](v, zero T) T {
 type server struct {
 	recorder    Recorder
 	logger      *slog.Logger
-	starts      *rate
+	starts      *serve.Rate
 	streams     chan struct{} // holds one element for each stream
 	work        chan struct{} // holds one element for each query that reads a whole timeline
 	sendTimeout time.Duration
-	servers     shutdown.Servers
+	servers     serve.Servers
 }
 
 var _ profilerv1connect.ProfilerServiceHandler = (*server)(nil)

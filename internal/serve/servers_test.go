@@ -1,4 +1,4 @@
-package shutdown_test
+package serve_test
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/perfline/perfline/internal/shutdown"
+	"github.com/perfline/perfline/internal/serve"
 )
 
 func TestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var servers shutdown.Servers
+		var servers serve.Servers
 		one, other := new(http.Server), new(http.Server)
 		of := func(s *http.Server) context.Context { return context.WithValue(t.Context(), http.ServerContextKey, s) }
 		first, done := servers.Context(of(one))
@@ -43,7 +43,7 @@ func TestContext(t *testing.T) {
 		defer done()
 		synctest.Wait()
 		for name, ctx := range map[string]context.Context{"the first": first, "the second": second, "one that came after it": late} {
-			if !errors.Is(context.Cause(ctx), shutdown.Err) {
+			if !errors.Is(context.Cause(ctx), serve.ErrShutdown) {
 				t.Errorf("%s request of a server that shut down has the cause %v", name, context.Cause(ctx))
 			}
 		}
@@ -54,7 +54,7 @@ func TestContext(t *testing.T) {
 }
 
 func TestContextWithoutAServer(t *testing.T) {
-	var servers shutdown.Servers
+	var servers serve.Servers
 	ctx, done := servers.Context(t.Context())
 	if done(); ctx != t.Context() {
 		t.Error("a request of no server has another context")

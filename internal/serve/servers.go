@@ -1,6 +1,4 @@
-// Package shutdown tells handlers that stream when their server shuts down, which waits for
-// its requests but does not tell them.
-package shutdown
+package serve
 
 import (
 	"context"
@@ -9,25 +7,25 @@ import (
 	"sync"
 )
 
-// Err is the cause of the end of a [Servers] context.
-var Err = errors.New("the server shuts down")
+// ErrShutdown is the cause of the end of a [Servers] context.
+var ErrShutdown = errors.New("the server shuts down")
 
-// Servers are those that a handler's requests came to. The zero value has none. Its method may
-// be called concurrently.
+// Servers are those that a handler's requests came to. A server waits for its requests when it shuts down, and
+// does not tell them. The zero value has no server. Context may be called concurrently.
 type Servers struct {
 	mu  sync.Mutex // guards all
 	all map[*http.Server]context.Context
 }
 
 // Context is a request's, which ends as well when the server that the request came to
-// shuts down: with [Err] as its cause. The caller has to call done.
+// shuts down: with [ErrShutdown] as its cause. The caller has to call done.
 func (s *Servers) Context(request context.Context) (ctx context.Context, done func()) {
 	server, ok := request.Value(http.ServerContextKey).(*http.Server)
 	if !ok {
 		return request, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(request)
-	unregister := context.AfterFunc(s.context(server), func() { cancel(Err) })
+	unregister := context.AfterFunc(s.context(server), func() { cancel(ErrShutdown) })
 	return ctx, func() {
 		unregister()
 		cancel(nil)
