@@ -43,6 +43,21 @@ func TestDocumentedCosts(t *testing.T) {
 	documented(t, "README.md", "costs", "\n"+table.String())
 }
 
+// Two commands measure the sizes of programs: "sizes" alone, in seconds, and "budgets" beside all else, in many minutes. Whoever runs
+// the first one must not leave other sizes in the table of the second one.
+func TestSizesAreTheSameInBothTables(t *testing.T) {
+	atRoot(t)
+	all := string(read(t, "docs/lab/benchmarks.md"))
+	for _, program := range []string{"SDK + our exporter", "perfline.Start", "perfline.Start + middleware"} {
+		for column, what := range map[string]string{"MB added": "MB added to a program", "modules": "modules"} {
+			want := cell(t, excerpt(t, all, "program", program), column)
+			if got := cell(t, excerpt(t, all, "budget", program+": "+what), "is"); got != want {
+				t.Errorf("the budgets say that %s: %s is %s, the sizes say %s", program, what, got, want)
+			}
+		}
+	}
+}
+
 // cell returns the value of a column in the last row of a table.
 func cell(t *testing.T, table, column string) string {
 	t.Helper()
