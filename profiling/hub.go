@@ -30,6 +30,10 @@ const slowDownDelay = 10 * time.Second
 // busyRetry is how often the hub tries to get the CPU profiler while other code has it. Each try looks at all goroutines.
 const busyRetry = time.Second
 
+// answerTimeout is how long the start of an engine, and all that waits for the hub meanwhile, waits
+// for the answer of StartCPUProfile. The answer takes long while other code writes a profile.
+const answerTimeout = 100 * time.Millisecond
+
 // A hub owns an engine and distributes its samples to the profilers, on one goroutine that
 // runs while there are profilers. That goroutine never calls the program's code, because every
 // profiler waits for it.
@@ -68,8 +72,8 @@ func newHub(wallClock bool) *hub {
 	if wallClock {
 		h.newBest = func(budget float64) (sampling.Engine, error) { return wall.New(budget, h.symbols) }
 	} else {
-		h.newBest = func(float64) (sampling.Engine, error) { return cpuprof.New(h.symbols) }
-		h.newFallback = func() sampling.Engine { return window.New(h.symbols) }
+		h.newBest = func(float64) (sampling.Engine, error) { return cpuprof.New(h.symbols, answerTimeout) }
+		h.newFallback = func() sampling.Engine { return window.New(h.symbols, answerTimeout, sampling.Process{}) }
 	}
 	return h
 }

@@ -1,15 +1,12 @@
 package cpushare
 
 import (
-	"flag"
-	"runtime"
-	"strings"
 	"sync"
 	"time"
 )
 
-// wait is a flag of each test program that imports the package.
-var wait = flag.Duration("cpushare.wait", 500*time.Millisecond, "how long the tests of CPU shares of one program wait for a quiet machine, together")
+// wait is how long the tests of CPU shares of one program wait for a quiet machine, together.
+const wait = time.Minute
 
 const (
 	// Two busy loops on two cores leave a half, and one on two cores leaves three quarters.
@@ -20,7 +17,6 @@ const (
 // A tester is the part of *testing.T that Check needs.
 type tester interface {
 	Helper()
-	Name() string
 	Logf(format string, args ...any)
 	Skipf(format string, args ...any)
 	Fatalf(format string, args ...any)
@@ -31,20 +27,18 @@ type gate struct {
 	raceDetector bool
 	measure      func() float64 // the part of its processors that the process gets, 0 to 1
 
-	mu    sync.Mutex     // guards the fields below
-	left  *time.Duration // of the time to wait; tests of one program share it
-	procs map[string]int // by test: GOMAXPROCS of its first run
+	mu   sync.Mutex    // guards left
+	left time.Duration // of the time to wait; tests of one program share it
 }
 
-var shared = gate{raceDetector: raceDetector, measure: measure, left: wait, procs: map[string]int{}}
+var shared = gate{raceDetector: raceDetector, measure: measure, left: wait}
 
 // Check fails t when check returns an error three times in a row on a quiet machine: other programs may have run during one of
 // them. It skips t, with the share that it measured in the message,
-//   - where the machine does not become quiet in the time of the flag cpushare.wait,
-//   - under the race detector, which takes most of the processor time for itself,
-//   - when t has run with another GOMAXPROCS in this process, as with "go test -cpu 1,8".
+//   - where the machine does not become quiet in a minute, which the tests of a program share,
+//   - under the race detector, which takes most of the processor time for itself.
 //
-// The name of t must end in _CPUShare. Check uses all processors while it measures: t must not be parallel to other tests.
+// Check uses all processors while it measures: t must not be parallel to other tests.
 func Check(t tester, check func() error) {
 	t.Helper()
 	shared.check(t, check)
@@ -52,19 +46,11 @@ func Check(t tester, check func() error) {
 
 func (g *gate) check(t tester, check func() error) {
 	t.Helper()
-	if !strings.HasSuffix(t.Name(), "_CPUShare") {
-		t.Fatalf("a test of CPU shares must have a name that ends in _CPUShare, for go test -run CPUShare")
-	}
 	if g.raceDetector {
 		t.Skipf("CPU shares are not those of the program under the race detector")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	procs := runtime.GOMAXPROCS(0)
-	if first, ok := g.procs[t.Name()]; ok && first != procs {
-		t.Skipf("the test has run with GOMAXPROCS=%d", first)
-	}
-	g.procs[t.Name()] = procs
 	var err error
 	for try := range tries {
 		if share := g.quiet(); share < enough {
@@ -83,11 +69,11 @@ func (g *gate) quiet() float64 {
 	pause := 100 * time.Millisecond
 	for {
 		share := g.measure()
-		if share >= enough || *g.left <= 0 {
+		if share >= enough || g.left <= 0 {
 			return share
 		}
-		pause = min(pause, *g.left)
-		*g.left -= pause
+		pause = min(pause, g.left)
+		g.left -= pause
 		time.Sleep(pause)
 		pause *= 2
 	}

@@ -11,13 +11,11 @@ import (
 
 // A record is a test that Check is tried on.
 type record struct {
-	name    string
 	skipped string
 	failed  string
 }
 
 func (r *record) Helper()             {}
-func (r *record) Name() string        { return r.name }
 func (r *record) Logf(string, ...any) {}
 func (r *record) Skipf(format string, args ...any) {
 	r.skipped = fmt.Sprintf(format, args...)
@@ -49,7 +47,6 @@ func (r *record) run(g *gate, errs ...error) (calls int) {
 func TestCheck(t *testing.T) {
 	wrong := errors.New("wrong")
 	for name, c := range map[string]struct {
-		test         string
 		raceDetector bool
 		shares       []float64 // the last one stays
 		errs         []error
@@ -76,23 +73,15 @@ func TestCheck(t *testing.T) {
 			skip: "busy machine: it gives this process 25 % of its processors, want 90 % (last failure: wrong)",
 		},
 		"the race detector": {raceDetector: true, skip: "CPU shares are not those of the program under the race detector"},
-		"another name": {
-			test: "TestCPUShares", shares: []float64{1},
-			fail: "a test of CPU shares must have a name that ends in _CPUShare, for go test -run CPUShare",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				left := 2 * time.Second
 				measured := 0
-				g := &gate{raceDetector: c.raceDetector, left: &left, procs: map[string]int{}, measure: func() float64 {
+				g := &gate{raceDetector: c.raceDetector, left: 2 * time.Second, measure: func() float64 {
 					measured++
 					return c.shares[min(measured, len(c.shares))-1]
 				}}
-				r := &record{name: "TestX_CPUShare"}
-				if c.test != "" {
-					r.name = c.test
-				}
+				r := &record{}
 				began := time.Now()
 				if calls := r.run(g, c.errs...); calls != c.calls {
 					t.Errorf("the check ran %d times, want %d", calls, c.calls)
@@ -111,31 +100,15 @@ func TestCheck(t *testing.T) {
 // Tests of one program wait once, not each.
 func TestTheTimeToWaitIsShared(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
-		left := 2 * time.Second
-		g := &gate{left: &left, procs: map[string]int{}, measure: func() float64 { return 0.5 }}
+		g := &gate{left: 2 * time.Second, measure: func() float64 { return 0.5 }}
 		began := time.Now()
-		for i := range 3 {
-			(&record{name: fmt.Sprintf("Test%d_CPUShare", i)}).run(g)
+		for range 3 {
+			(&record{}).run(g)
 		}
 		if waited := time.Since(began); waited != 2*time.Second {
 			t.Errorf("three tests waited %v, want 2 s together", waited)
 		}
 	})
-}
-
-// A test runs again with -count, but not with -cpu 1,8.
-func TestOneGOMAXPROCS(t *testing.T) {
-	left := time.Duration(0)
-	g := &gate{left: &left, procs: map[string]int{}, measure: func() float64 { return 1 }}
-	was := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(was)
-	for i, c := range []struct{ procs, calls int }{{1, 1}, {1, 1}, {8, 0}} {
-		runtime.GOMAXPROCS(c.procs)
-		r := &record{name: "TestX_CPUShare"}
-		if calls := r.run(g); calls != c.calls || (r.skipped == "") != (c.calls > 0) {
-			t.Errorf("run %d, GOMAXPROCS=%d: the check ran %d times, want %d; skipped with %q", i+1, c.procs, calls, c.calls, r.skipped)
-		}
-	}
 }
 
 // A measurement ends, and is a share.

@@ -31,12 +31,12 @@ const (
 // The Tag is valid as long as anybody refers to it.
 type Engine struct {
 	symbols  *sampling.Symbols
+	cpu      profiler
 	owner    owner
 	decoder  decoder
 	interval time.Duration // that a record counts as; 0 when the engine does not run
 	shortest time.Duration
 	lost     uint64
-	overdue  time.Duration
 	entry    uintptr       // of nudge
 	nudged   record        // the last one that nudge left, without its stack
 	cost     time.Duration // of the quickest nudge; 0 before the first
@@ -50,17 +50,23 @@ var _ sampling.Engine = (*Engine)(nil)
 
 // New makes an engine that does not run. It fails with an error that wraps
 // [ErrUnsupported] if the runtime's labels are not as expected, since samples name spans
-// by them. Start checks the log.
-func New(symbols *sampling.Symbols) (*Engine, error) {
+// by them. Start checks the log, and waits for the answer of StartCPUProfile, which waits while
+// a StopCPUProfile writes, no longer than answerTimeout.
+func New(symbols *sampling.Symbols, answerTimeout time.Duration) (*Engine, error) {
 	if err := goruntime.CheckLabels(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
+	return newEngine(symbols, answerTimeout, process{}), nil
+}
+
+func newEngine(symbols *sampling.Symbols, answerTimeout time.Duration, cpu profiler) *Engine {
 	return &Engine{
 		symbols:  symbols,
+		cpu:      cpu,
+		owner:    owner{cpu: cpu, answerTimeout: answerTimeout},
 		shortest: tick(),
-		overdue:  overdue,
 		entry:    reflect.ValueOf(nudge).Pointer(),
-	}, nil
+	}
 }
 
 // Name is "cpu".
@@ -152,28 +158,17 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 		e.owner.cancelRequest()
 		return
 	}
-	runtime.SetCPUProfileRate(0)
+	e.cpu.SetRate(0)
 	drained := false
 	defer func() {
 		if !drained { // emit panicked: other code must get the profiler all the same
-			drain(func([]uint64, []unsafe.Pointer) {})
+			e.owner.drain(func([]uint64, []unsafe.Pointer) {})
 		}
 		e.owner.release()
 		e.interval = 0
 	}()
-	drain(func(data []uint64, tags []unsafe.Pointer) { e.records(data, tags, emit) })
+	e.owner.drain(func(data []uint64, tags []unsafe.Pointer) { e.records(data, tags, emit) })
 	drained = true
-}
-
-// drain reads a log to its end, whose rate is 0.
-func drain(each func([]uint64, []unsafe.Pointer)) {
-	for {
-		data, tags, eof := goruntime.ReadProfile()
-		if eof {
-			return
-		}
-		each(data, tags)
-	}
 }
 
 // read emits what the log holds. [sampling.ErrTaken] means that it ended, though the
@@ -182,15 +177,15 @@ func (e *Engine) read(emit func(*sampling.Sample)) error {
 	// The log's end wakes a sleeping reader. The log is ours while we read, so this does not
 	// end another owner's log.
 	expired := make(chan struct{})
-	alarm := time.AfterFunc(e.overdue, func() {
-		runtime.SetCPUProfileRate(0)
+	alarm := time.AfterFunc(overdue, func() {
+		e.cpu.SetRate(0)
 		close(expired)
 	})
 	defer alarm.Stop() // also when emit panics
 	err := e.readNudged(emit)
 	if !alarm.Stop() {
 		<-expired
-		return transient{fmt.Errorf("no signal within %v", e.overdue)} // the process may have been stopped
+		return transient{fmt.Errorf("no signal within %v", overdue)} // the process may have been stopped
 	}
 	return err
 }
@@ -199,14 +194,14 @@ func (e *Engine) read(emit func(*sampling.Sample)) error {
 // not make us sleep, and must not wait for the next tick.
 func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 	began := sampling.Now()
-	if err := nudge(); err != nil {
+	if err := e.cpu.Nudge(); err != nil {
 		return fmt.Errorf("sending SIGPROF: %w", err)
 	}
 	if took := time.Duration(sampling.Now() - began); sleeps && (e.cost == 0 || took < e.cost) {
 		e.cost = took
 	}
 	for {
-		data, tags, eof := goruntime.ReadProfile()
+		data, tags, eof := e.cpu.Read()
 		switch {
 		case eof:
 			return sampling.ErrTaken
@@ -218,7 +213,7 @@ func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 		case nudged && sleeps:
 			return nil
 		case full: // the nudge may have been lost
-			if err := nudge(); err != nil {
+			if err := e.cpu.Nudge(); err != nil {
 				return fmt.Errorf("sending SIGPROF: %w", err)
 			}
 		}

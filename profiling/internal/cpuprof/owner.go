@@ -5,9 +5,6 @@ package cpuprof
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/pprof"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,9 +55,10 @@ import (
 // While other code waits in StopCPUProfile for us to see EOF, it waits until the
 // next read.
 type owner struct {
-	gate       *gate         // that our profile is written to; nil when the log is not ours
-	request    *startRequest // without an answer yet; nil for none
-	onStopping func()        // nil, or what a test does while our StopCPUProfile waits for the gate
+	cpu           profiler
+	answerTimeout time.Duration // how long acquire waits for the answer of a request
+	gate          *gate         // that our profile is written to; nil when the log is not ours
+	request       *startRequest // without an answer yet; nil for none
 }
 
 const (
@@ -77,9 +75,9 @@ type startRequest struct {
 	answer chan error
 }
 
-func requestStart() *startRequest {
-	r := &startRequest{gate: newGate(), answer: make(chan error, 1)}
-	go func() { r.answer <- pprof.StartCPUProfile(r.gate) }()
+func (o *owner) requestStart() *startRequest {
+	r := &startRequest{gate: newGate(o.cpu), answer: make(chan error, 1)}
+	go func() { r.answer <- o.cpu.Start(r.gate) }()
 	return r
 }
 
@@ -92,9 +90,9 @@ func (o *owner) cancelRequest() {
 	o.request = nil
 	go func() {
 		if <-r.answer == nil {
-			runtime.SetCPUProfileRate(0)
+			o.cpu.SetRate(0)
 			<-r.gate.reached
-			(&owner{gate: r.gate}).release()
+			(&owner{cpu: o.cpu, gate: r.gate}).release()
 		}
 	}()
 }
@@ -104,40 +102,40 @@ func (o *owner) cancelRequest() {
 // the request has no answer yet, the next call gets the answer, or cancelRequest does.
 func (o *owner) acquire(hz int) error {
 	if o.request == nil {
-		if sampling.Stopping() {
+		if sampling.Stopping(o.cpu) {
 			return sampling.ErrStopping
 		}
-		o.request = requestStart()
+		o.request = o.requestStart()
 	}
 	g := o.request.gate
 	var err error
 	select {
 	case err = <-o.request.answer:
 		o.request = nil
-	case <-time.After(sampling.AnswerTimeout):
+	case <-time.After(o.answerTimeout):
 		return sampling.ErrStopping
 	}
 	for err == nil {
-		runtime.SetCPUProfileRate(0)
+		o.cpu.SetRate(0)
 		<-g.reached
 		if g.caller != afterEOF {
 			g.open()
-			pprof.StopCPUProfile()
+			o.cpu.Stop()
 			return fmt.Errorf("%w: runtime/pprof may write a profile before it has read the log to its end: %s writes", ErrUnsupported, g.caller)
 		}
-		runtime.SetCPUProfileRate(hz)
-		next := newGate()
+		o.cpu.SetRate(hz)
+		next := newGate(o.cpu)
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
-			err = pprof.StartCPUProfile(next)
+			err = o.cpu.Start(next)
 		}()
-		if waitForRefusal(answered) { // our profile runs
+		if o.waitForRefusal(answered) { // our profile runs
 			o.gate = g
 			return nil
 		}
-		runtime.SetCPUProfileRate(0)
-		drain(func([]uint64, []unsafe.Pointer) {})
+		o.cpu.SetRate(0)
+		o.drain(func([]uint64, []unsafe.Pointer) {})
 		g.open()
 		g = next
 		<-answered
@@ -146,23 +144,34 @@ func (o *owner) acquire(hz int) error {
 }
 
 // waitForRefusal returns true when the answer arrives, and false when a StopCPUProfile waits for us.
-func waitForRefusal(answered <-chan struct{}) bool {
+func (o *owner) waitForRefusal(answered <-chan struct{}) bool {
 	for wait := firstLook; ; wait *= 2 {
 		select {
 		case <-answered:
 			return true
 		case <-time.After(wait):
-			if sampling.StopWaits() {
+			if sampling.StopWaits(o.cpu) {
 				return false
 			}
 		}
 	}
 }
 
+// drain reads a log to its end, whose rate is 0.
+func (o *owner) drain(each func([]uint64, []unsafe.Pointer)) {
+	for {
+		data, tags, eof := o.cpu.Read()
+		if eof {
+			return
+		}
+		each(data, tags)
+	}
+}
+
 // handOver leaves the log to the other code that ended it: an EOF was read before we turned the rate off. It
 // returns the call that ended the log.
 func (o *owner) handOver() error {
-	if !sampling.Stopped() {
+	if !sampling.Stopped(o.cpu) {
 		o.release()
 		return errors.New("SetCPUProfileRate(0) was called")
 	}
@@ -184,30 +193,27 @@ func (o *owner) stop() *gate {
 	const checking, stopping, otherStops = 0, 1, 2
 	var state atomic.Int32
 	var err error
-	next := newGate()
+	next := newGate(o.cpu)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err = pprof.StartCPUProfile(next); err != nil && state.CompareAndSwap(checking, stopping) {
-			pprof.StopCPUProfile() // at once, see owner
+		if err = o.cpu.Start(next); err != nil && state.CompareAndSwap(checking, stopping) {
+			o.cpu.Stop() // at once, see owner
 		}
 	}()
 	time.Sleep(usualAnswer)
 	for wait := firstLook; state.Load() == checking; wait *= 2 {
 		time.Sleep(wait)
-		if state.Load() == checking && sampling.StopWaits() && state.CompareAndSwap(checking, otherStops) {
+		if state.Load() == checking && sampling.StopWaits(o.cpu) && state.CompareAndSwap(checking, otherStops) {
 			break
 		}
-	}
-	if o.onStopping != nil && state.Load() == stopping {
-		o.onStopping()
 	}
 	o.gate.open()
 	<-done
 	if err != nil {
 		return nil
 	}
-	runtime.SetCPUProfileRate(0)
+	o.cpu.SetRate(0)
 	<-next.reached
 	return next
 }
@@ -222,11 +228,12 @@ type gate struct {
 	reached chan struct{} // closed at the first Write
 	opened  chan struct{}
 	once    sync.Once
+	cpu     profiler
 	caller  string // the function of runtime/pprof that called Write, normally afterEOF; set before reached
 }
 
-func newGate() *gate {
-	return &gate{reached: make(chan struct{}), opened: make(chan struct{})}
+func newGate(cpu profiler) *gate {
+	return &gate{reached: make(chan struct{}), opened: make(chan struct{}), cpu: cpu}
 }
 
 func (g *gate) open() { close(g.opened) }
@@ -234,28 +241,9 @@ func (g *gate) open() { close(g.opened) }
 // Write drops p.
 func (g *gate) Write(p []byte) (int, error) {
 	g.once.Do(func() {
-		g.caller = writer()
+		g.caller = g.cpu.Writing()
 		close(g.reached)
 	})
 	<-g.opened
 	return len(p), nil
-}
-
-// writer is afterEOF if that is on the stack, else the innermost function of runtime/pprof.
-func writer() string {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
-	first := "another function"
-	for {
-		f, more := frames.Next()
-		switch {
-		case f.Function == afterEOF:
-			return afterEOF
-		case first == "another function" && strings.HasPrefix(f.Function, "runtime/pprof."):
-			first = f.Function
-		}
-		if !more {
-			return first
-		}
-	}
 }

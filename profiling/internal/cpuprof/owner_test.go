@@ -1,288 +1,246 @@
-//go:build !perfline_portable && (linux || darwin)
+//go:build linux && !perfline_portable
 
 package cpuprof
 
 import (
-	"bytes"
 	"errors"
-	"io"
-	"math/rand/v2"
-	"runtime"
-	"runtime/pprof"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
-
-	"github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/samplingtest"
 )
 
-// A foreigner profiles through runtime/pprof, in one of the ways that are seen.
-type foreigner struct {
-	name      string
-	stopFirst bool // as pyroscope-go does at each upload
-	stopLast  bool // though the start failed
-	rateOnly  bool // it sets the rate to 0, which ends whatever runs, and profiles nothing
-}
+const answerTimeout = 100 * time.Millisecond
 
-var foreigners = []foreigner{
-	{name: "stop and start", stopFirst: true},
-	{name: "start"},
-	{name: "start or stop", stopLast: true},
-	{name: "rate 0", rateOnly: true},
-}
+func discard(*sampling.Sample) {}
 
-// profile takes a profile and checks it. It may be refused one, or that ends early.
-func (f foreigner) profile(t *testing.T) (refused, early bool) {
+// faked returns an engine of a CPU profiler that no runtime has.
+func faked(t *testing.T) (*Engine, *samplingtest.CPUProfiler) {
 	t.Helper()
-	if f.rateOnly {
-		runtime.SetCPUProfileRate(0)
-		return false, false
-	}
-	if f.stopFirst {
-		pprof.StopCPUProfile()
-	}
-	var b bytes.Buffer
-	if err := pprof.StartCPUProfile(&b); err != nil {
-		if f.stopLast {
-			pprof.StopCPUProfile()
-		}
-		return true, false
-	}
-	runtime.Gosched() // the engine may start now, on a single processor, too
-	burn(1000)
-	end := time.Now()
-	pprof.StopCPUProfile()
-	p, err := profile.Parse(&b)
-	if err != nil {
-		t.Errorf("%s: the foreign profile is broken: %v", f.name, err)
-		return false, false
-	}
-	if p.Period != int64(10*time.Millisecond) {
-		t.Errorf("%s: the foreign profile has a sample every %v: want 10ms, which it asked for", f.name, time.Duration(p.Period))
-	}
-	return false, p.TimeNanos+p.DurationNanos < end.UnixNano()
+	p := samplingtest.NewCPUProfiler(t)
+	e := newEngine(sampling.NewSymbols(), answerTimeout, p)
+	p.Nudged = e.entry + 1
+	return e, p
 }
 
-// overtaken waits until our profile is stopped, and reports whether other code stopped it.
-func overtaken() bool {
-	stacks := make([]byte, 1<<20)
-	for {
-		all := stacks[:runtime.Stack(stacks, true)]
-		for stack := range bytes.SplitSeq(all, []byte("\n\n")) {
-			if bytes.Contains(stack, []byte("[chan receive")) && bytes.Contains(stack, []byte("runtime/pprof.StopCPUProfile()")) {
-				return !bytes.Contains(stack, []byte("(*owner).stop"))
-			}
-		}
-		runtime.Gosched()
-	}
-}
-
-// wantFree wants that other code can profile.
-func wantFree(t *testing.T) {
+// bubble runs a test in a bubble, with an engine that has started.
+func bubble(t *testing.T, test func(*testing.T, *Engine, *samplingtest.CPUProfiler)) {
 	t.Helper()
-	err := samplingtest.UntilFree(func() error {
-		if pprof.StartCPUProfile(io.Discard) != nil {
-			return sampling.ErrBusy
-		}
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		e, p := faked(t)
+		mustStart(t, e)
+		test(t, e, p)
+		e.Stop(discard)
 	})
-	if err != nil {
-		t.Errorf("after all were done: %v", err)
-	}
-	pprof.StopCPUProfile()
 }
 
-// Whatever others do at whatever moment, they get whole profiles, nothing waits for
-// ever, and we resume.
-func TestConflicts(t *testing.T) { testConflicts(t, 300, false) }
+func mustStart(t *testing.T, e *Engine) {
+	t.Helper()
+	if err := e.Start(e.Interval(0)); err != nil {
+		t.Fatal(err)
+	}
+}
 
-// The same while the rate is set to 0 at any time, which ends their profiles early, too.
-func TestConflictsAndRateZero(t *testing.T) {
-	over := make(chan struct{})
-	var interloper sync.WaitGroup
-	interloper.Go(func() {
-		tick := time.NewTicker(100 * time.Microsecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				runtime.SetCPUProfileRate(0)
-			case <-over:
-				return
+func TestStart(t *testing.T) {
+	t.Run("busy", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e, p := faked(t)
+			if err := p.Other().Start(&samplingtest.ForeignProfile{}); err != nil {
+				t.Fatal(err)
 			}
-		}
+			if err := e.Start(e.Interval(0)); !errors.Is(err, sampling.ErrBusy) || errors.Is(err, sampling.ErrStopping) {
+				t.Errorf("other code profiles, and Start returns %v", err)
+			}
+			p.Other().Stop()
+			mustStart(t, e)
+			e.Stop(discard)
+			samplingtest.WantFree(t, p)
+		})
 	})
-	testConflicts(t, 150, true)
-	close(over)
-	interloper.Wait()
-	started(t).Stop(discard)
-	wantFree(t)
-}
-
-func testConflicts(t *testing.T, conflicts int, interloper bool) {
-	e := newEngine(t)
-	var (
-		turns   = make(chan struct{}, 1) // a foreigner acts for each
-		one     sync.Mutex               // foreigner at a time
-		all     sync.WaitGroup
-		refused atomic.Int64
-		early   atomic.Int64
-	)
-	inWindow := int64(0) // see owner
-	e.owner.onStopping = func() {
-		if overtaken() {
-			inWindow++
-		}
-	}
-	for _, f := range foreigners {
-		all.Go(func() {
-			for range turns {
-				one.Lock()
-				switch r, short := f.profile(t); {
-				case r:
-					refused.Add(1)
-				case short:
-					early.Add(1)
-				}
-				one.Unlock()
+	t.Run("twice", func(t *testing.T) {
+		bubble(t, func(t *testing.T, e *Engine, _ *samplingtest.CPUProfiler) {
+			if err := e.Start(e.Interval(0)); err == nil || errors.Is(err, sampling.ErrBusy) {
+				t.Errorf("a second Start: %v, want an error that is not of other code", err)
 			}
 		})
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	turn := func() {
-		if random.IntN(2) > 0 {
-			return
-		}
-		select {
-		case turns <- struct{}{}:
-		default:
-		}
-	}
-	free := func() { // whenever no foreigner does anything, the profiler is to be had
-		one.Lock()
-		defer one.Unlock()
-		err := samplingtest.UntilFree(func() error { return e.Start(e.Interval(0)) })
-		if err != nil && !interloper {
-			t.Errorf("Start while no other code uses the profiler: %v", err)
-		}
-		e.Stop(discard)
-	}
-	var stopped, taken, busy int
-	allKinds := func() bool { return taken > 0 && busy > 0 && stopped > 0 && refused.Load() > 0 }
-	began := time.Now()
-	for (taken+busy+int(refused.Load()) < conflicts || !allKinds() && time.Since(began) < 30*time.Second) && !t.Failed() {
-		turn()
-		err := e.Start(e.Interval(0))
-		if errors.Is(err, sampling.ErrBusy) {
-			e.Stop(discard) // what was asked for must not keep them waiting
-			free()
-			busy++
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range (stopped + taken) % 8 {
-			turn()
-			burn(100)
-			runtime.Gosched()
-			if err = e.Tick(discard); err != nil {
-				break
+	})
+	t.Run("free after Stop", func(t *testing.T) {
+		bubble(t, func(t *testing.T, e *Engine, p *samplingtest.CPUProfiler) {
+			for range 3 {
+				if err := p.Other().Start(&samplingtest.ForeignProfile{}); err == nil {
+					t.Error("other code got the CPU profiler while the engine runs")
+				}
+				e.Stop(discard)
+				samplingtest.WantFree(t, p)
+				mustStart(t, e)
 			}
-		}
-		switch {
-		case err == nil:
-			turn()
+		})
+	})
+	t.Run("not running", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e, p := faked(t)
 			e.Stop(discard)
-			stopped++
-		case errors.Is(err, sampling.ErrTaken):
-			if taken++; taken%2 == 0 {
-				free()
+			if err := e.Tick(discard); err != nil {
+				t.Error(err)
 			}
-		default:
+			samplingtest.WantFree(t, p)
+		})
+	})
+}
+
+// While other code's StopCPUProfile writes, Start does not queue up behind it: the code may begin
+// its next profile.
+func TestStartWhileAProfileIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, p := faked(t)
+		w := samplingtest.NewGate()
+		if err := p.Other().Start(w); err != nil {
 			t.Fatal(err)
 		}
+		go p.Other().Stop()
+		<-w.Entered
+		asked := false
+		p.Before = func(call string) { asked = asked || call == "Start" }
+		if err := e.Start(e.Interval(0)); !errors.Is(err, sampling.ErrStopping) || asked {
+			t.Errorf("Start: %v, and it asked for the CPU profiler: %v; want ErrStopping, and no", err, asked)
+		}
+		close(w.Open)
+		synctest.Wait()
+		mustStart(t, e)
+		e.Stop(discard)
+	})
+}
+
+// A request that gets no answer is waited for as long as New says. The next Start gets its answer,
+// or Stop withdraws the request.
+func TestRequestWithoutAnAnswer(t *testing.T) {
+	for name, then := range map[string]func(*testing.T, *Engine){
+		"Start gets the answer":       func(t *testing.T, e *Engine) { mustStart(t, e); e.Stop(discard) },
+		"Stop withdraws the request":  func(_ *testing.T, e *Engine) { e.Stop(discard) },
+		"Start and Stop come in vain": func(_ *testing.T, e *Engine) { _ = e.Start(e.Interval(0)); e.Stop(discard); e.Stop(discard) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, p := faked(t)
+				w := samplingtest.NewGate()
+				if err := p.Other().Start(w); err != nil {
+					t.Fatal(err)
+				}
+				var requests atomic.Int32
+				p.Before = func(call string) {
+					// After the engine has looked whether other code is in StopCPUProfile.
+					if call == "Start" && requests.Add(1) == 1 {
+						go p.Other().Stop()
+						<-w.Entered
+					}
+				}
+				began := time.Now()
+				err := e.Start(e.Interval(0))
+				if took := time.Since(began); !errors.Is(err, sampling.ErrStopping) || took != answerTimeout {
+					t.Errorf("Start: %v after %v, want ErrStopping after %v", err, took, answerTimeout)
+				}
+				if strings.HasPrefix(name, "Start gets") {
+					close(w.Open)
+					synctest.Wait()
+					then(t, e)
+				} else {
+					then(t, e)
+					close(w.Open)
+				}
+				time.Sleep(time.Second)
+				samplingtest.WantFree(t, p)
+			})
+		})
 	}
-	close(turns)
-	all.Wait()
-	t.Logf("taken %d times, busy at %d starts, stopped %d times, overtaken at %d of these; they were refused %d times",
-		taken, busy, stopped, inWindow, refused.Load())
-	if early.Load() > inWindow && !interloper {
-		t.Errorf("%d foreign profiles ended before they were stopped: at most %d may have", early.Load(), inWindow)
+}
+
+func TestTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		take func(samplingtest.Other)
+		want string // in the error
+	}{
+		"by StopCPUProfile":       {func(o samplingtest.Other) { go o.Stop() }, "StopCPUProfile was called"},
+		"by SetCPUProfileRate(0)": {func(o samplingtest.Other) { o.SetRate(0) }, "SetCPUProfileRate(0) was called"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, e *Engine, p *samplingtest.CPUProfiler) {
+				p.Add(nil, e.entry) // not by a nudge: a nudge's return address is behind the entry
+				c.take(p.Other())
+				synctest.Wait()
+				n := 0
+				err := e.Flush(func(*sampling.Sample) { n++ })
+				for err == nil {
+					err = e.Flush(func(*sampling.Sample) { n++ })
+				}
+				if !errors.Is(err, sampling.ErrTaken) || !strings.Contains(err.Error(), c.want) || n != 1 {
+					t.Errorf("Flush: %v and %d samples, want ErrTaken, %q, and the sample of before", err, n, c.want)
+				}
+				synctest.Wait()
+				f := &samplingtest.ForeignProfile{}
+				if err := p.Other().Start(f); err != nil {
+					t.Errorf("the code that took the profiler does not get it: %v", err)
+				}
+				e.Stop(discard) // must not stop theirs
+				if err := e.Tick(discard); err != nil || f.Writes() > 0 {
+					t.Errorf("an engine that does not run: Tick returns %v, other code's profile has ended: %v", err, f.Writes() > 0)
+				}
+				p.Other().Stop()
+			})
+		})
 	}
-	if !allKinds() {
-		t.Error("one kind of conflict never happened")
-	}
-	wantFree(t)
 }
 
 // Code that stops our profile after we turned its rate off waits for us unseen.
-func TestReleaseWhileSomebodyWaits(t *testing.T) {
-	waited := func(t *testing.T, then func()) {
-		t.Helper()
-		var o owner
-		if err := samplingtest.UntilFree(func() error { return o.acquire(100) }); err != nil {
-			t.Fatal(err)
-		}
-		runtime.SetCPUProfileRate(0)
-		drain(func([]uint64, []unsafe.Pointer) {})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			pprof.StopCPUProfile()
-			then()
-		}()
-		for !sampling.StopWaits() {
-			runtime.Gosched()
-		}
-		o.release()
-		<-done
+func TestReleaseWhileOtherCodeWaits(t *testing.T) {
+	for name, starts := range map[string]bool{"and goes": false, "and starts": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, p := faked(t)
+				o := owner{cpu: p, answerTimeout: answerTimeout}
+				if err := o.acquire(100); err != nil {
+					t.Fatal(err)
+				}
+				p.SetRate(0)
+				o.drain(func([]uint64, []unsafe.Pointer) {})
+				f, done := &samplingtest.ForeignProfile{}, make(chan error)
+				go func() {
+					p.Other().Stop()
+					if starts {
+						done <- p.Other().Start(f)
+					}
+					close(done)
+				}()
+				synctest.Wait() // in StopCPUProfile
+				o.release()
+				err := <-done
+				synctest.Wait()
+				switch {
+				case !starts:
+					samplingtest.WantFree(t, p)
+				case err == nil: // else the profiler was ours for a moment
+					if f.Writes() > 0 {
+						t.Error("the profile of the code that waited was stopped by us")
+					}
+					p.Other().Stop()
+				}
+			})
+		})
 	}
-	t.Run("and goes", func(t *testing.T) {
-		waited(t, func() {})
-		if err := pprof.StartCPUProfile(io.Discard); err != nil {
-			t.Errorf("after it was released: %v", err)
-		}
-		pprof.StopCPUProfile()
-	})
-	t.Run("and starts", func(t *testing.T) {
-		started := 0
-		for range 20 {
-			var err error
-			waited(t, func() { err = pprof.StartCPUProfile(io.Discard) })
-			if err != nil { // it was ours for a moment
-				continue
-			}
-			started++
-			if pprof.StartCPUProfile(io.Discard) == nil {
-				t.Error("the profile of who waited was stopped by us")
-			}
-			pprof.StopCPUProfile()
-		}
-		if started == 0 {
-			t.Error("who waited could never start")
-		}
-	})
 }
 
 // Should runtime/pprof write before the log's end, we must not read beside it.
 func TestWriterThatDoesNotWaitForTheEnd(t *testing.T) {
-	a := &startRequest{gate: newGate(), answer: make(chan error, 1)}
-	go func() { _, _ = a.gate.Write(nil) }() // not from where a profile is written at its end
-	<-a.gate.reached
-	a.answer <- pprof.StartCPUProfile(a.gate)
-	o := &owner{request: a}
-	if err := o.acquire(100); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "another function writes") {
-		t.Errorf("acquire: %v; want an error that wraps ErrUnsupported and says why", err)
-	}
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-	pprof.StopCPUProfile()
+	synctest.Test(t, func(t *testing.T) {
+		e, p := faked(t)
+		p.Caller = "another function"
+		if err := e.Start(e.Interval(0)); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "another function writes") {
+			t.Errorf("Start: %v; want an error that wraps ErrUnsupported and says why", err)
+		}
+		samplingtest.WantFree(t, p)
+	})
 }

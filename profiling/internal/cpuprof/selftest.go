@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/pprof"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -52,7 +51,7 @@ func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
 // thread gets the signal, some time later, and the labels that it finds there are unknown.
 func (e *Engine) testAnyThread(hz int, discard func(*sampling.Sample)) error {
 	before := sampling.Now()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGPROF); err != nil {
+	if err := e.cpu.Signal(); err != nil {
 		return fmt.Errorf("sending SIGPROF: %w", err)
 	}
 	for {
@@ -67,8 +66,8 @@ func (e *Engine) testAnyThread(hz int, discard func(*sampling.Sample)) error {
 			return fmt.Errorf("the log has a sample of %d, which is after the present, %d", at, now)
 		case at >= before:
 			return nil
-		case now-before > int64(e.overdue): // the process may have been stopped
-			return transient{fmt.Errorf("no signal within %v", e.overdue)}
+		case now-before > int64(overdue): // the process may have been stopped
+			return transient{fmt.Errorf("no signal within %v", overdue)}
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -5,6 +5,7 @@ package cpuprof
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
@@ -13,6 +14,6 @@ import (
 type Engine struct{ sampling.Engine }
 
 // New fails with an error that wraps [ErrUnsupported].
-func New(*sampling.Symbols) (*Engine, error) {
+func New(*sampling.Symbols, time.Duration) (*Engine, error) {
 	return nil, fmt.Errorf("%w on %s, only on linux and darwin", ErrUnsupported, runtime.GOOS)
 }

@@ -59,10 +59,6 @@ var (
 	ErrStopping  = fmt.Errorf("%w: it is being stopped", ErrBusy)
 )
 
-// AnswerTimeout is how long the Start of an engine waits for the answer of StartCPUProfile, which waits while a
-// StopCPUProfile writes. Only tests change it.
-var AnswerTimeout = 100 * time.Millisecond
-
 // A Sample is a stack at a moment, or several goroutines' equal ones.
 type Sample struct {
 	// Since is when the sample may have been taken at the earliest, where that is not known

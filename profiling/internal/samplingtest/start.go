@@ -1,4 +1,5 @@
-// Package samplingtest starts engines in tests.
+// Package samplingtest has what tests of several of the profiler's packages need: a CPU profiler
+// that no runtime has, and the start of live engines.
 package samplingtest
 
 import (
@@ -9,27 +10,27 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// Start starts an engine at its shortest interval, and fails t when it does not start.
+// Patience is the time in which the runtime answers StartCPUProfile on the busiest machine.
+const Patience = time.Minute
+
+// Start starts an engine at its shortest interval, and fails t when the engine does not start.
 //
-// On a busy machine an engine may find the CPU profiler in use, though no other code profiles. The runtime has
-// not answered yet, or an earlier profile is still being ended. Start tries again for ten seconds.
+// An engine may find the CPU profiler in use though no other code profiles, because an earlier
+// profile is still being ended. Start tries until the CPU profiler is free.
 func Start(t testing.TB, e sampling.Engine) {
 	t.Helper()
 	if err := UntilFree(func() error { return e.Start(e.Interval(0)) }); err != nil {
-		e.Stop(func(*sampling.Sample) {}) // or later tests find the CPU profiler in use
 		t.Fatal(err)
 	}
 }
 
-// Patient lets engines wait ten seconds for StartCPUProfile, because a busy machine may keep its goroutine waiting. For TestMain.
-func Patient() { sampling.AnswerTimeout = 10 * time.Second }
-
-// UntilFree calls start until it returns another error than [sampling.ErrBusy], for ten seconds at most. It returns the
-// last error.
-func UntilFree(start func() error) (err error) {
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		if err = start(); !errors.Is(err, sampling.ErrBusy) || time.Since(began) > 10*time.Second {
+// UntilFree calls start until start returns another error than [sampling.ErrBusy], and returns
+// that error.
+func UntilFree(start func() error) error {
+	for {
+		if err := start(); !errors.Is(err, sampling.ErrBusy) {
 			return err
 		}
+		time.Sleep(time.Millisecond)
 	}
 }

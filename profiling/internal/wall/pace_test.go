@@ -95,12 +95,8 @@ func TestEmittingIsPartOfTheCost(t *testing.T) {
 	}
 }
 
-func TestCPUTime(t *testing.T) {
-	before := cpuTime()
-	began := time.Now()
-	for cpuTime()-before < 5*time.Millisecond {
-		if time.Since(began) > 10*time.Second {
-			t.Fatal("the CPU clock does not move")
-		}
+// The clock of costs moves, or the test does not end.
+func TestCPUTime(*testing.T) {
+	for before := cpuTime(); cpuTime() == before; {
 	}
 }

@@ -56,8 +56,8 @@ const (
 
 // An Engine is the wall clock's [sampling.Engine].
 type Engine struct {
-	now        func() int64         // [sampling.Now], but for tests
-	cpu        func() time.Duration // [cpuTime], but for tests
+	now        func() int64         // the clock of samples
+	cpu        func() time.Duration // the clock of costs
 	pace       pace
 	fallback   error
 	source     func() goroutines

@@ -1,12 +1,8 @@
 package window
 
 import (
-	"bytes"
-	"context"
 	"reflect"
-	"runtime/pprof"
 	"testing"
-	"time"
 
 	pprofpb "github.com/google/pprof/profile"
 
@@ -71,7 +67,7 @@ func TestSamplesOfAProfile(t *testing.T) {
 		}(), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := New(sampling.NewSymbols())
+			e := New(sampling.NewSymbols(), answerTimeout, nil)
 			got := &collected{}
 			e.emitProfile(&pprofpb.Profile{SampleType: c.types, Sample: []*pprofpb.Sample{&c.sample}}, 5, got.emit)
 			var want []sampling.Sample
@@ -88,31 +84,15 @@ func TestSamplesOfAProfile(t *testing.T) {
 	}
 }
 
-// FuzzProfile reads what was once a window, and what the fuzzer made of it.
+// FuzzProfile reads profiles. Its seeds, under testdata, are windows that runtime/pprof has written,
+// without compression, so that a changed byte is a changed field.
 func FuzzProfile(f *testing.F) {
-	for _, label := range []string{"", "a"} {
-		var b bytes.Buffer
-		if err := pprof.StartCPUProfile(&b); err != nil {
-			f.Fatal(err)
-		}
-		pprof.Do(f.Context(), pprof.Labels(label, "v"), func(context.Context) { work70(50 * time.Millisecond) })
-		pprof.StopCPUProfile()
-		p, err := pprofpb.ParseData(b.Bytes())
-		if err != nil {
-			f.Fatal(err)
-		}
-		var plain bytes.Buffer // not compressed: a changed byte is a changed field
-		if err := p.WriteUncompressed(&plain); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(plain.Bytes())
-	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := pprofpb.ParseData(data)
 		if err != nil {
 			return
 		}
-		e := New(sampling.NewSymbols())
+		e := New(sampling.NewSymbols(), answerTimeout, nil)
 		e.emitProfile(p, 1, func(s *sampling.Sample) {
 			if s.Count < 1 || s.At != 1 {
 				t.Errorf("Count %d, At %d: want a count, and the time given", s.Count, s.At)

@@ -23,7 +23,6 @@ package window
 import (
 	"bytes"
 	"fmt"
-	"runtime/pprof"
 	"sync/atomic"
 	"time"
 
@@ -42,17 +41,22 @@ const (
 
 // An Engine is the fallback's [sampling.Engine].
 type Engine struct {
-	window  *window          // the current one; nil while the engine does not run
-	request chan startAnswer // gets the answer for a Start that was busy without one; nil for none
-	symbols *sampling.Symbols
-	lost    uint64
-	sample  sampling.Sample // the one that is emitted, to reuse its memory
+	cpu           sampling.CPUProfiler
+	answerTimeout time.Duration
+	window        *window          // the current one; nil while the engine does not run
+	request       chan startAnswer // gets the answer for a Start that was busy without one; nil for none
+	symbols       *sampling.Symbols
+	lost          uint64
+	sample        sampling.Sample // the one that is emitted, to reuse its memory
 }
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New makes an engine.
-func New(symbols *sampling.Symbols) *Engine { return &Engine{symbols: symbols} }
+// New makes an engine that samples by a CPU profiler. Start waits for the answer of StartCPUProfile,
+// which waits while a StopCPUProfile writes, no longer than answerTimeout.
+func New(symbols *sampling.Symbols, answerTimeout time.Duration, cpu sampling.CPUProfiler) *Engine {
+	return &Engine{cpu: cpu, answerTimeout: answerTimeout, symbols: symbols}
+}
 
 // Name implements [sampling.Engine].
 func (e *Engine) Name() profile.Engine { return profile.EngineWindow }
@@ -72,12 +76,12 @@ func (e *Engine) Start(time.Duration) error {
 	// StartCPUProfile waits while a StopCPUProfile writes a profile of other code, for as long as their
 	// writer takes.
 	if e.request == nil {
-		if sampling.Stopping() {
+		if sampling.Stopping(e.cpu) {
 			return sampling.ErrStopping
 		}
 		answer := make(chan startAnswer, 1)
 		go func() {
-			w, err := begin()
+			w, err := begin(e.cpu)
 			answer <- startAnswer{w, err}
 		}()
 		e.request = answer
@@ -90,7 +94,7 @@ func (e *Engine) Start(time.Duration) error {
 		}
 		e.window = s.window
 		return nil
-	case <-time.After(sampling.AnswerTimeout):
+	case <-time.After(e.answerTimeout):
 		return sampling.ErrStopping
 	}
 }
@@ -112,7 +116,7 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	var err error
 	if ended.end() {
 		err = sampling.ErrTaken
-	} else if e.window, err = begin(); err != nil {
+	} else if e.window, err = begin(e.cpu); err != nil {
 		err = fmt.Errorf("%w: %w", sampling.ErrTaken, err)
 	}
 	e.emit(ended, emit)
@@ -196,6 +200,7 @@ func isLost(stack []*profile.Call) bool {
 // A window is a profile under way, or ended. Its profile may be read once end
 // returned.
 type window struct {
+	cpu     sampling.CPUProfiler
 	begun   int64 // by [sampling.Now]
 	profile bytes.Buffer
 	ours    atomic.Bool   // the engine ends it
@@ -204,9 +209,9 @@ type window struct {
 	freed   chan struct{} // nil unless SetCPUProfileRate(0) did; closed when runtime/pprof knows, too
 }
 
-func begin() (*window, error) {
-	w := &window{begun: sampling.Now(), looked: make(chan struct{})}
-	if err := pprof.StartCPUProfile(w); err != nil {
+func begin(cpu sampling.CPUProfiler) (*window, error) {
+	w := &window{cpu: cpu, begun: sampling.Now(), looked: make(chan struct{})}
+	if err := cpu.Start(w); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -215,7 +220,7 @@ func begin() (*window, error) {
 // Write is for runtime/pprof. The first call comes when the rate was set to 0, by whatever code.
 func (w *window) Write(p []byte) (int, error) {
 	if w.ended.CompareAndSwap(0, sampling.Now()) {
-		if !w.ours.Load() && !sampling.Stopped() {
+		if !w.ours.Load() && !sampling.Stopped(w.cpu) {
 			w.free()
 		}
 		close(w.looked)
@@ -228,9 +233,9 @@ func (w *window) free() {
 	w.freed = make(chan struct{})
 	go func() {
 		defer close(w.freed)
-		pprof.StopCPUProfile()
+		w.cpu.Stop()
 	}()
-	for !sampling.StopWaits() {
+	for !sampling.StopWaits(w.cpu) {
 		time.Sleep(50 * time.Microsecond)
 	}
 }
@@ -238,7 +243,7 @@ func (w *window) free() {
 // stop ends the window, unless other code did.
 func (w *window) stop() {
 	w.ours.Store(true)
-	pprof.StopCPUProfile()
+	w.cpu.Stop()
 }
 
 // end ends the window, and reports whether other code had ended it. In both cases the
@@ -246,7 +251,7 @@ func (w *window) stop() {
 func (w *window) end() (taken bool) {
 	// A StopCPUProfile of other code may be running, with nothing written yet. Ours would
 	// wait for it, and end the next profile. The check waits for it as well.
-	if idle() {
+	if idle(w.cpu) {
 		return true
 	}
 	if w.ended.Load() == 0 {
@@ -257,14 +262,14 @@ func (w *window) end() (taken bool) {
 		<-w.freed
 		return true
 	}
-	idle() // It may have been under way since the first look only: wait again.
+	idle(w.cpu) // It may have been under way since the first look only: wait again.
 	return true
 }
 
 // idle says whether no CPU profile is under way. It waits for a StopCPUProfile that
 // is. There is no other way to ask than to start one.
-func idle() bool {
-	w, err := begin()
+func idle(cpu sampling.CPUProfiler) bool {
+	w, err := begin(cpu)
 	if err != nil {
 		return false
 	}

@@ -1,37 +1,74 @@
 package window
 
 import (
-	"context"
+	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"math"
-	"runtime"
-	"runtime/pprof"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pprofpb "github.com/google/pprof/profile"
 	"go.uber.org/goleak"
 
-	"github.com/perfline/perfline/internal/cpushare"
-	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-func TestMain(m *testing.M) {
-	samplingtest.Patient()
-	goleak.VerifyTestMain(m)
+const answerTimeout = 100 * time.Millisecond
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// faked returns an engine of a CPU profiler that no runtime has. Each of its profiles has one
+// sample.
+func faked(t *testing.T) (*Engine, *samplingtest.CPUProfiler) {
+	t.Helper()
+	p := samplingtest.NewCPUProfiler(t)
+	p.Profile = func(int) []byte { return encoded(t) }
+	return New(sampling.NewSymbols(), answerTimeout, p), p
+}
+
+// bubble runs a test in a bubble, with an engine that has started.
+func bubble(t *testing.T, test func(*testing.T, *Engine, *samplingtest.CPUProfiler)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		e, p := faked(t)
+		mustStart(t, e)
+		test(t, e, p)
+		e.Stop(func(*sampling.Sample) {})
+	})
+}
+
+func mustStart(t *testing.T, e *Engine) {
+	t.Helper()
+	if err := e.Start(interval); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// encoded is a CPU profile with two samples of main.work, as runtime/pprof writes them.
+func encoded(t *testing.T) []byte {
+	f := &pprofpb.Function{ID: 1, Name: "main.work", Filename: "main.go", StartLine: 3}
+	l := &pprofpb.Location{ID: 1, Line: []pprofpb.Line{{Function: f, Line: 7}}}
+	p := &pprofpb.Profile{
+		SampleType: []*pprofpb.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		Function:   []*pprofpb.Function{f}, Location: []*pprofpb.Location{l},
+		Sample: []*pprofpb.Sample{{Location: []*pprofpb.Location{l}, Value: []int64{2, 20e6}, Label: map[string][]string{"part": {"70"}, "at": {"x"}}}},
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Error(err)
+	}
+	return b.Bytes()
 }
 
 func TestIntervalIsFixed(t *testing.T) {
-	e := New(sampling.NewSymbols())
+	e, _ := faked(t)
 	for _, asked := range []time.Duration{math.MinInt64, 0, time.Millisecond, time.Hour} {
 		if got := e.Interval(asked); got != 10*time.Millisecond {
 			t.Errorf("Interval(%v) = %v, want 10ms", asked, got)
@@ -42,171 +79,151 @@ func TestIntervalIsFixed(t *testing.T) {
 	}
 }
 
-// Two functions under labels of their own, over two windows: each sample has the labels and the stack of its function.
-func TestSamples(t *testing.T) { split(t, 2) }
-
-// Each function has its part of the samples.
-func TestSplit_CPUShare(t *testing.T) {
-	cpushare.Check(t, func() error {
-		// Counts are small: 200 samples.
-		got, want := split(t, 4)
-		t.Logf("share of work70: %.1f %% of samples, %.1f %% of time", got*100, want*100)
-		if math.Abs(got-want) > 0.1 {
-			return fmt.Errorf("share of work70: %.3f of samples' weight, %.3f of time: want them within 0.1", got, want)
+// Tick, Flush and Stop emit the samples of a window each. Their time is the window's.
+func TestSamples(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, _ *samplingtest.CPUProfiler) {
+		last := e.window.begun
+		for name, end := range map[string]func(func(*sampling.Sample)) error{
+			"Tick": e.Tick, "Flush": e.Flush, "Stop": func(emit func(*sampling.Sample)) error { e.Stop(emit); return nil },
+		} {
+			if e.window == nil {
+				mustStart(t, e)
+				last = e.window.begun
+			}
+			time.Sleep(time.Second)
+			c := &collected{}
+			if err := end(c.emit); err != nil || len(c.samples) != 1 {
+				t.Fatalf("%s: %d samples, error %v, want the one of the window", name, len(c.samples), err)
+			}
+			s := c.samples[0]
+			if s.Since < last || s.At < s.Since || s.At > sampling.Now() {
+				t.Errorf("%s: a sample from %d to %d, want from %d at the earliest to the window's end", name, s.Since, s.At, last)
+			}
+			last = s.At
+			call := profile.Call{Name: "main.work", File: "main.go", StartLine: 3, Line: 7}
+			if len(s.Stack) != 1 || *s.Stack[0] != call || s.Count != 2 || s.Weight != 20*time.Millisecond || s.Tag != nil || s.Cut || s.Marker != profile.Ordinary {
+				t.Errorf("%s: got %+v", name, s)
+			}
+			if want := []spanlabels.Label{{Key: "at", Value: "x"}, {Key: "part", Value: "70"}}; !slices.Equal(s.Labels, want) {
+				t.Errorf("%s: labels %v, want %v", name, s.Labels, want)
+			}
 		}
-		return nil
+		if e.Lost() != 0 {
+			t.Errorf("Lost() = %d, want 0", e.Lost())
+		}
 	})
 }
 
-// split returns the share of work70 in the samples, and in the time.
-func split(t *testing.T, windows int) (ofSamples, ofTime float64) {
-	t.Helper()
-	e := start(t)
-	began := sampling.Now()
-	c := &collected{}
-	var long, all time.Duration
-	for range windows {
-		for range 5 { // half a second of CPU time
-			pprof.Do(t.Context(), pprof.Labels("part", "70", "at", "x"), func(context.Context) { long += work70(70 * time.Millisecond) })
-			pprof.Do(t.Context(), pprof.Labels("part", "30"), func(context.Context) { all += work30(30 * time.Millisecond) })
+// A profile that cannot be read is counted as one lost sample.
+func TestProfileThatIsNone(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, p *samplingtest.CPUProfiler) {
+		p.Profile = func(int) []byte { return []byte("no profile") }
+		if err := e.Tick(func(*sampling.Sample) { t.Error("a sample") }); err != nil || e.Lost() != 1 {
+			t.Errorf("Tick: %v, %d lost, want no error, and 1", err, e.Lost())
 		}
-		if err := e.Tick(c.emit); err != nil {
-			t.Fatalf("Tick: %v", err)
-		}
-	}
-	all += long
-	e.Stop(c.emit)
-	ended := sampling.Now()
-	var in70, in30 time.Duration
-	last := began
-	for _, s := range c.samples {
-		if s.At < last || s.At > ended {
-			t.Errorf("sample at %d: want it after %d and before %d", s.At, last, ended)
-		}
-		last = s.At
-		var want []spanlabels.Label
-		switch {
-		case on(s, "work70"):
-			in70 += s.Weight
-			want = []spanlabels.Label{{Key: "at", Value: "x"}, {Key: "part", Value: "70"}}
-		case on(s, "work30"):
-			in30 += s.Weight
-			want = []spanlabels.Label{{Key: "part", Value: "30"}}
-		default:
-			continue
-		}
-		if s.Weight != time.Duration(s.Count)*10*time.Millisecond || s.Count < 1 {
-			t.Errorf("Count %d, Weight %v: want 10 ms each", s.Count, s.Weight)
-		}
-		if !slices.Equal(s.Labels, want) {
-			t.Errorf("labels %v, want %v", s.Labels, want)
-		}
-		if s.Tag != nil || s.Cut {
-			t.Errorf("Tag %v, Cut %v: want neither", s.Tag, s.Cut)
-		}
-		// inlined into its caller, and visible nevertheless
-		if !on(s, ".work") {
-			t.Errorf("stack without the inlined call: %s", s.Stack[0].Name)
-		}
-		for _, f := range s.Stack {
-			if strings.HasSuffix(f.Name, "work70") && (f.StartLine == 0 || f.Line <= f.StartLine || !strings.HasSuffix(f.File, "window_test.go")) {
-				t.Errorf("symbol %+v: want where work70 begins, and a line after", *f)
-			}
-		}
-	}
-	if e.Lost() != 0 {
-		t.Errorf("Lost() = %d, want 0", e.Lost())
-	}
-	return float64(in70) / float64(in70+in30), float64(long) / float64(all)
-}
-
-//go:noinline
-func work70(d time.Duration) time.Duration {
-	return work(d)
-}
-
-//go:noinline
-func work30(d time.Duration) time.Duration {
-	return work(d)
-}
-
-func work(d time.Duration) time.Duration { return burn(d) }
-
-// burn takes so much of a processor, however long the machine takes to give it, and returns how
-// much; where that is not known, it takes so long.
-//
-//go:noinline
-func burn(d time.Duration) time.Duration {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	used := cputime.Thread
-	if used() == 0 {
-		began := time.Now()
-		used = func() time.Duration { return time.Since(began) }
-	}
-	began := used()
-	for used()-began < d {
-	}
-	return used() - began
-}
-
-func TestFlush(t *testing.T) {
-	flushed, stopped := 0, 0
-	for range 5 { // a busy machine may give a window no sample
-		e := start(t)
-		work70(100 * time.Millisecond)
-		c := &collected{}
-		if err := e.Flush(c.emit); err != nil {
-			t.Fatal(err)
-		}
-		before := len(c.samples)
-		work70(100 * time.Millisecond)
-		e.Stop(c.emit)
-		flushed, stopped = flushed+before, stopped+len(c.samples)-before
-		if flushed > 0 && stopped > 0 {
-			return
-		}
-	}
-	t.Errorf("Flush emitted %d samples, and Stop %d more; want what was sampled up to each", flushed, stopped)
+	})
 }
 
 func TestStop(t *testing.T) {
-	e := New(sampling.NewSymbols())
-	nothing := func(*sampling.Sample) { t.Error("a sample of an engine that does not run") }
-	for range 2 {
-		e.Stop(nothing)
-		if err := errors.Join(e.Tick(nothing), e.Flush(nothing)); err != nil {
-			t.Errorf("Tick and Flush of an engine that does not run: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		e, p := faked(t)
+		nothing := func(*sampling.Sample) { t.Error("a sample of an engine that does not run") }
+		for range 2 {
+			e.Stop(nothing)
+			if err := errors.Join(e.Tick(nothing), e.Flush(nothing)); err != nil {
+				t.Errorf("Tick and Flush of an engine that does not run: %v", err)
+			}
+			for range 2 { // a second Start changes nothing
+				mustStart(t, e)
+			}
+			e.Stop(func(*sampling.Sample) {})
+			samplingtest.WantFree(t, p)
+			f := &samplingtest.ForeignProfile{}
+			if err := p.Other().Start(f); err != nil {
+				t.Fatal(err)
+			}
+			e.Stop(nothing)
+			synctest.Wait()
+			if f.Writes() > 0 {
+				t.Error("a second Stop ended a profile of other code")
+			}
+			p.Other().Stop()
 		}
-		for range 2 { // a second Start changes nothing
-			samplingtest.Start(t, e)
-		}
-		e.Stop(func(*sampling.Sample) {})
-		if err := pprof.StartCPUProfile(io.Discard); err != nil {
-			t.Fatalf("after Stop: %v", err)
-		}
-		e.Stop(nothing)
-		if err := pprof.StartCPUProfile(io.Discard); err == nil {
-			t.Error("a second Stop ended somebody else's profile")
-		}
-		pprof.StopCPUProfile()
-	}
+	})
 }
 
 func TestBusy(t *testing.T) {
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		e, p := faked(t)
+		if err := p.Other().Start(&samplingtest.ForeignProfile{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Start(interval); !errors.Is(err, sampling.ErrBusy) || errors.Is(err, sampling.ErrStopping) {
+			t.Errorf("Start while other code profiles: %v, want %v", err, sampling.ErrBusy)
+		}
+		if err := e.Tick(nil); err != nil {
+			t.Errorf("Tick of an engine that did not start: %v", err)
+		}
+		p.Other().Stop()
+		mustStart(t, e)
+		e.Stop(func(*sampling.Sample) {})
+		samplingtest.WantFree(t, p)
+	})
+}
+
+// While other code's StopCPUProfile writes, Start does not queue up behind it. A request that was
+// made before gets its answer from the next Start, or Stop withdraws it.
+func TestStartWhileAProfileIsWritten(t *testing.T) {
+	for name, c := range map[string]struct{ asked, withdrawn bool }{
+		"before the request":                     {},
+		"after it":                               {asked: true},
+		"after it, and Stop withdraws it":        {asked: true, withdrawn: true},
+		"before it, with nothing for Stop to do": {withdrawn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, p := faked(t)
+				w := samplingtest.NewGate()
+				if err := p.Other().Start(w); err != nil {
+					t.Fatal(err)
+				}
+				stop := func() {
+					go p.Other().Stop()
+					<-w.Entered
+				}
+				var requests atomic.Int32
+				p.Before = func(call string) {
+					if call == "Start" {
+						if requests.Add(1) == 1 && c.asked {
+							stop()
+						}
+					}
+				}
+				if !c.asked {
+					stop()
+				}
+				want := time.Duration(0)
+				if c.asked {
+					want = answerTimeout
+				}
+				began := time.Now()
+				err := e.Start(interval)
+				if took := time.Since(began); !errors.Is(err, sampling.ErrStopping) || took != want || (requests.Load() > 0) != c.asked {
+					t.Errorf("Start: %v after %v and %d requests, want ErrStopping after %v", err, took, requests.Load(), want)
+				}
+				if c.withdrawn {
+					e.Stop(func(*sampling.Sample) { t.Error("a sample") })
+				}
+				close(w.Open)
+				synctest.Wait()
+				if !c.withdrawn {
+					mustStart(t, e)
+					e.Stop(func(*sampling.Sample) {})
+				}
+				samplingtest.WantFree(t, p)
+			})
+		})
 	}
-	e := New(sampling.NewSymbols())
-	if err := e.Start(interval); !errors.Is(err, sampling.ErrBusy) {
-		t.Errorf("Start while somebody else profiles: %v, want %v", err, sampling.ErrBusy)
-	}
-	if err := e.Tick(nil); err != nil {
-		t.Errorf("Tick of an engine that did not start: %v", err)
-	}
-	pprof.StopCPUProfile()
-	samplingtest.Start(t, e)
-	e.Stop(func(*sampling.Sample) {})
 }
 
 func TestTaken(t *testing.T) {
@@ -220,161 +237,49 @@ func TestTaken(t *testing.T) {
 	} {
 		for how, profiles := range map[string]bool{"": false, ", by code that profiles": true, ", by a rate of 0": false, ", by a rate of 0 and a profile": true} {
 			t.Run(name+how, func(t *testing.T) {
-				for range 5 { // a busy machine may give a window no sample
-					if endWindow(t, c.next, c.err, strings.Contains(how, "rate"), profiles) > 0 {
-						return
+				bubble(t, func(t *testing.T, e *Engine, p *samplingtest.CPUProfiler) {
+					if strings.Contains(how, "rate") {
+						p.Other().SetRate(0)
+						time.Sleep(time.Second) // the window's writer looks what ended it
+					} else {
+						p.Other().Stop()
 					}
-				}
-				t.Error("no samples, want those until the window was ended")
+					ended := sampling.Now()
+					f := &samplingtest.ForeignProfile{}
+					if profiles {
+						if err := p.Other().Start(f); err != nil {
+							t.Fatal(err)
+						}
+					}
+					got := &collected{}
+					if err := c.next(e, got.emit); !errors.Is(err, c.err) {
+						t.Errorf("%v, want %v", err, c.err)
+					}
+					if len(got.samples) != 1 || got.samples[0].At > ended {
+						t.Errorf("samples %+v, want the one of the window, at its end before %d", got.samples, ended)
+					}
+					if err := e.Tick(func(*sampling.Sample) { t.Error("a sample of a window that is over") }); err != nil {
+						t.Errorf("Tick after it was taken: %v, want nothing", err)
+					}
+					synctest.Wait()
+					if f.Writes() > 0 {
+						t.Error("the engine ended a profile of other code")
+					}
+					if profiles {
+						p.Other().Stop()
+					}
+					samplingtest.WantFree(t, p)
+				})
 			})
 		}
 	}
 }
 
-// endWindow has other code end a window, by StopCPUProfile or by a rate of 0, and begin a profile. It checks what the engine
-// does next, and returns the number of samples.
-func endWindow(t *testing.T, next func(*Engine, func(*sampling.Sample)) error, want error, byRate, profiles bool) int {
-	t.Helper()
-	e := start(t)
-	work70(100 * time.Millisecond)
-	if byRate {
-		runtime.SetCPUProfileRate(0)
-		for !idle() { // by itself, soon
-			runtime.Gosched()
-		}
-	} else {
-		pprof.StopCPUProfile()
-	}
-	ended := sampling.Now()
-	if profiles {
-		if err := pprof.StartCPUProfile(io.Discard); err != nil {
-			t.Fatal(err)
-		}
-		defer pprof.StopCPUProfile()
-	}
-	got := &collected{}
-	if err := next(e, got.emit); !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-	}
-	for _, s := range got.samples {
-		if s.At > ended {
-			t.Errorf("sample at %d, want it at the window's end, before %d", s.At, ended)
-		}
-	}
-	if err := pprof.StartCPUProfile(io.Discard); profiles != (err != nil) {
-		t.Errorf("somebody else profiles: %v; now: %v: want it left alone", profiles, err)
-	}
-	if !profiles {
-		pprof.StopCPUProfile()
-	}
-	if err := e.Tick(func(*sampling.Sample) { t.Error("a sample of a window that is over") }); err != nil {
-		t.Errorf("Tick after it was taken: %v, want nothing", err)
-	}
-	return len(got.samples)
-}
-
-// Other code stops and starts profiles while the engine ticks. No goroutine panics or
-// blocks, all profiles can be read, and the engine comes back.
 func TestConflicts(t *testing.T) {
-	const conflicts = 200
-	var (
-		wg            sync.WaitGroup
-		profiles, cut int // of other code; ended by the engine
-	)
-	begun, free, done := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
-	wg.Go(func() {
-		defer close(done)
-		for n := range conflicts {
-			<-begun
-			if n%4 == 0 {
-				runtime.SetCPUProfileRate(0)
-				if n%8 == 0 {
-					tell(free)
-					continue
-				}
-			}
-			pprof.StopCPUProfile()             // the engine's, as some do "to be sure"
-			if w, err := begin(); err == nil { // else the engine was first
-				work30(100 * time.Microsecond)
-				if w.ended.Load() != 0 {
-					cut++
-				}
-				pprof.StopCPUProfile()
-				profiles++
-				if _, err := pprofpb.ParseData(w.profile.Bytes()); err != nil {
-					t.Errorf("profile of somebody else: %v", err)
-				}
-			}
-			tell(free)
-		}
-	})
-	e := New(sampling.NewSymbols())
-	var started, busy, taken int
-	emit := func(*sampling.Sample) {}
-	for runs, over := false, false; !over; {
-		if runs {
-			if err := e.Tick(emit); errors.Is(err, sampling.ErrTaken) {
-				runs = false
-				taken++
-			} else if err != nil {
-				t.Fatalf("Tick: %v", err)
-			}
-		} else if err := e.Start(interval); errors.Is(err, sampling.ErrBusy) {
-			busy++
-			select {
-			case <-free:
-			case <-done:
-			}
-		} else if err != nil {
-			t.Fatalf("Start: %v", err)
-		} else {
-			runs = true
-			started++
-		}
-		if runs {
-			tell(begun)
-		}
-		select {
-		case <-done:
-			over = true
-		default:
-		}
-	}
-	wg.Wait()
-	e.Stop(emit)
-	t.Logf("%d conflicts: %d profiles of somebody else, %d cut; engine started %d times, busy %d, taken %d", conflicts, profiles, cut, started, busy, taken)
-	if profiles == 0 || started < 2 || taken == 0 || e.Lost() != 0 {
-		t.Errorf("profiles %d, started %d, taken %d, lost %d: want all to be had, and none lost", profiles, started, taken, e.Lost())
-	}
-	if cut > conflicts/50 { // the moment that the package's comment tells of
-		t.Errorf("%d of somebody else's %d profiles were ended by the engine, want next to none", cut, profiles)
-	}
-	c := &collected{}
-	for range 5 { // a busy machine may give a window no sample
-		samplingtest.Start(t, e)
-		work70(100 * time.Millisecond)
-		e.Stop(c.emit)
-		if len(c.samples) > 0 {
-			return
-		}
-	}
-	t.Error("no samples after all conflicts, want some")
-}
-
-func tell(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // told already
-	}
-}
-
-// start makes an engine that runs until the test ends.
-func start(t testing.TB) *Engine {
-	t.Helper()
-	e := New(sampling.NewSymbols())
-	samplingtest.Start(t, e)
-	t.Cleanup(func() { e.Stop(func(*sampling.Sample) {}) })
-	return e
+	samplingtest.Conflicts(t, func(p *samplingtest.CPUProfiler) sampling.Engine {
+		p.Profile = func(int) []byte { return nil }
+		return New(sampling.NewSymbols(), answerTimeout, p)
+	}, "Start", "Stop", "Stopper")
 }
 
 // collected is copies of samples that were emitted.
@@ -384,29 +289,4 @@ func (c *collected) emit(s *sampling.Sample) {
 	copied := *s
 	copied.Stack, copied.Labels = slices.Clone(s.Stack), slices.Clone(s.Labels)
 	c.samples = append(c.samples, copied)
-}
-
-// on says whether a function whose name ends in suffix is on the stack.
-func on(s sampling.Sample, suffix string) bool {
-	return slices.ContainsFunc(s.Stack, func(f *profile.Call) bool { return strings.HasSuffix(f.Name, suffix) })
-}
-
-func BenchmarkRotation(b *testing.B) {
-	e := start(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := e.Tick(func(*sampling.Sample) {}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// The cost of the check for other code.
-func BenchmarkIdle(b *testing.B) {
-	start(b)
-	for b.Loop() {
-		if idle() {
-			b.Fatal("idle while a window is under way")
-		}
-	}
 }

@@ -1,0 +1,275 @@
+package samplingtest
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// A CPUProfiler behaves as the CPU profiler of runtime and runtime/pprof, without signals: one
+// profile at a time, whose reader reads the log to its end and then writes. All waiting is by
+// channels, so that a bubble of testing/synctest has a clock of its own. Its methods are for the
+// engine under test; other code of the process uses [CPUProfiler.Other].
+//
+// It fails the test when the log gets a second reader, or a rate before its end was read: the
+// runtime corrupts the log then.
+type CPUProfiler struct {
+	t testing.TB
+
+	// Before, if it is set, is called before each call of the engine, with the method's name.
+	Before func(call string)
+	// Caller is what Writing returns: the function of runtime/pprof that writes a profile.
+	Caller string
+	// Nudged is a program counter in the function that sends the signal. Each signal adds a record
+	// with it. 0 means that signals do not arrive.
+	Nudged uintptr
+	// Profile returns the profile that a reader writes for the words of its log.
+	Profile func(words int) []byte
+
+	lock chan struct{} // has an item while a goroutine has the lock of runtime/pprof
+	done chan struct{} // from the reader to the goroutine in Stop
+
+	mu        sync.Mutex // guards what follows
+	profiling bool
+	foreign   bool        // the last profile is other code's
+	asked     bool        // the engine's Start has returned since the last profile began
+	cut       int         // see Cut
+	log       *profileLog // nil when the end was read
+	called    int         // goroutines in Stop
+	waiting   int         // those of them that wait for the reader
+}
+
+// A profileLog is the log of the runtime. CPUProfiler.mu guards it.
+type profileLog struct {
+	closed  bool
+	reading bool
+	words   []uint64
+	tags    []unsafe.Pointer
+	changed chan struct{} // closed at the next change
+}
+
+func (l *profileLog) change() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// NewCPUProfiler makes a CPUProfiler that is free.
+func NewCPUProfiler(t testing.TB) *CPUProfiler {
+	return &CPUProfiler{
+		t: t, Caller: "runtime/pprof.(*profileBuilder).build", Profile: func(int) []byte { return []byte("profile") },
+		lock: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+func (p *CPUProfiler) before(call string) {
+	if p.Before != nil {
+		p.Before(call)
+	}
+}
+
+// Start implements [sampling.CPUProfiler].
+func (p *CPUProfiler) Start(w io.Writer) error {
+	p.before("Start")
+	err := p.start(w, false)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = true
+	return err
+}
+
+func (p *CPUProfiler) start(w io.Writer, foreign bool) error {
+	p.lock <- struct{}{}
+	defer func() { <-p.lock }()
+	p.mu.Lock()
+	if p.profiling {
+		p.mu.Unlock()
+		return errors.New("cpu profiling already in use")
+	}
+	p.profiling, p.foreign, p.asked = true, foreign, false
+	p.mu.Unlock()
+	p.setRate(100)
+	go p.write(w)
+	return nil
+}
+
+// write is the reader of a profile.
+func (p *CPUProfiler) write(w io.Writer) {
+	words := 0
+	for {
+		data, _, eof := p.read()
+		if eof {
+			break
+		}
+		words += len(data)
+	}
+	_, _ = w.Write(p.Profile(words))
+	p.done <- struct{}{}
+}
+
+// Stop implements [sampling.CPUProfiler].
+func (p *CPUProfiler) Stop() {
+	p.before("Stop")
+	p.stop(false)
+}
+
+func (p *CPUProfiler) stop(foreign bool) {
+	p.count(&p.called, 1)
+	defer p.count(&p.called, -1)
+	p.lock <- struct{}{}
+	defer func() { <-p.lock }()
+	p.mu.Lock()
+	was := p.profiling
+	p.profiling = false
+	if was && p.foreign && !foreign && p.asked {
+		p.cut++
+	}
+	p.mu.Unlock()
+	if !was {
+		return
+	}
+	p.setRate(0)
+	p.count(&p.waiting, 1)
+	<-p.done
+	p.count(&p.waiting, -1)
+}
+
+func (p *CPUProfiler) count(what *int, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*what += n
+}
+
+// Stopper implements [sampling.CPUProfiler].
+func (p *CPUProfiler) Stopper() (called, waits bool) {
+	p.before("Stopper")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.called > 0, p.waiting > 0
+}
+
+// SetRate is runtime.SetCPUProfileRate.
+func (p *CPUProfiler) SetRate(hz int) {
+	p.before("SetRate")
+	p.mu.Lock()
+	if p.foreign && p.log != nil && !p.log.closed {
+		p.cut++
+	}
+	p.mu.Unlock()
+	p.setRate(hz)
+}
+
+func (p *CPUProfiler) setRate(hz int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case hz > 0 && p.log != nil:
+		p.t.Errorf("a rate of %d is set before the end of the log was read", hz)
+	case hz > 0:
+		p.log = &profileLog{changed: make(chan struct{})}
+		p.log.words = append(p.log.words, 3, uint64(sampling.Now()), uint64(hz))
+		p.log.tags = append(p.log.tags, nil)
+	case p.log != nil && !p.log.closed:
+		p.log.closed = true
+		p.log.change()
+	}
+}
+
+// Cut returns how many profiles of other code the engine has ended. A profile does not count that
+// began after the engine's last Start: no code can ask for the CPU profiler and stop it at once.
+func (p *CPUProfiler) Cut() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
+}
+
+// Add adds a sample to the log, if the rate is not 0.
+func (p *CPUProfiler) Add(tag unsafe.Pointer, stack ...uintptr) {
+	words := []uint64{uint64(3 + len(stack)), uint64(sampling.Now()), 1}
+	for _, pc := range stack {
+		words = append(words, uint64(pc))
+	}
+	p.AddWords(words, tag)
+}
+
+// AddWords adds words with their tags to the log, if the rate is not 0.
+func (p *CPUProfiler) AddWords(words []uint64, tags ...unsafe.Pointer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.log; l != nil && !l.closed {
+		l.words, l.tags = append(l.words, words...), append(l.tags, tags...)
+		l.change()
+	}
+}
+
+// Read is goruntime.ReadProfile.
+func (p *CPUProfiler) Read() (data []uint64, tags []unsafe.Pointer, eof bool) {
+	p.before("Read")
+	return p.read()
+}
+
+func (p *CPUProfiler) read() (data []uint64, tags []unsafe.Pointer, eof bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.log
+	if l == nil {
+		return nil, nil, true
+	}
+	if l.reading {
+		p.t.Error("the log has two readers")
+	}
+	l.reading = true
+	defer func() { l.reading = false }()
+	for len(l.words) == 0 && !l.closed {
+		changed := l.changed
+		p.mu.Unlock()
+		<-changed
+		p.mu.Lock()
+	}
+	if data, tags = l.words, l.tags; len(data) > 0 {
+		l.words, l.tags = nil, nil
+		return data, tags, false
+	}
+	p.log = nil
+	return nil, nil, true
+}
+
+// Nudge sends the calling thread a signal.
+func (p *CPUProfiler) Nudge() error {
+	p.before("Nudge")
+	if p.Nudged != 0 {
+		p.Add(goruntime.Labels(), p.Nudged)
+	}
+	return nil
+}
+
+// Signal sends the process a signal, which a thread of no goroutine handles.
+func (p *CPUProfiler) Signal() error {
+	p.before("Signal")
+	if p.Nudged != 0 {
+		p.Add(nil, p.Nudged)
+	}
+	return nil
+}
+
+// Writing returns Caller.
+func (p *CPUProfiler) Writing() string { return p.Caller }
+
+// Other is the CPU profiler as code beside the engine uses it.
+type Other struct{ p *CPUProfiler }
+
+// Other returns the CPU profiler for code beside the engine.
+func (p *CPUProfiler) Other() Other { return Other{p} }
+
+// Start is pprof.StartCPUProfile.
+func (o Other) Start(w io.Writer) error { return o.p.start(w, true) }
+
+// Stop is pprof.StopCPUProfile.
+func (o Other) Stop() { o.p.stop(true) }
+
+// SetRate is runtime.SetCPUProfileRate.
+func (o Other) SetRate(hz int) { o.p.setRate(hz) }

@@ -1,0 +1,194 @@
+package samplingtest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/profiling/internal/sampling"
+)
+
+// A Rival is other code that uses the CPU profiler, in one of the ways that are seen.
+type Rival struct {
+	Name      string
+	StopFirst bool // as pyroscope-go does at each upload
+	StopLast  bool // though the start failed
+	RateOnly  bool // it sets the rate to 0, which ends whatever runs, and profiles nothing
+}
+
+// Rivals are all kinds of rivals.
+var Rivals = []Rival{
+	{Name: "stop and start", StopFirst: true},
+	{Name: "start"},
+	{Name: "start or stop", StopLast: true},
+	{Name: "rate 0", RateOnly: true},
+}
+
+// act takes a profile of some length, if the rival gets one.
+func (r Rival) act(t *testing.T, o Other) {
+	if r.RateOnly {
+		o.SetRate(0)
+		return
+	}
+	if r.StopFirst {
+		o.Stop()
+	}
+	f := &ForeignProfile{}
+	if o.Start(f) != nil {
+		if r.StopLast {
+			o.Stop()
+		}
+		return
+	}
+	time.Sleep(10 * time.Millisecond)
+	o.Stop()
+	if n := f.Writes(); n != 1 {
+		t.Errorf("%s: a profile of other code was written %d times, want once", r.Name, n)
+	}
+}
+
+// A ForeignProfile is the writer of a profile of other code.
+type ForeignProfile struct{ writes atomic.Int32 }
+
+func (f *ForeignProfile) Write(p []byte) (int, error) {
+	f.writes.Add(1)
+	return len(p), nil
+}
+
+// Writes returns how often the profile was written: once, when it has ended.
+func (f *ForeignProfile) Writes() int { return int(f.writes.Load()) }
+
+// A Gate is the writer of a profile that waits.
+type Gate struct {
+	Entered chan struct{} // closed when the profile is being written
+	Open    chan struct{} // to be closed, so that the writer goes on
+}
+
+// NewGate returns a closed gate.
+func NewGate() *Gate { return &Gate{make(chan struct{}), make(chan struct{})} }
+
+func (g *Gate) Write(p []byte) (int, error) {
+	close(g.Entered)
+	<-g.Open
+	return len(p), nil
+}
+
+// WantFree wants that other code can profile, and that its profile is whole. It takes a second of
+// the bubble's clock.
+func WantFree(t *testing.T, p *CPUProfiler) {
+	t.Helper()
+	f := &ForeignProfile{}
+	if err := p.Other().Start(f); err != nil {
+		t.Errorf("the CPU profiler is not free: %v", err)
+		return
+	}
+	time.Sleep(time.Second)
+	if f.Writes() > 0 {
+		t.Error("a profile of other code was ended")
+	}
+	p.Other().Stop()
+	if n := f.Writes(); n != 1 {
+		t.Errorf("a profile of other code was written %d times, want once", n)
+	}
+}
+
+// An ambush lets a rival act right before call number at of the engine.
+type ambush struct {
+	rival Rival
+	at    int
+}
+
+// apart is how many calls of the engine there are between two rivals at the most. Rivals that act
+// later meet an engine that has got over the first.
+const apart = 3
+
+// Conflicts lets rivals act before each call that an engine makes of the CPU profiler: one of
+// them, and two at calls that are close to each other. Whatever they do at whatever moment, other code gets whole
+// profiles, nothing waits for ever (or the bubble would end the test), and the engine resumes. The
+// engine ends no profile of other code, as [CPUProfiler.Cut] counts them.
+//
+// It fails the test unless rivals acted before each of the named calls.
+func Conflicts(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, calls ...string) {
+	for _, r := range Rivals {
+		t.Run(r.Name, func(t *testing.T) {
+			seen := map[string]bool{}
+			for at := 1; !t.Failed(); at++ {
+				call := survive(t, newEngine, ambush{r, at})[0]
+				if call == "" {
+					break
+				}
+				seen[call] = true
+			}
+			for _, call := range calls {
+				if !seen[call] {
+					t.Errorf("nothing happened before a %s: %v", call, seen)
+				}
+			}
+		})
+		for _, second := range Rivals {
+			t.Run(r.Name+", "+second.Name, func(t *testing.T) {
+				for at, over := 1, false; !over && !t.Failed(); at++ {
+					for then := at; then <= at+apart && !t.Failed(); then++ {
+						before := survive(t, newEngine, ambush{r, at}, ambush{second, then})
+						over = before[0] == ""
+					}
+				}
+			})
+		}
+	}
+}
+
+// survive has an engine sample as the hub does, while rivals act. It returns before which calls of
+// the engine they acted, "" for those that came too late.
+func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, all ...ambush) (before []string) {
+	before = make([]string, len(all))
+	synctest.Test(t, func(t *testing.T) {
+		p := NewCPUProfiler(t)
+		e := newEngine(p)
+		var (
+			calls  int
+			turn   = make(chan struct{}, 1) // for one caller at a time: only one goroutine of a bubble may wait for it
+			acting sync.WaitGroup
+		)
+		p.Before = func(call string) {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			calls++
+			for i, a := range all {
+				if a.at == calls {
+					before[i] = call
+					acting.Go(func() { a.rival.act(t, p.Other()) })
+					synctest.Wait() // the rival has come as far as it can
+				}
+			}
+		}
+		emit := func(*sampling.Sample) {}
+		for ticks, starts := 0, 0; ticks < 2; starts++ {
+			if starts > 100 {
+				t.Fatal("the engine does not resume")
+			}
+			err := e.Start(e.Interval(0))
+			for ; err == nil && ticks < 2; ticks++ {
+				time.Sleep(e.Period())
+				err = e.Tick(emit)
+			}
+			if err != nil {
+				if !errors.Is(err, sampling.ErrBusy) && !errors.Is(err, sampling.ErrTaken) && !errors.Is(err, sampling.ErrTransient) {
+					t.Errorf("the engine: %v", err)
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		e.Stop(emit)
+		time.Sleep(time.Second)
+		acting.Wait()
+		if n := p.Cut(); n > 0 {
+			t.Errorf("the engine ended %d profiles of other code that acted before its %q", n, before)
+		}
+		WantFree(t, p)
+	})
+	return before
+}
