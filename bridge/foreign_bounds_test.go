@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
 )
@@ -79,10 +80,10 @@ func TestForeignSpansAfterShutdown(t *testing.T) {
 		tp.RegisterSpanProcessor(p)
 		all = append(all, p)
 	}
-	freed := make(chan struct{}, 2)
+	var requests garbage.Objects
 	start := func() {
 		request := tl.NewChild()
-		runtime.AddCleanup(request, func(struct{}) { freed <- struct{}{} }, struct{}{})
+		garbage.Watch(&requests, "timeline", request)
 		tp.Tracer("t").Start(observer.NewContext(context.Background(), request), "never ends")
 	}
 	start()
@@ -92,24 +93,7 @@ func TestForeignSpansAfterShutdown(t *testing.T) {
 		}
 	}
 	start()
-	for range 2 {
-		waitFor(t, freed)
-	}
+	requests.Wait(t)
 	runtime.KeepAlive(all)
 	runtime.KeepAlive(tp)
-}
-
-// waitFor collects garbage until the channel has a value.
-func waitFor(t *testing.T, freed <-chan struct{}) {
-	t.Helper()
-	for range 100 {
-		runtime.GC()
-		select {
-		case <-freed:
-			return
-		default:
-			runtime.Gosched()
-		}
-	}
-	t.Error("it is still in memory")
 }

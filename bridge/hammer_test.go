@@ -20,7 +20,7 @@ import (
 // Requests come and go on several goroutines. Others mark and measure under contexts that are kept long after their request has ended,
 // while its storage serves new requests. Nothing ever gets into another request's data, and each mark is counted once.
 func TestNothingGetsIntoAnotherRequest(t *testing.T) {
-	const servers, requests, background = 4, 600, 3
+	const servers, requests, background = 4, 200, 3
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	var observed []observer.Entry
 	obs, err := tl.Observe(func(l observer.List) { observed = append(observed, l.Entries()...) },

@@ -3,7 +3,6 @@ package bridge_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -170,13 +169,4 @@ func everything(t *testing.T, ctx context.Context) {
 	if _, err := marks.Measure(ctx, "measured", marks.MeasureOptions{}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// heapInUse returns the bytes of the heap that are in use.
-func heapInUse() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
 }

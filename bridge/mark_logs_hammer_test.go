@@ -28,7 +28,7 @@ func TestMarkRecordsOfManyGoroutines(t *testing.T) {
 }
 
 func hammerMarks(t *testing.T, r *rig, form bridge.MarkForm, logs *logRecords) {
-	const servers, requests, each = 4, 40, 8
+	const servers, requests, each = 4, 15, 8
 	const total = servers * requests * 4 * each
 	var all sync.WaitGroup
 	for g := range servers {

@@ -9,8 +9,8 @@ import (
 // The bytes say what several goroutines do with the spans of our provider at the same time.
 func FuzzTracerProviderConcurrent(f *testing.F) {
 	source := rand.New(rand.NewPCG(19, 7))
-	for n := range 40 {
-		f.Add(randomBytes(source, 40*(n+1)))
+	for n := range 16 {
+		f.Add(randomBytes(source, 100*(n+1)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		synctest.Test(t, func(t *testing.T) { work(t, data) })
@@ -19,7 +19,7 @@ func FuzzTracerProviderConcurrent(f *testing.F) {
 
 func TestTracerProviderConcurrent(t *testing.T) {
 	source := rand.New(rand.NewPCG(19, 8))
-	for range 50 {
+	for range 15 {
 		data := randomBytes(source, 100+source.IntN(1500))
 		synctest.Test(t, func(t *testing.T) { work(t, data) })
 		if t.Failed() {

@@ -1,67 +1,93 @@
 //go:build !race
 
-// The race detector takes memory of its own.
+// One goroutine at a time has no races, and the race detector would take long.
 
 package bridge_test
 
 import (
+	"context"
+	"fmt"
 	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
 
-// 100 000 roots that never end, each with a child that did and with events for which there is no room, keep a bounded
-// memory while their contexts are forgotten. Every child arrives.
+// Roots that never end, each with a child that did and with events for which there is no room, have a bounded number
+// of journals. Every child arrives.
 func TestUnitsNeverEnded(t *testing.T) {
-	const roots = 100_000
+	synctest.Test(t, func(t *testing.T) { // journals do not get old
+		const roots, most, bytes = 20_000, 16 << 10, 64 << 20
+		a := &arrivals{countOnly: true}
+		tl, tp := withoutEvents(a)
+		tracer := tp.Tracer("t")
+		for range roots {
+			neverEnded(t.Context(), tracer)
+		}
+		s := (*record.Timeline)(tl).UnitStats()
+		if s.Waiting > most || s.WaitingBytes > bytes {
+			t.Errorf("%d units wait with %d bytes, want at most %d with %d", s.Waiting, s.WaitingBytes, most, bytes)
+		}
+		if int(a.count.Load())+s.Waiting != roots {
+			t.Errorf("%d children arrived, and %d wait, want %d", a.count.Load(), s.Waiting, roots)
+		}
+		if err := tp.ForceFlush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := a.count.Load(); n != roots {
+			t.Errorf("%d children arrived, want %d", n, roots)
+		}
+	})
+}
+
+// The journal of a root that never ends keeps nothing of the root's context.
+func TestContextsOfUnitsNeverEnded(t *testing.T) {
+	_, tp := withoutEvents(&arrivals{countOnly: true})
+	var requests garbage.Objects
+	for range 100 {
+		value := new([64]byte)
+		garbage.Watch(&requests, "value of the root's context", value)
+		neverEnded(context.WithValue(t.Context(), bigKey{}, value), tp.Tracer("t"))
+	}
+	requests.Wait(t)
+	runtime.KeepAlive(tp)
+}
+
+// withoutEvents returns a provider whose spans have no room for events, and its timeline.
+func withoutEvents(to bridge.Output) (*observer.Timeline, *bridge.TracerProvider) {
 	limits := sdktrace.NewSpanLimits()
 	limits.EventCountLimit = 0
-	a := &arrivals{countOnly: true}
 	tl := observer.NewTimeline(observer.TimelineOptions{})
-	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{a}, Limits: &limits})
-	tracer := tp.Tracer("t")
-	before := heapInUse()
-	for range roots {
-		ctx, root := tracer.Start(t.Context(), "root")
-		root.AddEvent("event")
-		_, child := tracer.Start(ctx, "child")
-		child.End()
-	}
-	s := (*record.Timeline)(tl).UnitStats()
-	if grown := heapInUse() - before; grown > 32<<20 {
-		t.Errorf("%d MiB stay for %d roots that never ended", grown>>20, roots)
-	}
-	if int(a.count.Load())+s.Waiting != roots {
-		t.Errorf("%d children arrived, and %d wait, want %d", a.count.Load(), s.Waiting, roots)
-	}
-	if err := tp.ForceFlush(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if n := a.count.Load(); n != roots {
-		t.Errorf("%d children arrived, want %d", n, roots)
-	}
+	return tl, bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{to}, Limits: &limits})
+}
+
+// neverEnded starts a root with an event and a child, and ends the child only.
+func neverEnded(ctx context.Context, tracer trace.Tracer) {
+	ctx, root := tracer.Start(ctx, "root")
+	root.AddEvent("event")
+	_, child := tracer.Start(ctx, "child")
+	child.End()
 }
 
 // Handles that are kept do not grow by events without room.
 func TestSpansKeepNoEventsWithoutRoom(t *testing.T) {
-	limits := sdktrace.NewSpanLimits()
-	limits.EventCountLimit = 0
-	tp, _ := ownProvider(t, bridge.TracerProviderConfig{Limits: &limits})
+	_, tp := withoutEvents(&arrivals{countOnly: true})
 	_, span := tp.Tracer("t").Start(t.Context(), "span")
-	before := heapInUse()
-	for range 100_000 {
-		span.AddEvent("event", trace.WithAttributes(attribute.String("k", "v")))
+	var texts garbage.Objects
+	for i := range 1000 {
+		text := fmt.Sprintf("text %0100d", i)
+		garbage.WatchText(&texts, "text of an event", text)
+		span.AddEvent("event", trace.WithAttributes(attribute.String("k", text)))
 	}
-	if grown := heapInUse() - before; grown > 1<<20 {
-		t.Errorf("%d bytes stay for events of a span that may have none", grown)
-	}
+	texts.Wait(t)
 	span.End()
 	runtime.KeepAlive(span)
 }

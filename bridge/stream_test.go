@@ -19,6 +19,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
@@ -75,45 +76,63 @@ func TestStreamOfMarks(t *testing.T) {
 	}
 }
 
-// The span of marks.Start obeys every limit as it is filled, as other spans do: its memory stays flat, and its time linear.
+// The span of marks.Start obeys every limit as it is filled, as other spans do: it retains no more than it will arrive with.
 func TestFilledMeasureObeysLimits(t *testing.T) {
+	const n, events, links, attrs = 3000, 128, 16, 32
+	const allMarks = n * marksForEach
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	tp, got := ownProvider(t, bridge.TracerProviderConfig{Timeline: tl, Limits: limits(func(l *sdktrace.SpanLimits) {
-		l.EventCountLimit, l.LinkCountLimit, l.AttributeCountLimit, l.AttributeValueLengthLimit = 128, 16, 32, 8
+		l.EventCountLimit, l.LinkCountLimit, l.AttributeCountLimit, l.AttributeValueLengthLimit = events, links, attrs, 8
 		l.AttributePerLinkCountLimit = 1
 	})})
 	ctx, root := tp.Tracer("t").Start(t.Context(), "root")
 	in, measure := marks.Start(ctx, "measure", slog.String("first", "a text of more than 8 characters"))
-	span := trace.SpanFromContext(in)
-	const events, links, attrs = 300_000, 100_000, 400_000
-	before := heapInUse()
-	for i := range events {
-		span.AddEvent("event")
-		marks.Mark(in, "mark", slog.Int("i", i))
+	added := map[string]*garbage.Objects{"event": {}, "link": {}, "attribute": {}}
+	fillMeasure(in, n, func(kind string, i int) string {
+		text := fmt.Sprintf("%s %d %0100d", kind, i, i)
+		garbage.WatchText(added[kind], kind, text)
+		return text
+	})
+	for kind, limit := range map[string]int{"event": events, "link": links, "attribute": attrs} {
+		added[kind].WaitFor(t, 2*limit)
 	}
-	for range links {
-		span.AddLink(trace.Link{SpanContext: remoteSpan(0), Attributes: []attribute.KeyValue{attribute.Int("a", 1), attribute.Int("b", 2)}})
-	}
-	for i := range attrs {
-		span.SetAttributes(attribute.Int(fmt.Sprint("k", i), i))
-	}
-	if grown := heapInUse() - before; grown > 4<<20 {
-		t.Errorf("the open span takes %d KiB", grown>>10)
+	if u := (*record.Timeline)(tl).UnitStats(); u.WaitingBytes > 1<<20 {
+		t.Errorf("%d bytes wait", u.WaitingBytes)
 	}
 	measure.End(slog.Int("last", 1))
 	root.End()
 	s := got.byName(t)["measure"]
-	if len(s.Events) != 128 || s.DroppedEvents != 2*events-128 {
+	if len(s.Events) != events || s.DroppedEvents != n+allMarks-events {
 		t.Errorf("%d events, %d dropped", len(s.Events), s.DroppedEvents)
 	}
-	if len(s.Links) != 16 || s.DroppedLinks != links-16 || len(s.Links[0].Attributes) != 1 || s.Links[0].DroppedAttributeCount != 1 {
+	if len(s.Links) != links || s.DroppedLinks != n-links || len(s.Links[0].Attributes) != 1 || s.Links[0].DroppedAttributeCount != 1 {
 		t.Errorf("%d links, %d dropped, the first %+v", len(s.Links), s.DroppedLinks, s.Links[0])
 	}
-	if len(s.Attributes) != 32 || s.DroppedAttributes != attrs+2-32 {
+	if len(s.Attributes) != attrs || s.DroppedAttributes != n+2-attrs {
 		t.Errorf("%d attributes, %d dropped", len(s.Attributes), s.DroppedAttributes)
 	}
-	if st := tp.Stats(); st.MarkEvents+st.MarksOverLimit != events {
-		t.Errorf("stats %+v, want %d marks", st, events)
+	if st := tp.Stats(); st.MarkEvents+st.MarksOverLimit != allMarks {
+		t.Errorf("stats %+v, want %d marks", st, allMarks)
+	}
+}
+
+// marksForEach is how many marks fillMeasure makes for each event: more than a journal holds.
+const marksForEach = 20
+
+// fillMeasure adds n events, links and attributes with a text each, and marks, to a measure.
+func fillMeasure(ctx context.Context, n int, text func(kind string, i int) string) {
+	span := trace.SpanFromContext(ctx)
+	for i := range n {
+		span.AddEvent("event", trace.WithAttributes(attribute.String("text", text("event", i))))
+		for range marksForEach {
+			marks.Mark(ctx, "mark", slog.Int("i", i))
+		}
+	}
+	for i := range n {
+		span.AddLink(trace.Link{SpanContext: remoteSpan(0), Attributes: []attribute.KeyValue{attribute.Int("a", 1), attribute.Int(text("link", i), 2)}})
+	}
+	for i := range n {
+		span.SetAttributes(attribute.Int(text("attribute", i), i))
 	}
 }
 

@@ -34,6 +34,23 @@ func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(a))), ContentLength: -1}, nil
 }
 
+// afterGC collects garbage until the channel has a value. It reports false where none comes.
+func afterGC(c <-chan struct{}) bool {
+	end := time.After(time.Minute)
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		select {
+		case <-c:
+			return true
+		case <-again.C:
+			runtime.GC()
+		case <-end:
+			return false
+		}
+	}
+}
+
 // The runtime, which finds abandoned bodies, does not wait for span processors: while it waits for one it cleans up
 // nothing else.
 func TestAbandonDoesNotWait(t *testing.T) {
@@ -54,17 +71,14 @@ func TestAbandonDoesNotWait(t *testing.T) {
 			}
 		}()
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for len(b.ends) < calls {
-		runtime.GC()
-		if time.Now().After(deadline) {
-			t.Errorf("%d of %d calls end while the processor waits", len(b.ends), calls)
+	for n := range calls {
+		if !afterGC(b.ends) {
+			t.Errorf("%d of %d calls end while the processor waits", n, calls)
 			break
 		}
 	}
 	close(b.release)
 	for range calls {
-		runtime.GC() // of a call that ends late
-		<-b.ended
+		afterGC(b.ended)
 	}
 }

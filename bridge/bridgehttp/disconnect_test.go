@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
@@ -64,7 +64,7 @@ type storm struct {
 	served    atomic.Int64
 	called    atomic.Int64
 	foreign   atomic.Int64
-	timelines atomic.Int64 // that the collector found unused
+	timelines garbage.Objects
 }
 
 // ServeHTTP does what the request's query says: f flushes first, c calls, a
@@ -72,7 +72,7 @@ type storm struct {
 func (s *storm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.served.Add(1)
 	ctx := r.Context()
-	runtime.AddCleanup(observer.FromContext(ctx), func(*storm) { s.timelines.Add(1) }, s)
+	garbage.Watch(&s.timelines, "timeline", observer.FromContext(ctx))
 	q := r.URL.Query()
 	marks.Mark(ctx, "begin")
 	defer marks.Time(ctx, "all").End()
@@ -224,13 +224,7 @@ func TestDisconnects(t *testing.T) {
 	}
 	tl.Deliver()
 	served, called, foreign := s.served.Load(), s.called.Load(), s.foreign.Load()
-	for deadline := time.Now().Add(20 * time.Second); s.timelines.Load() < served-100 && time.Now().Before(deadline); {
-		runtime.GC() // what cleans up runs on goroutines of its own
-		runtime.Gosched()
-	}
-	if n := s.timelines.Load(); n < served-100 {
-		t.Errorf("%d timelines of %d are still in memory", served-n, served)
-	}
+	s.timelines.WaitFor(t, 100)
 	// Marks that still wait are lost, and counted, when the provider ends.
 	if err := tp.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
@@ -248,6 +242,6 @@ func TestDisconnects(t *testing.T) {
 	if n, c := entries[0].Load(), entries[1].Load(); n != served || c != called || served < requests/2 {
 		t.Errorf("%d navigation and %d resource entries, want %d and %d; %d requests were made", n, c, served, called, requests)
 	}
-	t.Logf("%d requests served, %d calls; %d timelines still in memory", served, called, served-s.timelines.Load())
+	t.Logf("%d requests served, %d calls; %d timelines still in memory", served, called, s.timelines.Left())
 	goleak.VerifyNone(t, before)
 }

@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"weak"
 
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -105,8 +105,10 @@ func TestCallThatIsOverIsLetGo(t *testing.T) {
 	r := withProcessor(t)
 	s := r.open(t, "http/1.1", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
 	client := &http.Client{Transport: bridgehttp.Client{TracerProvider: r.provider}.Transport(s.client.Transport)}
-	newHolder := func() weak.Pointer[holder] {
+	var holders garbage.Objects
+	func() {
 		h := &holder{}
+		garbage.Watch(&holders, "value of the call's context", h)
 		req := newRequest(t, http.MethodGet, s.url, nil)
 		resp, err := client.Do(req.WithContext(context.WithValue(r.ctx, requestKey{}, h)))
 		if err != nil {
@@ -114,16 +116,10 @@ func TestCallThatIsOverIsLetGo(t *testing.T) {
 		}
 		h.resp = resp
 		resp.Body.Close()
-		return weak.Make(h)
 	}()
 	r.flush(t)
 	client.CloseIdleConnections()
-	for range 200 {
-		if runtime.GC(); newHolder.Value() == nil {
-			return
-		}
-	}
-	t.Error("it is kept")
+	holders.Wait(t)
 }
 
 type requestKey struct{}

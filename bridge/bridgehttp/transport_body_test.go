@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
+
+	"github.com/perfline/perfline/internal/garbage"
+	"github.com/perfline/perfline/observer"
 )
 
 // halfway answers with half of a body and then waits for the client to have read
@@ -203,8 +206,14 @@ func TestTransportBodyIsAbandoned(t *testing.T) {
 				t.Fatalf("%d entries while the body may be read", n)
 			}
 			after := r.tl.Now()
-			for len(call.resources()) == 0 { // the test's time limit ends it
-				runtime.GC()
+			ended := make(chan struct{}, 1)
+			obs, err := r.tl.Observe(func(observer.List) { ended <- struct{}{} }, observer.Options{Type: observer.Resource})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer obs.Disconnect()
+			if !afterGC(ended) {
+				t.Fatal("the call does not end")
 			}
 			e := only(t, call.resources())
 			if attr(e, "incomplete") != "abandoned" || attr(e, "decodedBodySize") != int64(3) {
@@ -227,19 +236,11 @@ func TestTransportBodyIsCollected(t *testing.T) {
 	r := withProcessor(t)
 	s := r.open(t, "http/1.1", http.NotFoundHandler())
 	call := r.caller(t, s.client.Transport)
-	collected := make(chan struct{})
+	var responses garbage.Objects
 	func() {
-		resp := call.call(t, http.MethodGet, s.url, nil)
-		runtime.AddCleanup(resp, func(c chan struct{}) { close(c) }, collected)
+		garbage.Watch(&responses, "response", call.call(t, http.MethodGet, s.url, nil))
 	}()
-	for gone := false; !gone; {
-		runtime.GC()
-		select {
-		case <-collected:
-			gone = true
-		default:
-		}
-	}
+	responses.Wait(t)
 	runtime.GC()
 	only(t, call.resources())
 	r.flush(t)

@@ -10,9 +10,3 @@ func bubble(t *testing.T, _ func(*testing.T)) {
 }
 
 func settle() { panic("not in a bubble") }
-
-// still runs f, which takes less than the bounds that the tests have of time.
-func still(t *testing.T, f func()) {
-	t.Helper()
-	f()
-}

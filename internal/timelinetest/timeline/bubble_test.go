@@ -15,9 +15,3 @@ func bubble(t *testing.T, f func(*testing.T)) {
 
 // settle returns when all other goroutines of the bubble wait.
 func settle() { synctest.Wait() }
-
-// still runs f while no time passes.
-func still(t *testing.T, f func()) {
-	t.Helper()
-	synctest.Test(t, func(*testing.T) { f() })
-}

@@ -108,3 +108,14 @@ func spawn(wg *sync.WaitGroup, f func()) {
 		f()
 	}()
 }
+
+// inBubble runs a subtest in a bubble.
+func inBubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { bubble(t, f) })
+}
+
+// still runs f while no time passes.
+func still(t *testing.T, f func()) {
+	t.Helper()
+	bubble(t, func(*testing.T) { f() })
+}

@@ -12,10 +12,10 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// numbered records a mark that carries its number, again until there is room.
+// numbered records a mark that carries its number. It makes room where there is none.
 func numbered(on *observer.Timeline, n int) {
 	for !rec(on).Record(observer.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
-		runtime.Gosched()
+		rec(on).Flush()
 	}
 }
 

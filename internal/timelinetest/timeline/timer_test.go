@@ -123,7 +123,6 @@ func TestTimerCallbacksOneAtATime(t *testing.T) {
 			if callbacksNow != 1 {
 				t.Errorf("%d callbacks run at once", callbacksNow)
 			}
-			runtime.Gosched()
 			callbacksNow--
 			batches = append(batches, len(l.Entries()))
 		}, both); err != nil {
@@ -154,33 +153,28 @@ func TestTimerCallbacksOneAtATime(t *testing.T) {
 
 // Deliver waits for a callback that is running.
 func TestDeliverWaitsForARunningCallback(t *testing.T) {
-	tl := observer.NewTimeline(observer.TimelineOptions{Interval: 10 * time.Microsecond})
-	entered, leave, delivered := make(chan struct{}), make(chan struct{}), make(chan bool)
-	over := false
-	if _, err := tl.Observe(func(observer.List) {
-		close(entered)
-		<-leave
-		over = true // a race, too, if Deliver did not wait
-	}, marksOnly); err != nil {
-		t.Fatal(err)
-	}
-	add(tl, observer.Mark, "m")
-	<-entered
-	go func() {
-		tl.Deliver()
-		delivered <- over
-	}()
-	for range 100 {
-		runtime.Gosched()
-	}
-	select {
-	case <-delivered:
-		t.Error("Deliver returned while the callback ran")
-	default:
-	}
-	close(leave)
-	if !<-delivered {
-		t.Error("the callback was not over when Deliver returned")
+	const rounds = 100 // a Deliver that does not wait returns too early in some
+	for range rounds {
+		tl := observer.NewTimeline(observer.TimelineOptions{Interval: 10 * time.Microsecond})
+		entered, leave, delivered := make(chan struct{}), make(chan struct{}), make(chan bool)
+		over := false
+		if _, err := tl.Observe(func(observer.List) {
+			close(entered)
+			<-leave
+			over = true // a race, too, if Deliver did not wait
+		}, marksOnly); err != nil {
+			t.Fatal(err)
+		}
+		add(tl, observer.Mark, "m")
+		<-entered
+		go func() {
+			leave <- struct{}{} // the callback ends while Deliver waits for it
+			tl.Deliver()
+			delivered <- over
+		}()
+		if !<-delivered {
+			t.Fatal("the callback was not over when Deliver returned")
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // observe and flush, all at once. Each entry arrives once, in a part of its own unit, and no unit's view shows another's entries.
 // With the race detector, storage is poisoned when it is released.
 func TestUnitsHammer(t *testing.T) {
-	const goroutines, rounds = 8, 100
+	const goroutines, rounds = 8, 40
 	h := &hammer{t: t}
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	h.tracing = spantest.New(rec(tl))

@@ -14,18 +14,13 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// heap returns the bytes in use, without what the garbage collector can free.
-func heap() int {
-	runtime.GC()
-	runtime.GC() // what pools have
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
-}
+// waiting returns the bytes of the journals of a timeline's units.
+func waiting(tl *observer.Timeline) int { return rec(tl).UnitStats().WaitingBytes }
 
-// 200 000 marks on spans that stay open take bounded memory. Each of them arrives with its span, or counts.
-func TestMarksOnOpenSpans(t *testing.T) {
-	const n = 200_000
+// Many marks on spans that stay open take bounded memory. Each of them arrives with its span, or counts.
+func TestMarksOnOpenSpans(t *testing.T) { marksOnOpenSpans(t, 200_000, waiting) }
+
+func marksOnOpenSpans(t *testing.T, n int, used func(*observer.Timeline) int) {
 	for name, c := range map[string]struct {
 		spans func(tracing *spantest.System) []*spantest.Span
 		limit int
@@ -62,14 +57,14 @@ func TestMarksOnOpenSpans(t *testing.T) {
 			tracing := spantest.New(rec(tl))
 			tracing.Limit = c.limit
 			spans := c.spans(tracing)
-			before, refused, marks, dropped := heap(), 0, 0, 0
+			before, refused, marks, dropped := used(tl), 0, 0, 0
 			for i := range n {
 				if !mark(spans[i%len(spans)], "m", slog.Int("n", i)) {
 					refused++
 				}
 				if i%(n/4) == n/8 {
-					if used := heap() - before; used > c.most {
-						t.Errorf("%d marks take %d KiB, want at most %d", i, used>>10, c.most>>10)
+					if grown := used(tl) - before; grown > c.most {
+						t.Errorf("%d marks take %d KiB, want at most %d", i, grown>>10, c.most>>10)
 					}
 				}
 			}
@@ -103,25 +98,22 @@ func TestMarksOnOpenSpans(t *testing.T) {
 	}
 }
 
-func inBubble(t *testing.T, name string, f func(*testing.T)) {
-	t.Run(name, func(t *testing.T) { bubble(t, f) })
-}
+// The measures of a long time under one span are handed over as they come.
+func TestMeasuresUnderAnOpenSpan(t *testing.T) { measuresUnderAnOpenSpan(t, 100_000, waiting) }
 
-// An hour's measures under one span are handed over as they come.
-func TestMeasuresUnderAnOpenSpan(t *testing.T) {
-	const n = 1_000_000
+func measuresUnderAnOpenSpan(t *testing.T, n int, used func(*observer.Timeline) int) {
 	tl := observer.NewTimeline(observer.TimelineOptions{ChildBufferSize: 100, Scheduler: func(func()) {}})
 	tracing := spantest.New(rec(tl))
 	came := 0
 	tracing.Discard = true
 	tracing.Before = func(f *record.Finished) { came += f.Len() }
 	root := tracing.NewRoot("root")
-	before := heap()
+	before := used(tl)
 	for i := range n {
 		measure(root, "m", slog.Int("n", i))
 		if i%(n/4) == n/8 {
-			if used := heap() - before; used > 2<<20 {
-				t.Errorf("%d measures take %d KiB, want at most 2048", i, used>>10)
+			if grown := used(tl) - before; grown > 2<<20 {
+				t.Errorf("%d measures take %d KiB, want at most 2048", i, grown>>10)
 			}
 		}
 	}
@@ -129,7 +121,7 @@ func TestMeasuresUnderAnOpenSpan(t *testing.T) {
 	if came != n+1 {
 		t.Errorf("%d spans and measures came, want %d", came, n+1)
 	}
-	if s := tl.Stats()[observer.Measure]; s != (observer.TypeStats{Recorded: n, BufferFull: n - 100 - n%512}) {
+	if s := tl.Stats()[observer.Measure]; s != (observer.TypeStats{Recorded: uint64(n), BufferFull: uint64(n - 100 - n%512)}) {
 		t.Errorf("stats are %+v", s)
 	}
 }
