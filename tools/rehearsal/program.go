@@ -29,10 +29,11 @@ type program struct {
 	env []string
 }
 
-// newProgram makes an empty module. An empty release means the go command's own.
+// newProgram makes an empty module. An empty release means the go command's own. With -trimpath the
+// build cache does not depend on the folder of the modules, which is new in each rehearsal.
 func newProgram(ctx context.Context, p *proxy, name, release string) (*program, error) {
 	s := &program{dir: filepath.Join(p.dir, name), env: append(os.Environ(),
-		"GOPROXY="+p.url, "GOMODCACHE="+p.cache, "GONOSUMDB="+modulePath, "GOFLAGS=-mod=mod", "GOWORK=off")}
+		"GOPROXY="+p.url, "GOMODCACHE="+p.cache, "GONOSUMDB="+modulePath, "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")}
 	if release != "" {
 		s.env = append(s.env, "GOTOOLCHAIN="+release)
 	}
