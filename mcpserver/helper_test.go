@@ -132,6 +132,29 @@ func (a *agent) call(tool string, arguments any) (text string, failed bool) {
 	return c.Text, r.IsError
 }
 
+// ask calls a tool of a handler without a network.
+func ask(t *testing.T, h http.Handler, tool string, arguments any) (text string, failed bool) {
+	t.Helper()
+	call, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := do(h, post(string(call)))
+	_, data, _ := strings.Cut(rec.Body.String(), "data: ")
+	var response struct {
+		Result struct {
+			IsError bool
+			Content []struct{ Text string }
+		}
+	}
+	if err := json.NewDecoder(strings.NewReader(data)).Decode(&response); err != nil || len(response.Result.Content) != 1 {
+		t.Fatalf("%s %s: status %d, %v in %q", tool, call, rec.Code, err, rec.Body)
+	}
+	return response.Result.Content[0].Text, response.Result.IsError
+}
+
 // A step is a call that an answer suggests.
 type step struct {
 	tool      string

@@ -110,7 +110,7 @@ func record(n names) *recorded {
 // answers returns the answers of all tools that read, by the call.
 func answers(t *testing.T, n names) map[string]string {
 	t.Helper()
-	a := connect(t, mount(t, mcpserver.Handler(record(n), quiet(mcpserver.Config{}))).URL)
+	h := mcpserver.Handler(record(n), quiet(mcpserver.Config{}))
 	all := map[string]string{}
 	for _, c := range []struct {
 		tool      string
@@ -124,7 +124,7 @@ func answers(t *testing.T, n names) map[string]string {
 		{"get_counts", nil},
 		{"get_recorder", nil},
 	} {
-		text, failed := a.call(c.tool, c.arguments)
+		text, failed := ask(t, h, c.tool, c.arguments)
 		if failed {
 			t.Fatalf("%s %v failed: %s", c.tool, c.arguments, text)
 		}
@@ -143,7 +143,7 @@ func answers(t *testing.T, n names) map[string]string {
 		{"list_routes", map[string]any{"sort": n.value + "!"}},
 		{"list_routes", map[string]any{"limit": n.value + "!"}},
 	} {
-		all[fmt.Sprint("with errors: ", c.tool, len(all))], _ = a.call(c.tool, c.arguments)
+		all[fmt.Sprint("with errors: ", c.tool, len(all))], _ = ask(t, h, c.tool, c.arguments)
 	}
 	return all
 }

@@ -3,14 +3,11 @@ package mcpserver_test
 import (
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -60,65 +57,6 @@ func TestDiagnosis(t *testing.T) {
 	if !strings.Contains(text, "‹http.response.status_code› = ‹500›") {
 		t.Errorf("get_span of the failed span has no status:\n%s", text)
 	}
-}
-
-// A slow request is compared with a usual one of its route, and with one that the agent names.
-func TestCompare(t *testing.T) {
-	p := start(t, perfline.Config{})
-	query := func(n int) http.HandlerFunc {
-		return func(_ http.ResponseWriter, r *http.Request) {
-			for range n {
-				_, m := marks.Start(r.Context(), "query")
-				time.Sleep(5 * time.Millisecond)
-				m.End()
-			}
-		}
-	}
-	for range 3 {
-		p.serve("GET /orders/{id}", "/orders/17", query(1))
-	}
-	p.serve("GET /orders/{id}", "/orders/18", query(4))
-	p.serve("GET /alone", "/alone", query(1))
-	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
-	requestOf := func(path string) any {
-		t.Helper()
-		return suggested(t, a.ask("list_requests", map[string]any{"attribute": "url.path=" + path}), "get_request").arguments["request"]
-	}
-	slow := requestOf("/orders/18")
-	text := a.ask("compare_requests", map[string]any{"slow": slow})
-	queries := regexp.MustCompile(`(?m)^(-?[\d.]+) ([\d.]+) ([\d.]+) 4 1 · ‹query›$`).FindStringSubmatch(text)
-	if queries == nil {
-		t.Fatalf("the comparison has no three more queries:\n%s", text)
-	}
-	// A query takes 5 ms, or longer on a busy machine.
-	difference, ofSlow, ofUsual := parsed(t, queries[1]), parsed(t, queries[2]), parsed(t, queries[3])
-	if ofSlow < 20 || ofUsual < 5 || math.Abs(difference-(ofSlow-ofUsual)) > 1 {
-		t.Errorf("the comparison has queries of %g and %g ms, and the difference %g ms:\n%s", ofSlow, ofUsual, difference, text)
-	}
-	next := suggested(t, text, "get_span")
-	if detail := a.ask(next.tool, next.arguments); !strings.Contains(detail, "‹query›") {
-		t.Errorf("the span with the largest difference is\n%s", detail)
-	}
-	again := a.ask("compare_requests", map[string]any{"slow": slow, "usual": requestOf("/orders/17")})
-	if !strings.Contains(again, " 4 1 · ‹query›") {
-		t.Errorf("the comparison with a request by its id:\n%s", again)
-	}
-	if text := a.refused("compare_requests", map[string]any{"slow": slow, "usual": slow}); !strings.Contains(text, "must be another request than slow") {
-		t.Errorf("a request compared with itself: %s", text)
-	}
-	alone := requestOf("/alone")
-	if text := a.refused("compare_requests", map[string]any{"slow": alone}); !strings.Contains(text, "no other request of ‹GET /alone›") || !strings.Contains(text, "next: list_requests") {
-		t.Errorf("a request without another of its route: %s", text)
-	}
-}
-
-func parsed(t *testing.T, text string) float64 {
-	t.Helper()
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 func TestAnnotations(t *testing.T) {
