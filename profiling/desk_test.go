@@ -19,7 +19,7 @@ import (
 // An engine that does as it is told, see tell.
 type fakeEngine struct {
 	name        profile.Engine
-	period      time.Duration // 0 is a second
+	period      time.Duration // 0 is a third of a second
 	mu          sync.Mutex    // guards what follows
 	busy, taken bool
 	fails       error
@@ -40,7 +40,7 @@ func (e *fakeEngine) Interval(requested time.Duration) time.Duration {
 	return max(time.Millisecond, min(requested, time.Second))
 }
 
-func (e *fakeEngine) Period() time.Duration { return cmp.Or(e.period, time.Second) }
+func (e *fakeEngine) Period() time.Duration { return cmp.Or(e.period, time.Second/3) }
 
 func (e *fakeEngine) Start(interval time.Duration) error {
 	e.mu.Lock()
