@@ -62,3 +62,48 @@ func TestCPUTimeBeforeTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// CPUTime is what the process used while the profiler sampled: not what was used in a gap, nor what was
+// used before TakeTrace.
+func TestCPUTimeAndGaps(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		const used = 5 * time.Millisecond
+		began := cputime.Process()
+		p := d.start(d.Context(), 10*time.Millisecond, 0)
+		// check wants the time from least to most, which were read inside and outside of the time that counts.
+		check := func(what string, got, least, most time.Duration) {
+			t.Helper()
+			if got < least || got > most {
+				t.Errorf("%s: the trace has a CPU time of %v, want %v to %v", what, got, least, most)
+			}
+		}
+		useCPU(t, used)
+		d.emit(1)
+		outside := cputime.Process()
+		part := d.take(p)
+		check("a part", part.CPUTime, used, cputime.Process()-began)
+
+		useCPU(t, used)
+		d.tell(func(e *fakeEngine) { e.busy, e.taken = true, true })
+		d.pass()
+		d.wantState(p, Paused)
+		paused := cputime.Process()
+		useCPU(t, 4*used)
+		d.tell(func(e *fakeEngine) { e.busy = false })
+		inGap := cputime.Process() - paused
+		d.pass()
+		d.wantState(p, Started)
+		useCPU(t, used)
+		next := cputime.Process()
+		part = d.take(p)
+		check("a part with a gap", part.CPUTime, 2*used, cputime.Process()-outside-inGap)
+
+		useCPU(t, used)
+		d.tell(func(e *fakeEngine) { e.busy, e.taken = true, true })
+		d.pass()
+		paused = cputime.Process()
+		useCPU(t, 4*used)
+		tr := d.stop(p)
+		check("a part that ends in a gap", tr.CPUTime, used, paused-next)
+	})
+}

@@ -1,8 +1,10 @@
 package profiling
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +19,8 @@ import (
 // An engine that does as it is told, see tell.
 type fakeEngine struct {
 	name        profile.Engine
-	mu          sync.Mutex // guards what follows
+	period      time.Duration // 0 is a third of a second
+	mu          sync.Mutex    // guards what follows
 	busy, taken bool
 	fails       error
 	failsAt     time.Duration // the interval at which Start fails, and nothing else; 0 for none
@@ -28,6 +31,7 @@ type fakeEngine struct {
 	queue       []sampling.Sample
 	onStop      []sampling.Sample
 	lost        uint64
+	cost        time.Duration
 }
 
 func (e *fakeEngine) Name() profile.Engine { return e.name }
@@ -36,7 +40,7 @@ func (e *fakeEngine) Interval(requested time.Duration) time.Duration {
 	return max(time.Millisecond, min(requested, time.Second))
 }
 
-func (e *fakeEngine) Period() time.Duration { return 10 * time.Millisecond }
+func (e *fakeEngine) Period() time.Duration { return cmp.Or(e.period, time.Second/3) }
 
 func (e *fakeEngine) Start(interval time.Duration) error {
 	e.mu.Lock()
@@ -86,6 +90,12 @@ func (e *fakeEngine) Lost() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.lost
+}
+
+func (e *fakeEngine) Cost() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cost
 }
 
 func (e *fakeEngine) Stop(emit func(*sampling.Sample)) {
@@ -174,11 +184,7 @@ func sample(name string) sampling.Sample {
 
 // emit lets the engine have samples, and waits until the profilers have them.
 func (d *desk) emit(n int) {
-	d.tell(func(e *fakeEngine) {
-		for range n {
-			e.queue = append(e.queue, sample("f"))
-		}
-	})
+	d.tell(func(e *fakeEngine) { e.queue = append(e.queue, slices.Repeat([]sampling.Sample{sample("f")}, n)...) })
 	d.pass()
 }
 

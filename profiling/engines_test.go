@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perfline/perfline/profiling/internal/cpuprof"
@@ -76,6 +77,7 @@ func TestFallbackForAWhile(t *testing.T) {
 		d.wantEngine(p, "fallback", "log cannot be read")
 		d.emit(2)
 		time.Sleep(100 * time.Second)
+		synctest.Wait()
 		if n := len(second.starts); n < 5 || n > 8 { // after 1, 3, 7, 15, 31, 63 seconds
 			t.Errorf("in 100 s the fallback was started %d times, want 7 at growing pauses", n)
 		}

@@ -324,7 +324,7 @@ func TestEngineFails(t *testing.T) {
 	})
 }
 
-// Profilers come and go by the thousand, from several goroutines, and some are
+// Profilers come and go by the hundred, from several goroutines, and some are
 // stopped several times at once.
 func TestManySessions(t *testing.T) {
 	onDesk(t, func(d *desk) {
@@ -332,7 +332,7 @@ func TestManySessions(t *testing.T) {
 		done := make(chan struct{})
 		for range 8 {
 			go func() {
-				for i := range 500 {
+				for i := range 100 {
 					p := d.start(d.Context(), time.Duration(1+i%20)*time.Millisecond, 1+i%3)
 					go p.Stop() //nolint:errcheck // the one below tells
 					if _, err := p.Stop(); err != nil {
@@ -418,9 +418,8 @@ func TestCallbackPanics(t *testing.T) {
 // the next shorter one.
 func TestWallIntervals_JSP20(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{name: "fake"}}
+		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{name: "fake", period: 10 * time.Millisecond}}
 		d.hub.newBest = func(float64) (sampling.Engine, error) { return d.engine, nil }
-		// The engine's own period is 10 ms.
 		const ms = time.Millisecond
 		for asked, want := range map[time.Duration]time.Duration{0: 10 * ms, 10 * ms: 10 * ms, 15 * ms: 10 * ms, 25 * ms: 20 * ms, 30 * ms: 30 * ms} {
 			fast := d.start(t.Context(), 10*time.Millisecond, 0)

@@ -3,15 +3,12 @@ package profiling_test
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"os"
-	"runtime"
-	"runtime/pprof"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -20,7 +17,6 @@ import (
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -29,7 +25,7 @@ func TestMain(m *testing.M) {
 	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
 		panic(err)
 	}
-	samplingtest.Patient()
+	profiling.UseFakeEngines()
 	goleak.VerifyTestMain(m)
 }
 
@@ -227,6 +223,7 @@ func TestTimestampsAreOnTheTimeline_JSP10(t *testing.T) {
 // On a timeline with a clock of its own, the times are that clock's: exact where the profiler's
 // user makes a call, in between as if the clock ran evenly.
 func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
+	fakes := profiling.FakeEngines(t)
 	var clock atomic.Int64
 	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return time.Duration(clock.Load()) }})
 	clock.Store(int64(time.Hour))
@@ -254,7 +251,7 @@ func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
 			t.Errorf("no sample was forced at %v: %+v", forced, tr.Samples)
 		}
 	}
-	burnUntil(t, p, 2)
+	fakes.Emit("f", 2)
 	now(20 * time.Second)
 	profiling.ForceSample()
 	now(30 * time.Second)
@@ -263,10 +260,10 @@ func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(part, 10*time.Second, 20*time.Second, 30*time.Second)
-	burnUntil(t, p, 2)
+	fakes.Emit("f", 2)
 	now(40 * time.Second)
 	profiling.ForceSample()
-	burnUntil(t, p, 5)
+	fakes.Emit("f", 2)
 	now(time.Minute)
 	want(stop(t, p), 30*time.Second, 40*time.Second, time.Minute)
 }
@@ -332,51 +329,18 @@ func TestModules_JSP13_JSP14(t *testing.T) {
 
 // A profiler under a cancelled context has stopped, and has its trace.
 func TestStartUnderAContextThatIsOver(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	p, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	until(t, "stopped", p.Stopped)
-	stop(t, p)
-}
-
-// Profilers that come and go, one after the other and at once, leave nothing behind,
-// and the profiler free.
-func TestProfilersComeAndGo(t *testing.T) {
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for k := range 50 {
-				p, err := profiling.Start(t.Context(), profiling.Options{SampleInterval: time.Duration(i+k) * time.Millisecond, MaxBufferSize: 1 + k, Wall: i%4 == 0})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if _, err := p.Stop(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Errorf("after the last profiler: %v", err)
-	}
-	pprof.StopCPUProfile()
-}
-
-// Processors come and go while a profiler runs.
-func TestGOMAXPROCSChanges(t *testing.T) {
-	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
-	was := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(was)
-	for _, n := range []int{1, 4, 1, 8} {
-		runtime.GOMAXPROCS(n)
-		profiling.ForceSample()
-	}
-	if tr := stop(t, p); len(tr.Samples) < 4 || tr.Stats.Gaps != 0 {
-		t.Errorf("%d samples and %d gaps, want the 4 forced ones at least, and none", len(tr.Samples), tr.Stats.Gaps)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		profiling.FakeEngines(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		p, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !p.Stopped() {
+			t.Error("the profiler goes on")
+		}
+		stop(t, p)
+	})
 }

@@ -1,14 +1,16 @@
 package profiling_test
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
-	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -48,45 +50,54 @@ func serving(t *testing.T) string {
 	return s.URL
 }
 
+// The server's deadline is extended by the length of the profile.
+func TestServeProfileBeyondTheDeadline(t *testing.T) {
+	res, body := get(t, t.Context(), serving(t)+"?seconds=1")
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("%s, %s: %s", res.Status, res.Header.Get("Content-Type"), body)
+	}
+	if _, err := profile.ParseData(body); err != nil {
+		t.Error(err)
+	}
+}
+
 // Two profiles by request, at the same time and beside a profiler, are all whole: each
-// has the CPU time that was used while it was taken.
+// has the samples of its time.
 func TestServeProfile(t *testing.T) {
-	url := serving(t)
-	profiler := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
-	ctx, cancel := context.WithCancel(t.Context())
-	var burning sync.WaitGroup
-	burning.Go(func() {
-		for ctx.Err() == nil {
-			burned = burn(1_000_000)
+	synctest.Test(t, func(t *testing.T) {
+		fakes := profiling.FakeEngines(t)
+		profiler := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
+		fakes.Emit("before", 1)
+		var asked sync.WaitGroup
+		for range 2 {
+			asked.Go(func() {
+				began := time.Now()
+				w := httptest.NewRecorder()
+				profiling.ServeProfile(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?seconds=3", http.NoBody))
+				if took := time.Since(began); took != 3*time.Second {
+					t.Errorf("it took %v, want three seconds", took)
+				}
+				if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/octet-stream" {
+					t.Errorf("%d, %s: %s", w.Code, w.Header().Get("Content-Type"), w.Body)
+					return
+				}
+				wantFunctions(t, "a profile by request", w.Body.Bytes(), map[string]int64{"burn": 5})
+			})
 		}
+		synctest.Wait()
+		fakes.Emit("burn", 5)
+		asked.Wait()
+		fakes.Emit("after", 2)
+		tr := stop(t, profiler)
+		if tr.Stats.Gaps != 0 {
+			t.Errorf("the profiler beside has %d gaps", tr.Stats.Gaps)
+		}
+		var all bytes.Buffer
+		if err := tr.WritePprof(&all); err != nil {
+			t.Fatal(err)
+		}
+		wantFunctions(t, "the profiler beside", all.Bytes(), map[string]int64{"before": 1, "burn": 5, "after": 2})
 	})
-	var asked sync.WaitGroup
-	for range 2 {
-		asked.Go(func() {
-			began := time.Now()
-			res, body := get(t, t.Context(), url+"?seconds=1")
-			if took := time.Since(began); took < time.Second {
-				t.Errorf("it took %v, want a second", took)
-			}
-			if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/octet-stream" {
-				t.Errorf("%s, %s: %s", res.Status, res.Header.Get("Content-Type"), body)
-				return
-			}
-			wantBurnt(t, "a profile by request", body)
-		})
-	}
-	asked.Wait()
-	cancel()
-	burning.Wait()
-	tr := stop(t, profiler)
-	if tr.Stats.Gaps != 0 {
-		t.Errorf("the profiler beside has %d gaps", tr.Stats.Gaps)
-	}
-	var all strings.Builder
-	if err := tr.WritePprof(&all); err != nil {
-		t.Fatal(err)
-	}
-	wantBurnt(t, "the profiler beside", []byte(all.String()))
 }
 
 // A profile's length is real time, whatever clock the request's timeline has.
@@ -103,29 +114,23 @@ func TestServeProfileBesideATimelineWithAClock(t *testing.T) {
 	}
 }
 
-// wantBurnt wants most of the CPU time in burn: the process does little else, on a busy machine, too.
-func wantBurnt(t *testing.T, what string, data []byte) {
+// wantFunctions wants so many samples of 10 ms of each function.
+func wantFunctions(t *testing.T, what string, data []byte, want map[string]int64) {
 	t.Helper()
 	p, err := profile.ParseData(data)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	var all, got time.Duration
+	got := map[string]int64{}
 	for _, s := range p.Sample {
-		all += time.Duration(s.Value[1])
-		if s.Value[1] != s.Value[0]*p.Period {
-			t.Errorf("%s: %d samples stand for %d ns, want as many intervals of %d ns", what, s.Value[0], s.Value[1], p.Period)
-		}
-		for _, l := range s.Location {
-			if strings.HasSuffix(l.Line[0].Function.Name, ".burn") {
-				got += time.Duration(s.Value[1])
-				break
-			}
+		got[s.Location[0].Line[0].Function.Name] += s.Value[0]
+		if s.Value[1] != s.Value[0]*p.Period || p.Period != int64(10*time.Millisecond) {
+			t.Errorf("%s: %d samples stand for %d ns, want as many intervals of 10 ms", what, s.Value[0], s.Value[1])
 		}
 	}
-	if got == 0 || got < all/2 {
-		t.Errorf("%s has %v of CPU time in burn, of %v: want most", what, got, all)
+	if !maps.Equal(got, want) {
+		t.Errorf("%s has samples of %v, want %v", what, got, want)
 	}
 }
 
@@ -157,49 +162,34 @@ func TestServeProfileRefuses(t *testing.T) {
 	}
 }
 
-func TestServeProfileWhileSomebodyElseProfiles(t *testing.T) {
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	defer pprof.StopCPUProfile()
-	res, body := get(t, t.Context(), serving(t)+"?seconds=1")
-	if res.StatusCode != http.StatusConflict || !strings.Contains(string(body), profiling.ErrBusy.Error()) {
-		t.Errorf("%s: %s", res.Status, body)
-	}
+func TestServeProfileWhileOtherCodeProfiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		profiling.FakeEngines(t).Take(true)
+		w := httptest.NewRecorder()
+		profiling.ServeProfile(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?seconds=1", http.NoBody))
+		if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), profiling.ErrBusy.Error()) {
+			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+	})
 }
 
-// When the client goes away the profiler ends: the CPU profiler is free for others.
+// When the client goes away the profiler ends: the engine stops.
 func TestServeProfileClientGoesAway(t *testing.T) {
-	entered, returned := make(chan struct{}), make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		close(entered)
-		defer close(returned)
-		profiling.ServeProfile(w, r)
-	}))
-	defer s.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-entered
+	synctest.Test(t, func(t *testing.T) {
+		fakes := profiling.FakeEngines(t)
+		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
-	}()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res, err := http.DefaultClient.Do(req); err == nil {
-		res.Body.Close()
-		t.Error("it answered at once")
-	}
-	select {
-	case <-returned:
-	case <-time.After(20 * time.Second): // it was asked for 30
-		t.Error("it goes on without its client")
-		<-returned
-	}
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-	pprof.StopCPUProfile()
+		began := time.Now()
+		w := httptest.NewRecorder()
+		profiling.ServeProfile(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+		if took := time.Since(began); took != 50*time.Millisecond || w.Body.Len() > 0 {
+			t.Errorf("it took %v and answered %d bytes, want until the client was gone, and none", took, w.Body.Len())
+		}
+		synctest.Wait()
+		if fakes.Running() {
+			t.Error("the engine goes on without its client")
+		}
+	})
 }
 
 // A leaving client goes away as soon as its profile has begun.

@@ -1,3 +1,5 @@
+//go:build lab && linux
+
 package profiling_test
 
 import (
@@ -51,7 +53,8 @@ func weight(tr *profile.Trace) (sum time.Duration) {
 
 // CPUTime is what the process used while the profiler sampled: not what was used in a gap, nor what was
 // used before TakeTrace.
-func TestCPUTimeAndGaps(t *testing.T) {
+func TestLabCPUTimeAndGaps(t *testing.T) {
+	profiling.LiveEngines(t)
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	// least is the time that was used while the profiler certainly sampled, and most is that
 	// with the time of its pausing and resuming.
@@ -102,12 +105,30 @@ func TestCPUTimeAndGaps(t *testing.T) {
 }
 
 // Samples of a Wall profiler stand for elapsed time.
-func TestWallSamplesStandForTheTimePassed(t *testing.T) {
+func TestLabWallSamplesStandForTheTimePassed(t *testing.T) {
+	profiling.LiveEngines(t)
 	p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond, Wall: true})
 	until(t, "samples", func() bool { return p.Stats().Samples >= 50 })
 	tr := stop(t, p)
 	// This goroutine and others waited all the time.
 	if got, want := weight(tr), (tr.Stopped-tr.Started)/2; got < want {
 		t.Errorf("samples stand for %v, want those of some goroutines in %v", got, tr.Stopped-tr.Started)
+	}
+}
+
+// The engine of the CPU measures what a sample costs.
+func TestLabSampleCost(t *testing.T) {
+	profiling.LiveEngines(t)
+	p, err := profiling.Start(t.Context(), profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Engine() != "cpu" {
+		t.Skipf("engine %q does not tell", p.Engine())
+	}
+	burnUntil(t, p, 3)
+	trace := stop(t, p)
+	if cost := trace.Stats.SampleCost; cost <= 0 || cost > trace.CPUTime {
+		t.Errorf("a sample costs %v, and all of the process used %v", cost, trace.CPUTime)
 	}
 }
