@@ -24,7 +24,7 @@ type serverTiming struct {
 // TestBrowserSeesServerTiming loads a page of the shop into a headless Chromium:
 // what the page can read of its own request is what the trace in Jaeger says.
 func TestBrowserSeesServerTiming(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	j := ownJaeger(ctx, t)
 

@@ -85,10 +85,9 @@ func TestCollectorRestarts(t *testing.T) { overBoth(t, testCollectorRestarts) }
 
 func testCollectorRestarts(t *testing.T) {
 	t.Helper()
-	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "30000") // ms: no batch is given up while it starts
 	for _, e := range ends {
 		t.Run(e.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			c := ownCollector(ctx, t, backend.CollectorConfig{Jaeger: jaeger.OTLPGRPC()})
 			service := ""
@@ -135,7 +134,7 @@ func TestCollectorWithoutJaeger(t *testing.T) {
 		end  func(*backend.Collector) error
 	}{"stays", nil}) {
 		t.Run(e.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			away := ownJaeger(ctx, t)
 			if err := away.Kill(); err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -27,7 +26,7 @@ func TestExemplars(t *testing.T) { overBoth(t, testExemplars) }
 
 func testExemplars(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	prometheus, err := backend.StartPrometheus(ctx, "--web.enable-otlp-receiver", "--enable-feature=exemplar-storage")
 	if err != nil {

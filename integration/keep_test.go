@@ -20,15 +20,13 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/integration/backend"
-	"github.com/perfline/perfline/integration/load"
 	"github.com/perfline/perfline/marks"
 )
 
-// The load of TestKeptRequests: of each thousand requests, ten are slow and five fail.
+// The requests of TestKeptRequests: of each thousand, ten are slow and five fail.
 const (
 	keepSlow     = 100 * time.Millisecond
-	keepRate     = 1000
-	keepRequests = 10 * keepRate
+	keepRequests = 3000
 )
 
 // A keptRequest is a request that the service of TestKeptRequests got.
@@ -41,13 +39,13 @@ type keptRequest struct {
 // With 1 % of the requests sampled, each slow and each failed request is in Jaeger with all its spans, and the counts of the
 // service equal what Jaeger has.
 func TestKeptRequests(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var service string
 	pl, tl, _ := start(t, jaeger, func(c *perfline.Config) {
 		service = c.Service
 		c.Sampler = sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.01))
-		c.Keep = bridge.KeepPolicy{Slow: keepSlow, PerSecond: keepRate, Export: true}
+		c.Keep = bridge.KeepPolicy{Slow: keepSlow, PerSecond: keepRequests, Export: true}
 	})
 	library := pl.TracerProvider().Tracer("library")
 	var mu sync.Mutex
@@ -78,27 +76,28 @@ func TestKeptRequests(t *testing.T) {
 	})
 	srv := httptest.NewServer(server(pl, tl).Middleware(mux))
 	defer srv.Close()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 	defer client.CloseIdleConnections()
 	var n atomic.Int64
-	requests := load.Start(ctx, load.Config{PerSecond: keepRate, Do: func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint(srv.URL, "/tasks/", n.Add(1)), http.NoBody)
-		if err != nil {
-			return err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		return resp.Body.Close()
-	}})
-	if err := backend.Poll(ctx, func() (bool, error) { return requests.Total().Answered >= keepRequests, nil }); err != nil {
-		t.Fatal(err)
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for i := n.Add(1); i <= keepRequests; i = n.Add(1) {
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint(srv.URL, "/tasks/", i), http.NoBody)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp, err := client.Do(req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp.Body.Close()
+			}
+		})
 	}
-	requests.Stop()
-	if err := requests.Total().Err(); err != nil {
-		t.Fatal(err)
-	}
+	workers.Wait()
 	srv.Close()
 	if err := pl.Flush(ctx); err != nil {
 		t.Fatal(err)

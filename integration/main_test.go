@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +29,9 @@ var (
 	pyroscope *backend.Pyroscope
 )
 
+// patience is how long something that must come may take. Only a hang takes so long.
+const patience = 10 * time.Minute
+
 // programs is a folder for programs that several tests run.
 var programs string
 
@@ -39,7 +43,14 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	// A busy machine gives up no request: a second attempt may store spans twice.
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_BSP_EXPORT_TIMEOUT"} {
+		if err := os.Setenv(name, strconv.Itoa(int(patience.Milliseconds()))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	if programs, err = os.MkdirTemp("", "programs"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -153,7 +153,7 @@ func everyMarkAndMeasureArrives(t *testing.T, protocol string) {
 	sendAll(t, srv.URL)
 	srv.Close()
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := pl.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)

@@ -25,7 +25,7 @@ const leakType = "goroutine_leak:goroutineleak:count:goroutineleak:count"
 // TestPyroscopeLeakedGoroutines leaks a goroutine. The server takes the profile, whose type it does not know, and has
 // the same type of it as of pyroscope-go's. A release of Go without such profiles sends the others, and none of this type.
 func TestPyroscopeLeakedGoroutines(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	blocked := make(chan struct{})
 	go leaks(blocked)

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -21,7 +23,7 @@ import (
 // the parts of the profile, to the nanosecond and by function. The label span_id is enough for that. Its old name
 // profile_id does as well, and both together are one. A trace_id makes a series of each trace.
 func TestPyroscopeSelects(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	const spans, routes = 6, 2
 	sampled := sampleRoutes(ctx, t, spans, routes)
@@ -91,7 +93,7 @@ func TestPyroscopeSelects(t *testing.T) {
 
 // TestPyroscopeRefuses has the limits of a push, and the status of each refusal. A push is refused whole.
 func TestPyroscopeRefuses(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	b := ownPyroscope(ctx, t) // its rate and its number of series are limited
 	label := func(key, value string) func(*profile.Profile) {
@@ -166,7 +168,7 @@ func TestPyroscopeRefuses(t *testing.T) {
 // TestPyroscopeTimes shows that a series has one profile for each millisecond of profiles' own time. Therefore the same
 // profile twice counts once, and a profile that is sent in parts needs a time for each.
 func TestPyroscopeTimes(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	at := time.Now().Truncate(time.Millisecond).Add(-30 * time.Minute)
 	send := func(service, function string, at time.Time) {
@@ -209,7 +211,7 @@ func TestPyroscopeTimes(t *testing.T) {
 // TestPyroscopeComesBack: a killed Pyroscope forgets what it had not written, and
 // takes profiles again at the same address.
 func TestPyroscopeComesBack(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	b := ownPyroscope(ctx, t)
 	service := serviceName(t)
@@ -264,6 +266,13 @@ func sampleRoutes(ctx context.Context, t *testing.T, spans, routes int) *profile
 		t.Fatal(err)
 	}
 	return p
+}
+
+// use uses so much CPU time, however long that takes.
+func use(ctx context.Context, d time.Duration) {
+	for before := cputime.Process(); cputime.Process()-before < d && ctx.Err() == nil; {
+		runtime.KeepAlive(work(rand.IntN(1_000_000)))
+	}
 }
 
 //go:noinline

@@ -24,7 +24,7 @@ import (
 // TestPyroscopeProfileTypes pushes a profile of each kind. The server has them under the names and labels by which
 // dashboards and queries find them: these are the names of pyroscope-go. Each has what the program did in its time.
 func TestPyroscopeProfileTypes(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	defer runtime.SetMutexProfileFraction(runtime.SetMutexProfileFraction(1))
 	runtime.SetBlockProfileRate(1)
@@ -44,9 +44,7 @@ func TestPyroscopeProfileTypes(t *testing.T) {
 	for range 2 { // values are not cumulative: the server adds them
 		allocate(100_000)
 		contend()
-		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
-			runtime.KeepAlive(work(1_000_000))
-		}
+		use(ctx, 200*time.Millisecond)
 		runtime.GC()
 		runtime.GC() // a heap profile is of the last one but one
 		if err := p.Flush(ctx); err != nil {

@@ -40,7 +40,7 @@ import (
 // TestSameAsSDK sends spans through OpenTelemetry's exporters, and the same through exporter.NewDelivery, as they are and made
 // by perfline's own provider. The backends must have the same of all.
 func TestSameAsSDK(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	began := time.Now().Truncate(time.Second).Add(123_456_789)
 	collected := newSink(t)

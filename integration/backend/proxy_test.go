@@ -33,7 +33,7 @@ func newProxy(t *testing.T) (p *Proxy, requests *http.Client, served func() int)
 			t.Error(err)
 		}
 	})
-	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
 	t.Cleanup(client.CloseIdleConnections)
 	return p, client, func() int { return len(n) }
 }
@@ -65,11 +65,11 @@ func TestProxyModes(t *testing.T) {
 		want   string        // in the error; "" means an answer
 		served bool
 	}{
-		{Mode{Kind: Pass}, 10 * time.Second, "", true},
-		{Mode{Kind: Refuse}, 10 * time.Second, "refused", false},
+		{Mode{Kind: Pass}, time.Minute, "", true},
+		{Mode{Kind: Refuse}, time.Minute, "refused", false},
 		{Mode{Kind: Hang}, 200 * time.Millisecond, "Client.Timeout", false},
-		{Mode{Kind: Slow, Delay: 50 * time.Millisecond}, 10 * time.Second, "", true},
-		{Mode{Kind: Garbage}, 10 * time.Second, "malformed", false},
+		{Mode{Kind: Slow, Delay: 50 * time.Millisecond}, time.Minute, "", true},
+		{Mode{Kind: Garbage}, time.Minute, "malformed", false},
 	} {
 		t.Run(string(c.mode.Kind), func(t *testing.T) {
 			p, client, served := newProxy(t)
@@ -97,7 +97,7 @@ func TestProxyModes(t *testing.T) {
 				}
 			}
 			set(t, p, Mode{Kind: Pass})
-			client.Timeout = 10 * time.Second
+			client.Timeout = time.Minute
 			if answer, err := get(p, client); answer != "answer" || err != nil {
 				t.Errorf("passing again: %q, %v", answer, err)
 			}
@@ -151,7 +151,7 @@ func TestProxyCutsWhatIsBroken(t *testing.T) {
 				t.Fatal(err)
 			}
 			set(t, p, Mode{Kind: Pass})
-			if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {

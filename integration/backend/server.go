@@ -88,7 +88,7 @@ func (s *server) Start(ctx context.Context) error {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
 	s.proc = proc
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	err = Poll(ctx, func() (bool, error) {
 		if proc.ended() {
@@ -126,18 +126,18 @@ func (s *server) Kill() error {
 }
 
 // Terminate asks the process to end, waits for its end, and kills it if it takes over
-// ten seconds. It can be started again. A second call does nothing.
+// a minute. It can be started again. A second call does nothing.
 func (s *server) Terminate() error {
 	if s.proc == nil {
 		return nil
 	}
-	return s.proc.stop(10 * time.Second)
+	return s.proc.stop(time.Minute)
 }
 
 // Stop terminates the process and removes its folder: it cannot be started again.
 func (s *server) Stop() error { return errors.Join(s.Terminate(), os.RemoveAll(s.dir)) }
 
-// Running tells whether the process has been started and has not ended.
+// IsUp tells whether the process has been started and has not ended.
 func (s *server) IsUp() bool { return s.proc != nil && !s.proc.ended() }
 
 // Dir is the process's folder, which stays the same when it is started again.

@@ -112,7 +112,7 @@ func TestStack(t *testing.T) {
 
 	// The Collector has taken all of its spans.
 	stopped = true
-	if err := shop.stop(time.Duration(*load(t).Services["shop"].StopGracePeriod)); err != nil {
+	if err := shop.stop(); err != nil {
 		t.Errorf("the shop lost something, or did not end in time: %v", err)
 	}
 	within, done := context.WithTimeout(ctx, patience)

@@ -162,9 +162,9 @@ func work(ctx context.Context, pl *perfline.Pipeline) map[string]period {
 		from := time.Now()
 		spanCtx, span := tracer.Start(ctx, "request")
 		innerCtx, inner := tracer.Start(spanCtx, "part")
-		burn(innerCtx, 400*time.Millisecond)
+		burn(innerCtx, 200*time.Millisecond)
 		inner.End()
-		burn(spanCtx, 400*time.Millisecond)
+		burn(spanCtx, 200*time.Millisecond)
 		span.End()
 		for _, s := range []interface{ String() string }{span.SpanContext().SpanID(), inner.SpanContext().SpanID()} {
 			spans[span.SpanContext().TraceID().String()+"/"+s.String()] = period{from, time.Now()}
@@ -192,12 +192,12 @@ var (
 	blocks [][]byte
 )
 
-// burn uses CPU time, for ten times as long at most: on a busy machine it takes longer.
+// burn uses so much CPU time, however long that takes.
 //
 //go:noinline
 func burn(ctx context.Context, d time.Duration) {
-	used, began := cputime.Process(), time.Now()
-	for cputime.Process()-used < d && time.Since(began) < 10*d && ctx.Err() == nil {
+	used := cputime.Process()
+	for cputime.Process()-used < d && ctx.Err() == nil {
 		for i := range 10_000 {
 			sink += i * i
 		}

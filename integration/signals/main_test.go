@@ -2,6 +2,8 @@ package signals
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,7 +11,16 @@ import (
 	"github.com/perfline/perfline/integration/backend"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// A busy machine gives up no request: a second attempt may arrive twice.
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BLRP_EXPORT_TIMEOUT"} {
+		if err := os.Setenv(name, "600000"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // startCollector starts a Collector until the end of the test. The log of one whose test fails is printed.
 func startCollector(ctx context.Context, t *testing.T, config backend.CollectorConfig) *backend.Collector {

@@ -1,7 +1,8 @@
+//go:build lab
+
 package integration
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -32,15 +32,17 @@ func runShop(ctx context.Context, t *testing.T, length, seconds time.Duration) *
 	cmd := exec.CommandContext(ctx, buildShop(t), "-for", length.String(), "-rps", "150", "-profile", session)
 	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+jaeger.OTLPGRPC(), "OTEL_RESOURCE_ATTRIBUTES=run="+r.run,
 		"PYROSCOPE_SERVER_ADDRESS="+pyroscope.URL(), "PYROSCOPE_LABELS=run="+r.run)
-	out := &shopOutput{addressSeen: make(chan struct{})}
+	out := &output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	running, ended := context.WithCancel(ctx)
+	defer ended()
 	profiles := make(chan error, 1)
-	go func() { profiles <- r.profileOnDemand(ctx, out, cmd.Process.Pid, length, seconds) }()
+	go func() { profiles <- r.profileOnDemand(running, out, cmd.Process.Pid, length, seconds) }()
 	err := cmd.Wait()
-	out.close()
+	ended()
 	if err := errors.Join(err, <-profiles); err != nil {
 		t.Fatalf("the shop: %v\n%s", err, out)
 	}
@@ -52,8 +54,8 @@ func runShop(ctx context.Context, t *testing.T, length, seconds time.Duration) *
 }
 
 // profileOnDemand asks the shop for profiles while it runs.
-func (r *shopReport) profileOnDemand(ctx context.Context, out *shopOutput, pid int, length, seconds time.Duration) error {
-	url, err := out.address(ctx)
+func (r *shopReport) profileOnDemand(ctx context.Context, out *output, pid int, length, seconds time.Duration) error {
+	url, err := shopURL(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -99,52 +101,12 @@ func getProfile(ctx context.Context, url string) (*profile.Profile, error) {
 	return profile.ParseData(body)
 }
 
-// A shopOutput is what the shop prints.
-type shopOutput struct {
-	mu          sync.Mutex // guards what follows
-	buf         bytes.Buffer
-	closed      bool
-	addressSeen chan struct{} // closed when the address was printed, or never will be
-}
-
 var shopAddress = regexp.MustCompile(`(?m)^shop: (http://\S+)$`)
 
-func (o *shopOutput) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	o.buf.Write(p)
-	seen := shopAddress.Match(o.buf.Bytes())
-	o.mu.Unlock()
-	if seen {
-		o.close()
+// shopURL is where the shop listens.
+func shopURL(ctx context.Context, o *output) (string, error) {
+	if err := o.await(ctx, shopAddress); err != nil {
+		return "", err
 	}
-	return len(p), nil
-}
-
-func (o *shopOutput) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.closed {
-		o.closed = true
-		close(o.addressSeen)
-	}
-}
-
-// address is where the shop listens.
-func (o *shopOutput) address(ctx context.Context) (string, error) {
-	select {
-	case <-o.addressSeen:
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-	m := shopAddress.FindStringSubmatch(o.String())
-	if m == nil {
-		return "", errors.New("it ended before it printed its address")
-	}
-	return m[1], nil
-}
-
-func (o *shopOutput) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
+	return shopAddress.FindStringSubmatch(o.String())[1], nil
 }

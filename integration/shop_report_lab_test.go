@@ -1,3 +1,5 @@
+//go:build lab
+
 package integration
 
 import (
@@ -14,10 +16,6 @@ import (
 
 	"github.com/perfline/perfline/integration/backend"
 )
-
-// slowRoute is the route whose requests are looked into. One of them in a second is slow,
-// because it makes the index of the search anew.
-const slowRoute = "GET /search"
 
 // A shopReport is what a run of the shop left in the backends.
 type shopReport struct {
