@@ -61,7 +61,6 @@ func TestLayersAreThoseOfTheImports(t *testing.T) {
 // that it needs.
 func publicPackages(t *testing.T) map[string][]string {
 	t.Helper()
-	const format = `{{.ImportPath}} {{join .Deps " "}}`
 	public := map[string][]string{}
 	short := func(path string) (name string, isPublic bool) {
 		if path == module {
@@ -70,16 +69,18 @@ func publicPackages(t *testing.T) map[string][]string {
 		name, own := strings.CutPrefix(path, module+"/")
 		return name, own && !strings.Contains(path, "/internal/") && !strings.Contains(path, "/profilerv1")
 	}
-	for entry := range strings.Lines(list(t, "", format, packages...) + listIn(t, "mcpserver", "", format, "./...")) {
-		all := strings.Fields(entry)
-		from, ok := short(all[0])
-		if !ok {
-			continue
-		}
-		public[from] = nil
-		for _, path := range all[1:] {
-			if to, ok := short(path); ok {
-				public[from] = append(public[from], to)
+	for _, folder := range []string{".", "mcpserver"} {
+		graph := importsOf(t, folder, "")
+		for _, path := range graph.own() {
+			from, ok := short(path)
+			if !ok {
+				continue
+			}
+			public[from] = nil
+			for _, needed := range graph.foreign(t, path) {
+				if to, ok := short(needed); ok {
+					public[from] = append(public[from], to)
+				}
 			}
 		}
 	}

@@ -82,15 +82,14 @@ func TestImportDirection(t *testing.T) {
 }
 
 func testImportDirection(t *testing.T, goos string) {
-	// Package, then its imports; then the same with all it depends on.
-	for line := range strings.Lines(list(t, goos, `{{.ImportPath}} {{join .Imports " "}}`, packages...)) {
-		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+	graph := importsOf(t, ".", goos)
+	for _, pkg := range graph.own() {
 		from := folder(pkg)
 		rule, ok := allowed[from]
 		if !ok {
 			t.Errorf("package %s: no folder of it is in the table: say what it may import", pkg)
 		}
-		for _, imported := range strings.Fields(imports) {
+		for _, imported := range graph[pkg].imports {
 			for prefix, dirs := range onlyFor {
 				isOwn := func(dir string) bool {
 					return dir == "" && pkg == module || dir != "" && strings.HasPrefix(pkg+"/", module+"/"+dir+"/")
@@ -113,13 +112,15 @@ func testImportDirection(t *testing.T, goos string) {
 			}
 		}
 	}
-	args := []string{"-deps"}
 	for _, dir := range standardOnly {
-		args = append(args, module+"/"+dir+"/...")
-	}
-	for dep := range strings.Lines(list(t, goos, `{{if not .Standard}}{{.ImportPath}}{{end}}`, args...)) {
-		if dep = strings.TrimSpace(dep); !strings.HasPrefix(dep+"/", module+"/") {
-			t.Errorf("one of %v reaches %s: they may use the standard library only", standardOnly, dep)
+		within := slices.DeleteFunc(graph.own(), func(pkg string) bool { return !strings.HasPrefix(pkg+"/", module+"/"+dir+"/") })
+		if len(within) == 0 {
+			t.Errorf("folder %s has no package", dir)
+		}
+		for _, dep := range graph.foreign(t, within...) {
+			if !strings.HasPrefix(dep+"/", module+"/") {
+				t.Errorf("one of %q reaches %s: they may use the standard library only", within, dep)
+			}
 		}
 	}
 }
@@ -127,10 +128,10 @@ func testImportDirection(t *testing.T, goos string) {
 // Every package may encode spans without a client of OTLP and without the messages of protobuf.
 func TestEncoderIsLight(t *testing.T) {
 	atRoot(t)
-	for dep := range strings.Lines(list(t, "", `{{.ImportPath}}`, "-deps", "./exporter/otlpenc")) {
+	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/exporter/otlpenc") {
 		for _, heavy := range []string{"google.golang.org/grpc", "google.golang.org/protobuf/proto", "go.opentelemetry.io/proto/", "go.opentelemetry.io/otel/exporters/"} {
 			if strings.HasPrefix(dep, heavy) {
-				t.Errorf("exporter/otlpenc reaches %s", strings.TrimSpace(dep))
+				t.Errorf("exporter/otlpenc reaches %s", dep)
 			}
 		}
 	}
@@ -139,9 +140,9 @@ func TestEncoderIsLight(t *testing.T) {
 // Code that makes spans may label goroutines without the formats of profiles and the sampler.
 func TestSpanLabelsAreLight(t *testing.T) {
 	atRoot(t)
-	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/spanlabels")) {
-		switch dep = strings.TrimSpace(dep); {
-		case dep == "", dep == module+"/profiling/spanlabels", dep == module+"/internal/goruntime", dep == module+"/internal/underway":
+	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/profiling/spanlabels") {
+		switch {
+		case dep == module+"/internal/goruntime", dep == module+"/internal/underway":
 		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "github.com/google/pprof"):
 			t.Errorf("profiling/spanlabels reaches %s", dep)
 		}
@@ -151,10 +152,8 @@ func TestSpanLabelsAreLight(t *testing.T) {
 // Code that shows the states of goroutines needs no tracer and no parser.
 func TestStatesAreLight(t *testing.T) {
 	atRoot(t)
-	for dep := range strings.Lines(list(t, "", `{{if not .Standard}}{{.ImportPath}}{{end}}`, "-deps", "./profiling/states")) {
-		switch dep = strings.TrimSpace(dep); {
-		case dep == "", dep == module+"/profiling/states", strings.HasPrefix(dep, "go.opentelemetry.io/otel/"), strings.HasPrefix(dep, "github.com/cespare/xxhash/"):
-		default:
+	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/profiling/states") {
+		if !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
 			t.Errorf("profiling/states reaches %s", dep)
 		}
 	}
@@ -163,8 +162,7 @@ func TestStatesAreLight(t *testing.T) {
 // A program that does not ask what slow requests waited for links no reader of execution traces.
 func TestStartLinksNoTraceReader(t *testing.T) {
 	atRoot(t)
-	for dep := range strings.Lines(list(t, "", `{{.ImportPath}}`, "-deps", ".", "./profiling/states", "./exporter/live", "./exporter/viewers")) {
-		dep = strings.TrimSpace(dep)
+	for _, dep := range importsOf(t, ".", "").foreign(t, module, module+"/profiling/states", module+"/exporter/live", module+"/exporter/viewers") {
 		if dep == module+"/profiling/flight" || strings.HasPrefix(dep, "golang.org/x/exp/") {
 			t.Errorf("perfline, the page or the files reach %s", dep)
 		}
@@ -176,13 +174,13 @@ func TestStartLinksNoTraceReader(t *testing.T) {
 func TestLogSDKIsApart(t *testing.T) {
 	atRoot(t)
 	const logs = module + "/bridge/bridgelog"
-	for pkg := range strings.Lines(list(t, "", `{{.ImportPath}} {{join .Deps " "}}`, packages...)) {
-		deps := strings.Fields(pkg)
-		for _, dep := range deps[1:] {
-			if strings.HasPrefix(dep, "go.opentelemetry.io/otel/sdk/log") && deps[0] != logs {
-				t.Errorf("%s reaches %s: only %s may", deps[0], dep, logs)
+	graph := importsOf(t, ".", "")
+	for _, pkg := range graph.own() {
+		for _, dep := range graph.foreign(t, pkg) {
+			if strings.HasPrefix(dep, "go.opentelemetry.io/otel/sdk/log") && pkg != logs {
+				t.Errorf("%s reaches %s: only %s may", pkg, dep, logs)
 			}
-			if deps[0] == logs && (dep == module+"/exporter" || strings.HasPrefix(dep, "google.golang.org/grpc")) {
+			if pkg == logs && (dep == module+"/exporter" || strings.HasPrefix(dep, "google.golang.org/grpc")) {
 				t.Errorf("%s reaches %s", logs, dep)
 			}
 		}
