@@ -54,8 +54,9 @@ func wait(t *testing.T, served <-chan string, method string) {
 // bigNames are 20 MB: more than buffers between server and client hold.
 func bigNames(ctx context.Context) {
 	name := strings.Repeat("n", 1000)
-	for range 10_000 {
+	for i := range 10_000 {
 		marks.Mark(ctx, name, slog.String("v", name))
+		deliver(ctx, i)
 	}
 }
 

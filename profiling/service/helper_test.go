@@ -66,7 +66,16 @@ func manyMarks(n int) func(context.Context) {
 	return func(ctx context.Context) {
 		for i := range n {
 			marks.Mark(ctx, fmt.Sprintf("mark %d", i), slog.Int("i", i))
+			deliver(ctx, i)
 		}
+	}
+}
+
+// deliver has the timeline deliver after each 500 entries: a busy machine may come to that only when the
+// timeline has lost some.
+func deliver(ctx context.Context, i int) {
+	if i%500 == 0 {
+		observer.FromContext(ctx).Deliver()
 	}
 }
 

@@ -166,12 +166,13 @@ func checkPage(t *testing.T, page *pb.Events, size int) {
 
 // Whatever the program calls its marks, messages stay small enough for clients of gRPC.
 func TestHugeNames(t *testing.T) {
-	const n = 3000
+	const n = 2200 // with names and values of a kilobyte, more than a page
 	huge := strings.Repeat("é", 50_000)
 	p := newProgram(t)
 	id := uint32(p.recorded(t, func(ctx context.Context) {
 		for i := range n {
 			marks.Mark(ctx, huge, slog.Int("i", i), slog.String("v", huge), slog.String(huge, "\xff\xfe"))
+			deliver(ctx, i)
 		}
 	}))
 	ps := protocols(t, serve(t, p.Recorder, service.Config{}))
@@ -267,9 +268,7 @@ func TestStreamOfVirtualEventsIsCut(t *testing.T) {
 	id := p.recorded(t, func(ctx context.Context) {
 		for i := range most + 1 {
 			marks.Mark(ctx, fmt.Sprintf("mark %d", i))
-			if i%5000 == 0 {
-				observer.FromContext(ctx).Deliver() // before its buffer is full
-			}
+			deliver(ctx, i)
 		}
 	})
 	c := client(t, serve(t, p.Recorder, service.Config{}))

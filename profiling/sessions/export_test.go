@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -38,6 +39,14 @@ func Build(ctx context.Context, r Recording) (*Session, float64, error) {
 	return s, float64(p.done.Load()) / float64(max(1, p.total.Load())), err
 }
 
+// A Sampler is a sampler of a test.
+type Sampler = sampler
+
+// SampleBy has sessions start this sampler.
+func (r *Recorder) SampleBy(start func(profiling.Options) Sampler) {
+	r.startSampler = func(_ context.Context, _ bool, o profiling.Options) (sampler, error) { return start(o), nil }
+}
+
 // Forget does what a session does each half a minute while it waits.
 func (r *Recorder) Forget(id SessionID) { r.recordings[id].forget() }
 
@@ -48,14 +57,6 @@ func (r *Recorder) ForgetWhenFull(id SessionID) {
 	defer s.mu.Unlock()
 	s.earlier, _ = s.sampler.Stop()
 }
-
-// TakeTrace takes the samples of a session from its sampler.
-func (r *Recorder) TakeTrace(id SessionID) (*profile.Trace, error) {
-	return r.recordings[id].sampler.TakeTrace()
-}
-
-// SamplerStopped reports whether the sampler of a session takes no more samples.
-func (r *Recorder) SamplerStopped(id SessionID) bool { return r.recordings[id].sampler.Stopped() }
 
 // Readings returns how many readings of the CPU time a session holds.
 func (r *Recorder) Readings(id SessionID) int {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -75,79 +74,51 @@ var toSampledSearch = sessions.StartOptions{Route: "GET /search"}
 // Samples are kept as long as entries are.
 func TestForgetSamples_SP25(t *testing.T) {
 	s := open(t, sessions.Config{MaxSamples: maxSamples})
+	player := s.play()
 	id := s.start(toSampledSearch)
+	player().sample(4) // which are forgotten
 	s.Forget(id)
-	profiling.ForceSample()
+	player().sample(1)
 	search := s.arrive()
-	profiling.ForceSample()
+	player().sample(2)
 	s.Forget(id)
-	passed := time.Now()
-	profiling.ForceSample()
+	player().sample(3)
 	search.leave("/search")
 	got := s.stop(id)
-	before, after := 0, 0
 	for _, sample := range got.Trace().Samples {
-		at := got.Since(sample)
-		if at < 0 || at > got.Length() {
+		if at := got.Since(sample); at < 0 || at > got.Length() {
 			t.Errorf("a sample of %v in a session of %v", at, got.Length())
 		}
-		if at < passed.Sub(got.Started()) {
-			before++
-		} else {
-			after++
-		}
 	}
-	if before == 0 || after == 0 || got.Stats().Samples != uint64(before+after) {
-		t.Errorf("%d samples before older ones were forgotten, %d afterwards, %d counted", before, after, got.Stats().Samples)
+	if n := len(got.Trace().Samples); n != 5 || got.Stats().Samples != 5 {
+		t.Errorf("%d samples, counted as %d, want the 5 since the request came", n, got.Stats().Samples)
 	}
 }
 
 // A session has each sample once, also when the sampler's buffer is full before the request comes.
 func TestForgetFullSampler_SP25(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		forget   func(*studio, sessions.SessionID)
-		min, max int
+		name   string
+		forget func(*studio, sessions.SessionID)
+		want   int
 	}{
-		{"before it forgets", func(s *studio, id sessions.SessionID) { s.Forget(id) }, maxSamples + 1, 2*maxSamples - 1}, // with the samples of before
-		{"while it forgets", func(s *studio, id sessions.SessionID) { s.ForgetWhenFull(id) }, 1, maxSamples},
+		{"before it forgets", func(s *studio, id sessions.SessionID) { s.Forget(id) }, 3 + maxSamples}, // with the samples of before
+		{"while it forgets", func(s *studio, id sessions.SessionID) { s.ForgetWhenFull(id) }, maxSamples},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, sessions.Config{MaxSamples: maxSamples})
+			player := s.play()
 			id := s.start(toSampledSearch)
 			search := s.arrive()
-			takeUntil(t, s, id, search.tl.Origin().Add(ms)) // the session has no samples of before the request
-			profiling.ForceSample()
+			player().sample(3)
 			s.Forget(id)
-			for range 1000 {
-				if profiling.ForceSample(); s.SamplerStopped(id) {
-					break
-				}
-			}
-			if !s.SamplerStopped(id) {
-				t.Skip("nothing is sampled here")
-			}
+			player().sample(maxSamples + 5)
 			c.forget(s, id)
 			search.leave("/search")
 			got := s.stop(id)
-			if n := len(got.Trace().Samples); n < c.min || n > c.max || got.Stats().Samples != uint64(n) || got.Stats().Profiling.Samples != uint64(n) {
-				t.Errorf("%d samples, want %d to %d; %+v", n, c.min, c.max, got.Stats())
+			if n := len(got.Trace().Samples); n != c.want || got.Stats().Samples != uint64(n) {
+				t.Errorf("%d samples, want %d; %+v", n, c.want, got.Stats())
 			}
 		})
-	}
-}
-
-// takeUntil takes samples until one was taken after the moment at. All later ones are, too: samples come in order.
-func takeUntil(t *testing.T, s *studio, id sessions.SessionID, at time.Time) {
-	t.Helper()
-	for range 1000 {
-		profiling.ForceSample()
-		trace, err := s.TakeTrace(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(trace.Samples); n > 0 && trace.Origin.Add(trace.Samples[n-1].Timestamp).After(at) {
-			return
-		}
 	}
 }

@@ -14,13 +14,11 @@ import (
 
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
-	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 func TestMain(m *testing.M) {
-	samplingtest.Patient()
 	goleak.VerifyTestMain(m)
 }
 

@@ -40,6 +40,7 @@ const (
 // build makes a site. A nil sampler is the default.
 func build(t *testing.T, provider string, sampler sdktrace.Sampler) *site {
 	s := &site{studio: open(t, sessions.Config{})}
+	s.play()
 	if provider == own {
 		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: s.tl, Sampler: sampler})
 		t.Cleanup(func() { _ = p.Shutdown(context.Background()) })

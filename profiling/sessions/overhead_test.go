@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -20,12 +19,14 @@ func overheadOf(s *sessions.Session, e sessions.Event, entries int) time.Duratio
 // An event's overhead is the measured cost of its entries and samples, and at most its own time (SP-12).
 func TestOverhead_SP12(t *testing.T) {
 	s := open(t, sessions.Config{})
+	player := s.play()
 	id := s.start(sessions.StartOptions{})
+	player().cost = 3 * time.Microsecond
 	outer := marks.Time(s.ctx, "outer")
 	for range 10 {
 		inner := marks.Time(s.ctx, "inner")
 		marks.Mark(s.ctx, "leaf")
-		profiling.ForceSample()
+		player().sample(1)
 		inner.End()
 	}
 	outer.End()
@@ -60,13 +61,18 @@ func TestOverhead_SP12(t *testing.T) {
 // Samples have overhead where the sampler measures their cost (SP-12).
 func TestSampleCost_SP12(t *testing.T) {
 	s := open(t, sessions.Config{})
+	player := s.play()
 	id := s.start(sessions.StartOptions{})
+	player().cost = 3 * time.Microsecond
 	for range 50 {
-		profiling.ForceSample()
+		player().sample(1)
+	}
+	if st := s.Statuses()[0]; st.Cost < 150*time.Microsecond {
+		t.Errorf("50 samples of 3 µs cost %v so far", st.Cost)
 	}
 	got := s.stop(id)
-	if st := got.Stats(); st.Samples == 0 || st.Profiling.SampleCost == 0 {
-		t.Skipf("nothing is sampled here, or it is not known at what cost: %+v", st)
+	if st := got.Stats(); st.Samples != 50 || st.Profiling.SampleCost != 3*time.Microsecond {
+		t.Errorf("%+v", st)
 	}
 	for _, tl := range got.Timelines() {
 		if tl.Samples > 0 && tl.AggregatedOverhead > 0 {

@@ -131,9 +131,7 @@ func contend(t *testing.T) {
 			mu.Lock()
 			mu.Unlock() //nolint:staticcheck // contention is wanted
 		})
-		for locked := time.Now(); time.Since(locked) < 2*time.Millisecond; {
-			runtime.Gosched()
-		}
+		time.Sleep(time.Millisecond) // the waiter may have come by then, or comes in another round
 		mu.Unlock()
 		waiter.Wait()
 	}

@@ -64,7 +64,7 @@ func TestQueriesEndWithTheirContext(t *testing.T) {
 
 // A query for a few of many names does not allocate events for all of them.
 func TestMemoryOfReducedEvents(t *testing.T) {
-	const n = 50_000
+	const n = 20_000
 	s := manyNames(t, n)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -76,6 +76,7 @@ type StartOptions struct {
 type Recorder struct {
 	c                 Config
 	maxProcessProfile int // in bytes
+	startSampler      func(ctx context.Context, remote bool, o profiling.Options) (sampler, error)
 
 	mu         sync.Mutex // guards what follows
 	recordings map[SessionID]*recording
@@ -98,7 +99,7 @@ func NewRecorder(c Config) *Recorder {
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
-	return &Recorder{c: c, maxProcessProfile: maxProcessProfile, recordings: map[SessionID]*recording{}}
+	return &Recorder{c: c, maxProcessProfile: maxProcessProfile, startSampler: c.startProfiler, recordings: map[SessionID]*recording{}}
 }
 
 func (r *Recorder) log() *slog.Logger {

@@ -3,7 +3,6 @@ package sessions_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -112,7 +111,7 @@ func testStop(t *testing.T) {
 func TestStopHasEverything_SP3(t *testing.T) {
 	s := open(t, sessions.Config{})
 	id := s.start(entriesOnly)
-	const goroutines, each = 8, 1000
+	const goroutines, each = 8, 200
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {
@@ -133,6 +132,7 @@ func TestStopHasEverything_SP3(t *testing.T) {
 // Close is the service's end: nothing runs after it, and nothing is kept (SP-4).
 func TestClose_SP4_SP6(t *testing.T) {
 	s := open(t, sessions.Config{})
+	player := s.play()
 	stopped := s.start(entriesOnly)
 	s.stop(stopped)
 	id := s.start(sessions.StartOptions{})
@@ -145,6 +145,9 @@ func TestClose_SP4_SP6(t *testing.T) {
 		wantErr(t, err, sessions.ErrNotFound)
 		_, err = s.Stop(s.ctx, id)
 		wantErr(t, err, sessions.ErrNotFound)
+	}
+	if !player().Stopped() {
+		t.Error("the sampler goes on")
 	}
 	for _, typ := range observer.SupportedEntryTypes() {
 		if (*record.Timeline)(s.tl).Observed(typ) {
@@ -171,7 +174,9 @@ func TestCloseWhileStarting(t *testing.T) {
 
 // A start calls the program's clock, which may use the recorder: no lock is held. A clock that panics leaves the recorder as
 // it was, and Close during a start ends the session.
-func TestClockUsesTheRecorder(t *testing.T) {
+func TestClockUsesTheRecorder(t *testing.T) { synctest.Test(t, testClockUsesTheRecorder) }
+
+func testClockUsesTheRecorder(t *testing.T) {
 	var inClock atomic.Pointer[func()] // called once
 	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration {
 		if f := inClock.Swap(nil); f != nil {
@@ -212,8 +217,9 @@ func TestClockUsesTheRecorder(t *testing.T) {
 			defer close(closed)
 			r.Close()
 		}()
-		for _, err := r.Session(id); err == nil; _, err = r.Session(id) { // until Close has released it
-			runtime.Gosched()
+		synctest.Wait() // until Close waits for the start
+		if _, err := r.Session(id); !errors.Is(err, sessions.ErrNotFound) {
+			t.Errorf("while the recorder is being closed: %v", err)
 		}
 	})
 	_, err = start()

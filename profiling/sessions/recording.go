@@ -36,8 +36,8 @@ type recording struct {
 	tl *observer.Timeline
 
 	observer *observer.Observer
-	overflow uint64              // entries that the timeline had lost before the start
-	sampler  *profiling.Profiler // nil without samples
+	overflow uint64  // entries that the timeline had lost before the start
+	sampler  sampler // nil without samples
 
 	processStart *processStart // nil without profiles of the process
 
@@ -109,11 +109,7 @@ func (s *recording) startSampler(ctx context.Context) (err error) {
 		SampleInterval: cmp.Or(s.o.SampleInterval, s.r.c.SampleInterval), MaxBufferSize: s.r.c.MaxSamples,
 		Modules: s.o.Modules, Wall: s.o.Wall, Spans: spanlabels.EverySpan,
 	}
-	start := profiling.Start
-	if s.o.Remote {
-		start = s.r.c.Policy.Start
-	}
-	s.sampler, err = start(observer.NewContext(ctx, s.tl), o)
+	s.sampler, err = s.r.startSampler(observer.NewContext(ctx, s.tl), s.o.Remote, o)
 	if err != nil && len(o.Modules) > 0 && !errors.Is(err, profiling.ErrNotAllowed) {
 		return fmt.Errorf("%w: %w", ErrInvalid, err) // begin has checked all else
 	}

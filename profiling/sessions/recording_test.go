@@ -12,6 +12,7 @@ import (
 // The status of a session that is ready has the sampler's last state and the session's counts.
 func TestStatusWhenReady(t *testing.T) {
 	s := open(t, sessions.Config{})
+	s.play()
 	got := s.stop(s.start(sessions.StartOptions{}))
 	st := s.Statuses()[0]
 	if !strings.HasSuffix(st.Sampler, ", stopped") && !strings.Contains(st.Sampler, ", stopped: ") ||

@@ -3,7 +3,6 @@ package sessions_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/perfline/perfline/observer"
@@ -62,18 +61,17 @@ func TestStartOptions(t *testing.T) {
 	s := open(t, sessions.Config{})
 	_, err := s.Start(s.ctx, sessions.StartOptions{SampleInterval: -1})
 	wantErr(t, err, sessions.ErrInvalid, "-1ns")
-	odd := open(t, sessions.Config{SampleInterval: -1}) // as 0: a default of the program's is not the caller's fault
-	odd.stop(odd.start(sessions.StartOptions{}))
+	s.play()
 	ctx, cancel := context.WithCancel(s.ctx)
 	id, err := s.Start(ctx, sessions.StartOptions{SampleInterval: 20 * ms})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel() // it does not end with ctx
-	if st := s.Statuses()[0]; st.ID != id || st.State != sessions.InProgress || !strings.Contains(st.Sampler, ", started") && !strings.Contains(st.Sampler, ", paused") {
+	if st := s.Statuses()[0]; st.ID != id || st.State != sessions.InProgress || st.Sampler != "cpu, started" {
 		t.Errorf("status is %+v", st)
 	}
-	if got := s.stop(id); got.Trace() == nil || got.Trace().Interval > 20*ms {
+	if got := s.stop(id); got.Trace() == nil || got.Trace().Interval != 20*ms {
 		t.Errorf("trace is %+v", got.Trace())
 	}
 }
