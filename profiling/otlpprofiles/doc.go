@@ -9,7 +9,7 @@
 //		ProfileExporter: otlpprofiles.New(otlpprofiles.Config{}), // OTEL_EXPORTER_OTLP_* say where
 //	})
 //
-// The format is opentelemetry/proto/profiles/v1development of opentelemetry-proto 1.11. A Collector of version 0.160 takes it with
+// The format is opentelemetry/proto/profiles/v1development of opentelemetry-proto 1.11. A Collector of version 0.165 takes it with
 // --feature-gates=service.profilesSupport. Set OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip for a receiver that is not near: profiles
 // become about half as long.
 //
