@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -278,7 +277,6 @@ func TestFlushWhileOthersGoOn(t *testing.T) {
 					for !stop.Load() {
 						_, s := tracer.Start(ctx, "of others")
 						s.End()
-						runtime.Gosched()
 					}
 				})
 			}

@@ -78,7 +78,7 @@ func TestHostileService(t *testing.T) {
 			srv := httptest.NewServer(mux)
 			defer srv.Close()
 			out := printed(t, func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if err := (control{profilerv1connect.NewProfilerServiceClient(srv.Client(), srv.URL)}).run(ctx, "", time.Millisecond, 3); err != nil {
 					complain(err)

@@ -26,7 +26,7 @@ func TestHead(t *testing.T) {
 	for _, path := range paths {
 		want[path] = p.do(ask(http.MethodGet, path, ""))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // of a stream that does begin
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a stream that does begin
 	defer cancel()
 	release := p.occupy()
 	defer release()

@@ -14,6 +14,7 @@ import (
 	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -25,10 +26,17 @@ func (p *program) startSession(argument string) uint32 {
 	return id.SessionID
 }
 
-// burn uses CPU time until it has been sampled.
+// burn uses CPU time of its thread, so that a busy machine takes no samples away.
 func burn(d time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := cputime.Thread
+	if used() == 0 { // this system does not tell
+		start := time.Now()
+		used = func() time.Duration { return time.Since(start) }
+	}
 	x := uint64(1)
-	for end := time.Now().Add(d); time.Now().Before(end); {
+	for end := used() + d; used() < end; {
 		for range 10_000 {
 			x = x*6364136223846793005 + 1442695040888963407
 		}

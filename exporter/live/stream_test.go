@@ -35,7 +35,7 @@ func serveStreams(p *program) (server *httptest.Server, served chan struct{}) {
 
 func open(t *testing.T, server *httptest.Server) (*stream, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+live.Prefix+"data/v1/stream", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestStreamEndsAtShutdown(t *testing.T) {
 	server, served := serveStreams(p)
 	s, _ := open(t, server)
 	s.next()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 2 { // a program may ask twice
 		if err := server.Config.Shutdown(ctx); err != nil {

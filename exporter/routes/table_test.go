@@ -2,7 +2,6 @@ package routes_test
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -155,7 +154,6 @@ func TestConcurrentAdds(t *testing.T) {
 			default:
 				table.Summaries(routes.LastMinutes)
 				table.HeatMap("GET /1", routes.Request, routes.SinceStart)
-				runtime.Gosched()
 			}
 		}
 	})

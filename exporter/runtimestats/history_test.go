@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"go.uber.org/goleak"
 
@@ -149,38 +150,37 @@ func TestSampleAllocatesNothing(t *testing.T) {
 	})
 }
 
-// A history with as many causes of losses as it counts apart has the memory that the package's comment says.
-func TestMemoryOfAHistory(t *testing.T) {
-	const most = 128 << 10
+// lossy is a configuration with more causes of losses than a history counts apart.
+func lossy() runtimestats.Config {
 	counts := make([]exporter.Count, 300)
 	for i := range counts {
 		counts[i] = exporter.Count{Group: "group", Name: fmt.Sprint(i), Lost: true}
 	}
-	least := math.MaxInt // of several tries: memory of other goroutines adds to some
-	for range 3 {
-		synctest.Test(t, func(*testing.T) {
-			before := heap()
-			h := runtimestats.Start(runtimestats.Config{Counts: func() []exporter.Count {
-				for i := range counts {
-					counts[i].N++
-				}
-				return counts
-			}})
-			time.Sleep(10 * time.Minute)
-			least = min(least, heap()-before)
-			h.Stop()
-		})
-	}
-	if least > most || least < most/2 {
-		t.Errorf("a history takes %d bytes, want at most %d, and more than half of that", least, most)
-	}
+	return runtimestats.Config{Counts: func() []exporter.Count {
+		for i := range counts {
+			counts[i].N++
+		}
+		return counts
+	}}
 }
 
-// heap returns the bytes of live objects.
-func heap() int {
-	runtime.GC()
-	runtime.GC() // what the first one swept is free now
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
+// The samples of a history, with the causes of losses that they have room for, take at most three quarters of the memory
+// that the package's comment says. The rest is for the causes in all.
+func TestMemoryOfAHistory(t *testing.T) {
+	const most = 128 << 10
+	synctest.Test(t, func(t *testing.T) {
+		h := runtimestats.Start(lossy())
+		defer h.Stop()
+		time.Sleep(10 * time.Minute)
+		size := 0
+		for _, s := range h.Samples() {
+			if len(s.Losses) != 8 {
+				t.Errorf("a sample has %d causes of losses, want 8", len(s.Losses))
+			}
+			size += int(unsafe.Sizeof(s)) + len(s.Losses)*int(unsafe.Sizeof(s.Losses[0]))
+		}
+		if size > most*3/4 || size < most/4 {
+			t.Errorf("the samples take %d bytes, want at most three quarters of %d, and more than a quarter", size, most)
+		}
+	})
 }
