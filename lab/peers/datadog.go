@@ -6,6 +6,7 @@ import (
 	httptrace "github.com/DataDog/dd-trace-go/contrib/net/http/v2"
 	"github.com/DataDog/dd-trace-go/v2/ddtrace/tracer"
 
+	"github.com/perfline/perfline/lab/internal/orders"
 	"github.com/perfline/perfline/lab/internal/service"
 )
 
@@ -24,13 +25,16 @@ func datadog(address string) (service.Service, error) {
 	}, nil
 }
 
-func workDatadog(ctx context.Context) {
+func workDatadog(ctx context.Context, o *orders.Order) {
 	request, _ := tracer.SpanFromContext(ctx)
 	request.AddEvent("cart.read")
 	query, _ := tracer.StartSpanFromContext(ctx, "stock.query", tracer.Tag("stock.site", "north"), tracer.Tag("stock.parts", 3))
+	o.Reserve()
 	query.Finish()
 	request.AddEvent("stock.reserved")
+	o.Price()
 	charge, _ := tracer.StartSpanFromContext(ctx, "payment.charge", tracer.Tag("payment.method", "card"), tracer.Tag("payment.amount", 31.7))
+	o.Charge()
 	charge.Finish()
 	request.AddEvent("order.placed")
 }

@@ -1,4 +1,4 @@
-// Command peers serves the judge's HTTP request (go run -C lab ./request report) with
+// Command peers serves the judge's request (go run -C lab ./request) with
 // tracers other than OpenTelemetry's. It is a module of its own: what they require stays out of
 // lab's.
 package main
@@ -6,10 +6,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 
+	"github.com/perfline/perfline/lab/internal/orders"
 	"github.com/perfline/perfline/lab/internal/service"
 )
 
@@ -38,15 +38,17 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	s.Answer = orders.Answer(orders.ID)
 	return service.Run(ctx, s)
 }
 
 // serving is the handler of the judge's request, around its work.
-func serving(work func(context.Context)) http.Handler {
+func serving(work func(context.Context, *orders.Order)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
-		work(r.Context())
-		_, _ = io.WriteString(w, "<!doctype html><title>an order</title>")
+		o := orders.Read(r.PathValue("id"))
+		work(r.Context(), o)
+		_, _ = w.Write(o.Encode())
 	})
 	return mux
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/getsentry/sentry-go"
 	sentryhttp "github.com/getsentry/sentry-go/http"
 
+	"github.com/perfline/perfline/lab/internal/orders"
 	"github.com/perfline/perfline/lab/internal/service"
 )
 
@@ -33,16 +34,19 @@ func sentryTracing(address string) (service.Service, error) {
 	return service.Service{Handler: sentryhttp.New(sentryhttp.Options{}).Handle(serving(workSentry)), Flush: flush, Shutdown: flush}, nil
 }
 
-func workSentry(ctx context.Context) {
+func workSentry(ctx context.Context, o *orders.Order) {
 	crumb(ctx, "cart.read")
 	query := sentry.StartSpan(ctx, "stock.query")
 	query.SetData("stock.site", "north")
 	query.SetData("stock.parts", 3)
+	o.Reserve()
 	query.Finish()
 	crumb(ctx, "stock.reserved")
+	o.Price()
 	charge := sentry.StartSpan(ctx, "payment.charge")
 	charge.SetData("payment.method", "card")
 	charge.SetData("payment.amount", 31.7)
+	o.Charge()
 	charge.Finish()
 	crumb(ctx, "order.placed")
 }

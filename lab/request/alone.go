@@ -30,7 +30,7 @@ func (discard) Shutdown(context.Context) error                  { return nil }
 
 // runExporter compares what the exporters add to a span.
 func runExporter(ctx context.Context, o options) error {
-	results, err := gate(ctx, o, exporters, o.shapes)
+	results, err := diagnose(ctx, o, exporters, o.shapes)
 	if err != nil {
 		return err
 	}
@@ -46,19 +46,28 @@ func runExporter(ctx context.Context, o options) error {
 				a.median, a.low, a.high, median(r.added(i, allocations))/spans, median(r.added(i, allocated))/spans)
 		}
 	}
-	return nil
+	return addFigures(o, aloneBudgetsOf(o.shapes, results))
 }
 
 // aloneBudgets are of the exporters' spans of the first shape.
 func aloneBudgets(ctx context.Context, o options) ([]budget, error) {
-	results, err := gate(ctx, o, exporters, shapes[:1])
+	results, err := diagnose(ctx, o, exporters, shapes[:1])
 	if err != nil {
 		return nil, err
 	}
-	what := shapes[0].name + ", " + oursAlone
-	r, ours := results[0], len(exporters)-1
-	return []budget{
-		ratioBudget(what+cpuRatioAlone, r.against(ours)),
-		{what + allocationsOfSpan, median(r.added(ours, allocations)) / float64(shapes[0].spans), ""},
-	}, nil
+	return aloneBudgetsOf(shapes[:1], results), nil
+}
+
+func aloneBudgetsOf(ss []shape, results []result) (all []budget) {
+	ours := len(exporters) - 1
+	for k, r := range results {
+		if ss[k].spans == 0 {
+			continue
+		}
+		what := ss[k].name + ", " + oursAlone
+		all = append(all,
+			ratioBudget(what+cpuRatioAlone, r.against(ours)),
+			budget{what + allocationsOfSpan, median(r.added(ours, allocations)) / float64(ss[k].spans), ""})
+	}
+	return all
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
 	"runtime"
 	"slices"
+
+	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 // The figures that are counted, after the name of a variant or a program.
@@ -27,8 +28,18 @@ type count struct {
 	peers bool // of others' code alone: it has no limit
 }
 
+// figure adds the count to a file of figures. Its goal is the limit.
+func (c count) figure(path string) error {
+	most, ok := limits[c.what]
+	if !ok {
+		return figures.Add(path, c.what, "", fmt.Sprint(c.got), nil)
+	}
+	met := c.got <= most
+	return figures.Add(path, c.what, bound(most), fmt.Sprint(c.got), &met)
+}
+
 // counts prints all counts beside their limits, and fails when one exceeds its limit.
-func counts(ctx context.Context, out io.Writer) error {
+func counts(ctx context.Context, o options) error {
 	all, err := countAllocations(ctx)
 	if err != nil {
 		return err
@@ -49,9 +60,12 @@ func counts(ctx context.Context, out io.Writer) error {
 	for _, s := range programs {
 		all = append(all, count{s.what + megabytesAdded, s.added, s.peers}, count{s.what + modulesLinked, float64(s.modules), s.peers})
 	}
-	fmt.Fprint(out, "| count | | limit |\n|---|---:|---:|\n")
+	fmt.Fprint(o.out, "| count | | limit |\n|---|---:|---:|\n")
 	for _, c := range all {
-		fmt.Fprintf(out, "| %s | %v | %s |\n", c.what, c.got, bound(limits[c.what]))
+		fmt.Fprintf(o.out, "| %s | %v | %s |\n", c.what, c.got, bound(limits[c.what]))
+		if err := c.figure(o.figures); err != nil {
+			return err
+		}
 	}
 	return exceeded(all, limits)
 }
@@ -128,12 +142,15 @@ func addedAllocations(ctx context.Context, vs []variant, s shape) ([]float64, er
 	return all[1:], nil
 }
 
+// counted is how many requests count: a few batches of spans.
+const counted = 512
+
 // fewest returns the allocations of a request: the fewest of several turns, because what the
 // runtime does now and then adds to some.
 func fewest(ctx context.Context, v variant, s shape) (float64, error) {
 	least := math.Inf(1)
 	for range 3 {
-		got, err := take(ctx, v, s, 0, 2*burst)
+		got, err := take(ctx, v, s, 0, counted)
 		if err != nil {
 			return 0, err
 		}

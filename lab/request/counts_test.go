@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -40,6 +42,37 @@ func TestSpansArrive(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The judge's variants deliver all spans of a handler that works, and answer the same.
+func TestJudgedVariants(t *testing.T) {
+	if err := environment(false); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range judged {
+		t.Run(v.name, func(t *testing.T) {
+			if _, err := take(t.Context(), v, working, 0, 8); err != nil {
+				t.Error(err)
+			}
+			o, err := openSlot(t.Context(), v, working)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := o.load.handler
+			if o.pipeline.around != nil {
+				h = o.pipeline.around(h)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, o.load.next())
+			o.requests++
+			if !bytes.Equal(w.Body.Bytes(), working.answer) {
+				t.Errorf("the answer is %q, want %q", w.Body, working.answer)
+			}
+			if err := o.close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgegrpc"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/lab/internal/orders"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -28,8 +29,8 @@ type instrumentation struct {
 	transport func(http.RoundTripper) http.RoundTripper
 	grpc      []grpc.ServerOption
 	database  func(driver.Connector) *sql.DB
-	tracer    trace.Tracer          // of other instrumentation; nil without telemetry
-	work      func(context.Context) // three marks, and two measures of two attributes each
+	tracer    trace.Tracer                         // of other instrumentation; nil without telemetry
+	work      func(context.Context, *orders.Order) // three marks, two measures of two attributes each, and an order's steps between them
 }
 
 func bare() instrumentation {
@@ -37,7 +38,7 @@ func bare() instrumentation {
 		handler:   func(h http.Handler) http.Handler { return h },
 		transport: func(t http.RoundTripper) http.RoundTripper { return t },
 		database:  sql.OpenDB,
-		work:      func(context.Context) {},
+		work:      workAlone,
 	}
 }
 
@@ -50,7 +51,7 @@ func contrib() instrumentation {
 		grpc:      []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler())},
 		database:  tracedDatabase,
 		tracer:    tracer,
-		work:      func(ctx context.Context) { workWithSpans(ctx, tracer) },
+		work:      func(ctx context.Context, o *orders.Order) { workWithSpans(ctx, tracer, o) },
 	}
 }
 
@@ -87,23 +88,35 @@ func tracedDatabase(c driver.Connector) *sql.DB {
 		otelsql.WithSpanOptions(otelsql.SpanOptions{OmitConnResetSession: true, OmitConnectorConnect: true}))
 }
 
-func workWithMarks(ctx context.Context) {
+func workAlone(_ context.Context, o *orders.Order) {
+	o.Reserve()
+	o.Price()
+	o.Charge()
+}
+
+func workWithMarks(ctx context.Context, o *orders.Order) {
 	marks.Mark(ctx, "cart.read")
 	query := marks.Time(ctx, "stock.query", slog.String("stock.site", "north"), slog.Int("stock.parts", 3))
+	o.Reserve()
 	query.End()
 	marks.Mark(ctx, "stock.reserved")
+	o.Price()
 	charge := marks.Time(ctx, "payment.charge", slog.String("payment.method", "card"), slog.Float64("payment.amount", 31.7))
+	o.Charge()
 	charge.End()
 	marks.Mark(ctx, "order.placed")
 }
 
-func workWithSpans(ctx context.Context, tracer trace.Tracer) {
+func workWithSpans(ctx context.Context, tracer trace.Tracer, o *orders.Order) {
 	request := trace.SpanFromContext(ctx)
 	request.AddEvent("cart.read")
 	_, query := tracer.Start(ctx, "stock.query", trace.WithAttributes(attribute.String("stock.site", "north"), attribute.Int("stock.parts", 3)))
+	o.Reserve()
 	query.End()
 	request.AddEvent("stock.reserved")
+	o.Price()
 	_, charge := tracer.Start(ctx, "payment.charge", trace.WithAttributes(attribute.String("payment.method", "card"), attribute.Float64("payment.amount", 31.7)))
+	o.Charge()
 	charge.End()
 	request.AddEvent("order.placed")
 }

@@ -31,19 +31,21 @@ func runKept(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Fprintf(o.out, "%s\n\n%s", o.conditions(), r.table())
-	return nil
+	return addFigures(o, keptBudgetsOf(r))
 }
 
-// keptBudgets compares a request that is recorded and dropped with one that the reference samples.
 func keptBudgets(ctx context.Context, o options) ([]budget, error) {
 	r, err := keepRounds(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	for i, u := range undecided {
-		if u.name == recordedAndDropped {
-			return []budget{ratioBudget("unsampled, "+recordedAndDropped+cpuRatioSampled, r.against(i))}, nil
-		}
+	return keptBudgetsOf(r), nil
+}
+
+// keptBudgetsOf compares requests that the sampler drops with one that the reference samples.
+func keptBudgetsOf(r result) (all []budget) {
+	for i := 2; i < len(r.names); i++ {
+		all = append(all, ratioBudget("unsampled, "+r.names[i]+cpuRatioSampled, r.against(i)))
 	}
-	return nil, fmt.Errorf("no row is called %q", recordedAndDropped)
+	return all
 }

@@ -1,30 +1,38 @@
 // Command request is the judge of what telemetry adds to a request: perfline beside
 // OpenTelemetry, in the same run. It prints tables in Markdown:
 //
-//	go run -C lab ./request           # the gate: one process, CPU time up to encoded OTLP
-//	go run -C lab ./request report    # services and receivers in processes of their own, over loopback
-//	go run -C lab ./request waits     # the same of the flight recorder, armed or not: fails when armed costs too much
-//	go run -C lab ./request budgets   # all standing budgets, against what was promised
-//	go run -C lab ./request exporter  # the exporters alone, without the spans that they get
-//	go run -C lab ./request kept      # requests that the sampler drops and a policy keeps, or not
-//	go run -C lab ./request signals   # what each signal beside spans adds: exemplars, histograms of measures
-//	go run -C lab ./request spans     # spans alone, without requests
-//	go run -C lab ./request heap      # what spans take while they wait
-//	go run -C lab ./request sizes     # what telemetry adds to a program: megabytes and modules
-//	go run -C lab ./request counts    # fails when allocations, modules or sizes exceed their limits
+//	go run -C lab ./request             # the judge: services with a handler that works, over loopback
+//	go run -C lab ./request diagnostic  # handlers that do nothing, in one process: shows small changes
+//	go run -C lab ./request report      # more variants and rates, latencies, idle services
+//	go run -C lab ./request waits       # the flight recorder, armed or not
+//	go run -C lab ./request budgets     # the standing budgets of all but the judge, sizes and waits
+//	go run -C lab ./request exporter    # the exporters alone, without the spans that they get
+//	go run -C lab ./request kept        # requests that the sampler drops and a policy keeps, or not
+//	go run -C lab ./request signals     # what each signal beside spans adds: exemplars, histograms of measures
+//	go run -C lab ./request spans       # spans alone, without requests
+//	go run -C lab ./request heap        # what spans take while they wait
+//	go run -C lab ./request sizes       # what telemetry adds to a program: megabytes and modules
+//	go run -C lab ./request counts      # fails when allocations, modules or sizes exceed their limits
 //
-// The gate gives prepared requests to a handler. Variants take turns in rounds, each time in a
-// new set-up. A turn counts the CPU time of the whole process, with background work and garbage
-// collection. A variant adds the median of its differences from no telemetry, round by round.
-// The bounds of a ratio come from a bootstrap over the rounds. Every span has to arrive: the
-// command fails when a variant loses or invents one.
+// The judge starts a service for each variant, and a process that receives what the services send.
+// A request formats, hashes and encodes JSON between its marks, so that they do not run one after
+// the other in hot caches. The judge counts the CPU time of the service's whole process, with
+// background work, delivery and garbage collection. The client is in that process, where its time
+// drops out of the differences, or in another one. The variants take turns in rounds, in an order by
+// chance. A variant adds the median of its differences from no telemetry, round by round. The bounds
+// of a ratio come from a bootstrap over the rounds. Every span has to arrive: the command fails when
+// a variant loses or invents one.
 //
-// The report sends whole requests to services, flat out and at given rates, and counts the CPU
-// time of their processes. The load and the receivers run in the command's own process. Flags
-// go before the command's word. With -into, the tables are also written into a document, between
-// the markers of the command's word:
+// Beside the CPU time, rounds of their own count the samples of a CPU profile that belong to
+// telemetry, for each sample of the handler's own work.
 //
-//	go run -C lab ./request -into ../docs/lab/benchmarks.md gate    # <!-- gate --> … <!-- /gate -->
+// The diagnostic gives prepared requests to a handler that does nothing, and its spans are encoded
+// into memory. That is the least that telemetry can cost, and less than in any service.
+//
+// Flags go before the command's word. With -into, the tables are also written into a document,
+// between the markers of the command's word. With -figures, figures and goals go to a file:
+//
+//	go run -C lab ./request -into ../docs/lab/benchmarks.md judge    # <!-- judge --> … <!-- /judge -->
 package main
 
 import (
@@ -55,11 +63,16 @@ type options struct {
 	peers   bool
 	shapes  []shape
 	procs   int
+	seed    uint64    // of the judge's order; 0: by chance
+	waiting int       // spans of heap
+	burst   int       // requests of a processor between two flushes, in one process
 	into    string    // a document; empty: none
+	figures string    // a file; empty: none
 	out     io.Writer // for the tables
 
-	variant  int // of serve
-	endpoint string
+	variant   int // of serve
+	endpoint  string
+	receivers string // of receive
 }
 
 func main() {
@@ -77,24 +90,35 @@ type command struct {
 	word   string
 	rounds int
 	length time.Duration
+	shapes []shape // that -only chooses from
 	only   string
 	run    func(context.Context, options) error
 }
 
+// servedShapes are the kinds of requests that services of their own get.
+var servedShapes = slices.Concat(shapes, []shape{working})
+
 var commands = []command{
-	{"gate", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runGate))},
-	{"report", 5, 2 * time.Second, "^http$", everyProcs(runReport)},
-	{"waits", 8, 2 * time.Second, "^(http|outgoing|sql)$", runWaits},
-	{"budgets", 20, 200 * time.Millisecond, "", inProcess(runBudgets)},
-	{"exporter", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runExporter))},
-	{"kept", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runKept))},
-	{"signals", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSignals))},
-	{"spans", 20, 200 * time.Millisecond, "", everyProcs(inProcess(runSpans))},
-	{"heap", 0, 0, "", runHeap},
-	{"sizes", 0, 0, "", runSizes},
-	{"counts", 0, 0, "", inProcess(func(ctx context.Context, o options) error { return counts(ctx, o.out) })},
-	{"serve", 0, 0, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
+	{"judge", 20, time.Second, []shape{working}, "", runJudge},
+	{"diagnostic", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runDiagnostic))},
+	{"report", 5, 2 * time.Second, servedShapes, "^work$", everyProcs(runReport)},
+	{"waits", 8, 2 * time.Second, servedShapes, "^(http|outgoing|sql)$", runWaits},
+	{"budgets", 20, 200 * time.Millisecond, shapes, "", inProcess(runBudgets)},
+	{"exporter", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runExporter))},
+	{"kept", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runKept))},
+	{"signals", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runSignals))},
+	{"spans", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runSpans))},
+	{"heap", 0, 0, shapes, "", runHeap},
+	{"sizes", 0, 0, shapes, "", runSizes},
+	{"counts", 0, 0, shapes, "", inProcess(counts)},
+
+	// The command's own processes.
+	{"serve", 0, 0, servedShapes, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
+	{"receive", 0, 0, shapes, "", func(ctx context.Context, o options) error { return receive(ctx, o.receivers) }},
 }
+
+// ownWords is how many commands at the end are not for users.
+const ownWords = 2
 
 func run(ctx context.Context, args []string) error {
 	c, o, err := parse(args)
@@ -104,7 +128,10 @@ func run(ctx context.Context, args []string) error {
 	if err := environment(o.gzip); err != nil {
 		return err
 	}
-	otel.SetMeterProvider(meters(o.metrics))
+	// A service's process leaves the provider unset, as a program does that has no metrics.
+	if c.word != "serve" || o.metrics {
+		otel.SetMeterProvider(meters(o.metrics))
+	}
 	if o.into == "" {
 		o.out = os.Stdout
 		return c.run(ctx, o)
@@ -114,35 +141,39 @@ func run(ctx context.Context, args []string) error {
 	}
 	var text strings.Builder
 	o.out = io.MultiWriter(os.Stdout, &text)
-	err = c.run(ctx, o)
-	if err != nil && !errors.Is(err, errLimit) {
+	if err := c.run(ctx, o); err != nil {
 		return err
 	}
-	return errors.Join(err, document.Write(o.into, document.Part{Name: c.word, Text: text.String()}))
+	return document.Write(o.into, document.Part{Name: c.word, Text: text.String()})
 }
 
 func parse(args []string) (c command, o options, err error) {
 	f := flag.NewFlagSet("request", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of the report 5, of waits 8")
-	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of the report and of waits 2s")
+	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of report 5, of waits 8")
+	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of judge 1s, of report and waits 2s")
 	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services have nothing to do, of report and budgets")
-	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of the report http, of waits http, outgoing and sql")
+	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of report work, of waits http, outgoing and sql")
 	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
 	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
-	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go and have them in the report")
+	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go, and have them in judge and report")
+	f.Uint64Var(&o.seed, "seed", 0, "of judge: the order of the variants; 0: by chance. The table has it")
+	f.IntVar(&o.waiting, "waiting", 100_000, "of heap and budgets: so many `spans` wait")
+	f.IntVar(&o.burst, "burst", 256, "of the words in one process: a processor makes so many `requests` between two flushes")
 	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between the markers of the command's word")
-	f.IntVar(&o.variant, "variant", 0, "of serve, which the report starts: the variant")
+	f.StringVar(&o.figures, "figures", "", "also add the figures to this `file`, for the laboratory's table")
+	f.IntVar(&o.variant, "variant", 0, "of serve, which judge starts: the variant")
 	f.StringVar(&o.endpoint, "endpoint", "", "of serve: the receiver")
+	f.StringVar(&o.receivers, "receivers", "", "of receive, which judge starts: what to receive")
 	if err := f.Parse(args); err != nil {
 		return c, o, err
 	}
-	word := "gate"
+	word := "judge"
 	if f.NArg() > 0 {
 		word = f.Arg(0)
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
-		return c, o, fmt.Errorf("command %q: must be gate, report, waits, budgets, exporter, kept, signals, spans, heap, sizes or counts, after the flags", f.Args())
+		return c, o, fmt.Errorf("command %q: must be one of %s, after the flags", f.Args(), strings.Join(words(), ", "))
 	}
 	c = commands[i]
 	if o.rounds == 0 {
@@ -157,11 +188,14 @@ func parse(args []string) (c command, o options, err error) {
 	if o.rounds < 0 {
 		return c, o, fmt.Errorf("-rounds %d: must be at least 1", o.rounds)
 	}
+	if o.burst < 1 {
+		return c, o, fmt.Errorf("-burst %d: must be at least 1", o.burst)
+	}
 	pattern, err := regexp.Compile(*only)
 	if err != nil {
 		return c, o, fmt.Errorf("-only: %w", err)
 	}
-	for _, s := range shapes {
+	for _, s := range c.shapes {
 		if pattern.MatchString(s.name) {
 			o.shapes = append(o.shapes, s)
 		}
@@ -171,6 +205,14 @@ func parse(args []string) (c command, o options, err error) {
 	}
 	o.procs = 2
 	return c, o, nil
+}
+
+// words are the commands for users.
+func words() (all []string) {
+	for _, c := range commands[:len(commands)-ownWords] {
+		all = append(all, c.word)
+	}
+	return all
 }
 
 // flags returns the flags that a service's process needs.
@@ -211,18 +253,6 @@ func inProcess(run func(context.Context, options) error) func(context.Context, o
 		defer runtime.KeepAlive(inUse)
 		return run(ctx, o)
 	}
-}
-
-func runGate(ctx context.Context, o options) error {
-	results, err := gate(ctx, o, variants, o.shapes)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(o.out, o.conditions())
-	for _, r := range results {
-		fmt.Fprintf(o.out, "\n%s", r.table())
-	}
-	return nil
 }
 
 func runReport(ctx context.Context, o options) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -39,29 +39,37 @@ var peers = []peer{
 	}},
 }
 
-// startPeers builds and starts the peers after the services that there are.
-func startPeers(ctx context.Context, o options, s shape, all []*served) ([]*served, error) {
+// startPeers builds and starts peers after the services that there are.
+func (f *fleet) startPeers(ctx context.Context, o options, s shape, peers []peer, to []received) error {
+	if len(peers) == 0 {
+		return nil
+	}
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
-		return all, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "peers")
 	build := exec.CommandContext(ctx, "go", "build", "-C", "peers", "-o", program, ".")
 	if out, err := build.CombinedOutput(); err != nil {
-		return all, fmt.Errorf("building the peers: %w\n%s", err, out)
+		return fmt.Errorf("building the peers: %w\n%s", err, out)
 	}
-	for _, p := range peers {
-		w, err := p.start(ctx, program, o, s)
-		if err != nil {
-			return all, err
+	for i, p := range peers {
+		command := exec.CommandContext(ctx, program, p.argument, to[i].Endpoint)
+		command.Env = append(o.environment(), p.environment...)
+		if err := f.start(command, p.name, s, 1); err != nil {
+			return err
 		}
-		all = append(all, w)
 	}
-	return all, nil
+	return nil
 }
 
-func (p *peer) start(ctx context.Context, program string, o options, s shape) (*served, error) {
+// openPeerReceiver opens a server that takes the requests of the peer with this argument.
+func openPeerReceiver(ctx context.Context, argument string) (*receiver, error) {
+	i := slices.IndexFunc(peers, func(p peer) bool { return p.argument == argument })
+	if i < 0 {
+		return nil, fmt.Errorf("-receivers: %q must be %s or a peer's argument", argument, otlpKind)
+	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -73,7 +81,7 @@ func (p *peer) start(ctx context.Context, program string, o options, s shape) (*
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		traced.Add(p.count(r, body))
+		traced.Add(peers[i].count(r, body))
 		if r.URL.Path == "/info" {
 			_, _ = io.WriteString(w, `{"version":"7.77.0","endpoints":["/v0.4/traces"],"span_events":true}`)
 			return
@@ -81,15 +89,7 @@ func (p *peer) start(ctx context.Context, program string, o options, s shape) (*
 		_, _ = io.WriteString(w, "{}")
 	})}
 	go func() { _ = server.Serve(otlp.Counting(l, &wire)) }() // ends by close
-	command := exec.CommandContext(ctx, program, p.argument, l.Addr().String())
-	command.Env = append(o.environment(), p.environment...)
-	w, err := startService(command, p.name, s)
-	if err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	w.arrived, w.each, w.wire = traced.Load, 1, wire.Load
-	w.close = func() { _ = server.Close() } // nothing is on the way any more
-	return w, nil
+	return &receiver{l.Addr().String(), traced.Load, wire.Load, func() { _ = server.Close() }}, nil
 }
 
 // contents reads a request's body, uncompressed.

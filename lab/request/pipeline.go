@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/lab/internal/otlp"
 )
 
@@ -39,6 +41,7 @@ type setting struct {
 // A pipeline is a set-up in operation. Only one may be open.
 type pipeline struct {
 	flush, shutdown func(context.Context) error
+	around          func(http.Handler) http.Handler // what the program serves beside its own handler; nil: nothing
 }
 
 // queueSize is so large that no variant drops spans between two flushes.
@@ -73,7 +76,7 @@ func meters(enabled bool) metric.MeterProvider {
 
 func nothing(context.Context, setting) (*pipeline, error) {
 	none := func(context.Context) error { return nil }
-	return &pipeline{none, none}, nil
+	return &pipeline{flush: none, shutdown: none}, nil
 }
 
 // A delivery makes the processor that the SDK's provider gives its spans to.
@@ -134,7 +137,7 @@ type provider interface {
 func global(p provider) *pipeline {
 	otel.SetTracerProvider(p)
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
-	return &pipeline{p.ForceFlush, cleared(p.Shutdown)}
+	return &pipeline{flush: p.ForceFlush, shutdown: cleared(p.Shutdown)}
 }
 
 // cleared takes the set-up out of OpenTelemetry's globals after shutdown.
@@ -178,18 +181,38 @@ func (m marshaller) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpa
 }
 
 func perflineStart(keep bridge.KeepPolicy) opener {
+	return started(perfline.Config{Keep: keep})
+}
+
+// started is a set-up of perfline.Start.
+func started(c perfline.Config) opener {
 	return func(ctx context.Context, s setting) (*pipeline, error) {
-		p, err := perfline.Start(ctx, perfline.Config{
-			Traces:  perflineTo(s),
-			Sampler: s.sampler,
-			Keep:    keep,
-			Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		})
+		p, err := startPipeline(ctx, c, s)
 		if err != nil {
 			return nil, err
 		}
-		return &pipeline{p.Flush, cleared(p.Shutdown)}, nil
+		return &pipeline{flush: p.Flush, shutdown: cleared(p.Shutdown)}, nil
 	}
+}
+
+func startPipeline(ctx context.Context, c perfline.Config, s setting) (*perfline.Pipeline, error) {
+	c.Traces, c.Sampler, c.Logger = perflineTo(s), s.sampler, slog.New(slog.NewTextHandler(os.Stderr, nil))
+	return perfline.Start(ctx, c)
+}
+
+// withPage is the README's program: everything that perfline.Start turns on, and the live page.
+func withPage(ctx context.Context, s setting) (*pipeline, error) {
+	p, err := startPipeline(ctx, perfline.Config{}, s)
+	if err != nil {
+		return nil, err
+	}
+	around := func(h http.Handler) http.Handler {
+		root := http.NewServeMux()
+		root.Handle("/", h)
+		root.Handle(live.Prefix, live.Handler(p, live.Config{}))
+		return root
+	}
+	return &pipeline{p.Flush, cleared(p.Shutdown), around}, nil
 }
 
 // ours is perfline's exporter in place of the SDK's two.

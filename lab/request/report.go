@@ -26,39 +26,41 @@ type measured struct {
 // report measures services in processes of their own, with their receivers and the load in this
 // one, and prints a table for each load.
 func report(ctx context.Context, o options, s shape) (err error) {
-	services, err := startServices(ctx, o, s, variants)
-	defer func() {
-		for _, v := range services {
-			err = errors.Join(err, v.stop())
-		}
-	}()
+	f, err := startFleet(ctx, o, s, variants)
+	defer func() { err = errors.Join(err, f.stop(ctx)) }()
 	if err != nil {
 		return err
 	}
-	loads, err := measure(ctx, o, s, services, rates)
+	loads, err := measure(ctx, o, s, f.services, rates)
 	if err != nil {
 		return err
 	}
-	switches, err := idle(ctx, services, o.idle)
+	switches, err := idle(ctx, f.services, o.idle)
 	if err != nil {
 		return err
 	}
 	for _, m := range loads {
 		fmt.Fprintf(o.out, "\n%s", m.table())
 	}
-	fmt.Fprintf(o.out, "\n%s", idleTable(services, switches, o.idle))
-	return nil
+	fmt.Fprintf(o.out, "\n%s", idleTable(f.services, switches, o.idle))
+	return addFigures(o, reportBudgets(s, loads))
+}
+
+// reportBudgets compares what the variants add, and has no promises.
+func reportBudgets(s shape, loads []*measured) (all []budget) {
+	for _, m := range loads {
+		for i := 2; i < len(m.names); i++ {
+			all = append(all, ratioBudget(m.names[i]+", "+m.figureName(s)+cpuRatio, m.against(i)))
+		}
+	}
+	return all
 }
 
 // measure loads the services in rounds: in each, every service has its turn at every rate.
 func measure(ctx context.Context, o options, s shape, services []*served, rates []int) ([]*measured, error) {
 	var loads []*measured
 	for _, rate := range rates {
-		m := &measured{rate: rate, latencies: make([][]time.Duration, len(services)), result: result{title: s.title, samples: make([][]sample, len(services))}}
-		for _, v := range services {
-			m.names = append(m.names, v.name)
-		}
-		loads = append(loads, m)
+		loads = append(loads, newMeasured(s.title, rate, services))
 	}
 	for round := range o.rounds {
 		for _, m := range loads {
@@ -75,32 +77,58 @@ func measure(ctx context.Context, o options, s shape, services []*served, rates 
 	return loads, nil
 }
 
+func newMeasured(title string, rate int, services []*served) *measured {
+	m := &measured{rate: rate, latencies: make([][]time.Duration, len(services)), result: result{title: title, samples: make([][]sample, len(services))}}
+	for _, v := range services {
+		m.names = append(m.names, v.name)
+	}
+	return m
+}
+
 // turn loads a service for the given length, after a part of it that is not measured.
 func (m *measured) turn(ctx context.Context, i int, v *served, length time.Duration) error {
-	if _, _, err := v.load(ctx, m.rate, length/5); err != nil {
-		return err
-	}
-	before, err := v.used(ctx)
+	var latencies []time.Duration
+	got, reached, err := window(ctx, v, length, func(length time.Duration) (n int, lasted time.Duration, err error) {
+		latencies, lasted, err = v.load(ctx, m.rate, length)
+		return len(latencies), lasted, err
+	})
 	if err != nil {
 		return err
 	}
-	wire := v.wire()
-	took, lasted, err := v.load(ctx, m.rate, length)
-	if err != nil {
-		return err
-	}
-	after, err := v.used(ctx)
-	if err != nil {
-		return err
-	}
-	got := perRequest(after.Since(before), len(took))
-	got.wire = float64(v.wire()-wire) / float64(len(took))
-	m.samples[i] = append(m.samples[i], got)
-	m.latencies[i] = append(m.latencies[i], took...)
-	if reached := float64(len(took)) / lasted.Seconds(); m.reached == 0 || reached < m.reached {
+	m.latencies[i] = append(m.latencies[i], latencies...)
+	m.add(i, got, reached)
+	return nil
+}
+
+// add adds what a variant took in a turn, and the rate that was reached.
+func (m *measured) add(variant int, got sample, reached float64) {
+	m.samples[variant] = append(m.samples[variant], got)
+	if m.reached == 0 || reached < m.reached {
 		m.reached = reached
 	}
-	return nil
+}
+
+// window measures what a service's process takes for a request while drive loads it, after a part
+// of the length that is not measured. It waits until every span has arrived, before and after.
+func window(ctx context.Context, v *served, length time.Duration, drive func(time.Duration) (int, time.Duration, error)) (got sample, reached float64, err error) {
+	if _, _, err := drive(length / 5); err != nil {
+		return got, 0, err
+	}
+	before, wire, err := v.used(ctx)
+	if err != nil {
+		return got, 0, err
+	}
+	n, lasted, err := drive(length)
+	if err != nil {
+		return got, 0, err
+	}
+	after, read, err := v.used(ctx)
+	if err != nil {
+		return got, 0, err
+	}
+	got = perRequest(after.Since(before), n)
+	got.wire = float64(read-wire) / float64(n)
+	return got, float64(n) / lasted.Seconds(), nil
 }
 
 // perRequest divides what n requests have used.
@@ -111,6 +139,14 @@ func perRequest(used process.Usage, n int) sample {
 		bytes:       float64(used.Bytes) / float64(n),
 		collections: float64(used.Collections) / float64(n),
 	}
+}
+
+// figureName names the kind of requests and the load.
+func (m *measured) figureName(s shape) string {
+	if m.rate == 0 {
+		return s.name + ", flat out"
+	}
+	return fmt.Sprintf("%s, %d/s", s.name, m.rate)
 }
 
 // loadTitle names the load, and the rate that was reached where the machine did not keep up.
@@ -142,7 +178,7 @@ func idle(ctx context.Context, services []*served, length time.Duration) ([]int6
 	switches := make([]int64, len(services))
 	for i, v := range services {
 		v.quiet()
-		u, err := v.used(ctx)
+		u, _, err := v.used(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +190,7 @@ func idle(ctx context.Context, services []*served, length time.Duration) ([]int6
 	case <-time.After(length):
 	}
 	for i, v := range services {
-		u, err := v.used(ctx)
+		u, _, err := v.used(ctx)
 		if err != nil {
 			return nil, err
 		}

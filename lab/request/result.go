@@ -28,8 +28,11 @@ func (r *result) added(variant int, of func(sample) float64) []float64 {
 }
 
 // against compares the CPU time that a variant adds with the reference's.
-func (r *result) against(variant int) ratio {
-	return ratioOf(r.added(variant, cpuTime), r.added(1, cpuTime))
+func (r *result) against(variant int) ratio { return r.over(variant, 1) }
+
+// over compares the CPU time that two variants add.
+func (r *result) over(variant, beside int) ratio {
+	return ratioOf(r.added(variant, cpuTime), r.added(beside, cpuTime))
 }
 
 func cpuTime(s sample) float64     { return s.cpu }

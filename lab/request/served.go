@@ -15,23 +15,27 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/perfline/perfline/lab/internal/otlp"
 	"github.com/perfline/perfline/lab/internal/process"
 	"github.com/perfline/perfline/lab/internal/service"
 )
 
-// A served is a service in a process of its own, and what takes its spans.
+// A fleet is services in processes of their own, and the process of their receivers.
+type fleet struct {
+	services  []*served
+	receivers *receivers
+}
+
+// A served is a service in a process of its own.
 type served struct {
-	name     string
-	process  *service.Process
-	arrived  func() int64 // spans, of a peer traces
-	each     int64        // spans or traces of a request
-	wire     func() int64 // bytes that have arrived
-	close    func()       // of the receiver
-	client   *http.Client
-	calls    *grpc.ClientConn
-	shape    shape
-	requests int64
+	name      string
+	process   *service.Process
+	receivers *receivers
+	receiver  int   // of the receivers
+	each      int64 // spans or traces of a request
+	client    *http.Client
+	calls     *grpc.ClientConn
+	shape     shape
+	requests  int64
 }
 
 // serve is the process of every[i]: it serves until its input ends.
@@ -47,62 +51,83 @@ func serve(ctx context.Context, s shape, i int, endpoint string) error {
 	if err != nil {
 		return err
 	}
-	served := service.Service{Handler: l.handler, Flush: p.flush, Shutdown: p.shutdown}
+	served := service.Service{Handler: l.handler, Answer: s.answer, Flush: p.flush, Shutdown: p.shutdown}
+	if p.around != nil {
+		served.Handler = p.around(l.handler)
+	}
 	if server, ok := l.handler.(*grpc.Server); ok {
 		served.Calls = server
 	}
 	return service.Run(ctx, served)
 }
 
-// startServices starts variants, and for HTTP requests the peers. It returns those that it
-// has started, with an error too.
-func startServices(ctx context.Context, o options, s shape, variants []variant) (all []*served, err error) {
+// startFleet starts variants, and the peers where they have this kind of requests and o has peers.
+// It returns those that it has started, with an error too.
+func startFleet(ctx context.Context, o options, s shape, variants []variant) (f *fleet, err error) {
+	f = &fleet{}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	for _, v := range variants {
+	var others []peer
+	if s.name == working.name && o.peers {
+		others = peers
+	}
+	if f.receivers, err = startReceivers(ctx, o, kindsOf(len(variants), others)); err != nil {
+		return f, err
+	}
+	to, err := f.receivers.all(ctx)
+	if err != nil {
+		return f, err
+	}
+	for k, v := range variants {
 		i := slices.IndexFunc(every, func(e variant) bool { return e.name == v.name })
-		received, err := otlp.Listen(ctx)
-		if err != nil {
-			return all, err
-		}
-		command := exec.CommandContext(ctx, self, append(o.flags(), "-variant", strconv.Itoa(i), "-endpoint", received.Endpoint(), "-only", "^"+s.name+"$", "serve")...)
+		command := exec.CommandContext(ctx, self, append(o.flags(), "-variant", strconv.Itoa(i), "-endpoint", to[k].Endpoint, "-only", "^"+s.name+"$", "serve")...)
 		command.Env = o.environment()
-		w, err := startService(command, v.name, s)
-		if err != nil {
-			received.Close()
-			return all, err
+		each := s.spans
+		if v.name == none {
+			each = 0
 		}
-		w.arrived, w.wire, w.close = received.Spans, received.Wire, received.Close
-		if v.name != none {
-			w.each = s.spans
+		if err := f.start(command, v.name, s, each); err != nil {
+			return f, err
 		}
-		all = append(all, w)
 	}
-	if s.name == "http" && o.peers {
-		return startPeers(ctx, o, s, all)
-	}
-	return all, nil
+	return f, f.startPeers(ctx, o, s, others, to[len(variants):])
 }
 
-func startService(command *exec.Cmd, name string, s shape) (*served, error) {
+// start starts a service, whose receiver is the next one.
+func (f *fleet) start(command *exec.Cmd, name string, s shape, each int64) error {
 	command.Stderr = os.Stderr
 	p, err := service.Start(command)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	w := &served{name: name, process: p, shape: s, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}}
-	w.calls, err = grpc.NewClient(p.Calls, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	return w, err
+	calls, err := grpc.NewClient(p.Calls, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return errors.Join(err, p.Stop())
+	}
+	f.services = append(f.services, &served{
+		name: name, process: p, receivers: f.receivers, receiver: len(f.services), each: each, client: service.NewClient(), calls: calls, shape: s,
+	})
+	return nil
 }
 
-// stop ends the process, and checks that every span arrived and no other.
-func (v *served) stop() error {
+// stop ends all processes, and checks that every span arrived and no other.
+func (f *fleet) stop(ctx context.Context) (err error) {
+	for _, v := range f.services {
+		err = errors.Join(err, v.stop(ctx))
+	}
+	if f.receivers != nil {
+		err = errors.Join(err, f.receivers.process.Stop())
+	}
+	return err
+}
+
+// stop ends the process. Its last spans arrive as it ends.
+func (v *served) stop(ctx context.Context) error {
 	err := errors.Join(v.calls.Close(), v.process.Stop())
-	v.close()
-	if got, want := v.arrived(), v.each*v.requests; err == nil && got != want {
-		err = fmt.Errorf("%d spans arrived of %d requests, want %d", got, v.requests, want)
+	if err == nil {
+		_, _, err = v.arrived(ctx)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", v.name, err)
@@ -113,18 +138,36 @@ func (v *served) stop() error {
 // arrival is how long spans may be on the way after they were delivered: some peers do not wait.
 const arrival = 30 * time.Second
 
-// used returns the process's usage after all spans of the requests so far have arrived.
-func (v *served) used(ctx context.Context) (process.Usage, error) {
-	u, err := v.process.Used(ctx)
-	if err != nil || v.arrived() == v.each*v.requests {
-		return u, err
-	}
-	for begin := time.Now(); v.arrived() != v.each*v.requests; time.Sleep(time.Millisecond) {
-		if time.Since(begin) > arrival {
-			return u, fmt.Errorf("%d spans arrived of %d requests, want %d", v.arrived(), v.requests, v.each*v.requests)
+// arrived waits until the receiver has all spans of the requests so far. It is an error if it has
+// others, or does not get them.
+func (v *served) arrived(ctx context.Context) (r received, waited bool, err error) {
+	want := v.each * v.requests
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		now, err := v.receivers.all(ctx)
+		if err != nil {
+			return r, waited, err
 		}
+		r = now[v.receiver]
+		if r.Arrived == want {
+			return r, waited, nil
+		}
+		if r.Arrived > want || time.Since(begin) > arrival {
+			return r, waited, fmt.Errorf("%d spans arrived of %d requests, want %d", r.Arrived, v.requests, want)
+		}
+		waited = true
 	}
-	return v.process.Used(ctx)
+}
+
+// used returns the process's usage after all spans of the requests so far have arrived.
+func (v *served) used(ctx context.Context) (u process.Usage, wire int64, err error) {
+	if u, err = v.process.Used(ctx); err != nil {
+		return u, 0, err
+	}
+	r, waited, err := v.arrived(ctx)
+	if err == nil && waited {
+		u, err = v.process.Used(ctx)
+	}
+	return u, r.Wire, err
 }
 
 // quiet closes unused connections.
@@ -132,17 +175,29 @@ func (v *served) quiet() { v.client.CloseIdleConnections() }
 
 // ask makes one request.
 func (v *served) ask(ctx context.Context) error {
-	if v.shape.name == "grpc" {
+	url := "http://" + v.process.Requests + path
+	switch {
+	case v.shape.name == "grpc":
 		_, err := healthpb.NewHealthClient(v.calls).Check(ctx, &healthpb.HealthCheckRequest{Service: "shop"})
 		return err
+	case v.shape.answer != nil:
+		return service.Expect(ctx, v.client, url, v.shape.answer)
+	default:
+		return service.Get(ctx, v.client, url)
 	}
-	return service.Get(ctx, v.client, "http://"+v.process.Requests+path)
 }
 
 // load makes requests for the given length at a rate, and returns how long each took.
 func (v *served) load(ctx context.Context, rate int, length time.Duration) ([]time.Duration, time.Duration, error) {
 	begin := time.Now()
-	took, err := load(rate, length, func() error { return v.ask(ctx) })
+	took, err := service.Repeat(ctx, rate, length, v.ask)
 	v.requests += int64(len(took))
 	return took, time.Since(begin), err
+}
+
+// loadItself makes the service's process its own client.
+func (v *served) loadItself(ctx context.Context, rate int, length time.Duration, profiled bool) (service.Loaded, error) {
+	did, err := v.process.Load(ctx, service.Load{Path: path, Rate: rate, Length: length, Profiled: profiled})
+	v.requests += int64(did.Requests)
+	return did, err
 }

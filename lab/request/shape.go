@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/lab/internal/orders"
 )
 
 // A shape is a kind of request that a service gets.
@@ -17,7 +19,8 @@ type shape struct {
 	spans   int64 // of each request that is traced; 0: not sampled
 	sampler sdktrace.Sampler
 	open    func(instrumentation) (*workload, error)
-	burst   int // requests between two flushes; 0: 256
+	burst   int    // requests between two flushes; 0: as the flag says
+	answer  []byte // to each request over the network; nil: not compared
 }
 
 // A workload is a service of one handler, and the request that it gets again and again.
@@ -33,16 +36,17 @@ var (
 	never  = sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0))
 )
 
+// shapes have handlers that do nothing but what makes spans.
 var shapes = []shape{
-	{"http", "HTTP request, 3 marks and 2 measures with 2 attributes each", 3, always, openHTTP, 0},
-	{"unsampled", "the same HTTP request, not sampled", 0, never, openHTTP, 0},
-	{"grpc", "gRPC unary call with otelgrpc or bridgegrpc, 3 marks and 2 measures with 2 attributes each", 3, always, openGRPC, 0},
-	{"outgoing", "HTTP request with one call through the instrumentation's transport", 2, always, openOutgoing, 0},
-	{"sql", "HTTP request with 20 spans of otelsql", 1 + queries, always, openSQL, 0},
+	{name: "http", title: "HTTP request, 3 marks and 2 measures with 2 attributes each", spans: 3, sampler: always, open: openHTTP},
+	{name: "unsampled", title: "the same HTTP request, not sampled", sampler: never, open: openHTTP},
+	{name: "grpc", title: "gRPC unary call with otelgrpc or bridgegrpc, 3 marks and 2 measures with 2 attributes each", spans: 3, sampler: always, open: openGRPC},
+	{name: "outgoing", title: "HTTP request with one call through the instrumentation's transport", spans: 2, sampler: always, open: openOutgoing},
+	{name: "sql", title: "HTTP request with 20 spans of otelsql", spans: 1 + queries, sampler: always, open: openSQL},
 }
 
 // path is what all HTTP requests ask for.
-const path = "/orders/1009?view=full"
+const path = "/orders/" + orders.ID + "?view=full"
 
 const answer = "<!doctype html><title>an order</title>"
 
@@ -58,7 +62,7 @@ func serving(i instrumentation, handle http.HandlerFunc) *workload {
 
 func openHTTP(i instrumentation) (*workload, error) {
 	return serving(i, func(w http.ResponseWriter, r *http.Request) {
-		i.work(r.Context())
+		i.work(r.Context(), nil)
 		_, _ = io.WriteString(w, answer)
 	}), nil
 }

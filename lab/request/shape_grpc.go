@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/perfline/perfline/lab/internal/orders"
 )
 
 const checkMethod = "/grpc.health.v1.Health/Check"
@@ -16,11 +18,11 @@ const checkMethod = "/grpc.health.v1.Health/Check"
 // shopServer does its work in the one method of gRPC's own services that is unary.
 type shopServer struct {
 	healthpb.UnimplementedHealthServer
-	work func(context.Context)
+	work func(context.Context, *orders.Order)
 }
 
 func (s *shopServer) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	s.work(ctx)
+	s.work(ctx, nil)
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 

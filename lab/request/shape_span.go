@@ -18,9 +18,9 @@ const (
 
 // spanShapes have no HTTP, only spans as other instrumentation makes them.
 var spanShapes = []shape{
-	{"span", "one span with 2 attributes", 1, always, openSpans(startAndEnd), 0},
-	{"unit", "a root and 20 spans under it, each with 2 attributes", 21, always, openSpans(startUnit), 0},
-	{"fan-out", "a root and 10 000 spans under it from 8 goroutines, each with 2 attributes", 1 + children, always, openSpans(startFanOut), 1},
+	{name: "span", title: "one span with 2 attributes", spans: 1, sampler: always, open: openSpans(startAndEnd)},
+	{name: "unit", title: "a root and 20 spans under it, each with 2 attributes", spans: 21, sampler: always, open: openSpans(startUnit)},
+	{name: "fan-out", title: "a root and 10 000 spans under it from 8 goroutines, each with 2 attributes", spans: 1 + children, sampler: always, open: openSpans(startFanOut), burst: 1},
 }
 
 // openSpans returns a workload that only makes spans.

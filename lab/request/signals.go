@@ -82,7 +82,7 @@ func withMetrics(filter string, measures bridge.MeasureConfig) opener {
 			otel.SetMeterProvider(meters(false))
 			return err
 		}
-		return &pipeline{p.Flush, cleared(shutdown)}, nil
+		return &pipeline{flush: p.Flush, shutdown: cleared(shutdown)}, nil
 	}
 }
 
@@ -106,7 +106,7 @@ func withLogs(form bridge.MarkForm) opener {
 			}
 			return err
 		}
-		return &pipeline{p.Flush, cleared(shutdown)}, nil
+		return &pipeline{flush: p.Flush, shutdown: cleared(shutdown)}, nil
 	}
 }
 
@@ -154,7 +154,17 @@ func runSignals(ctx context.Context, o options) error {
 	}
 	o.metrics = false
 	fmt.Fprintf(o.out, "%s Metrics of perfline are aggregated and not read.\n\n%s", strings.Replace(o.conditions(), "metrics: none; ", "", 1), signalTable(r))
-	return nil
+	return addFigures(o, signalBudgets(r))
+}
+
+// signalBudgets compare each signal's row with the row beside. They have no promises.
+func signalBudgets(r result) (all []budget) {
+	for i, s := range signals {
+		if s.beside != "" {
+			all = append(all, ratioBudget(s.name+": CPU time added, × "+s.beside, r.over(i+1, rowOf(s.beside))))
+		}
+	}
+	return all
 }
 
 func signalTable(r result) string {
@@ -168,7 +178,7 @@ func signalTable(r result) string {
 			continue
 		}
 		base := rowOf(s.beside)
-		a := ratioOf(r.added(row, cpuTime), r.added(base, cpuTime))
+		a := r.over(row, base)
 		added := differences(r.values(row, cpuTime), r.values(base, cpuTime))
 		more := differences(r.values(row, allocations), r.values(base, allocations))
 		fmt.Fprintf(&b, " %.2f | %.2f | %.2f … %.2f | %.1f | %.0f | %s |\n", median(added)/1e3, a.median, a.low, a.high, math.Round(median(more)*10)/10+0,

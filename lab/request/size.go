@@ -20,6 +20,7 @@ var programs = []struct {
 	{"exporter", "SDK + our exporter", false},
 	{"start", "perfline.Start", false},
 	{"middleware", pipelined, false},
+	{"page", complete, false},
 }
 
 // A size is what a program links.
@@ -61,11 +62,19 @@ func runSizes(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(o.out, "| program | MB added | modules |\n|---|---:|---:|\n")
+	fmt.Fprint(o.out, "| program | MB added | must | stretch | modules | must |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, s := range all {
-		fmt.Fprintf(o.out, "| %s | %.1f | %d |\n", s.what, s.added, s.modules)
+		added, modules := promises[s.what+megabytesAdded], promises[s.what+modulesLinked]
+		fmt.Fprintf(o.out, "| %s | %.1f | %s | %s | %d | %s |\n", s.what, s.added, bound(added.must), bound(added.stretch), s.modules, bound(modules.must))
 	}
-	return nil
+	return addFigures(o, sizeBudgets(all))
+}
+
+func sizeBudgets(sizes []size) (all []budget) {
+	for _, s := range sizes {
+		all = append(all, budget{s.what + megabytesAdded, s.added, ""}, budget{s.what + modulesLinked, float64(s.modules), ""})
+	}
+	return all
 }
 
 func built(ctx context.Context, dir, folder string) (bytes int64, err error) {

@@ -28,7 +28,7 @@ const (
 
 // runSpans compares what spans take from their start to encoded OTLP.
 func runSpans(ctx context.Context, o options) error {
-	results, err := gate(ctx, o, spanMakers, spanShapes)
+	results, err := diagnose(ctx, o, spanMakers, spanShapes)
 	if err != nil {
 		return err
 	}
@@ -48,20 +48,24 @@ func runSpans(ctx context.Context, o options) error {
 	end := cuts[len(cuts)-1]
 	fmt.Fprintf(o.out, "\nAn End that hands over a part of 512 spans, %d times: median %v, 99th percentile %v, longest %v.\n",
 		len(cuts), cuts[len(cuts)/2].Round(time.Microsecond), cuts[len(cuts)*99/100].Round(time.Microsecond), end.Round(time.Microsecond))
-	return nil
+	return addFigures(o, spanBudgetsOf(results))
 }
 
-// spanBudgets are of perfline's provider.
 func spanBudgets(ctx context.Context, o options) (all []budget, err error) {
-	results, err := gate(ctx, o, spanMakers, spanShapes)
+	results, err := diagnose(ctx, o, spanMakers, spanShapes)
 	if err != nil {
 		return nil, err
 	}
-	own := len(spanMakers) - 1
+	return spanBudgetsOf(results), nil
+}
+
+// spanBudgetsOf are of perfline's provider.
+func spanBudgetsOf(results []result) (all []budget) {
+	provider := len(spanMakers) - 1
 	for k, r := range results {
-		all = append(all, ratioBudget(spanShapes[k].name+", "+ownAlone+cpuRatioSpan, r.against(own)))
+		all = append(all, ratioBudget(spanShapes[k].name+", "+ownAlone+cpuRatioSpan, r.against(provider)))
 	}
-	return all, nil
+	return all
 }
 
 // part is how many spans a unit hands over at once.

@@ -10,9 +10,14 @@ func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return medianOf(slices.Clone(values))
+}
+
+// medianOf returns the middle of some values, and sorts them.
+func medianOf(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 func mean(values []float64) (m float64) {
@@ -31,29 +36,48 @@ func differences(values, base []float64) []float64 {
 	return d
 }
 
-// A ratio is how many times as much one median is as another, and the bounds between which 95
+// A ratio is how many times as much one figure is as another, and the bounds between which 95
 // of 100 repetitions of the measurement find it.
 type ratio struct{ median, low, high float64 }
 
 // resamples is how often the rounds are drawn anew for the bounds.
 const resamples = 4000
 
-// ratioOf compares paired values: one index is one round. The bounds are of a
-// bootstrap: rounds are drawn with replacement, and the ratio of the medians computed for each
-// drawing. Equal values give equal bounds.
+// ratioOf compares the medians of paired values: one index is one round.
 func ratioOf(values, base []float64) ratio {
+	return bootstrapped(values, base, resamples, func(a, b []float64) float64 { return medianOf(a) / medianOf(b) })
+}
+
+// ratioOfSums compares sums of rounds, which plus adds up and of makes a figure of. Sums suit rounds
+// that have few samples each.
+func ratioOfSums[T any](values, base []T, plus func(a, b T) T, of func(T) float64) ratio {
+	sum := func(all []T) (s T) {
+		for _, v := range all {
+			s = plus(s, v)
+		}
+		return s
+	}
+	return bootstrapped(values, base, resamples, func(a, b []T) float64 { return of(sum(a)) / of(sum(b)) })
+}
+
+// bootstrapped returns the ratio of paired rounds and its bounds: rounds are drawn with replacement,
+// and the ratio is computed for each drawing. Equal values give equal bounds. The function may
+// change the order of its arguments.
+func bootstrapped[T any](values, base []T, drawings int, of func(values, base []T) float64) ratio {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not a secret: drawings have to be the same every time
-	a, b := make([]float64, len(values)), make([]float64, len(values))
-	drawn := make([]float64, resamples)
+	a, b := slices.Clone(values), slices.Clone(base)
+	r := ratio{median: of(a, b)}
+	drawn := make([]float64, drawings)
 	for i := range drawn {
 		for k := range a {
 			round := random.IntN(len(values))
 			a[k], b[k] = values[round], base[round]
 		}
-		drawn[i] = median(a) / median(b)
+		drawn[i] = of(a, b)
 	}
 	slices.Sort(drawn)
-	return ratio{median(values) / median(base), quantile(drawn, 0.025), quantile(drawn, 0.975)}
+	r.low, r.high = quantile(drawn, 0.025), quantile(drawn, 0.975)
+	return r
 }
 
 // quantile returns the value of sorted below which the share q of them is.

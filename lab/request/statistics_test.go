@@ -56,7 +56,7 @@ func TestBoundsHoldTheRatio(t *testing.T) {
 		for i := range rounds {
 			values[i], base[i] = 80+8*random.NormFloat64(), 100+8*random.NormFloat64()
 		}
-		got := ratioOf(values, base)
+		got := bootstrapped(values, base, 500, func(a, b []float64) float64 { return medianOf(a) / medianOf(b) })
 		if got.low > got.median || got.median > got.high {
 			t.Fatalf("the ratio %v is not between its bounds", got)
 		}
@@ -66,6 +66,28 @@ func TestBoundsHoldTheRatio(t *testing.T) {
 	}
 	if share := float64(covered) / trials; math.Abs(share-0.95) > 0.05 {
 		t.Errorf("%.0f %% of the bounds hold the ratio, want some 95 %%", 100*share)
+	}
+}
+
+// Rounds with few samples are summed: a round without any of the handler's has no ratio of its own.
+func TestRatioOfSums(t *testing.T) {
+	ours := []tally{{telemetry: 3, handler: 10}, {telemetry: 1}, {handler: 10}}
+	theirs := []tally{{telemetry: 10, handler: 10}, {telemetry: 2, handler: 8}, {handler: 2}}
+	got := ratioOfSums(ours, theirs, tally.plus, tally.ratio)
+	if want := (4.0 / 20) / (12.0 / 20); math.Abs(got.median-want) > 1e-9 {
+		t.Errorf("the ratio is %v, want %v", got.median, want)
+	}
+	same := []tally{{telemetry: 1, handler: 2}, {telemetry: 1, handler: 2}}
+	if got := ratioOfSums(same, same, tally.plus, tally.ratio); got != (ratio{1, 1, 1}) {
+		t.Errorf("equal rounds give %v, want 1 without a spread", got)
+	}
+}
+
+// Both values of a drawing are of one round: what all variants of a round have more drops out.
+func TestDrawingsArePaired(t *testing.T) {
+	values, base := []float64{3, 30, 300}, []float64{1, 10, 100}
+	if got := ratioOf(values, base); math.Abs(got.low-3) > 1e-9 || math.Abs(got.high-3) > 1e-9 {
+		t.Errorf("3 times as much in each round is %v, want 3 without a spread", got)
 	}
 }
 

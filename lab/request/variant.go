@@ -25,6 +25,7 @@ const (
 	exported  = "otelhttp + SDK + our exporter"
 	bridged   = "otelhttp + SDK + bridge.NewProcessor, otlptracegrpc"
 	both      = "otelhttp + SDK + bridge.NewProcessor, our exporter"
+	complete  = "perfline.Start + middleware + page"
 )
 
 // variants begins with the two that the others are compared with. A further variant is a
@@ -38,4 +39,12 @@ var variants = []variant{
 	{forgetful, native, perflineStart(bridge.KeepPolicy{Off: true})},
 	{bridged, beside, sdk(batched, joined)},
 	{both, beside, sdk(ours, joined)},
+}
+
+// judged are the judge's variants. The last one is the README's program.
+var judged = []variant{
+	{none, bare, nothing},
+	{reference, contrib, sdk(batched)},
+	{exported, contrib, sdk(ours)},
+	{complete, durationsOnly, withPage},
 }

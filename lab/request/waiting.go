@@ -13,9 +13,6 @@ import (
 	"github.com/perfline/perfline/lab/internal/response"
 )
 
-// waitingSpans is how many spans wait at least.
-const waitingSpans = 100_000
-
 // A stuck receiver takes nothing until it is released. It is a receiver for both exporters.
 type stuck struct {
 	released chan struct{}
@@ -57,7 +54,7 @@ var queues = []queue{
 // heap returns the live heap that so many requests' spans take while they wait.
 func (q queue) heap(ctx context.Context, requests int) (bytes uint64, err error) {
 	spans := requests * int(shapes[0].spans)
-	before := live()
+	before := liveHeap()
 	to := &stuck{released: make(chan struct{})}
 	var arrived func() uint64
 	p, err := sdk(func(context.Context, setting) (p sdktrace.SpanProcessor, err error) {
@@ -76,7 +73,7 @@ func (q queue) heap(ctx context.Context, requests int) (bytes uint64, err error)
 		w.Reset()
 		load.handler.ServeHTTP(w, load.next())
 	}
-	bytes = live() - before
+	bytes = liveHeap() - before
 	close(to.released)
 	if err := p.shutdown(ctx); err != nil {
 		return 0, err
@@ -87,8 +84,8 @@ func (q queue) heap(ctx context.Context, requests int) (bytes uint64, err error)
 	return bytes, nil
 }
 
-// live returns the size of the live heap.
-func live() uint64 {
+// liveHeap returns the size of the live heap.
+func liveHeap() uint64 {
 	runtime.GC()
 	runtime.GC() // what the first one made free for pools
 	var m runtime.MemStats
@@ -97,9 +94,9 @@ func live() uint64 {
 }
 
 // heaps returns how many bytes the waiting spans take in each of the queues, and how many spans wait.
-func heaps(ctx context.Context) (bytes []float64, spans int, err error) {
+func heaps(ctx context.Context, atLeast int) (bytes []float64, spans int, err error) {
 	each := int(shapes[0].spans)
-	requests := (waitingSpans + each - 1) / each
+	requests := (atLeast + each - 1) / each
 	for _, q := range queues {
 		n, err := q.heap(ctx, requests)
 		if err != nil {
@@ -112,7 +109,7 @@ func heaps(ctx context.Context) (bytes []float64, spans int, err error) {
 
 // runHeap compares the heap of waiting spans.
 func runHeap(ctx context.Context, o options) error {
-	bytes, spans, err := heaps(ctx)
+	bytes, spans, err := heaps(ctx, o.waiting)
 	if err != nil {
 		return err
 	}
@@ -120,13 +117,17 @@ func runHeap(ctx context.Context, o options) error {
 	for i, q := range queues {
 		fmt.Fprintf(o.out, "| %s | %.1f | %.0f | %.2f |\n", q.name, bytes[i]/1e6, bytes[i]/float64(spans), bytes[i]/bytes[0])
 	}
-	return nil
+	return addFigures(o, heapBudgetsOf(bytes))
 }
 
-func heapBudgets(ctx context.Context) ([]budget, error) {
-	bytes, _, err := heaps(ctx)
+func heapBudgets(ctx context.Context, o options) ([]budget, error) {
+	bytes, _, err := heaps(ctx, o.waiting)
 	if err != nil {
 		return nil, err
 	}
-	return []budget{{oursAlone + heapRatio, bytes[1] / bytes[0], ""}}, nil
+	return heapBudgetsOf(bytes), nil
+}
+
+func heapBudgetsOf(bytes []float64) []budget {
+	return []budget{{oursAlone + heapRatio, bytes[1] / bytes[0], ""}}
 }

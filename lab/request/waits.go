@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,33 +26,15 @@ var recorders = []variant{
 	{armed, native, recording(flight.Config{Armed: true})},
 }
 
-// every has all variants: a service's process gets the number of its own.
-var every = slices.Concat(variants, recorders)
+// every has all variants, some twice: a service's process gets the number of its own.
+var every = slices.Concat(variants, recorders, judged)
 
 // recording is perfline.Start with a flight recorder.
 func recording(c flight.Config) opener {
 	return func(ctx context.Context, s setting) (*pipeline, error) {
-		p, err := perfline.Start(ctx, perfline.Config{
-			Traces:  perflineTo(s),
-			Sampler: s.sampler,
-			Waits:   flight.NewRecorder(c),
-			Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		})
-		if err != nil {
-			return nil, err
-		}
-		return &pipeline{p.Flush, cleared(p.Shutdown)}, nil
+		return started(perfline.Config{Waits: flight.NewRecorder(c)})(ctx, s)
 	}
 }
-
-// mostArmed is how much more CPU a request may take while the flight recorder is armed: 15 % of what it takes otherwise.
-const mostArmed = 1.15
-
-// errLimit is wrapped by errors about figures that are complete, and over a limit. A document gets them, too.
-var errLimit = errors.New("over the limit")
-
-// leastRounds are needed for a judgement. Fewer are no measurement.
-const leastRounds = 5
 
 // waitsRates are the loads of runWaits, in requests a second; 0 is as many as the service can take.
 var waitsRates = []int{0, 1000}
@@ -63,36 +43,32 @@ var waitsRates = []int{0, 1000}
 func runWaits(ctx context.Context, o options) error {
 	o.peers = false
 	fmt.Fprintln(o.out, o.conditions())
-	var errs []error
 	for _, s := range o.shapes {
-		errs = append(errs, waits(ctx, o, s))
+		if err := waits(ctx, o, s); err != nil {
+			return err
+		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func waits(ctx context.Context, o options, s shape) (err error) {
-	services, err := startServices(ctx, o, s, recorders)
-	defer func() {
-		for _, v := range services {
-			err = errors.Join(err, v.stop())
-		}
-	}()
+	f, err := startFleet(ctx, o, s, recorders)
+	defer func() { err = errors.Join(err, f.stop(ctx)) }()
 	if err != nil {
 		return err
 	}
-	loads, err := measure(ctx, o, s, services, waitsRates)
+	loads, err := measure(ctx, o, s, f.services, waitsRates)
 	if err != nil {
 		return err
 	}
-	var errs []error
 	for _, m := range loads {
 		fmt.Fprintf(o.out, "\n%s", m.waitsTable())
-		if r := m.recorded(len(recorders) - 1); o.rounds >= leastRounds && r.low > mostArmed {
-			fmt.Fprintf(o.out, "\nThis is more than the limit, × %.2f.\n", mostArmed)
-			errs = append(errs, fmt.Errorf("%s: %w: an armed flight recorder takes %.2f times the CPU, must be at most %.2f", m.loadTitle(), errLimit, r.median, mostArmed))
+		b := ratioBudget(m.figureName(s)+cpuRatioArmed, m.recorded(len(recorders)-1))
+		if err := b.figure(o.figures); err != nil {
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // recorded compares the CPU time of whole requests with the time of the same set-up without a recorder.

@@ -57,22 +57,34 @@ const deliveryTime = 2 * time.Minute
 func (p *Process) Used(ctx context.Context) (u process.Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deliveryTime)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Requests+usedPath, http.NoBody)
+	return u, p.post(ctx, usedPath, &u)
+}
+
+// Load makes the process load itself: service and client are one process then.
+func (p *Process) Load(ctx context.Context, l Load) (did Loaded, err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.Length+deliveryTime)
+	defer cancel()
+	return did, p.post(ctx, loadPath+"?"+l.query(), &did)
+}
+
+// post makes one of the package's own requests, and decodes its answer.
+func (p *Process) post(ctx context.Context, path string, answer any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Requests+path, http.NoBody)
 	if err != nil {
-		return u, err
+		return err
 	}
 	r.Close = true // no connection stays between two questions
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return u, err
+		return err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		return u, err
+		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		return u, fmt.Errorf("delivering: %s", body)
+		return fmt.Errorf("%s: %s", path, body)
 	}
-	return u, json.Unmarshal(body, &u)
+	return json.Unmarshal(body, answer)
 }

@@ -1,5 +1,5 @@
 // Package service runs a handler in a process of its own, and asks that process what it has
-// used.
+// used. The process may also be its own client, see [Process.Load].
 package service
 
 import (
@@ -12,16 +12,22 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/perfline/perfline/lab/internal/process"
 )
 
-// usedPath delivers what is left to deliver, and returns what the process has used.
-const usedPath = "/benchmark/used"
+// The paths of the package's own requests.
+const (
+	ownPaths = "/benchmark/"
+	usedPath = ownPaths + "used" // delivers what is left to deliver, and returns what the process has used
+	loadPath = ownPaths + "load" // makes requests to the process itself
+)
 
 // A Service is what a process serves.
 type Service struct {
 	Handler         http.Handler
+	Answer          []byte                                 // to each request of a load; nil: not compared
 	Calls           interface{ Serve(net.Listener) error } // a gRPC server; may be nil
 	Flush, Shutdown func(context.Context) error
 }
@@ -48,6 +54,8 @@ func Run(ctx context.Context, s Service) error {
 		}
 		_ = json.NewEncoder(w).Encode(process.Used()) // a reader that fails reports it
 	})
+	self := loader{NewClient(), "http://" + requests.Addr().String(), s.Answer, s.Flush}
+	mux.Handle("POST "+loadPath, self)
 	server := &http.Server{Handler: either{mux, s.Handler}}
 	ended := make(chan error, 2)
 	go func() { ended <- server.Serve(requests) }()
@@ -68,12 +76,12 @@ func Run(ctx context.Context, s Service) error {
 	return errors.Join(err, server.Close(), s.Shutdown(ctx))
 }
 
-// either keeps the command's own path apart from the handler that is measured, which is called
+// either keeps the package's own paths apart from the handler that is measured, which is called
 // without a mux between.
 type either struct{ own, measured http.Handler }
 
 func (e either) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == usedPath {
+	if strings.HasPrefix(r.URL.Path, ownPaths) {
 		e.own.ServeHTTP(w, r)
 		return
 	}

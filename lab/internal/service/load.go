@@ -1,7 +1,9 @@
-package main
+package service
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,12 +13,17 @@ import (
 // clients are so many that a service flat out always has something to do.
 const clients = 16
 
-// load makes requests for the given length: rate of them a second, or as many as it can when
-// that is 0. It returns how long each took.
+// NewClient returns a client for Repeat.
+func NewClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+}
+
+// Repeat asks for the given length: at a rate in requests a second, or as often as it can when the
+// rate is 0. It returns how long each request took.
 //
-// At a rate, a request is due at a moment of its own. One that cannot be made then, because all
-// clients wait for the service, counts from that moment on.
-func load(rate int, length time.Duration, ask func() error) ([]time.Duration, error) {
+// At a rate, each request has a moment at which it is due. A request that cannot be made then,
+// because all clients wait for the service, counts from that moment on.
+func Repeat(ctx context.Context, rate int, length time.Duration, ask func(context.Context) error) ([]time.Duration, error) {
 	parallel := clients
 	if rate > 0 {
 		parallel = 4 * clients
@@ -43,7 +50,7 @@ func load(rate int, length time.Duration, ask func() error) ([]time.Duration, er
 				} else if began.Sub(start) >= length {
 					return
 				}
-				errs[i] = ask()
+				errs[i] = ask(ctx)
 				took[i] = append(took[i], time.Since(began))
 			}
 		})

@@ -8,12 +8,36 @@ import (
 	"runtime"
 )
 
-// burst is how many requests each processor makes between two flushes: a few batches of
-// spans.
-const burst = 256
+// runDiagnostic compares what telemetry adds to prepared requests, whose handlers do nothing. All is
+// in this process and in warm caches, and so it costs less than in a service. It shows small changes.
+func runDiagnostic(ctx context.Context, o options) error {
+	results, err := diagnose(ctx, o, variants, o.shapes)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(o.out, o.conditions())
+	for _, r := range results {
+		fmt.Fprintf(o.out, "\n%s", r.table())
+	}
+	return addFigures(o, diagnosticBudgets(o, results))
+}
 
-// gate measures each shape in rounds.
-func gate(ctx context.Context, o options, vs []variant, ss []shape) ([]result, error) {
+// diagnosticBudgets are the figures of all shapes of o and all variants.
+func diagnosticBudgets(o options, results []result) (all []budget) {
+	for k, r := range results {
+		for i := 1; i < len(variants); i++ {
+			what := o.shapes[k].name + ", " + variants[i].name
+			if i > 1 {
+				all = append(all, ratioBudget(what+cpuRatio, r.against(i)))
+			}
+			all = append(all, budget{what + allocationsAdded, median(r.added(i, allocations)), ""}, budget{what + bytesAdded, median(r.added(i, allocated)), ""})
+		}
+	}
+	return all
+}
+
+// diagnose measures each shape in rounds.
+func diagnose(ctx context.Context, o options, vs []variant, ss []shape) ([]result, error) {
 	var results []result
 	for _, s := range ss {
 		var rows []row
@@ -46,7 +70,7 @@ func rounds(ctx context.Context, o options, progress, title string, rows []row) 
 	for round := range o.rounds {
 		for k := range rows {
 			i := (k + round) % len(rows)
-			got, err := take(ctx, rows[i].variant, rows[i].shape, o.length, cmp.Or(rows[i].shape.burst, burst))
+			got, err := take(ctx, rows[i].variant, rows[i].shape, o.length, cmp.Or(rows[i].shape.burst, o.burst))
 			if err := cmp.Or(err, ctx.Err()); err != nil {
 				return r, err
 			}

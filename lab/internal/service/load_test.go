@@ -1,6 +1,7 @@
-package main
+package service
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -9,11 +10,11 @@ import (
 	"time"
 )
 
-func TestLoadAtRate(t *testing.T) {
+func TestRepeatAtRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var asked atomic.Int64
-		took, err := load(100, time.Second, func() error {
+		took, err := Repeat(t.Context(), 100, time.Second, func(context.Context) error {
 			asked.Add(1)
 			time.Sleep(3 * time.Millisecond)
 			return nil
@@ -33,9 +34,9 @@ func TestLoadAtRate(t *testing.T) {
 }
 
 // A request that is due while all clients wait counts from when it was due.
-func TestLoadBehindRate(t *testing.T) {
+func TestRepeatBehindRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		took, err := load(1000, 200*time.Millisecond, func() error {
+		took, err := Repeat(t.Context(), 1000, 200*time.Millisecond, func(context.Context) error {
 			time.Sleep(time.Second)
 			return nil
 		})
@@ -53,8 +54,8 @@ func TestLoadBehindRate(t *testing.T) {
 	})
 }
 
-func TestLoadFails(t *testing.T) {
-	_, err := load(0, time.Minute, func() error { return errors.New("refused") })
+func TestRepeatFails(t *testing.T) {
+	_, err := Repeat(t.Context(), 0, time.Minute, func(context.Context) error { return errors.New("refused") })
 	if err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("the error is %v, want the request's", err)
 	}
