@@ -22,7 +22,7 @@ const comparisonShown = `document.querySelector("#both tbody tr") && document.qu
 
 // A request is compared with a usual one by a click. Its bars are above the other request's, on one axis.
 func TestCompare(t *testing.T) {
-	p := open(t, shop.Page+recorded.request, View{})
+	p := openRecorded(t, recorded.request, View{})
 	p.wait(`document.querySelector("#compare")`)
 	name, took := p.text("h1"), p.text("#took")
 	p.click("#compare")
@@ -75,7 +75,7 @@ func TestCompare(t *testing.T) {
 
 // Both sides can be swapped, and another request of the route selected, by mouse and by keyboard. The focus stays in the page.
 func TestCompareOthers(t *testing.T) {
-	p := open(t, shop.Page+comparedAddress(), View{})
+	p := openRecorded(t, comparedAddress(), View{})
 	p.wait(comparisonShown)
 	traces := `[...document.querySelectorAll("#sides a")].map((a) => a.hash).join(" ")`
 	before := strings.Fields(eval[string](p, traces))

@@ -13,7 +13,7 @@ import (
 // The flame graphs of a session, of a route and of a request show the code that ran, and no
 // more of it than the whole.
 func TestFlameGraphs(t *testing.T) {
-	p := open(t, shop.Page+fmt.Sprintf("#/sessions/%d", recorded.session), View{})
+	p := openRecorded(t, fmt.Sprintf("#/sessions/%d", recorded.session), View{})
 	p.wait(`document.querySelector("#flames li a")`)
 
 	p.click("#flames li a")

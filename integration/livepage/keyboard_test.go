@@ -25,10 +25,10 @@ func (p tab) until(key, expression string, modifiers ...chromedp.Modifier) {
 	p.t.Fatalf("%q is pressed 300 times, and not %s; the focus is on %s", key, expression, eval[string](p, `document.activeElement.outerHTML`))
 }
 
-// reachable numbers the elements that the tab key must reach: every element that a mouse can
+// usable numbers the elements that the tab key must reach: every element that a mouse can
 // use. Arrow keys lead on from the checked radio button of a group, from the selected tab, and from one
 // item of a tree. An open dialog hides the rest. The beginning of a long list stands for the list.
-const reachable = `(() => {
+const usable = `(() => {
 	const root = document.querySelector("dialog[open]") ?? document;
 	const all = [...root.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((n) =>
 		!n.disabled && n.checkVisibility({ visibilityProperty: true }) && (n.type !== "radio" || n.checked) &&
@@ -50,46 +50,42 @@ const focused = `(() => {
 	};
 })()`
 
-// The tab key comes to everything that can be used, and one sees where it is.
-func TestKeyboardReaches(t *testing.T) {
-	for _, v := range views() {
-		t.Run(v.name, func(t *testing.T) {
-			p := v.open(t, View{})
-			left := map[int]bool{}
-			for i := range eval[int](p, reachable) {
-				left[i] = true
-			}
-			if len(left) < 2 {
-				t.Fatalf("only %d things can be used", len(left))
-			}
-			eval[bool](p, `(document.querySelector(".brand a").focus(), true)`) // the first thing comes next then, unless there is a dialog
-			p.press(kb.Tab, chromedp.ModifierShift)
-			for range len(left) + 50 {
-				at := eval[struct {
-					Number int
-					Seen   bool
-					What   string
-				}](p, focused)
-				if at.Number >= 0 && !at.Seen { // others are the document's end, and what scrolls
-					t.Errorf("one cannot see that the focus is on %s", at.What)
-				}
-				delete(left, at.Number)
-				if len(left) == 0 {
-					return
-				}
-				p.press(kb.Tab)
-			}
-			for i := range left {
-				t.Errorf("the tab key does not come to %s", eval[string](p, fmt.Sprintf(`document.querySelector("[data-reach='%d']").outerHTML`, i)))
-			}
-		})
+// reachable checks that the tab key comes to everything that can be used, and that one sees where it is.
+func (p tab) reachable() {
+	p.t.Helper()
+	left := map[int]bool{}
+	for i := range eval[int](p, usable) {
+		left[i] = true
+	}
+	if len(left) < 2 {
+		p.t.Fatalf("only %d things can be used", len(left))
+	}
+	eval[bool](p, `(document.querySelector(".brand a").focus(), true)`) // the first thing comes next then, unless there is a dialog
+	p.press(kb.Tab, chromedp.ModifierShift)
+	for range len(left) + 50 {
+		at := eval[struct {
+			Number int
+			Seen   bool
+			What   string
+		}](p, focused)
+		if at.Number >= 0 && !at.Seen { // others are the document's end, and what scrolls
+			p.t.Errorf("one cannot see that the focus is on %s", at.What)
+		}
+		delete(left, at.Number)
+		if len(left) == 0 {
+			return
+		}
+		p.press(kb.Tab)
+	}
+	for i := range left {
+		p.t.Errorf("the tab key does not come to %s", eval[string](p, fmt.Sprintf(`document.querySelector("[data-reach='%d']").outerHTML`, i)))
 	}
 }
 
 // Arrow keys go through lists and trees, Enter opens, Escape goes back, and the first thing on each page leads
 // past what is on all of them.
 func TestKeyboardMoves(t *testing.T) {
-	p := open(t, shop.Page, View{})
+	p := openRecorded(t, "", View{})
 	p.wait(`document.querySelectorAll("#slowest tbody tr").length > 2`)
 	p.press(kb.Tab)
 	p.wait(`document.activeElement.id === "skip" && document.activeElement.getBoundingClientRect().top >= 0`)

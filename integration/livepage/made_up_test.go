@@ -7,13 +7,24 @@ import (
 
 // madeUp opens a page that gets no more from the program. The functions of answers answer it,
 // by procedure or by the last element of the path. An exception is an error's text. calls has
-// the requested procedures and arguments.
+// the requested procedures and arguments. Timers of a second or more are due when tick is called.
 func madeUp(t *testing.T) tab {
 	t.Helper()
-	p := open(t, shop.Page+"#/counters", View{})
+	p := openRecorded(t, "#/counters", View{})
 	p.wait(`document.querySelector("#stream-state").textContent === "live" && document.querySelector(".counters table")`)
 	p.click("#pause")
 	eval[bool](p, `(() => {
+		const { setTimeout, clearTimeout } = window;
+		const slow = new Map();
+		let last = 1e9;
+		window.setTimeout = (f, ms, ...more) => (ms >= 1000 ? slow.set(++last, f) && last : setTimeout(f, ms, ...more));
+		window.clearTimeout = (id) => slow.delete(id) || clearTimeout(id);
+		window.tick = () => {
+			const due = [...slow.values()];
+			slow.clear();
+			due.forEach((f) => f());
+			return due.length;
+		};
 		window.calls = [];
 		window.answers = {};
 		window.fetch = async (path, options) => {
@@ -48,6 +59,15 @@ func (p tab) view(module, name, parts, latest string) {
 func (p tab) tell(kind, data string) {
 	p.t.Helper()
 	eval[bool](p, fmt.Sprintf(`(latest[%q] = %s, view.update(%[1]q), true)`, kind, data))
+}
+
+// tick waits until the page has set n timers of a second or more, and lets them be due.
+func (p tab) tick(n int) {
+	p.t.Helper()
+	for range n {
+		p.wait(`tick() > 0`)
+		p.settle()
+	}
 }
 
 // settle lets the page do what it has to do by now.

@@ -2,26 +2,21 @@ package livepage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/perfline/perfline/integration/npm"
 )
 
-// The tests share these. A program has one session at a time: no two tests run at once.
+// The tests share these. The browser shows one page at a time: no two tests run at once.
 var (
-	shop    *Shop
 	chrome  *Browser
 	modules string // the folder of what is written for node
 
-	// recorded is the shop's first session, under load.
-	recorded struct {
-		session int
-		request string // the address of a request that it has samples of
-	}
+	axeScript string // axe-core
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -34,48 +29,22 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if shop, err = StartShop(ctx); err != nil {
+	script, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() {
-		if err := shop.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}()
+	axeScript = string(script)
+	if err := readRecorded(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if chrome, err = StartBrowser(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer chrome.Close()
-	if err := record(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	return m.Run()
-}
-
-func record(ctx context.Context) error {
-	p, err := chrome.Open(shop.Page, View{})
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	if err := p.StartSession(); err != nil {
-		return err
-	}
-	stop := shop.Load(ctx, Reading)
-	recorded.session, err = p.StopSession(100)
-	if err := errors.Join(err, stop()); err != nil {
-		return err
-	}
-	recorded.request, err = p.Sampled()
-	if err != nil {
-		return err
-	}
-	// One that was opened is kept, though others are slower.
-	return errors.Join(p.Go(recorded.request), p.Wait(`document.querySelector("#waterfall")`))
 }
 
 // A tab is a page whose test ends when something fails, and fails if the page did anything wrong.
@@ -122,15 +91,4 @@ func eval[T any](p tab, expression string) T {
 	v, err := Eval[T](p.Page, expression)
 	p.must(err)
 	return v
-}
-
-// underLoad has the shop work until the test ends.
-func underLoad(t *testing.T) {
-	t.Helper()
-	stop := shop.Load(t.Context(), Everything)
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/perfline/perfline/integration/backend"
 )
 
-// patience is how long a page may take for one thing. It is never waited for when all is well.
-const patience = 30 * time.Second
+// patience is how long a page may take for one thing. Only a page that hangs takes as long.
+const patience = 2 * time.Minute
 
 // A View is the size and the scheme of a page.
 type View struct {

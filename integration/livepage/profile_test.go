@@ -1,7 +1,9 @@
 package livepage
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -13,7 +15,7 @@ const rowNames = `[...document.querySelectorAll("#top tbody tr")].map((r) => r.d
 
 // The tabs are chosen by arrow keys. The address has the tab, and the browser goes back to the one before.
 func TestProfileTabs(t *testing.T) {
-	p := open(t, shop.Page+fmt.Sprintf("#/profile?session=%d", recorded.session), View{})
+	p := openRecorded(t, fmt.Sprintf("#/profile?session=%d", recorded.session), View{})
 	p.wait(`document.querySelector("#flame [role=treeitem]")`)
 	p.until(kb.Tab, `document.activeElement.id === "tab-flame"`)
 	p.press(kb.ArrowRight)
@@ -35,7 +37,7 @@ func TestProfileTabs(t *testing.T) {
 
 // The table is sorted by a click on a head and filtered by words, and the address has both.
 func TestTopTable(t *testing.T) {
-	p := open(t, shop.Page+fmt.Sprintf("#/profile?tab=top&session=%d", recorded.session), View{})
+	p := openRecorded(t, fmt.Sprintf("#/profile?tab=top&session=%d", recorded.session), View{})
 	p.wait(`document.querySelector("#top tbody tr")`)
 	bySelf := eval[[]string](p, rowNames)
 	p.click(`#top [data-sort=total]`)
@@ -54,13 +56,13 @@ func TestTopTable(t *testing.T) {
 		}
 	}
 	address := eval[string](p, `location.hash`)
-	again := open(t, shop.Page+address, View{})
+	again := openRecorded(t, address, View{})
 	again.wait(`document.querySelector("#top-filter")?.value === "search.go" && document.querySelector("#top [data-sort=total]").parentElement.ariaSort === "ascending"`)
 }
 
 // A function of the flame graph or of the table opens between its callers and its callees.
 func TestSandwich(t *testing.T) {
-	p := open(t, shop.Page+fmt.Sprintf("#/profile?session=%d", recorded.session), View{})
+	p := openRecorded(t, fmt.Sprintf("#/profile?session=%d", recorded.session), View{})
 	p.wait(`document.querySelector("#flame [data-name='main.addParts']")`)
 	p.click(`#flame [data-name='main.addParts']`)
 	p.wait(`location.hash.includes("function=main.addParts") && document.querySelector("#flame-about").innerText.includes("search.go:")`)
@@ -92,7 +94,7 @@ func TestSandwich(t *testing.T) {
 
 // A route is compared with its session, and the sides are exchanged. The filter stays.
 func TestDifference(t *testing.T) {
-	p := open(t, shop.Page+"#/profile", View{})
+	p := openRecorded(t, "#/profile", View{})
 	link := `[...document.querySelectorAll("#profiles a")].find((a) => a.innerText === "GET /search" && a.hash.includes("session=` + fmt.Sprint(recorded.session) + `&"))`
 	p.wait(link)
 	p.show(eval[string](p, link+`.hash`))
@@ -167,10 +169,10 @@ func TestProfileWithoutWaits(t *testing.T) {
 	}
 }
 
-// A session shows before its start which data it will have. It ends by itself, and shows how long it goes on, and its cost.
+// A session shows before its start which data it will have. While it goes on it shows how long it goes on, and then its cost.
 func TestSessionWithLength(t *testing.T) {
-	underLoad(t)
-	p := open(t, shop.Page+"#/sessions", View{})
+	r := startReplay(t)
+	p := open(t, r.page+"#/sessions", View{})
 	p.wait(`document.querySelector("#content-list")?.checkVisibility() && document.querySelector("#start:enabled")`)
 	has := func(text string) string {
 		return fmt.Sprintf(`document.querySelector("#content-list").innerText.includes(%q)`, text)
@@ -183,12 +185,22 @@ func TestSessionWithLength(t *testing.T) {
 	p.wait(has("two garbage collections"))
 	p.click("#process")
 	p.click("#length")
+	const service = "rpc/perfline.profiler.v1.ProfilerService/"
+	r.answer(Key(http.MethodPost, service+"StartProfiler", `{"startMode":"START_MODE_IMMEDIATE","wall":false,"noSamples":false,"process":false,"length":2000}`), `{"sessionID":2}`)
 	p.press(kb.Backspace + kb.Backspace + "2" + kb.Enter)
-	p.wait(`document.querySelector("#sessions tbody tr .state")?.innerText === "recording"`)
-	id := eval[string](p, newest+`.dataset.session`)
-	p.wait(newest + `.querySelector("progress").value > 0.2 && ` + newest + `.querySelector("[data-cell=length]").innerText.endsWith(" of 2.00 s")`)
+	p.wait(`!document.querySelector("#start").ariaBusy`)
+
+	session := func(state string, length float64) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{"sessions":[{"id":2,"state":%q,"start":1700000000000,"length":%g,"limit":2000,"progress":1,"sampler":"cpu","entries":1234,"samples":5,"cost":20}],"leaks":false,"modules":["main"]}`, state, length))
+	}
+	r.tell("sessions", session("recording", 500))
+	p.wait(newest + `?.querySelector(".state").innerText === "recording"`)
+	p.wait(newest + `.querySelector("progress").value === 0.25 && ` + newest + `.querySelector("[data-cell=length]").innerText === "500 ms of 2.00 s"`)
+	p.wait(newest + `.querySelector("[data-cell=entries]").innerText === "1,234" && document.querySelector("#nav-sessions").innerText === "1 under way"`)
+	r.tell("sessions", session("ready", 2000))
 	p.wait(newest + `.querySelector(".state").innerText === "ready" && ` + newest + `.querySelector("progress").hidden`)
-	p.show("#/sessions/" + id)
-	p.wait(`/CPU for recording, \d+\.\d % of a core/.test(document.querySelector("#session-facts").innerText)`)
-	eval[bool](p, `fetch("rpc/perfline.profiler.v1.ProfilerService/ReleaseSession", {method: "POST", headers: {"Content-Type": "application/json"}, body: "{\"sessionID\":`+id+`}"}).then((r) => r.ok)`)
+	r.answer(Key(http.MethodPost, service+"GetSession", `{"sessionID":2}`), `{"sessionID":2}`)
+	r.answer(Key(http.MethodGet, "data/v1/sessions/2", ""), `{"id":2,"timelines":0,"requests":0,"samples":0,"routes":[],"cut":0,"files":[]}`)
+	p.show("#/sessions/2")
+	p.wait(`document.querySelector("#session-facts").innerText.endsWith("20.0 ms of CPU for recording, 1.0 % of a core") && document.querySelector("#timelines")`)
 }

@@ -11,7 +11,7 @@ import (
 // A request opens by a click, the slowest one above all: its spans and marks on one axis, and
 // what is known of the one that is selected.
 func TestRequest(t *testing.T) {
-	p := open(t, shop.Page, View{})
+	p := openRecorded(t, "", View{})
 	p.wait(`document.querySelector("#slowest tbody tr")`)
 	p.openFirst("#slowest")
 	p.must(p.Back())
@@ -19,12 +19,9 @@ func TestRequest(t *testing.T) {
 
 	p.click("#filter-route")
 	p.press("POST /orders")
-	if err := shop.Send(t.Context(), Call{"POST", "/orders", `{"product":11,"quantity":3}`}); err != nil {
-		t.Fatal(err)
-	}
 	p.wait(`document.querySelector("#matches tbody tr")?.innerText.includes("POST /orders")`)
 	p.click("#pause")
-	trace := p.openFirst("#matches")
+	p.openFirst("#matches")
 	rows := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr")].map((tr) => tr.dataset.kind + " " + tr.querySelector(".pick bdi").innerText)`)
 	all := strings.Join(rows, "\n") + "\n"
 	for _, want := range []string{"server POST /orders\n", "mark order.accepted\n", "measure checkout\n", "mark order.paid\n", "measure accepted-to-paid\n"} {
@@ -63,19 +60,12 @@ func TestRequest(t *testing.T) {
 		t.Errorf("outside of the axis, or nothing to be seen: %q", outside)
 	}
 
-	p.click("#files summary")
-	name, file, err := p.Download("#files a[data-format=svg]")
-	p.must(err)
-	if name != "request-"+trace+".svg" || !strings.HasPrefix(string(file), "<svg") || !strings.Contains(string(file), "order.accepted") {
-		t.Errorf("%s is saved, which begins %.80q; want a picture of the request", name, file)
-	}
-
 	p.must(p.Back())
 	p.wait(`document.querySelector("#filter-route")?.value === "POST /orders"`)
 }
 
-// openFirst clicks on the first request of a list, and is its trace's id when it is shown.
-func (p tab) openFirst(list string) (trace string) {
+// openFirst clicks on the first request of a list, and waits until it is shown.
+func (p tab) openFirst(list string) {
 	p.t.Helper()
 	first := `document.querySelector("` + list + ` tbody tr")`
 	want := eval[[]string](p, `(({ dataset, children }) => [dataset.trace, children[0].innerText, children[2].innerText])(`+first+`)`)
@@ -84,12 +74,11 @@ func (p tab) openFirst(list string) (trace string) {
 	if got := []string{p.text("#trace"), p.text("h1"), p.text("#took")}; !slices.Equal(got, want) {
 		p.t.Errorf("the page shows %q, of the list is chosen %q", got, want)
 	}
-	return want[0]
 }
 
 // A request is shown though its flame graph cannot be.
 func TestRequestWithoutFlameGraph(t *testing.T) {
-	p := open(t, shop.Page+"#/counters", View{})
+	p := openRecorded(t, "#/counters", View{})
 	p.wait(`document.querySelector(".counters table")`)
 	eval[bool](p, `(() => {
 		const real = window.fetch;
@@ -103,28 +92,28 @@ func TestRequestWithoutFlameGraph(t *testing.T) {
 	}
 }
 
-// A click saves each of a request's files. Package viewers tests their content.
-func TestFilesOfRequest(t *testing.T) {
-	p := open(t, shop.Page+recorded.request, View{})
+// extensions are the ends of the names of a request's files, by their formats.
+var extensions = map[string]string{"svg": "svg", "firefox": "firefox.json", "perfetto": "perfetto.json", "speedscope": "speedscope.json", "pprof": "pb.gz", "otlp": "otlp.json"}
+
+// A request with samples has a link to each of its files.
+func TestLinksToFiles(t *testing.T) {
+	p := openRecorded(t, recorded.request, View{})
 	p.wait(`document.querySelector("#files")`)
 	p.click("#files summary")
-	trace := p.text("#trace")
-	formats := map[string]string{"svg": "svg", "firefox": "firefox.json", "perfetto": "perfetto.json", "speedscope": "speedscope.json", "pprof": "pb.gz", "otlp": "otlp.json"}
-	if got := eval[[]string](p, `[...document.querySelectorAll("#files a")].map((a) => a.dataset.format)`); len(got) != len(formats) {
-		t.Errorf("the files are %q, want %d", got, len(formats))
+	links := eval[map[string]string](p, `Object.fromEntries([...document.querySelectorAll("#files a")].map((a) => [a.dataset.format, a.getAttribute("href")]))`)
+	if len(links) != len(extensions) {
+		t.Errorf("the files are %q, want %d", links, len(extensions))
 	}
-	for format, extension := range formats {
-		name, file, err := p.Download("#files a[data-format=" + format + "]")
-		p.must(err)
-		if want := "request-" + trace + "." + extension; name != want || len(file) < 100 {
-			t.Errorf("%d bytes are saved as %s, want %s", len(file), name, want)
+	for format := range extensions {
+		if want := strings.Replace(recorded.request, "#/", "data/v1/", 1) + "/" + format; links[format] != want {
+			t.Errorf("the link of %s is %q, want %q", format, links[format], want)
 		}
 	}
 }
 
 // Names of attributes break into lines after their dots, not within words.
 func TestNamesOfAttributes(t *testing.T) {
-	p := open(t, shop.Page+recorded.request, View{})
+	p := openRecorded(t, recorded.request, View{})
 	p.wait(`document.querySelector("#details dt")`)
 	broken := eval[[]string](p, `[...document.querySelectorAll("#details dt bdi")].flatMap((n) => [...n.childNodes]).filter((n) => {
 		const range = document.createRange();

@@ -1,18 +1,12 @@
 package livepage
 
 import (
+	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/runtimestats"
 )
 
 // samples is a made-up history: n samples after some time, of which the fourth and the fifth are missing.
@@ -120,30 +114,18 @@ func TestRuntimeReadOut(t *testing.T) {
 	is("", "in use 12.0 MiB, goal 8.00 MiB")
 }
 
-// A restarting program has another history after each restart.
-type restarting struct {
-	waiting
-	history *runtimestats.History
-}
-
-func (r *restarting) Runtime() *runtimestats.History { return r.history }
-
 // After a restart of the program, the page connects again and shows the new program's samples alone.
 func TestRuntimeAfterRestart(t *testing.T) {
-	var page atomic.Pointer[http.Handler]
-	begin := func() {
-		h := runtimestats.Start(runtimestats.Config{})
-		t.Cleanup(h.Stop)
-		handler := http.StripPrefix("/p", live.Handler(&restarting{waiting{recent: requests.NewRecent(requests.Config{})}, h}, live.Config{Prefix: "/"}))
-		page.Store(&handler)
+	r := startReplay(t)
+	history := func(instance string, at ...int) json.RawMessage {
+		var all []string
+		for _, ms := range at {
+			all = append(all, fmt.Sprintf(`{"at":%d,"interval":5000,"heap":1048576,"lost":0}`, ms))
+		}
+		return json.RawMessage(fmt.Sprintf(`{"instance":%q,"every":5000,"maxSamples":60,"samples":[%s]}`, instance, strings.Join(all, ",")))
 	}
-	begin()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*page.Load()).ServeHTTP(w, r) }))
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	b, err := chrome.Open(server.URL+"/p/#/runtime", View{})
+	r.tell("runtime", history("a", 5000, 10000))
+	b, err := chrome.Open(r.page+"#/runtime", View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,37 +133,13 @@ func TestRuntimeAfterRestart(t *testing.T) {
 	p := tab{b, t}
 	p.wait(`document.querySelector("[data-chart=heap]")?.checkVisibility()`)
 	p.click("[data-chart=heap] summary")
-	p.wait(`document.querySelectorAll("[data-chart=heap] tbody tr").length >= 2`)
-	last := eval[float64](p, `Number(document.querySelector("[data-chart=heap] tbody tr").dataset.key)`)
-	begin()
-	server.CloseClientConnections()
-	p.wait(fmt.Sprintf(`[...document.querySelectorAll("[data-chart=heap] tbody tr")].every((tr) => Number(tr.dataset.key) > %f) && document.querySelector("#stream-state").textContent === "live"`, last))
-}
-
-// A page without a stream asks for the samples after its last one, and merges them. Samples of another instance replace the others.
-func TestPollingAsksForNewSamples(t *testing.T) {
-	p := madeUp(t) // whose own stream is paused
-	got := eval[[]string](p, `(async () => {
-		const { stream } = await import(location.pathname + "page/stream.js");
-		const { lastOf, merged } = await import(location.pathname + "page/history.js");
-		window.EventSource = class { static CLOSED = 2; readyState = 2; constructor() { setTimeout(() => this.onerror()); } addEventListener() {} close() {} };
-		const asked = [];
-		let history;
-		const sample = (...times) => times.map((at) => ({ at }));
-		const turn = (samples, instance) => new Promise((done) => {
-			window.fetch = async (path) => (asked.push(path), new Response(JSON.stringify({ runtime: { instance, maxSamples: 3, samples } })));
-			const s = stream((kind, data) => { history = merged(history, data); s.pause(true); done(); }, () => {}, () => lastOf(history));
-		});
-		const times = () => history.samples.map((s) => s.at).join();
-		await turn(sample(1, 2), "a");
-		const out = [asked.at(-1), times()];
-		await turn(sample(2, 3, 4), "a");
-		out.push(asked.at(-1), times());
-		await turn(sample(7), "b");
-		return [...out, times()];
-	})()`)
-	want := []string{"data/v1/overview?after=", "1,2", "data/v1/overview?after=2", "2,3,4", "7"}
-	if strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	const shown = `[...document.querySelectorAll("[data-chart=heap] tbody tr")].map((tr) => tr.dataset.key).join()`
+	p.wait(shown + ` === "10000,5000"`)
+	r.tell("runtime", history("a", 15000))
+	p.wait(shown + ` === "15000,10000,5000"`)
+	r.mu.Lock()
+	r.events["runtime"] = history("b", 20000)
+	r.mu.Unlock()
+	r.drop()
+	p.wait(shown + ` === "20000" && document.querySelector("#stream-state").textContent === "live"`)
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
@@ -66,7 +65,7 @@ func listen(t *testing.T, h http.Handler) string {
 // inTime shuts something down.
 func inTime(t *testing.T, shutdown func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := shutdown(ctx); err != nil {
 		t.Error(err)

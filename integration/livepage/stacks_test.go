@@ -10,7 +10,7 @@ import (
 
 // The samples of a span are a flame chart below it, on the request's axis. Keys go through its boxes, and zoom.
 func TestStacksOfSpan(t *testing.T) {
-	p := open(t, shop.Page+recorded.request, View{})
+	p := openRecorded(t, recorded.request, View{})
 	const boxes = `[...document.querySelectorAll("#waterfall .stacks [role=treeitem]")]`
 	p.wait(boxes + `.length > 3`)
 	if outside := eval[[]string](p, `(() => {

@@ -40,7 +40,7 @@ func TestSummaryPage(t *testing.T) {
 	p.wait(`document.querySelector("[data-chart=heap]")?.checkVisibility()`)
 	p.show("#/counters")
 	p.wait(`document.querySelector(".counters table")`)
-	full := open(t, shop.Page, View{})
+	full := openRecorded(t, "", View{})
 	full.wait(`document.querySelector("#stream-state").textContent === "live" && document.querySelector("#recent tbody tr")`)
 	if n := eval[int](full, `[...document.querySelectorAll("#data-note")].filter((n) => n.checkVisibility()).length`); n > 0 {
 		t.Error("a page with everything has a line about a summary")

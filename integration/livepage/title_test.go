@@ -7,7 +7,7 @@ import (
 
 // The title, which tabs and histories of browsers show, has the name of what is shown.
 func TestTitles(t *testing.T) {
-	p := open(t, shop.Page+recorded.request, View{})
+	p := openRecorded(t, recorded.request, View{})
 	p.wait(`document.querySelector("#ran .flames") && document.title === document.querySelector("h1").innerText + " · perfline"`)
 	if n := eval[int](p, `document.querySelectorAll("#flame [aria-expanded]").length`); n > 0 {
 		t.Errorf("%d calls of the flame graph can be collapsed, assistive technology is told", n)

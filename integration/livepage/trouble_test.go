@@ -97,6 +97,7 @@ func TestSessionTriesAgain(t *testing.T) {
 	p.view("session.js", "sessionPage", `["1"]`, `{ sessions: `+sessionOf("ready", 1000)+` }`)
 	p.wait(`document.querySelector("#error").innerText === "on purpose"`)
 	eval[bool](p, `(answers.GetSession = window.real, true)`)
+	p.tick(1)
 	p.wait(onlyTimelines + ` === "of program 1" && document.querySelector("#error").hidden`)
 }
 
@@ -183,7 +184,7 @@ func TestSummedUpIsCut(t *testing.T) {
 // A view's question is gone with it, and what was answered before leads nowhere then.
 func TestReleaseIsOfItsView(t *testing.T) {
 	session := fmt.Sprintf("#/sessions/%d", recorded.session)
-	p := open(t, shop.Page+session, View{})
+	p := openRecorded(t, session, View{})
 	p.wait(`document.querySelector("#release-session")?.checkVisibility()`)
 	p.click("#release-session")
 	p.wait(`document.querySelector("dialog[open]")`)

@@ -16,7 +16,7 @@ func views() []view {
 	at := func(name, hash, ready string, then ...func(p tab)) view {
 		return view{name, func(t *testing.T, v View) tab {
 			t.Helper()
-			p := open(t, shop.Page+hash, v)
+			p := openRecorded(t, hash, v)
 			p.wait(ready)
 			for _, do := range then {
 				do(p)
@@ -45,7 +45,7 @@ func views() []view {
 		at("flame graph", "#/profile?session="+s, `document.querySelector("#flame [role=treeitem]")`),
 		at("top table", "#/profile?tab=top&session="+s, `document.querySelector("#top tbody tr")`),
 		at("sandwich", "#/profile?tab=sandwich&function=main.addParts&session="+s, `document.querySelector("#callers [role=treeitem]") && document.querySelector("#callees [role=treeitem]")`),
-		at("difference", "#/profile?tab=difference&with=session%3D"+s+"%26route%3D1&session="+s, `document.querySelector("#flame [role=treeitem]") && document.querySelector("#changes tbody tr") &&
+		at("difference", "#/profile?tab=difference&with=session%3D"+s+"%26route%3D"+fmt.Sprint(recorded.route)+"&session="+s, `document.querySelector("#flame [role=treeitem]") && document.querySelector("#changes tbody tr") &&
 			document.querySelector("#difference-with optgroup[label^='Session `+s+`,']")`), // the panel is made again when the sessions are known
 		at("sessions", "#/sessions", `document.querySelector("#sessions tbody tr") && document.querySelector("#start:enabled")`, pause),
 		at("release", "#/sessions", `document.querySelector("#sessions tbody tr")`, func(p tab) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -215,22 +214,4 @@ func TestNoFlightRecorder(t *testing.T) {
 		t.Error("there is a button to arm nothing")
 	}
 	p.accessible()
-}
-
-// accessible checks what is shown with axe-core, in light, in dark and on a phone.
-func (p tab) accessible() {
-	p.t.Helper()
-	script, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
-	p.must(err)
-	eval[bool](p, string(script)+"; true")
-	for _, look := range []View{{}, {Dark: true}, {Width: 360, Height: 740}} {
-		p.must(p.Look(look))
-		if over := eval[float64](p, `document.scrollingElement.scrollWidth - innerWidth`); over > 0 {
-			p.t.Errorf("%+v: %g pixels too wide", look, over)
-		}
-		for _, f := range p.axe() {
-			p.t.Errorf("%+v: %s: %s:\n%s", look, f.Impact, f.Rule, strings.Join(f.Nodes[:min(3, len(f.Nodes))], "\n"))
-		}
-	}
-	p.must(p.Look(View{}))
 }
