@@ -14,7 +14,8 @@ type finding struct {
 	Nodes  []string // what breaks it, and how to fix that
 }
 
-// A look at a page is with axe-core, with all rules, or with those of colours only, which depend on the scheme alone.
+// A look at a page is with axe-core, with all rules, or with those of colours only, which depend on
+// the scheme alone.
 type look struct {
 	View
 	colours bool
@@ -48,7 +49,8 @@ func (p tab) axe(colours bool) []finding {
 	return found
 }
 
-// accessible checks that axe-core finds nothing in any look, and that nothing needs sideways scrolling.
+// accessible checks that axe-core finds nothing in any look, and that nothing needs sideways
+// scrolling.
 func (p tab) accessible() {
 	p.t.Helper()
 	eval[bool](p, axeScript+"; true")
@@ -66,7 +68,8 @@ func (p tab) accessible() {
 	p.must(p.Look(View{}))
 }
 
-// Each view of the page can be used by keyboard alone, and is accessible on a phone, on a desk and on a wall, in light and in dark.
+// Each view of the page can be used by keyboard alone, and is accessible on a phone, on a desk and
+// on a wall, in light and in dark.
 func TestViews(t *testing.T) {
 	for _, v := range views() {
 		t.Run(v.name, func(t *testing.T) {

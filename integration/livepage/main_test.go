@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/perfline/perfline/integration/npm"
 )
@@ -22,7 +21,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var err error
 	if modules, err = npm.Install(ctx); err != nil {

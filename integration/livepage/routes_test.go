@@ -17,12 +17,14 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// manyRequests serves the page of a program with four routes. A usual request takes 1 ms, and there are 20. Two slow ones take 20 ms, three
-// of 1 ms fail, and a rare one takes 2 ms. A slow machine does not make them longer.
+// manyRequests serves the page of a program with four routes. A usual request takes 1 ms, and there
+// are 20. Two slow ones take 20 ms, three of 1 ms fail, and a rare one takes 2 ms. A slow machine
+// does not make them longer: all end at the same time, and are in the same column.
 func manyRequests(t *testing.T) (page string) {
 	t.Helper()
 	pl, _ := startPerfline(t, sessions.Config{})
 	tracer := pl.TracerProvider().Tracer("t")
+	ended := time.Now()
 	for _, r := range []struct {
 		name      string
 		n, status int
@@ -34,7 +36,6 @@ func manyRequests(t *testing.T) (page string) {
 		{"GET /rare", 1, http.StatusOK, 2 * ms},
 	} {
 		for range r.n {
-			ended := time.Now()
 			_, s := tracer.Start(t.Context(), r.name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(ended.Add(-r.took)),
 				trace.WithAttributes(attribute.Int("http.response.status_code", r.status)))
 			if r.status == http.StatusInternalServerError {

@@ -15,7 +15,8 @@ import (
 	"github.com/perfline/perfline/integration/livepage"
 )
 
-// enoughSamples are so many that functions of each route have some, and so few that the graphs of the session are small.
+// enoughSamples are so many that functions of each route have some, and so few that the graphs of
+// the session are small.
 const enoughSamples = 120
 
 // patience is how long the shop may take to have what is recorded.
@@ -158,7 +159,8 @@ func (r *recorder) explained(o overview) bool {
 	return false
 }
 
-// chooseSampled chooses the slowest request with most samples, in which no sample stands for more time than its span took.
+// chooseSampled chooses the slowest request with most samples, in which no sample stands for more
+// time than its span took.
 func (r *recorder) chooseSampled(o overview) error {
 	most := 0.0
 	for _, s := range o.Requests.Slowest {
@@ -192,7 +194,8 @@ func query(pairs ...string) string {
 	return q.Encode()
 }
 
-// source is the query of a profile as the page writes it: in this order. It is the value of a parameter, of which each character counts.
+// source is the query of a profile as the page writes it: in this order. It is the value of a
+// parameter, of which each character counts.
 func source(pairs ...string) string {
 	var all []string
 	for i := 0; i < len(pairs); i += 2 {

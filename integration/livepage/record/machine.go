@@ -10,14 +10,16 @@ import (
 	"strings"
 )
 
-// A machine has what a recording says of the machine that it was made on, each with what it says instead.
+// A machine has what a recording says of the machine that it was made on, each with what it says
+// instead.
 type machine struct {
 	names *strings.Replacer
 }
 
 var containerID = regexp.MustCompile(`("key":"container\.id","value":)"[^"]*"`)
 
-// thisMachine finds out where the sources of the shop are. The command runs in the folder integration.
+// thisMachine finds out where the sources of the shop are. The command runs in the folder
+// integration.
 func thisMachine(ctx context.Context) (machine, error) {
 	root, err := filepath.Abs("..")
 	if err != nil {

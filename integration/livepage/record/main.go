@@ -2,8 +2,8 @@
 //
 //	go run -C integration ./livepage/record
 //
-// It writes livepage/testdata/shop.json.gz. Record again when the page's JSON has changed: a test of internal/repository compares the
-// recording with the types in Go.
+// It writes livepage/testdata/shop.json.gz. Record again when the page's JSON has changed: a test
+// of internal/repository compares the recording with the types in Go.
 package main
 
 import (

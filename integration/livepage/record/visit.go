@@ -69,7 +69,8 @@ func (r *recorder) visitRequest(ids string) error {
 	)
 }
 
-// visitComparisons records a comparison with a usual request, the same with the sides exchanged, and another one of the route.
+// visitComparisons records a comparison with a usual request, the same with the sides exchanged,
+// and another one of the route.
 func (r *recorder) visitComparisons() error {
 	var c struct {
 		A, B    row
