@@ -228,12 +228,7 @@ func TestFindRequests(t *testing.T) {
 
 // An error is next to its field, with the value and the rule, until the field is right.
 func TestWrongField(t *testing.T) {
-	page, err := chrome.Open(manyRequests(t), View{}) // whose refused questions count as faults
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := tab{page, t}
-	t.Cleanup(page.Close)
+	p := openWithFaults(t, manyRequests(t), View{}) // whose refused questions count as faults
 	p.wait(`document.querySelectorAll("#recent tbody tr").length === 26`)
 	p.click("#filter-min")
 	p.press("20")
