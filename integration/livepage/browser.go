@@ -1,6 +1,7 @@
-// Package livepage looks at the live page as people do: in a browser. Its tests show recorded answers
-// of a shop, made-up ones, and those of the real handler over a store that the test has filled; one
-// test has a shop that works. The programs that measure the page and make its pictures use it, too.
+// Package livepage looks at the live page as people do: in a browser. Its tests show recorded
+// answers of a shop, made-up ones, and those of the real handler over a store that the test has
+// filled; one test has a shop that works. The programs that measure the page and make its pictures
+// use it, too.
 package livepage
 
 import (

@@ -118,12 +118,7 @@ func TestCompareFewAndMany(t *testing.T) {
 		}
 	}, sessions.Config{})
 	request(t, base+"/?n="+strings.Repeat("x", 60))
-	opened, err := chrome.Open(page, View{}) // whose missing answer counts as a fault
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	p := tab{opened, t}
+	p := openWithFaults(t, page, View{}) // whose missing answer counts as a fault
 	p.wait(`document.querySelector("#recent tbody tr")`)
 	first := eval[string](p, `document.querySelector("#recent tbody a").hash`)
 	p.show(strings.Replace(first, "requests/", "compare?a=", 1))

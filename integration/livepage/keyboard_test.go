@@ -50,7 +50,8 @@ const focused = `(() => {
 	};
 })()`
 
-// reachable checks that the tab key comes to everything that can be used, and that one sees where it is.
+// reachable checks that the tab key comes to everything that can be used, and that one sees where
+// it is.
 func (p tab) reachable() {
 	p.t.Helper()
 	left := map[int]bool{}

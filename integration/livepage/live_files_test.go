@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/integration/firefox"
 )
 
-// filesOfSession: a click saves each of a session's files, and a program of others reads it. All files have the
-// samples that the page counts. Package viewers tests their other content.
+// filesOfSession: a click saves each of a session's files, and a program of others reads it. All
+// files have the samples that the page counts. Package viewers tests their other content.
 func (l *liveShop) filesOfSession(t *testing.T) {
 	t.Helper()
 	id := l.session

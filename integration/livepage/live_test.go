@@ -16,8 +16,8 @@ type liveShop struct {
 	session int
 }
 
-// The page of a real program follows it, records a session by keyboard alone, and saves files. Only what holds on any machine is checked: the
-// other tests have recorded answers.
+// The page of a real program follows it, records a session by keyboard alone, and saves files. Only
+// what holds on any machine is checked: the other tests have recorded answers.
 func TestLiveShop(t *testing.T) {
 	shop, err := StartShop(context.WithoutCancel(t.Context()))
 	if err != nil {
@@ -53,7 +53,8 @@ func (l *liveShop) load(t *testing.T) {
 	})
 }
 
-// overview: the page lists the newest and the slowest requests. The lists follow the program until they are paused.
+// overview: the page lists the newest and the slowest requests. The lists follow the program until
+// they are paused.
 func (l *liveShop) overview(t *testing.T) {
 	t.Helper()
 	p := open(t, l.shop.Page, View{})
@@ -71,7 +72,8 @@ func (l *liveShop) overview(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.wait(fmt.Sprintf(`%s !== undefined && %s !== %q`, newest, newest, before))
-		// Its calls' servers are part of this program, so that the newest root is the request itself.
+		// Its calls' servers are part of this program, so that the newest root is the request
+		// itself.
 		p.wait(fmt.Sprintf(`document.querySelector("#recent tbody tr").innerText.startsWith(%q)`, r.name+"\t"+r.status))
 	}
 
@@ -154,7 +156,8 @@ func (l *liveShop) record(t *testing.T) {
 	p.wait(fmt.Sprintf(`document.querySelector("#session-status").textContent === "Session %d is ready"`, l.session)) // for screen readers
 }
 
-// timelines: a request opens to its events: one that began after the session, which has all of them.
+// timelines: a request opens to its events: one that began after the session, which has all of
+// them.
 func (l *liveShop) timelines(t *testing.T) {
 	t.Helper()
 	p := open(t, l.shop.Page+fmt.Sprintf("#/sessions/%d", l.session), View{})

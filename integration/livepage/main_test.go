@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/perfline/perfline/integration/npm"
 )
@@ -22,7 +21,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var err error
 	if modules, err = npm.Install(ctx); err != nil {
@@ -56,15 +55,38 @@ type tab struct {
 // open opens a page, until the test's end.
 func open(t *testing.T, url string, v View) tab {
 	t.Helper()
-	p, err := chrome.Open(url, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := openWithFaults(t, url, v)
 	t.Cleanup(func() {
 		for _, f := range p.Faults() {
 			t.Errorf("%s: %s", url, f)
 		}
-		p.Close()
+	})
+	return p
+}
+
+// idle are tabs without a page.
+var idle []*Page
+
+// openWithFaults opens a page which the test has make faults, such as a question that is refused.
+func openWithFaults(t *testing.T, url string, v View) tab {
+	t.Helper()
+	var p *Page
+	var err error
+	if n := len(idle); n > 0 {
+		p, idle = idle[n-1], idle[:n-1]
+		err = p.reopen(url, v)
+	} else {
+		p, err = chrome.Open(url, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.leave(); err != nil || t.Failed() {
+			p.Close()
+			return
+		}
+		idle = append(idle, p)
 	})
 	return tab{p, t}
 }

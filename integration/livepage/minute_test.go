@@ -63,12 +63,7 @@ func TestLastMinuteWithoutSamples(t *testing.T) {
 
 // Without a profiler that runs all the time, the page reports that and offers to record a minute.
 func TestNoLastMinute(t *testing.T) {
-	page, err := chrome.Open(minutePage(t, nil)+"#/profile?last=minute", View{}) // whose missing answer counts as a fault
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := tab{page, t}
-	t.Cleanup(page.Close)
+	p := openWithFaults(t, minutePage(t, nil)+"#/profile?last=minute", View{}) // whose missing answer counts as a fault
 	p.wait(`document.querySelector("#error")?.innerText.startsWith("no profiler runs all the time") && document.querySelector("#record-minute")`)
 	p.click("#record-minute")
 	p.wait(`location.hash === "#/sessions/1" && document.querySelector("#session-state .state")?.innerText === "recording" && document.querySelector("#session-facts").innerText.includes("of 1 min 0 s")`)

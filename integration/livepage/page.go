@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/perfline/perfline/integration/backend"
@@ -31,7 +33,9 @@ type Page struct {
 	ctx    context.Context //nolint:containedctx // chromedp's handle of the tab
 	cancel context.CancelFunc
 	files  string
-	faults *faults
+
+	mu     sync.Mutex // guards what follows
+	faults *faults    // of the document that is shown
 }
 
 // Open opens a page in a tab of its own. Faults of the page are recorded from its beginning.
@@ -49,7 +53,7 @@ func (b *Browser) Open(url string, v View) (*Page, error) {
 }
 
 func (p *Page) open(url string, v View) error {
-	if err := chromedp.Listen(p.ctx, p.faults.see); err != nil {
+	if err := chromedp.Listen(p.ctx, func(event any) { p.seen().see(event) }); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -61,6 +65,31 @@ func (p *Page) open(url string, v View) error {
 		return err
 	}
 	return p.do(chromedp.Navigate(url))
+}
+
+// leave ends the page that is shown, and leaves the tab empty.
+func (p *Page) leave() error { return p.do(chromedp.Navigate("about:blank")) }
+
+// reopen shows a page in a tab that is empty. It is much cheaper than a tab of its own.
+func (p *Page) reopen(url string, v View) error {
+	p.mu.Lock()
+	p.faults = newFaults(url)
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, page.BringToFront, cdp.Empty{}); err != nil { // others may have been opened meanwhile
+		return err
+	}
+	if err := p.Look(v); err != nil {
+		return err
+	}
+	return p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 0, 0), chromedp.Navigate(url))
+}
+
+func (p *Page) seen() *faults {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.faults
 }
 
 // Close closes the tab.
@@ -171,4 +200,4 @@ func (p *Page) Picture() ([]byte, error) {
 }
 
 // Faults are what the page did wrong until now: see faults.
-func (p *Page) Faults() []string { return p.faults.all() }
+func (p *Page) Faults() []string { return p.seen().all() }

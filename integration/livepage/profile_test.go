@@ -48,7 +48,7 @@ func TestTopTable(t *testing.T) {
 	p.click(`#top [data-sort=total]`)
 	p.wait(`document.querySelector("#top [data-sort=total]").parentElement.ariaSort === "ascending"`)
 	p.click("#top-filter")
-	p.press("search.go")
+	p.press("shop/search.go")
 	p.wait(`document.querySelector("#top tr[data-name='main.addParts']") && /^\d+ of [0-9,]+ functions$/.test(document.querySelector("#top-found").innerText)`)
 	for _, row := range eval[[]string](p, `[...document.querySelectorAll("#top tbody tr")].map((r) => r.querySelector("[data-column=place]").innerText + " " + r.querySelector("[data-column=module]").innerText)`) {
 		if !strings.HasPrefix(row, "search.go:") || !strings.Contains(row, "github.com/perfline/perfline/examples") {
@@ -57,7 +57,7 @@ func TestTopTable(t *testing.T) {
 	}
 	address := eval[string](p, `location.hash`)
 	again := openRecorded(t, address, View{})
-	again.wait(`document.querySelector("#top-filter")?.value === "search.go" && document.querySelector("#top [data-sort=total]").parentElement.ariaSort === "ascending"`)
+	again.wait(`document.querySelector("#top-filter")?.value === "shop/search.go" && document.querySelector("#top [data-sort=total]").parentElement.ariaSort === "ascending"`)
 }
 
 // A function of the flame graph or of the table opens between its callers and its callees.
@@ -169,7 +169,8 @@ func TestProfileWithoutWaits(t *testing.T) {
 	}
 }
 
-// A session shows before its start which data it will have. While it goes on it shows how long it goes on, and then its cost.
+// A session shows before its start which data it will have. While it goes on it shows how long it
+// goes on, and then its cost.
 func TestSessionWithLength(t *testing.T) {
 	r := startReplay(t)
 	p := open(t, r.page+"#/sessions", View{})

@@ -14,8 +14,8 @@ import (
 // A Recording has the JSON answers of a page, by Key.
 type Recording map[string]json.RawMessage
 
-// Key identifies a request to a page: its method, its path below the page's address with its query, and its body in JSON, if it has one. The
-// order of parameters and of fields does not matter.
+// Key identifies a request to a page: its method, its path below the page's address with its query,
+// and its body in JSON, if it has one. The order of parameters and of fields does not matter.
 func Key(method, path, body string) string {
 	path, query, _ := strings.Cut(path, "?")
 	if q, err := url.ParseQuery(query); err == nil && len(q) > 0 {

@@ -19,7 +19,8 @@ import (
 // kinds are the events of a page's stream, in their order.
 var kinds = []string{"page", "requests", "routes", "sessions", "flight", "counts", "runtime"}
 
-// A replay serves the page with recorded answers. Its stream sends the recorded events, and then those of tell.
+// A replay serves the page with recorded answers. Its stream sends the recorded events, and then
+// those of tell.
 type replay struct {
 	page string // its address
 
@@ -33,7 +34,8 @@ type replay struct {
 	unknown []string // requests without a recorded answer
 }
 
-// startReplay serves the recorded page until the test's end. The test fails if the page asks for what is not recorded.
+// startReplay serves the recorded page until the test's end. The test fails if the page asks for
+// what is not recorded.
 func startReplay(t *testing.T) *replay {
 	t.Helper()
 	r := &replay{

@@ -17,12 +17,14 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// manyRequests serves the page of a program with four routes. A usual request takes 1 ms, and there are 20. Two slow ones take 20 ms, three
-// of 1 ms fail, and a rare one takes 2 ms. A slow machine does not make them longer.
+// manyRequests serves the page of a program with four routes. A usual request takes 1 ms, and there
+// are 20. Two slow ones take 20 ms, three of 1 ms fail, and a rare one takes 2 ms. A slow machine
+// does not make them longer: all end at the same time, and are in the same column.
 func manyRequests(t *testing.T) (page string) {
 	t.Helper()
 	pl, _ := startPerfline(t, sessions.Config{})
 	tracer := pl.TracerProvider().Tracer("t")
+	ended := time.Now()
 	for _, r := range []struct {
 		name      string
 		n, status int
@@ -34,7 +36,6 @@ func manyRequests(t *testing.T) (page string) {
 		{"GET /rare", 1, http.StatusOK, 2 * ms},
 	} {
 		for range r.n {
-			ended := time.Now()
 			_, s := tracer.Start(t.Context(), r.name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(ended.Add(-r.took)),
 				trace.WithAttributes(attribute.Int("http.response.status_code", r.status)))
 			if r.status == http.StatusInternalServerError {
@@ -227,12 +228,7 @@ func TestFindRequests(t *testing.T) {
 
 // An error is next to its field, with the value and the rule, until the field is right.
 func TestWrongField(t *testing.T) {
-	page, err := chrome.Open(manyRequests(t), View{}) // whose refused questions count as faults
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := tab{page, t}
-	t.Cleanup(page.Close)
+	p := openWithFaults(t, manyRequests(t), View{}) // whose refused questions count as faults
 	p.wait(`document.querySelectorAll("#recent tbody tr").length === 26`)
 	p.click("#filter-min")
 	p.press("20")

@@ -125,12 +125,7 @@ func TestRuntimeAfterRestart(t *testing.T) {
 		return json.RawMessage(fmt.Sprintf(`{"instance":%q,"every":5000,"maxSamples":60,"samples":[%s]}`, instance, strings.Join(all, ",")))
 	}
 	r.tell("runtime", history("a", 5000, 10000))
-	b, err := chrome.Open(r.page+"#/runtime", View{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close) // it sees the connection break, which is no fault here
-	p := tab{b, t}
+	p := openWithFaults(t, r.page+"#/runtime", View{}) // it sees the connection break, which is no fault here
 	p.wait(`document.querySelector("[data-chart=heap]")?.checkVisibility()`)
 	p.click("[data-chart=heap] summary")
 	const shown = `[...document.querySelectorAll("[data-chart=heap] tbody tr")].map((tr) => tr.dataset.key).join()`

@@ -7,8 +7,8 @@ import (
 	"github.com/perfline/perfline/integration/npm"
 )
 
-// The scripts of the live page have no error of types, no finding of ESLint, and do what their tests say. Each subtest is a script of
-// package.json: npm run types, say, is the same.
+// The scripts of the live page have no error of types, no finding of ESLint, and do what their
+// tests say. Each subtest is a script of package.json: npm run types, say, is the same.
 func TestPageScripts(t *testing.T) {
 	modules, err := npm.Install(t.Context())
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 // recording is what the tests in a browser show.
 const recording = "integration/livepage/testdata/shop.json.gz"
 
-// Each recorded answer has the fields of its type in Go, and no others: with other types, the browser would be shown what no program sends.
+// Each recorded answer has the fields of its type in Go, and no others: with other types, the
+// browser would be shown what no program sends.
 func TestPageRecordingIsOfToday(t *testing.T) {
 	atRoot(t)
 	types, _ := pageTypes(t)
@@ -102,7 +103,8 @@ func answerOf(key string) string {
 	return "of no path"
 }
 
-// checkServiceAnswer returns an error unless an answer is that of a procedure of the profiler's service.
+// checkServiceAnswer returns an error unless an answer is that of a procedure of the profiler's
+// service.
 func checkServiceAnswer(procedure string, answer []byte) error {
 	methods := profilerv1.File_perfline_profiler_v1_profiler_proto.Services().Get(0).Methods()
 	for i := range methods.Len() {

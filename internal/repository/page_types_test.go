@@ -13,14 +13,16 @@ import (
 	"github.com/perfline/perfline/profiling/service/profilerv1"
 )
 
-// pageNulls are the lists in the page's JSON that are null when they are empty. Lists elsewhere are never null.
+// pageNulls are the lists in the page's JSON that are null when they are empty. Lists elsewhere are
+// never null.
 var pageNulls = []string{"requestDetail.resource", "requestDetail.rows", "waitsDetail.causes", "waitsDetail.goroutines", "waitsDetail.stacks"}
 
 const pageTypesHead = `// The types of the page's JSON, by the names that docs/page-json.md has, and of the profiler's service.
 // go test -run Documented ./internal/repository -update writes this file from the Go code.
 `
 
-// exporter/live/pagetest/data.d.ts declares the types of the page's JSON, by which the page's scripts are checked.
+// exporter/live/pagetest/data.d.ts declares the types of the page's JSON, by which the page's
+// scripts are checked.
 func TestPageTypesDocumented(t *testing.T) {
 	atRoot(t)
 	types, _ := pageTypes(t)
@@ -133,8 +135,8 @@ func scriptType(e ast.Expr) string {
 	return "unknown"
 }
 
-// writeServiceTypes declares the messages of the profiler's service, as protojson writes them: zeros are missing, and numbers of 64 bits
-// are texts.
+// writeServiceTypes declares the messages of the profiler's service, as protojson writes them:
+// zeros are missing, and numbers of 64 bits are texts.
 func writeServiceTypes(b *strings.Builder, file protoreflect.FileDescriptor) {
 	messages := file.Messages()
 	for i := range messages.Len() {

@@ -14,6 +14,8 @@ const times = (h) => h.samples.map((s) => s.at);
 test('samples are merged, each once and no more than fit', () => {
   assert.deepEqual(times(merged(undefined, history('a', 1, 2))), [1, 2]);
   assert.deepEqual(times(merged(history('a', 1, 2), history('a', 2, 3, 4))), [2, 3, 4]);
+  assert.deepEqual(times(merged(history('a', 1, 2), history('a', 2, 3))), [1, 2, 3]);
+  assert.deepEqual(times(merged(history('a', 1), history('a', 1))), [1]);
   assert.deepEqual(times(merged(history('a', 1, 2), history('b', 7))), [7]);
   assert.deepEqual([lastOf(undefined), lastOf(history('a')), lastOf(history('a', 1, 9))], [undefined, undefined, 9]);
 });

@@ -15,6 +15,10 @@ import (
 	"github.com/perfline/perfline/integration/livepage"
 )
 
+// enoughSamples are so many that functions of each route have some, and so few that the graphs of
+// the session are small.
+const enoughSamples = 120
+
 // patience is how long the shop may take to have what is recorded.
 const patience = 5 * time.Minute
 
@@ -23,6 +27,7 @@ type recorder struct {
 	ctx  context.Context //nolint:containedctx // of the command
 	shop *livepage.Shop
 	all  livepage.Recording
+	hide machine
 
 	session int
 	sampled string // "trace/span" of a request with samples
@@ -87,7 +92,7 @@ func (r *recorder) call(procedure, argument string, v any) error {
 func (r *recorder) record(method, path, body string, v any) error {
 	text, err := r.ask(method, path, body, v)
 	if err == nil {
-		r.all[livepage.Key(method, path, body)] = text
+		r.all[livepage.Key(method, path, body)] = r.hide.text(text)
 	}
 	return err
 }
@@ -117,7 +122,9 @@ func (r *recorder) work() (err error) {
 	}
 	r.session = started.SessionID
 	steps := []func() error{
-		func() error { return r.until(func(o overview) bool { return o.Sessions.Sessions[0].Samples >= 400 }) },
+		func() error {
+			return r.until(func(o overview) bool { return o.Sessions.Sessions[0].Samples >= enoughSamples })
+		},
 		func() error {
 			_, err := r.ask(http.MethodPost, service+"StopProfiler", fmt.Sprintf(`{"sessionID": %d}`, r.session), nil)
 			return err
@@ -152,7 +159,8 @@ func (r *recorder) explained(o overview) bool {
 	return false
 }
 
-// chooseSampled chooses the slowest request with most samples, in which no sample stands for more time than its span took.
+// chooseSampled chooses the slowest request with most samples, in which no sample stands for more
+// time than its span took.
 func (r *recorder) chooseSampled(o overview) error {
 	most := 0.0
 	for _, s := range o.Requests.Slowest {
@@ -184,4 +192,14 @@ func query(pairs ...string) string {
 		q.Set(pairs[i], pairs[i+1])
 	}
 	return q.Encode()
+}
+
+// source is the query of a profile as the page writes it: in this order. It is the value of a
+// parameter, of which each character counts.
+func source(pairs ...string) string {
+	var all []string
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, query(pairs[i], pairs[i+1]))
+	}
+	return strings.Join(all, "&")
 }

@@ -2,8 +2,8 @@
 //
 //	go run -C integration ./livepage/record
 //
-// It writes livepage/testdata/shop.json.gz. Record again when the page's JSON has changed: a test of internal/repository compares the
-// recording with the types in Go.
+// It writes livepage/testdata/shop.json.gz. Record again when the page's JSON has changed: a test
+// of internal/repository compares the recording with the types in Go.
 package main
 
 import (
@@ -35,7 +35,11 @@ func run(ctx context.Context, into string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, shop.Stop()) }()
-	r := recorder{ctx: ctx, shop: shop, all: livepage.Recording{}}
+	hide, err := thisMachine(ctx)
+	if err != nil {
+		return err
+	}
+	r := recorder{ctx: ctx, shop: shop, all: livepage.Recording{}, hide: hide}
 	if err := r.work(); err != nil {
 		return err
 	}

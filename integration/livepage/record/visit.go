@@ -69,7 +69,8 @@ func (r *recorder) visitRequest(ids string) error {
 	)
 }
 
-// visitComparisons records a comparison with a usual request, the same with the sides exchanged, and another one of the route.
+// visitComparisons records a comparison with a usual request, the same with the sides exchanged,
+// and another one of the route.
 func (r *recorder) visitComparisons() error {
 	var c struct {
 		A, B    row
@@ -114,7 +115,7 @@ func (r *recorder) visitProfiles() error {
 	for i, route := range contents.Routes {
 		of := slices.Concat(whole, []string{"route", strconv.Itoa(route.Route)})
 		if i < 3 || route.Name == "GET /search" {
-			if err := r.get("data/v1/profile/difference?"+query(slices.Concat(whole, []string{"with", query(of...)})...), nil); err != nil {
+			if err := r.get("data/v1/profile/difference?"+query(slices.Concat(whole, []string{"with", source(of...)})...), nil); err != nil {
 				return err
 			}
 		}
@@ -123,7 +124,7 @@ func (r *recorder) visitProfiles() error {
 		}
 		if err := errors.Join(
 			r.get("data/v1/profile/flame?"+query(of...), nil), r.get("data/v1/profile/functions?"+query(of...), nil),
-			r.get("data/v1/profile/difference?"+query(slices.Concat(of, []string{"with", query(whole...)})...), nil)); err != nil {
+			r.get("data/v1/profile/difference?"+query(slices.Concat(of, []string{"with", source(whole...)})...), nil)); err != nil {
 			return err
 		}
 	}
