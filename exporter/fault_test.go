@@ -16,6 +16,9 @@ func TestFaults(t *testing.T) {
 	eachSignal(t, func(t *testing.T, s signal) { faulttest.Run(t, s.faulty()) })
 }
 
+// The machine's own network fails, too.
+func TestFaultsOverPorts(t *testing.T) { faulttest.RunPorts(t, ofSpans.faulty()) }
+
 // A receiver of traces may take no logs. Spans are tried again and again, as an endpoint without a receiver of spans is a mistake.
 func TestFaultUnknownSignal(t *testing.T) {
 	eachSignal(t, func(t *testing.T, s signal) { faulttest.RunUnknown(t, s.faulty()) })

@@ -3,6 +3,7 @@ package exporter_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
@@ -12,17 +13,17 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/faulttest"
+	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
 )
 
 // A signal is what a delivery of this package sends.
 type signal struct {
 	what      string // in log lines and errors
-	path      string
-	method    string
-	variables string // the prefix of the queue's
-	of        string // the signal's name in the variables of the exporter
-	pauses    bool   // after a receiver that does not know the signal
+	of        otlp.Signal
+	variables string        // the prefix of the queue's
+	delay     time.Duration // of an item, for others
+	pauses    bool          // after a receiver that does not know the signal
 
 	start func(exporter.Config) (sender, error)
 	names func(body []byte) ([]string, error)
@@ -39,12 +40,12 @@ type sender interface {
 }
 
 var (
-	ofSpans = signal{what: "spans", path: "/v1/traces", method: coltracepb.TraceService_Export_FullMethodName, variables: "OTEL_BSP_", of: "TRACES",
+	ofSpans = signal{what: "spans", of: otlp.Traces, variables: "OTEL_BSP_", delay: 5 * time.Second,
 		start: func(c exporter.Config) (sender, error) {
 			d, err := exporter.NewDelivery(c)
 			return &spanSender{Delivery: d}, err
 		}, names: spanNames}
-	ofLogs = signal{what: "log records", path: "/v1/logs", method: collogspb.LogsService_Export_FullMethodName, variables: "OTEL_BLRP_", of: "LOGS", pauses: true,
+	ofLogs = signal{what: "log records", of: otlp.Logs, variables: "OTEL_BLRP_", delay: time.Second, pauses: true,
 		start: func(c exporter.Config) (sender, error) {
 			d, err := exporter.NewLogDelivery(c)
 			return &logSender{d, new(otlpenc.Groups).Group(nil, instrumentation.Scope{Name: "logs"})}, err
@@ -61,9 +62,9 @@ func eachSignal(t *testing.T, test func(*testing.T, signal)) {
 
 // faulty describes the signal for the suite of faults.
 func (s signal) faulty() faulttest.Signal {
-	return faulttest.Signal{What: s.what, Path: s.path, Method: s.method, Variables: s.variables, Pauses: s.pauses, Names: s.names,
+	return faulttest.Signal{What: s.what, Of: s.of, Names: s.names, Delay: s.delay, Timeout: 30 * time.Second, Pauses: s.pauses,
 		New: func(c faulttest.Config) (faulttest.Delivery, error) {
-			d, err := s.start(exporter.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, QueueSize: c.QueueSize, QueueBytes: c.QueueBytes, Logger: c.Logger})
+			d, err := s.start(exporter.Config{Sender: c.Sender, QueueSize: c.QueueSize, QueueBytes: c.QueueBytes, Logger: c.Logger})
 			return faultySender{d}, err
 		}}
 }

@@ -23,13 +23,13 @@ func TestVariablesOfSignals(t *testing.T) {
 			env              map[string]string // without the prefix; OF stands for the signal, AT for the receiver's URL
 			path, key, coded string            // of the request
 		}{
-			{"of all", map[string]string{"ENDPOINT": "AT/base", "HEADERS": "key=all"}, "/base" + s.path, "all", ""},
+			{"of all", map[string]string{"ENDPOINT": "AT/base", "HEADERS": "key=all"}, "/base" + s.of.Path, "all", ""},
 			{"the signal's", map[string]string{
 				"ENDPOINT": "http://127.0.0.1:1", "OF_ENDPOINT": "AT/in", "HEADERS": "key=all", "OF_HEADERS": "key=own", "COMPRESSION": "none", "OF_COMPRESSION": "gzip",
 				"PROTOCOL": "grpc", "OF_PROTOCOL": "http/protobuf"}, "/in", "own", "gzip"},
 			{"others'", map[string]string{
 				"ENDPOINT": "AT", "METRICS_ENDPOINT": "http://127.0.0.1:1", "OTHER_ENDPOINT": "http://127.0.0.1:1", "OTHER_HEADERS": "key=other", "OTHER_COMPRESSION": "gzip",
-				"OTHER_PROTOCOL": "grpc"}, s.path, "", ""},
+				"OTHER_PROTOCOL": "grpc"}, s.of.Path, "", ""},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				var names []string
@@ -50,8 +50,8 @@ func TestVariablesOfSignals(t *testing.T) {
 				}))
 				defer receiver.Close()
 				t.Setenv(prefix+"PROTOCOL", "http/protobuf")
-				other := map[string]string{"TRACES": "LOGS", "LOGS": "TRACES"}[s.of]
-				own := strings.NewReplacer("OF_", s.of+"_", "OTHER_", other+"_")
+				other := map[string]string{"TRACES": "LOGS", "LOGS": "TRACES"}[s.of.Variable]
+				own := strings.NewReplacer("OF_", s.of.Variable+"_", "OTHER_", other+"_")
 				for name, value := range c.env {
 					t.Setenv(prefix+own.Replace(name), strings.ReplaceAll(value, "AT", receiver.URL))
 				}
@@ -94,7 +94,7 @@ func TestSecretsAreNotLogged(t *testing.T) {
 					http.Error(w, fmt.Sprint(r.Header, user, password, r.URL), status)
 				}))
 				defer receiver.Close()
-				t.Setenv("OTEL_EXPORTER_OTLP_"+s.of+"_HEADERS", "x-token=hunter2-of-the-variable")
+				t.Setenv("OTEL_EXPORTER_OTLP_"+s.of.Variable+"_HEADERS", "x-token=hunter2-of-the-variable")
 				var log bytes.Buffer
 				c := exporter.Config{Endpoint: strings.Replace(receiver.URL, "http://", "http://me:hunter2-of-the-url@", 1) + "?token=hunter2-of-the-query", Protocol: exporter.HTTP,
 					Headers: map[string]string{"x-key": "hunter2-of-the-field"}, Logger: slog.New(slog.NewTextHandler(&log, nil))}

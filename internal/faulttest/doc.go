@@ -1,54 +1,70 @@
-// Package faulttest sends the items of a signal to OTLP receivers that fail: spans, log records, profiles. It is for tests.
+// Package faulttest sends the items of a signal to OTLP receivers that fail: spans, log records,
+// profiles. It is for tests.
 //
 //	func TestFaults(t *testing.T) { faulttest.Run(t, spans) }
 //
-// A [Signal] describes the delivery of its items. All signals go through the same faults, over gRPC and HTTP.
+// A [Signal] describes the delivery of its items. All signals go through the same faults, over gRPC
+// and HTTP. The deliveries have the product's own deadlines and delays. The network is in memory and
+// the time is fake, so that no test waits for the machine. [RunPorts] repeats two faults with real
+// ports.
 //
 // # What the tests assert
 //
 //   - The books balance at every read, and agree with the items that arrived.
-//   - The log has a line with the reason when delivery begins to fail, and one when it works again. It has no other line.
-//   - Items that wait arrive when the receiver is well, unless their time is over or the receiver refuses them.
-//   - Shutdown of a delivery whose receiver is well returns no error.
+//   - The log has a line with the reason when delivery begins to fail, and one when it works again.
+//     It has no other line. Both come at their time.
+//   - Items that wait arrive when the receiver is well, unless their time is over or the receiver
+//     refuses them.
+//   - No request comes before the time that the receiver asked for.
+//   - Shutdown of a delivery whose receiver is well returns no error, and takes no time.
+//   - No goroutine outlives the delivery.
 package faulttest
 
 import (
 	"context"
 	"log/slog"
-	"os"
-	"sync"
 	"testing"
+	"time"
 
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/memnet"
+	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
 )
 
 // A Signal is a kind of data with a delivery of its own.
 type Signal struct {
-	What      string // the items, in the log: "spans"
-	Path      string // of requests over HTTP: "/v1/traces"
-	Method    string // of gRPC: "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-	Variables string // the prefix of the queue's variables: "OTEL_BSP_"; empty: there are none
+	What string      // the items, in the log: "spans"
+	Of   otlp.Signal // their name in OTLP
 
-	// New starts a delivery. No other New runs meanwhile, so that it may read variables.
+	// New starts a delivery.
 	New func(Config) (Delivery, error)
 
-	// Names returns the names of a request's items, or an error for a body that is no request of this signal.
+	// Names returns the names of a request's items, or an error for a body that is no request of
+	// this signal.
 	Names func(body []byte) ([]string, error)
+
+	// Delay is how long an item waits for others.
+	Delay time.Duration
+
+	// Timeout is how long a batch is tried. 0: until the receiver takes or refuses it. ForceFlush
+	// gives up after some attempts then.
+	Timeout time.Duration
 
 	Pauses      bool // after a receiver that does not know the signal, items are dropped for minutes
 	Single      bool // each item is a request of its own, without delay
-	Patient     bool // items wait until the receiver takes or refuses them; ForceFlush gives up after some attempts
-	DropsOldest bool // a full queue drops its oldest items, except the one that is being sent; else it drops new ones
+	DropsOldest bool // a full queue drops its oldest items, except the one that is being sent
 
-	// Bytes returns the size of an item, in a queue that bounds only bytes. nil: the queue bounds the number of items.
+	// Bytes returns the size of an item, in a queue that bounds only bytes. nil: the queue bounds
+	// the number of items.
 	Bytes func(name string) int
 }
 
 // Config says where and how a delivery sends.
 type Config struct {
-	Endpoint   string // http://host:port
-	Protocol   string // otlp.GRPC or otlp.HTTP
-	QueueSize  int    // items
+	Sender     exporter.Sender
+	QueueSize  int // items
 	QueueBytes int
 	Logger     *slog.Logger
 }
@@ -61,32 +77,38 @@ type Delivery interface {
 	Stats() queue.Stats
 }
 
-var environment sync.Mutex // guards the process's variables
-
-// start returns a delivery that has read these variables of the queue, and how long an attempt may take, in milliseconds.
-func (s Signal) start(t *testing.T, queue map[string]string, attempt string, c Config) Delivery {
+// start returns a delivery to a receiver.
+func (s Signal) start(t *testing.T, r *receiver, c Config) Delivery {
 	t.Helper()
-	vars := map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": attempt} // empty: the default
-	for name, value := range queue {
-		if s.Variables != "" {
-			vars[s.Variables+name] = value
-		}
+	to := otlp.Config{Endpoint: "http://" + memnet.Address, Protocol: r.protocol, Dial: r.network.Dial}
+	settings, err := otlp.Resolve(environ.NewReader(c.Logger), to, s.Of)
+	if err != nil {
+		t.Fatal(err)
 	}
-	environment.Lock()
-	defer environment.Unlock()
-	for name, value := range vars {
-		if err := os.Setenv(name, value); err != nil { // t.Setenv is not for parallel tests
-			t.Fatal(err)
-		}
+	wire, err := settings.Sender()
+	if err != nil {
+		t.Fatal(err)
 	}
-	defer func() {
-		for name := range vars {
-			_ = os.Unsetenv(name)
-		}
-	}()
+	c.Sender = sender{wire}
 	d, err := s.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // of a test that has failed
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = d.Shutdown(ctx)
+	})
 	return d
+}
+
+// A sender is an OTLP sender as an [exporter.Sender].
+type sender struct{ *otlp.Sender }
+
+func (s sender) Send(ctx context.Context, body []byte) exporter.Answer {
+	a := s.Sender.Send(ctx, body)
+	return exporter.Answer{
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown,
+		Rejected: a.Rejected, Message: a.Message,
+	}
 }

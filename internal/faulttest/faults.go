@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -16,12 +17,11 @@ import (
 
 // A fault is what a receiver does wrong until it is well.
 type fault struct {
-	name    string
-	only    string // a protocol; empty: both
-	timeout string // of a batch, in milliseconds; empty: the default
-	attempt string // of one attempt, in the same way
-	size    int    // of the queue; 0: 1000
-	kB      []int  // the items' sizes; nil: 100 of 1 kB
+	name  string
+	only  string        // a protocol; empty: both
+	lasts time.Duration // from the first item on; 0: see of
+	size  int           // of the queue; 0: 1000
+	kB    []int         // the items' sizes; nil: 100 of 1 kB
 
 	absent   bool                               // nothing listens
 	restarts bool                               // the same, after a first item that arrives
@@ -30,11 +30,17 @@ type fault struct {
 	limit    int                                // bytes of a request, also when it is well
 	reply    reply                              // to requests
 
-	waits bool                   // the items wait until the receiver is well; otherwise all are settled before
-	lost  uint64                 // of the items
-	begin string                 // the log's line while the fault lasts, after the items' name; empty: none
-	end   string                 // its line when the receiver is well; empty: none
-	books func(queue.Stats) bool // reports whether the items were lost or sent again for the right cause; nil: not checked
+	waits    bool          // the items wait until the receiver is well; else all are settled before
+	outlasts bool          // the fault lasts until the time of the batch is over, if there is one
+	settles  time.Duration // how long it takes to settle the items while the fault lasts
+	lost     uint64        // of the items
+
+	begin  string        // the log's line while the fault lasts, after the items' name; empty: none
+	begins time.Duration // from the first attempt until this line
+	end    string        // the log's line when the receiver is well; empty: none
+
+	// books reports whether the items were lost or sent again for the right cause. nil: not checked.
+	books func(queue.Stats) bool
 }
 
 // A reply says what a receiver does with a request. The zero value is success.
@@ -60,9 +66,14 @@ func (f fault) of(s Signal) fault {
 		counted, f.lost = 1, uint64(len(f.kB))
 	}
 	f.begin = strings.ReplaceAll(f.begin, "LOST", fmt.Sprint(counted))
-	if s.Patient && f.timeout != "" {
-		f.attempt, f.timeout = f.timeout, ""
+	switch {
+	case s.Timeout > 0:
+		f.lasts = cmp.Or(f.lasts, s.Delay+s.Timeout/2)
+	case f.outlasts:
 		f.waits, f.lost, f.books = true, 0, retried
+		f.lasts = 2 * time.Hour
+	default:
+		f.lasts = cmp.Or(f.lasts, time.Minute)
 	}
 	return f
 }
@@ -94,40 +105,65 @@ func unanswered(s queue.Stats) bool { return s.Unanswered == s.Failed && s.Faile
 func answered(s queue.Stats) bool   { return s.Unanswered == 0 && s.Failed > 0 }
 func retried(s queue.Stats) bool    { return s.Retries > 0 && s.Failed == 0 }
 
-// A receiver that is well answers in less than the times below, also on a busy machine.
+const (
+	attempt = 10 * time.Second // OpenTelemetry's default
+	large   = 5 << 10          // kB of an item that is larger than the receivers of gRPC take
+)
+
 var theFaults = []fault{
-	{name: "absent", absent: true, waits: true, begin: notDelivered + "connection refused", end: again, books: retried},
-	{name: "absent for too long", absent: true, timeout: "1000", lost: 100, begin: notDelivered + "connection refused", end: again, books: answered},
-	{name: "restarts", restarts: true, waits: true, begin: notDelivered + "(connection refused|EOF|closed|reset|broken pipe)", end: again, books: retried},
-	{name: "does not speak", conn: mute, attempt: "2000", waits: true, begin: noAnswer, end: again, books: retried},
-	{name: "hangs", hangs: true, attempt: "2000", waits: true, begin: noAnswer, end: again, books: retried},
-	{name: "hangs for too long", hangs: true, timeout: "2000", lost: 100, begin: notDelivered + "(deadline|Deadline|no answer within)", end: again, books: unanswered},
-	{name: "slow", hangs: true, size: 50, waits: true, lost: 50, end: "queue is full.* dropped=50"},
-	{name: "noise", conn: noise, kB: []int{1}, waits: true, begin: notDelivered + "(Unavailable|malformed HTTP)", end: again, books: retried},
+	{name: "absent", absent: true,
+		waits: true, begin: notDelivered + "connection refused", end: again, books: retried},
+	{name: "absent for too long", absent: true, outlasts: true, settles: 3 * attempt, lost: 100,
+		begin: notDelivered + "connection refused", end: again, books: answered},
+	{name: "restarts", restarts: true, waits: true,
+		begin: notDelivered + "(connection refused|EOF|closed|reset|broken pipe)", end: again, books: retried},
+	{name: "does not speak", conn: mute,
+		waits: true, begin: noAnswer, begins: attempt, end: again, books: retried},
+	{name: "hangs", hangs: true,
+		waits: true, begin: noAnswer, begins: attempt, end: again, books: retried},
+	{name: "hangs for too long", hangs: true, outlasts: true, settles: 3 * attempt, lost: 100,
+		begin: noAnswer, begins: attempt, end: again, books: unanswered},
+	{name: "slow", hangs: true, lasts: attempt - time.Second, size: 50,
+		waits: true, lost: 50, end: "queue is full.* dropped=50"},
+	{name: "noise", conn: noise, kB: []int{1},
+		waits: true, begin: notDelivered + "(Unavailable|malformed HTTP)", end: again, books: retried},
 	{name: "an answer that is not OTLP", reply: reply{raw: "\xff\xff\xff"}, begin: warns + "is not OTLP"},
-	{name: "closes mid-batch", conn: midBatch, kB: []int{30, 30, 30, 30}, waits: true, begin: notDelivered + "(EOF|reset|broken pipe|closed)", end: again, books: retried},
-	{name: "closes before the answer", reply: reply{lost: true}, waits: true, begin: notDelivered + "(EOF|reset|closed)", end: again, books: retried},
+	{name: "closes mid-batch", conn: midBatch, kB: []int{30, 30, 30, 30},
+		waits: true, begin: notDelivered + "(EOF|reset|broken pipe|closed)", end: again, books: retried},
+	{name: "closes before the answer", reply: reply{lost: true},
+		waits: true, begin: notDelivered + "(EOF|reset|closed)", end: again, books: retried},
 
-	{name: "4 MiB only", limit: 4 << 20, kB: []int{1500, 1500, 1500, 1500, 1500}},
-	{name: "4 MiB only, for 20 MiB", limit: 4 << 20, kB: []int{1, 1, 20 << 10, 1, 1}, lost: 1,
+	{name: "4 MiB only", limit: 4 << 20, kB: []int{1500, 1500, 1500}},
+	{name: "4 MiB only, for 5 MiB", limit: 4 << 20, kB: []int{1, 1, large, 1, 1}, lost: 1,
 		begin: refused + "(ResourceExhausted|413).*larger than max", end: again, books: answered},
-	{name: "an item of 20 MiB", kB: []int{1, 1, 20 << 10, 1, 1}},
-	{name: "413", only: otlp.HTTP, reply: reply{code: codes.ResourceExhausted, status: http.StatusRequestEntityTooLarge, message: "too large"},
-		lost: 100, begin: refused + "413.*too large", end: again, books: answered},
+	{name: "an item of 5 MiB", kB: []int{1, 1, large, 1, 1}},
+	{name: "413", only: otlp.HTTP,
+		reply: reply{code: codes.ResourceExhausted, status: http.StatusRequestEntityTooLarge, message: "too large"},
+		lost:  100, begin: refused + "413.*too large", end: again, books: answered},
 
-	{name: "partial success", reply: reply{rejected: 3, message: "too old"}, lost: 3, begin: turnedDown + "lost=LOST .*too old", books: answered},
-	{name: "partial success without a reason", reply: reply{rejected: 3}, lost: 3, begin: turnedDown + "lost=LOST .*no reason", books: answered},
-	{name: "partial success of more than all", reply: reply{rejected: 1 << 40, message: "no"}, lost: 100, begin: turnedDown + "lost=LOST ", books: answered},
+	{name: "partial success", reply: reply{rejected: 3, message: "too old"}, lost: 3,
+		begin: turnedDown + "lost=LOST .*too old", books: answered},
+	{name: "partial success without a reason", reply: reply{rejected: 3}, lost: 3,
+		begin: turnedDown + "lost=LOST .*no reason", books: answered},
+	{name: "partial success of more than all", reply: reply{rejected: 1 << 40, message: "no"}, lost: 100,
+		begin: turnedDown + "lost=LOST ", books: answered},
 	{name: "partial success of fewer than none", reply: reply{rejected: -3}, begin: warns + "is not OTLP"},
 	{name: "a warning", reply: reply{message: "use another port"}, begin: warns + "use another port"},
 
-	{name: "exhausted for a second", reply: exhausted("1"), waits: true, begin: notDelivered + "slow down", end: again, books: retried},
-	{name: "exhausted, says a clock that is slow", reply: exhausted("Mon, 01 Jan 1990 00:00:00 GMT"), waits: true, begin: notDelivered + "slow down", end: again, books: retried},
-	{name: "exhausted, says a clock that is fast", timeout: "2000", reply: exhausted("Fri, 01 Jan 2100 00:00:00 GMT"), lost: 100, begin: notDelivered + "slow down", end: again, books: answered},
-	{name: "exhausted for good", only: otlp.GRPC, reply: exhausted(""), lost: 100, begin: refused + "slow down", end: again, books: answered},
-	{name: "429", only: otlp.HTTP, reply: exhausted(""), waits: true, begin: notDelivered + "429.*slow down", end: again, books: retried},
-	{name: "unavailable", reply: reply{code: codes.Unavailable, status: http.StatusServiceUnavailable, message: "starting"},
+	{name: "exhausted for a second", reply: exhausted("1"),
+		waits: true, begin: notDelivered + "slow down", end: again, books: retried},
+	{name: "exhausted, says a clock that is slow", reply: exhausted("Mon, 01 Jan 1990 00:00:00 GMT"),
+		waits: true, begin: notDelivered + "slow down", end: again, books: retried},
+	{name: "exhausted, says a clock that is fast", reply: exhausted("Fri, 01 Jan 2100 00:00:00 GMT"),
+		outlasts: true, settles: 3 * attempt, lost: 100, begin: notDelivered + "slow down", end: again, books: answered},
+	{name: "exhausted for good", only: otlp.GRPC, reply: exhausted(""),
+		lost: 100, begin: refused + "slow down", end: again, books: answered},
+	{name: "429", only: otlp.HTTP, reply: exhausted(""),
+		waits: true, begin: notDelivered + "429.*slow down", end: again, books: retried},
+	{name: "unavailable",
+		reply: reply{code: codes.Unavailable, status: http.StatusServiceUnavailable, message: "starting"},
 		waits: true, begin: notDelivered + "starting", end: again, books: retried},
-	{name: "no credentials", reply: reply{code: codes.Unauthenticated, status: http.StatusUnauthorized, message: "no token"},
-		lost: 100, begin: refused + "no token", end: again, books: answered},
+	{name: "no credentials",
+		reply: reply{code: codes.Unauthenticated, status: http.StatusUnauthorized, message: "no token"},
+		lost:  100, begin: refused + "no token", end: again, books: answered},
 }

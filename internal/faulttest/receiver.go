@@ -24,14 +24,15 @@ import (
 	"github.com/perfline/perfline/internal/otlp"
 )
 
-// A receiver takes one signal on a port. It fails as a fault says until well is called.
+// A receiver takes one signal. It fails as a fault says until well is called.
 type receiver struct {
 	t        *testing.T
 	signal   Signal
 	protocol string
 	fault    fault
-	address  string
+	network  network
 	healthy  chan struct{} // closed by well
+	arrived  chan struct{} // has a value when a request has come
 	serving  sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
@@ -39,20 +40,18 @@ type receiver struct {
 	cut   []net.Conn      // connections that the fault is about
 	names map[string]bool // of the items that arrived
 	asked int             // requests, also of other signals
+	next  time.Time       // no request may come before
+	most  time.Duration   // the longest delay that the delivery obeys
 }
 
-func serve(t *testing.T, s Signal, protocol string, f fault) *receiver {
+func serve(t *testing.T, s Signal, protocol string, f fault, n network) *receiver {
 	t.Helper()
-	r := &receiver{t: t, signal: s, protocol: protocol, fault: f, names: map[string]bool{}, healthy: make(chan struct{}), stop: func() {}}
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	r := &receiver{
+		t: t, signal: s, protocol: protocol, fault: f, network: n,
+		most: longestAfter, names: map[string]bool{}, healthy: make(chan struct{}), arrived: make(chan struct{}, 1), stop: func() {},
 	}
-	r.address = l.Addr().String()
-	if f.absent {
-		_ = l.Close()
-	} else {
-		r.on(l)
+	if !f.absent {
+		r.on()
 	}
 	t.Cleanup(func() {
 		r.end()
@@ -61,13 +60,15 @@ func serve(t *testing.T, s Signal, protocol string, f fault) *receiver {
 	return r
 }
 
-// on serves on a listener.
-func (r *receiver) on(l net.Listener) {
+// on serves from now on.
+func (r *receiver) on() {
+	l := &failing{r.network.Listen(), r}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l = &failing{l, r}
 	if r.protocol == otlp.HTTP {
-		h := &http.Server{Handler: r, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} //nolint:gosec // a slow client is this test
+		h := &http.Server{ //nolint:gosec // a slow client is this test
+			Handler: r, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		}
 		r.serving.Go(func() { _ = h.Serve(l) })
 		r.stop = func() { _ = h.Close() }
 		return
@@ -94,11 +95,7 @@ func (r *receiver) well() {
 	close(r.healthy)
 	r.drop()
 	if r.fault.absent || r.fault.restarts {
-		l, err := new(net.ListenConfig).Listen(r.t.Context(), "tcp", r.address)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		r.on(l)
+		r.on()
 	}
 }
 
@@ -116,6 +113,10 @@ func (r *receiver) knows(got, want string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked++
+	select {
+	case r.arrived <- struct{}{}:
+	default:
+	}
 	return got == want
 }
 
@@ -144,15 +145,40 @@ func (r *receiver) answer(ctx context.Context, body []byte) reply {
 			a = r.fault.reply
 		}
 	}
-	if a.code != codes.OK {
-		return a
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if early := time.Until(r.next); early > 0 {
+		r.t.Errorf("a request comes %v before its time", early)
+	}
+	if a.code != codes.OK {
+		if a.after != "" {
+			r.next = time.Now().Add(min(delay(a.after), r.most))
+		}
+		return a
+	}
 	for _, name := range names[min(max(a.rejected, 0), int64(len(names))):] {
 		r.names[name] = true
 	}
 	return a
+}
+
+// The longest delays that a delivery obeys.
+const (
+	longestAfter = 5 * time.Minute
+	flushedAfter = 3 * time.Second // while ForceFlush waits
+)
+
+// flushed tells the receiver whether ForceFlush waits from now on.
+func (r *receiver) flushed(waits bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most = longestAfter
+	if waits {
+		r.most = flushedAfter
+	}
+	if soon := time.Now().Add(r.most); r.next.After(soon) {
+		r.next = soon
+	}
 }
 
 // taken returns the number of items that arrived, each counted once.
@@ -191,9 +217,9 @@ func (a reply) response() []byte {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
-		return
+		panic(http.ErrAbortHandler) // without an answer
 	}
-	if !r.knows(request.URL.Path, r.signal.Path) {
+	if !r.knows(request.URL.Path, r.signal.Of.Path) {
 		http.NotFound(w, request)
 		return
 	}
@@ -219,7 +245,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 // serveGRPC serves all methods.
 func (r *receiver) serveGRPC(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
-	if !r.knows(method, r.signal.Method) {
+	if !r.knows(method, r.signal.Of.Method) {
 		return status.Errorf(codes.Unimplemented, "unknown method %s", method)
 	}
 	var body []byte

@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"math"
+	"net"
 	"slices"
 	"time"
 
@@ -43,9 +44,16 @@ func newGRPCWire(s *Settings) (*grpcWire, error) {
 	}
 	reconnect := backoff.DefaultConfig
 	reconnect.MaxDelay = longestReconnect
-	conn, err := grpc.NewClient(target(s.URL.Host),
+	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(security), grpc.WithUserAgent(userAgent()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 20 * time.Second}))
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 20 * time.Second}),
+	}
+	if s.Dial != nil { // also around the proxy of the environment
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return s.Dial(ctx, "tcp", address)
+		}))
+	}
+	conn, err := grpc.NewClient(target(s.URL.Host), options...)
 	if err != nil {
 		return nil, err
 	}

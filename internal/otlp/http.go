@@ -45,11 +45,15 @@ func newHTTPWire(s *Settings) *httpWire {
 	if s.Gzip {
 		header.Set("Content-Encoding", "gzip")
 	}
+	dial := s.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
 	// net/http's own defaults. Programs change http.DefaultTransport, perhaps into one that makes spans, which would
 	// be sent in turn.
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dial,
 		ForceAttemptHTTP2:     true,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,

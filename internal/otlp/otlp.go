@@ -14,6 +14,8 @@
 package otlp
 
 import (
+	"context"
+	"net"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -30,7 +32,11 @@ type Config struct {
 	Endpoint string            // base URL; for HTTP, the signal's path is added unless it has one
 	Protocol string            // GRPC or HTTP; empty: as the variables say, else HTTP for port 4318 and GRPC for others
 	Headers  map[string]string // of every request; nil: as the variables say
+	Dial     Dial              // makes the connections; nil: by TCP
 }
+
+// A Dial makes a connection, as the DialContext of a [net.Dialer] does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // A Signal is a kind of data that OTLP carries.
 type Signal struct {

@@ -24,6 +24,7 @@ type Settings struct {
 	TLS      *tls.Config       // nil means a connection without TLS
 	Gzip     bool
 	Timeout  time.Duration // of one attempt; 0 means no limit
+	Dial     Dial          // makes the connections; nil means TCP
 
 	signal Signal
 	redactor
@@ -39,7 +40,7 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Settings{signal: signal}
+	s := &Settings{Dial: c.Dial, signal: signal}
 	if s.Protocol, err = c.protocol(signal, to.url); err != nil {
 		return nil, err
 	}

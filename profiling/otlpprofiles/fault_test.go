@@ -20,16 +20,18 @@ import (
 // Receivers that fail and are well again: see package faulttest.
 func TestFaults(t *testing.T) { faulttest.Run(t, profiles) }
 
+// The same over the machine's own network.
+func TestFaultsOverPorts(t *testing.T) { faulttest.RunPorts(t, profiles) }
+
 // A receiver that does not know profiles gets one request.
 func TestUnknownFaults(t *testing.T) { faulttest.RunUnknown(t, profiles) }
 
 var profiles = faulttest.Signal{
-	What: "profiles", Path: otlp.Profiles.Path, Method: otlp.Profiles.Method,
-	Pauses: true, Single: true, Patient: true, DropsOldest: true,
+	What: "profiles", Of: otlp.Profiles, Pauses: true, Single: true, DropsOldest: true,
 	Bytes: func(name string) int { return len(request(name)) },
 	Names: names,
 	New: func(c faulttest.Config) (faulttest.Delivery, error) {
-		e := otlpprofiles.New(otlpprofiles.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, QueueBytes: c.QueueBytes, Logger: c.Logger})
+		e := otlpprofiles.New(otlpprofiles.Config{Sender: c.Sender, QueueBytes: c.QueueBytes, Logger: c.Logger})
 		err := e.StartProcess(context.Background(), nil, nil, continuous.Process{
 			Now: time.Now, Clock: func() time.Duration { return 0 }, Profiler: func(func()) (continuous.Profiler, error) { return &silent{}, nil },
 		})

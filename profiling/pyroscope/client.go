@@ -47,7 +47,7 @@ type client struct {
 	sent   uint64            // profiles that the server has taken
 }
 
-func newClient(c Config, now func() time.Time) *client {
+func newClient(c Config, now func() time.Time, dial dialer) *client {
 	endpoint, _ := url.JoinPath(c.ServerAddress, pushPath) // resolve has parsed the address
 	header := http.Header{}
 	secrets := append(slices.Collect(maps.Values(c.Headers)), secret.InURL(c.ServerAddress)...)
@@ -75,7 +75,7 @@ func newClient(c Config, now func() time.Time) *client {
 			Timeout: answerTimeout,
 			// A redirected POST becomes a GET, or loses its authorization.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport:     newTransport(life),
+			Transport:     newTransport(life, dial),
 		}
 	}
 	return cl

@@ -87,7 +87,7 @@ func TestQueueSize(t *testing.T) {
 		var log testLog
 		n := &network{answer: func(string, int) (int, string) { return away, "" }}
 		p := push(t, pyroscope.Config{QueueSize: 20_000, Logger: log.logger()}, n)
-		for range 100 {
+		for range 30 {
 			time.Sleep(tick)
 			if s := p.Stats(); s.PendingBytes > 20_000 {
 				t.Fatalf("counts are %+v", s)
@@ -95,7 +95,7 @@ func TestQueueSize(t *testing.T) {
 		}
 		synctest.Wait()
 		s := delivered(p)
-		if s.Dropped == 0 || s.Pending < 2 || s.Accepted != 300 {
+		if s.Dropped == 0 || s.Pending < 2 || s.Accepted != 90 {
 			t.Errorf("counts are %+v", s)
 		}
 		oldest := n.got[0].id
@@ -106,7 +106,7 @@ func TestQueueSize(t *testing.T) {
 			t.Error("the oldest profile is sent")
 		}
 		n.mu.Unlock()
-		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 300, Delivered: s.Pending, Dropped: s.Dropped, Retries: delivered(p).Retries})
+		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 90, Delivered: s.Pending, Dropped: s.Dropped, Retries: delivered(p).Retries})
 		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "dropped because the queue was full") {
 			t.Error(err)
 		}

@@ -3,6 +3,7 @@ package pyroscope
 import (
 	"context"
 	"io"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,9 @@ type Process struct {
 	Runtime   int // how many snapshots of the runtime there are: heap, goroutine, mutex, block
 	Snapshots []Snapshot
 	Leaks     func(io.Writer) error // nil if the runtime has no profile of leaked goroutines
+
+	// Dial makes the connections of the pusher's own HTTP client. nil: by TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // A Profiler is what a pusher needs of a CPU profiler.
@@ -41,7 +45,7 @@ func StartProcess(c Config, of Process) (*Pusher, error) {
 	if of.Leaks != nil {
 		p.Leaks = &continuous.Snapshot{Kind: continuous.Leak, Take: of.Leaks}
 	}
-	return start(context.Background(), c, p)
+	return start(context.Background(), c, p, of.Dial)
 }
 
 // A lastTrace has the time at which the last trace stopped, by the clock of traces.

@@ -8,14 +8,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
@@ -27,11 +26,14 @@ type faulty struct {
 	sent    atomic.Uint64 // profiles it took
 }
 
-func newFaulty(t *testing.T, start func(*httptest.Server), h http.HandlerFunc) *faulty {
+// newFaulty starts a server on a listener.
+func newFaulty(t *testing.T, l net.Listener, start func(*httptest.Server), h http.HandlerFunc) *faulty {
 	f := &faulty{}
 	f.set(h)
-	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*f.handler.Load())(w, r) }))
-	f.Config.ErrorLog = log.New(io.Discard, "", 0) // what its handlers do is meant
+	f.Server = &httptest.Server{Listener: l, Config: &http.Server{ //nolint:gosec // a slow client is no danger to a test
+		Handler:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*f.handler.Load())(w, r) }),
+		ErrorLog: log.New(io.Discard, "", 0), // what its handlers do is meant
+	}}
 	start(f.Server)
 	t.Cleanup(f.Close)
 	return f
@@ -74,10 +76,18 @@ func raw(answer string) http.HandlerFunc {
 // A flush gives three profiles: CPU, heap and goroutines.
 const perFlush = 3
 
+// rarely is an interval within which a test of faults ends.
+const rarely = 30 * time.Minute
+
+// inBubble runs a subtest in a bubble, at the end of which no goroutine is left.
+func inBubble(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 // Each profile is counted once, whatever a server does. A fault has one line in the log. The waiting profiles are
 // delivered when the server works again.
 func TestFaults(t *testing.T) {
-	t.Parallel()
 	const down, refused, up = "profiles are not delivered", "profiles are refused and dropped", "profiles are delivered again"
 	refusedAll, waits, unknown := pyroscope.Stats{Accepted: perFlush, Refused: perFlush}, pyroscope.Stats{Accepted: perFlush, Pending: perFlush}, pyroscope.Stats{Accepted: perFlush, Unanswered: perFlush}
 	sent, foreign := pyroscope.Stats{Accepted: perFlush, Delivered: perFlush}, []string{"the receiver of profiles warns"}
@@ -132,25 +142,21 @@ func TestFaults(t *testing.T) {
 		{"slow", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
-		}, unknown, "Timeout exceeded", []string{down, up}},
+		}, unknown, " exceeded", []string{down, up}}, // the deadline of the context, or the Timeout of the client
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFaulty(t, (*httptest.Server).Start, c.handler)
+		inBubble(t, c.name, func(t *testing.T) {
+			var n memnet.Network
+			f := newFaulty(t, n.Listen(), (*httptest.Server).Start, c.handler)
 			var said testLog
-			var client *http.Client // one of its own
-			if c.want.Pending > 0 {
-				t.Parallel() // Flush pauses between attempts
-			}
-			if c.want.Unanswered > 0 {
-				t.Parallel() // it waits long: what is answered later must be, within that, on any machine
-				client = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{}}
-				defer client.CloseIdleConnections()
-			}
-			p := play(t, pyroscope.Config{
+			p := playOver(t, &n, pyroscope.Config{
 				ServerAddress: strings.Replace(f.URL, "//", "//hunter2:hunter2@", 1), BasicAuthUser: "user", BasicAuthPassword: "hunter2",
-				Headers: map[string]string{"X-Token": "hunter2"}, HTTPClient: client, Logger: said.logger(),
+				Headers: map[string]string{"X-Token": "hunter2"}, UploadInterval: rarely, Logger: said.logger(),
 			}, time.Now, &played{})
+			began := time.Now()
 			err := p.Flush(t.Context())
+			if took := time.Since(began); c.want.Pending == 0 && took != time.Duration(c.want.Unanswered)*time.Minute {
+				t.Errorf("Flush took %v", took)
+			}
 			if (err == nil) != (c.want.Delivered == perFlush) || err != nil && c.want.Pending == 0 && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Flush: %v", err)
 			}
@@ -165,8 +171,9 @@ func TestFaults(t *testing.T) {
 			}
 
 			f.set(f.take)
-			if err := p.Flush(t.Context()); err != nil {
-				t.Errorf("Flush to a server that works: %v", err)
+			began = time.Now()
+			if err := p.Flush(t.Context()); err != nil || time.Since(began) > 0 {
+				t.Errorf("Flush to a server that works: %v after %v", err, time.Since(began))
 			}
 			lost := c.want.Refused + c.want.Unanswered
 			if err := p.Shutdown(t.Context()); (err == nil) != (lost == 0) || err != nil && !strings.Contains(err.Error(), "3 of 9 profiles did not reach") {
@@ -189,53 +196,42 @@ func TestFaults(t *testing.T) {
 
 // A server that is not there yet, and one that dies and comes back, gets what waited.
 func TestServerComesAndGoes(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	var said testLog
-	p := play(t, pyroscope.Config{ServerAddress: "http://" + address, Logger: said.logger()}, time.Now, &played{})
-	var taken uint64
-	for round := range 2 {
-		if err := p.Flush(t.Context()); err == nil {
-			t.Error("flushed to a server that is not there")
-		}
-		f := newFaulty(t, func(s *httptest.Server) {
-			_ = s.Listener.Close()
-			if s.Listener, err = net.Listen("tcp", address); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		var n memnet.Network
+		var said testLog
+		p := playOver(t, &n, pyroscope.Config{UploadInterval: rarely, Logger: said.logger()}, time.Now, &played{})
+		var taken uint64
+		for round := range 2 {
+			if err := p.Flush(t.Context()); err == nil {
+				t.Error("flushed to a server that is not there")
 			}
-			s.Start()
-		}, nil)
-		f.set(f.take)
-		if err := p.Flush(t.Context()); err != nil {
-			t.Errorf("round %d: %v", round, err)
+			f := newFaulty(t, n.Listen(), (*httptest.Server).Start, nil)
+			f.set(f.take)
+			if err := p.Flush(t.Context()); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+			f.Close()
+			taken += f.sent.Load()
 		}
-		f.Close()
-		taken += f.sent.Load()
-	}
-	if s := p.Stats(); s.Delivered != taken || s.Delivered != s.Accepted || s.Retries == 0 {
-		t.Errorf("the server took %d, counts are %+v", taken, s)
-	}
-	said.want(t, "not delivered", "delivered again", "not delivered", "delivered again")
-	if !strings.Contains(said.buf.String(), "connection refused") {
-		t.Errorf("log does not say why:\n%s", said.buf.String())
-	}
-	if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "3 of 15 profiles did not reach") {
-		t.Errorf("Shutdown without a server: %v", err)
-	}
-	// A request may have been written to the connection before the end of the server closed it.
-	if s := p.Stats(); s.Pending+s.Unanswered != perFlush || s.Unanswered > 1 || s.Lost() != perFlush {
-		t.Errorf("counts in the end are %+v", s)
-	}
+		if s := p.Stats(); s.Delivered != taken || s.Delivered != s.Accepted || s.Retries == 0 {
+			t.Errorf("the server took %d, counts are %+v", taken, s)
+		}
+		said.want(t, "not delivered", "delivered again", "not delivered", "delivered again")
+		if !strings.Contains(said.buf.String(), "connection refused") {
+			t.Errorf("log does not say why:\n%s", said.buf.String())
+		}
+		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "3 of 15 profiles did not reach") {
+			t.Errorf("Shutdown without a server: %v", err)
+		}
+		// A request may have been written to the connection before the end of the server closed it.
+		if s := p.Stats(); s.Pending+s.Unanswered != perFlush || s.Unanswered > 1 || s.Lost() != perFlush {
+			t.Errorf("counts in the end are %+v", s)
+		}
+	})
 }
 
 // A profile that waits at the end counts as unanswered if the server may have it.
 func TestUnansweredAtTheEnd(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		handler    http.HandlerFunc
@@ -250,10 +246,10 @@ func TestUnansweredAtTheEnd(t *testing.T) {
 		{"no HTTP", raw("garbage\r\n\r\n"), 1},
 		{"408", status(408), 0},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // Shutdown pauses between attempts
-			f := newFaulty(t, (*httptest.Server).Start, c.handler)
-			p := play(t, pyroscope.Config{ServerAddress: f.URL}, time.Now, &played{})
+		inBubble(t, c.name, func(t *testing.T) {
+			var n memnet.Network
+			f := newFaulty(t, n.Listen(), (*httptest.Server).Start, c.handler)
+			p := playOver(t, &n, pyroscope.Config{ServerAddress: f.URL, UploadInterval: rarely}, time.Now, &played{})
 			if err := p.Shutdown(t.Context()); err == nil || strings.Contains(err.Error(), "1 not answered") != (c.unanswered > 0) {
 				t.Errorf("Shutdown: %v", err)
 			}
@@ -264,9 +260,11 @@ func TestUnansweredAtTheEnd(t *testing.T) {
 }
 
 func TestUnknownCertificate(t *testing.T) {
-	f := newFaulty(t, func(s *httptest.Server) {
-		s.StartTLS()
-	}, status(200))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFaulty(t, l, (*httptest.Server).StartTLS, status(200))
 	var said testLog
 	p := play(t, pyroscope.Config{ServerAddress: f.URL, Logger: said.logger()}, time.Now, &played{})
 	const why = "certificate signed by unknown authority"
@@ -282,42 +280,41 @@ func TestUnknownCertificate(t *testing.T) {
 // Shutdown ends with its context, whatever hangs, and leaves nothing behind, not even a
 // connection that is being made.
 func TestShutdownWhileAnUploadHangs(t *testing.T) {
-	asked := make(chan struct{}, 1)
-	f := newFaulty(t, (*httptest.Server).Start, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		asked <- struct{}{}
-		<-r.Context().Done()
-	})
-	connecting := make(chan struct{}, 1)
-	connecting <- struct{}{}                        // at once: no event tells that a connection is being made
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel makes connections, but they are not accepted
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
 	for _, c := range []struct {
 		name, address string
-		hangs         <-chan struct{} // has something when it does
 		unanswered    uint64
 	}{
-		{"for the answer", f.URL, asked, 1},
-		{"for the connection", "https://" + silent.Addr().String(), connecting, 0},
+		{"for the answer", "http://server", 1},
+		{"for TLS", "https://server", 0},
+		{"for the connection", "http://server", 0},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			before := goleak.IgnoreCurrent()
+		inBubble(t, c.name, func(t *testing.T) {
+			var n memnet.Network
+			l := n.Listen()
+			switch c.name {
+			case "for the answer":
+				newFaulty(t, l, (*httptest.Server).Start, func(_ http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					<-r.Context().Done()
+				})
+			case "for TLS":
+				go func() {
+					if conn, err := l.Accept(); err == nil {
+						_, _ = io.Copy(io.Discard, conn)
+					}
+				}()
+			}
 			var said testLog
-			p := play(t, pyroscope.Config{ServerAddress: c.address, Logger: said.logger()}, time.Now, &played{})
+			p := playOver(t, &n, pyroscope.Config{ServerAddress: c.address, UploadInterval: rarely, Logger: said.logger()}, time.Now, &played{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
-				defer cancel(context.DeadlineExceeded)
-				for p.Stats().Accepted < perFlush {
-					runtime.Gosched()
-				}
-				<-c.hangs
+				synctest.Wait() // the upload hangs
+				cancel(context.DeadlineExceeded)
 			}()
+			began := time.Now()
 			err := p.Shutdown(ctx)
-			if err == nil || !strings.Contains(err.Error(), "context deadline exceeded") {
-				t.Errorf("Shutdown: %v", err)
+			if err == nil || !strings.Contains(err.Error(), "context deadline exceeded") || time.Since(began) > 0 {
+				t.Errorf("Shutdown: %v after %v", err, time.Since(began))
 			}
 			s := p.Stats()
 			if s.Accepted != perFlush || s.Unanswered != c.unanswered || s.Pending != perFlush-c.unanswered {
@@ -329,7 +326,6 @@ func TestShutdownWhileAnUploadHangs(t *testing.T) {
 			if err := p.Flush(t.Context()); err != nil || p.Stats() != s {
 				t.Errorf("Flush after Shutdown: %v, counts %+v", err, p.Stats())
 			}
-			goleak.VerifyNone(t, before)
 		})
 	}
 }

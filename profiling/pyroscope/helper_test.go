@@ -15,6 +15,7 @@ import (
 
 	pprofpb "github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/pyroscope"
@@ -205,6 +206,12 @@ func (p *played) Fallback() string { return "a reason" }
 // play starts a pusher in a process that never blocked, since another test may have, with these profilers, one after the other, the last of which lasts.
 func play(t *testing.T, c pyroscope.Config, now func() time.Time, profilers ...*played) *pyroscope.Pusher {
 	t.Helper()
+	return playOver(t, nil, c, now, profilers...)
+}
+
+// playOver is play with the pusher's own HTTP client over a network in memory.
+func playOver(t *testing.T, n *memnet.Network, c pyroscope.Config, now func() time.Time, profilers ...*played) *pyroscope.Pusher {
+	t.Helper()
 	if c.ServerAddress == "" {
 		c.ServerAddress = "http://server"
 	}
@@ -215,7 +222,7 @@ func play(t *testing.T, c pyroscope.Config, now func() time.Time, profilers ...*
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.Resource = service("app")
-	p, err := pyroscope.StartProcess(c, pyroscope.Process{Now: now, Runtime: 2, Profiler: func(full func()) (pyroscope.Profiler, error) {
+	of := pyroscope.Process{Now: now, Runtime: 2, Profiler: func(full func()) (pyroscope.Profiler, error) {
 		p := profilers[0]
 		if len(profilers) > 1 {
 			profilers = profilers[1:]
@@ -227,7 +234,11 @@ func play(t *testing.T, c pyroscope.Config, now func() time.Time, profilers ...*
 		}
 		p.full = full
 		return p, nil
-	}})
+	}}
+	if n != nil {
+		of.Dial = n.Dial
+	}
+	p, err := pyroscope.StartProcess(c, of)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,7 @@ func leakTimes(t *testing.T, c pyroscope.Config, took time.Duration, fail error)
 	t.Helper()
 	n = &network{t: t}
 	c.ServerAddress, c.ApplicationName, c.Resource, c.HTTPClient = "http://server", "app", service("app"), &http.Client{Transport: n}
+	c.UploadInterval = 7 * time.Minute // other profiles cost the test time
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -209,7 +210,7 @@ func TestLeaksFail(t *testing.T) {
 func TestNoProfileOfLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}
-		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, LeakInterval: time.Minute}, time.Now, &played{})
+		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, LeakInterval: time.Minute, UploadInterval: 10 * time.Minute}, time.Now, &played{})
 		time.Sleep(time.Hour)
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)

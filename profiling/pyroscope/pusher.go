@@ -40,10 +40,10 @@ type Pusher struct {
 // Errors name the field or the variable, the value and the rule. They wrap [profiling.ErrNotAllowed] if
 // PERFLINE_PROFILING forbids profiling. Start logs wrong variables that do no harm.
 func Start(ctx context.Context, c Config) (*Pusher, error) {
-	return start(ctx, c, continuous.ThisProcess(ctx, c.Spans))
+	return start(ctx, c, continuous.ThisProcess(ctx, c.Spans), nil)
 }
 
-func start(ctx context.Context, c Config, of continuous.Process) (*Pusher, error) {
+func start(ctx context.Context, c Config, of continuous.Process, dial dialer) (*Pusher, error) {
 	tags, err := c.resolve(ctx)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func start(ctx context.Context, c Config, of continuous.Process) (*Pusher, error
 	p := &Pusher{
 		labels: seriesLabels(c.ApplicationName, hex.EncodeToString(instance), tags),
 		fit:    newFitter(len(tags), c.TraceIDs),
-		client: newClient(c, of.Now), to: secret.URL(c.ServerAddress),
+		client: newClient(c, of.Now, dial), to: secret.URL(c.ServerAddress),
 	}
 	continuous.Unlabelled(func() {
 		p.queue = queue.New(queue.Config[*upload]{

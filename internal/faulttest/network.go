@@ -1,0 +1,49 @@
+package faulttest
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/perfline/perfline/internal/memnet"
+)
+
+// A network leads to the receiver. Connections are refused while nothing listens there.
+type network interface {
+	Listen() net.Listener
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+var _ network = (*memnet.Network)(nil)
+
+// ports is a network of the machine's own ports: each listener has another one.
+type ports struct {
+	mu       sync.Mutex
+	listener net.Listener // nil: nothing listens yet
+}
+
+// nobody is an address where nothing listens.
+const nobody = "127.0.0.1:1"
+
+// Listen implements network.
+func (p *ports) Listen() net.Listener {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	p.listener = l
+	return l
+}
+
+// Dial implements network.
+func (p *ports) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	p.mu.Lock()
+	to := nobody
+	if p.listener != nil {
+		to = p.listener.Addr().String()
+	}
+	p.mu.Unlock()
+	return new(net.Dialer).DialContext(ctx, network, to)
+}
