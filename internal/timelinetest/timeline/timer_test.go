@@ -104,8 +104,33 @@ func TestTimerAfterASlowCallback(t *testing.T) {
 	})
 }
 
-// The tests below cannot use a bubble: a goroutine that waits for a mutex there
-// keeps the clock from moving, and a callback holds one while it runs.
+// Deliver waits for a callback that is running.
+func TestDeliverWaitsForARunningCallback(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		tl := observer.NewTimeline(observer.TimelineOptions{Interval: 10 * time.Microsecond})
+		entered, leave, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		if _, err := tl.Observe(func(observer.List) {
+			close(entered)
+			<-leave
+		}, marksOnly); err != nil {
+			t.Fatal(err)
+		}
+		add(tl, observer.Mark, "m")
+		<-entered
+		go func() {
+			defer close(delivered)
+			tl.Deliver()
+		}()
+		settle()
+		select {
+		case <-delivered:
+			t.Error("Deliver returned while the callback ran")
+		default:
+		}
+		close(leave)
+		<-delivered
+	})
+}
 
 // Callbacks of one timeline never overlap, and a slow one gets what gathered
 // meanwhile in one batch.
@@ -148,33 +173,6 @@ func TestTimerCallbacksOneAtATime(t *testing.T) {
 	}
 	if s := tl.Stats().Total(); s.Recorded != 502 || s.Delivered != 1004+1 {
 		t.Errorf("stats are %+v, want 502 recorded, and delivered twice and one once more", s)
-	}
-}
-
-// Deliver waits for a callback that is running.
-func TestDeliverWaitsForARunningCallback(t *testing.T) {
-	const rounds = 100 // a Deliver that does not wait returns too early in some
-	for range rounds {
-		tl := observer.NewTimeline(observer.TimelineOptions{Interval: 10 * time.Microsecond})
-		entered, leave, delivered := make(chan struct{}), make(chan struct{}), make(chan bool)
-		over := false
-		if _, err := tl.Observe(func(observer.List) {
-			close(entered)
-			<-leave
-			over = true // a race, too, if Deliver did not wait
-		}, marksOnly); err != nil {
-			t.Fatal(err)
-		}
-		add(tl, observer.Mark, "m")
-		<-entered
-		go func() {
-			leave <- struct{}{} // the callback ends while Deliver waits for it
-			tl.Deliver()
-			delivered <- over
-		}()
-		if !<-delivered {
-			t.Fatal("the callback was not over when Deliver returned")
-		}
 	}
 }
 
