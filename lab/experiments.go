@@ -14,9 +14,9 @@ var experiments = []experiment{
 		name: "budgets", what: "all standing budgets of requests, spans, exporters and programs",
 		long: []string{"./request budgets", "./request counts"},
 		short: []string{
-			"./request -rounds 2 -length 20ms -only ^http$ gate", "./request -rounds 1 -length 20ms kept",
+			"./request -rounds 2 -length 20ms -only ^http$ diagnostic", "./request -rounds 1 -length 20ms kept",
 			"./request -rounds 1 -length 20ms -only ^http$ exporter", "./request -rounds 1 -length 20ms spans",
-			"./request -rounds 1 -length 200ms -idle 1s -only ^http$ report", "./request heap", "./request counts",
+			"./request -rounds 1 -length 200ms -idle 1s report", "./request heap", "./request counts",
 		},
 	},
 	{

@@ -124,8 +124,10 @@ func bound(v float64) string {
 	if v == 0 {
 		return "–"
 	}
-	return "≤ " + number(v)
+	return atMost(v)
 }
+
+func atMost(v float64) string { return "≤ " + number(v) }
 
 // number has two digits where they say something.
 func number(v float64) string {

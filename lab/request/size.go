@@ -62,10 +62,9 @@ func runSizes(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(o.out, "| program | MB added | must | stretch | modules | must |\n|---|---:|---:|---:|---:|---:|\n")
+	fmt.Fprint(o.out, "| program | MB added | modules |\n|---|---:|---:|\n")
 	for _, s := range all {
-		added, modules := promises[s.what+megabytesAdded], promises[s.what+modulesLinked]
-		fmt.Fprintf(o.out, "| %s | %.1f | %s | %s | %d | %s |\n", s.what, s.added, bound(added.must), bound(added.stretch), s.modules, bound(modules.must))
+		fmt.Fprintf(o.out, "| %s | %.1f | %d |\n", s.what, s.added, s.modules)
 	}
 	return addFigures(o, sizeBudgets(all))
 }
