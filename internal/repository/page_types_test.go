@@ -164,6 +164,7 @@ func messageType(f protoreflect.FieldDescriptor) string {
 		if f.Message().ParentFile() == f.ParentFile() {
 			return string(f.Message().Name())
 		}
+	default:
 	}
 	return "string" // also enums, numbers of 64 bits and times
 }

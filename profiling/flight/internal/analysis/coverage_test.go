@@ -123,7 +123,7 @@ func TestEveryReasonHasFixture(t *testing.T) {
 // The statement of a fixture is a sentence for who looks at a golden result that has changed.
 func TestFixturesHaveStatements(t *testing.T) {
 	for _, f := range fixtures {
-		if f.statement == "" || strings.HasSuffix(f.statement, ".") || f.shows == nil && !slices.ContainsFunc(ofAny, func(any fixture) bool { return any.name == f.name }) {
+		if f.statement == "" || strings.HasSuffix(f.statement, ".") || f.shows == nil && !slices.ContainsFunc(ofAny, func(of fixture) bool { return of.name == f.name }) {
 			t.Errorf("fixture %s has the statement %q", f.name, f.statement)
 		}
 	}
