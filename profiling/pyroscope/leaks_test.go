@@ -16,6 +16,7 @@ import (
 
 	pprofpb "github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
@@ -51,6 +52,10 @@ func TestLeakedGoroutine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for p.Stats().State != profiling.Started { // or other code, which is the runtime on a busy machine, had the CPU profiler
+		time.Sleep(time.Millisecond)
+	}
+	profiling.ForceSample()
 	// The third profile of goroutines comes after the time at which leaked ones would be looked for.
 	for len(n.of("goroutine")) < 3 && len(n.of("goroutineleak")) == 0 {
 		<-n.changed

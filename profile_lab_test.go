@@ -1,3 +1,5 @@
+//go:build lab
+
 package perfline_test
 
 import (
@@ -103,7 +105,7 @@ func functionOf(tr *profile.Trace, s profile.Sample) (function string) {
 }
 
 // A sample names the span that was active on its goroutine, from any provider, and no other span.
-func TestSamplesHaveTheirSpans(t *testing.T) { overBoth(t, testSamplesHaveTheirSpans) }
+func TestLabSamplesHaveTheirSpans(t *testing.T) { overBoth(t, testSamplesHaveTheirSpans) }
 
 func testSamplesHaveTheirSpans(t *testing.T, start starter) {
 	t.Helper()
@@ -139,7 +141,7 @@ func testSamplesHaveTheirSpans(t *testing.T, start starter) {
 }
 
 // Each span gets the time that it took.
-func TestSpansGetTheirTime_CPUShare(t *testing.T) {
+func TestLabSpansGetTheirTime(t *testing.T) {
 	pl, recorded, _ := start(t, perfline.Config{})
 	t.Cleanup(func() { _ = pl.Shutdown(context.Background()) })
 	cpushare.Check(t, func() error {
