@@ -245,7 +245,7 @@ func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
 
 // Requests in memory are the same, and count the same, as requests of spans that are kept as they are.
 func TestRecentDecodesToTheSameSpans(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		c := requests.Config{Requests: 1 + r.IntN(4), Slowest: 1 + r.IntN(3), Background: 1 + r.IntN(3), Examples: 1 + r.IntN(4), MaxSpans: 1 + r.IntN(8), MaxPending: 1 + r.IntN(3)}
 		m := &model{c: c, traces: map[trace.TraceID]*modelTrace{}}
@@ -278,7 +278,7 @@ func TestRecentDecodesToTheSameSpans(t *testing.T) {
 func TestRecentIsBoundedInBytes(t *testing.T) {
 	const most, unbounded = 32 << 10, 1 << 20
 	var evicted, dropped, abandoned uint64
-	for seed := range uint64(200) {
+	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		recent := requests.NewRecent(requests.Config{Requests: unbounded, Slowest: -1, Examples: -1, MaxPending: unbounded, MaxBytes: most})
 		ended := map[trace.TraceID]string{} // roots, by their traces

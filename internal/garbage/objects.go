@@ -94,8 +94,7 @@ func (o *Objects) WaitFor(t testing.TB, n int) {
 		case <-o.freed:
 		case <-again.C: // a goroutine that had the object until now has returned, perhaps
 		case <-end.C:
-			t.Errorf("%s still in memory, want %d", o, n)
-			return
+			t.Fatalf("%s still in memory, want %d", o, n)
 		}
 	}
 }
