@@ -173,13 +173,17 @@ func TestResultComesDuringTheCall(t *testing.T) {
 	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 	next := suggested(t, a.ask("list_requests", nil), "get_request")
-	answer := make(chan string)
+	answer := make(chan string, 1)
 	go func() {
 		text, _ := a.call(next.tool, next.arguments)
 		answer <- text
 	}()
-	watcher := <-f.watching
-	watcher(f.give())
+	select {
+	case watcher := <-f.watching:
+		watcher(f.give())
+	case text := <-answer:
+		t.Fatalf("get_request does not wait for the result:\n%s", text)
+	}
 	if text := <-answer; !strings.Contains(text, "ran on a processor in ‹main.work›") {
 		t.Errorf("get_request has no cause:\n%s", text)
 	}
