@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
@@ -210,9 +212,35 @@ func TestVariablesAreTried(t *testing.T) {
 	}
 }
 
+// A logBuffer is a buffer for several goroutines: the profiler logs on one of its own.
+type logBuffer struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func (b *logBuffer) Len() int { return len(b.String()) }
+
+func (b *logBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
+}
+
 // A globalWatch holds what OpenTelemetry's globals were before Start, and all that is logged.
 type globalWatch struct {
-	log        bytes.Buffer
+	log        logBuffer
 	tracers    *sdktrace.TracerProvider
 	meters     *sdkmetric.MeterProvider
 	propagator propagation.TextMapPropagator
@@ -227,8 +255,8 @@ func watchGlobals(t *testing.T) *globalWatch {
 	otel.SetTracerProvider(w.tracers)
 	otel.SetMeterProvider(w.meters)
 	otel.SetTextMapPropagator(w.propagator)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { w.log.WriteString("otel.Handle: " + err.Error() + "\n") }))
-	otel.SetLogger(funcr.New(func(_, args string) { w.log.WriteString("otel's logger: " + args + "\n") }, funcr.Options{}))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { _, _ = io.WriteString(&w.log, "otel.Handle: "+err.Error()+"\n") }))
+	otel.SetLogger(funcr.New(func(_, args string) { _, _ = io.WriteString(&w.log, "otel's logger: "+args+"\n") }, funcr.Options{}))
 	w.log.Reset() // the providers above read variables, too
 	return w
 }

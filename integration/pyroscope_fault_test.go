@@ -143,11 +143,11 @@ func until(ctx context.Context, t *testing.T, pl *perfline.Pipeline, what string
 	}
 }
 
-// steady sends a service 100 requests a second until the function that it returns is called, or
+// steady sends a service 25 requests a second until the function that it returns is called, or
 // the test ends. None of them may fail.
 func steady(t *testing.T, url string) (l *load.Load, stop func()) {
 	t.Helper()
-	l = load.Requests(t.Context(), url+"/task", 100)
+	l = load.Requests(t.Context(), url+"/task", 25)
 	stop = sync.OnceFunc(func() {
 		l.Stop()
 		if err := l.Total().Err(); err != nil {
