@@ -161,7 +161,8 @@ func (r *rig) inMemory() {
 
 func (r *rig) start(t *testing.T) *rig {
 	t.Helper()
-	lis, err := r.lis, error(nil)
+	var err error
+	lis := r.lis
 	if lis == nil {
 		if lis, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)
