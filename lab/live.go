@@ -19,8 +19,8 @@ import (
 var modulesWithLiveTests = []string{".", "internal/timelinetest", "integration", "lab"}
 
 var (
-	passedTest = regexp.MustCompile(`(?m)^--- PASS: TestLab`)
-	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (TestLab\w*)`)
+	passedTest = regexp.MustCompile(`(?m)^--- PASS: TestLab[A-Z]`)
+	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (TestLab[A-Z]\w*)`)
 )
 
 // liveTests runs the tests that have the build tag lab, a package at a time.
@@ -29,7 +29,7 @@ func liveTests(ctx context.Context, s setting) error {
 	for _, m := range modulesWithLiveTests {
 		var log bytes.Buffer
 		err := goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m),
-			"test", "-tags", "lab", "-vet=off", "-count=1", "-p", "1", "-timeout", "30m", "-v", "-run", "^TestLab", "./...")
+			"test", "-tags", "lab", "-vet=off", "-count=1", "-p", "1", "-timeout", "30m", "-v", "-run", "^TestLab[A-Z]", "./...")
 		passed := len(passedTest.FindAll(log.Bytes(), -1))
 		var failed []string
 		for _, match := range failedTest.FindAllStringSubmatch(log.String(), -1) {
