@@ -53,4 +53,6 @@ var limits = map[string]float64{
 	"perfline.Start" + modulesLinked:      24,
 	pipelined + megabytesAdded:            17.9,
 	pipelined + modulesLinked:             24,
+	complete + megabytesAdded:             21.6,
+	complete + modulesLinked:              26,
 }
