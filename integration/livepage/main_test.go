@@ -16,6 +16,7 @@ var (
 	modules string // the folder of what is written for node
 
 	axeScript string // axe-core
+	replayed  *replay
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -43,6 +44,11 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer chrome.Close()
+	replayed = newReplay()
+	defer func() {
+		replayed.server.CloseClientConnections()
+		replayed.server.Close()
+	}()
 	return m.Run()
 }
 
