@@ -3,6 +3,7 @@ package livepage
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,6 +18,7 @@ var (
 
 	axeScript string // axe-core
 	replayed  *replay
+	fronted   *front
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -44,11 +46,13 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer chrome.Close()
-	replayed = newReplay()
-	defer func() {
-		replayed.server.CloseClientConnections()
-		replayed.server.Close()
-	}()
+	replayed, fronted = newReplay(), newFront()
+	for _, s := range []*httptest.Server{replayed.server, fronted.server} {
+		defer func() {
+			s.CloseClientConnections()
+			s.Close()
+		}()
+	}
 	return m.Run()
 }
 

@@ -83,7 +83,7 @@ var nothing = map[string]string{
 func (r *replay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := strings.TrimPrefix(req.URL.Path, live.Prefix)
 	if !strings.HasPrefix(path, "data/") && !strings.HasPrefix(path, "rpc/") {
-		r.static.ServeHTTP(w, req)
+		r.static.ServeHTTP(cached{w}, req)
 		return
 	}
 	for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Cross-Origin-Resource-Policy"} {
@@ -113,6 +113,15 @@ func (r *replay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		answer = json.RawMessage(`{"error": "not recorded"}`)
 	}
 	_, _ = w.Write(answer) // the page may be gone
+}
+
+// cached lets the browser keep an answer. A page has 60 files, for each of which it would ask in each
+// test, and which stay the same here.
+type cached struct{ http.ResponseWriter }
+
+func (c cached) WriteHeader(status int) {
+	c.Header().Set("Cache-Control", "max-age=3600")
+	c.ResponseWriter.WriteHeader(status)
 }
 
 func (r *replay) stream(w http.ResponseWriter, req *http.Request) {
