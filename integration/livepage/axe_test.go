@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // A finding is a rule of axe-core that a page breaks.
@@ -32,7 +31,8 @@ var looks = []look{
 func (p tab) axe(rules string) []finding {
 	p.t.Helper()
 	eval[bool](p, `(() => {
-		for (const list of document.querySelectorAll("tbody, [role=tree]")) while (list.children.length > 30) list.lastChild.remove();
+		for (const list of document.querySelectorAll("tbody, [role=tree]")) while (list.children.length > 20) list.lastChild.remove();
+		for (const track of document.querySelectorAll(".track, .parts, .strip")) while (track.children.length > 10) track.lastChild.remove();
 		for (const row of document.querySelectorAll("[role=grid] [role=row]")) while (row.children.length > 6) row.lastChild.remove();
 		return true;
 	})()`)
@@ -53,7 +53,9 @@ func (p tab) axe(rules string) []finding {
 // scrolling.
 func (p tab) accessible() {
 	p.t.Helper()
-	eval[bool](p, axeScript+"; true")
+	if !eval[bool](p, `"axe" in window`) {
+		eval[bool](p, axeScript+"; true")
+	}
 	for _, l := range looks {
 		p.must(p.Look(l.View))
 		at := fmt.Sprintf("%d wide, dark %t", l.Width, l.Dark)
@@ -68,16 +70,4 @@ func (p tab) accessible() {
 		}
 	}
 	p.must(p.Look(View{}))
-}
-
-// Each view of the page can be used by keyboard alone, and is accessible on a phone, on a desk and
-// on a wall, in light and in dark.
-func TestViews(t *testing.T) {
-	for _, v := range views() {
-		t.Run(v.name, func(t *testing.T) {
-			p := v.open(t, View{})
-			p.reachable()
-			p.accessible()
-		})
-	}
 }

@@ -3,6 +3,7 @@ package livepage
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,8 @@ var (
 	modules string // the folder of what is written for node
 
 	axeScript string // axe-core
+	replayed  *replay
+	fronted   *front
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -43,6 +46,13 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer chrome.Close()
+	replayed, fronted = newReplay(), newFront()
+	for _, s := range []*httptest.Server{replayed.server, fronted.server} {
+		defer func() {
+			s.CloseClientConnections()
+			s.Close()
+		}()
+	}
 	return m.Run()
 }
 

@@ -1,7 +1,6 @@
 package livepage
 
 import (
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -18,14 +17,11 @@ func minutePage(t *testing.T, trace *profile.Trace) string {
 	t.Helper()
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	recorder := sessions.NewRecorder(sessions.Config{Timeline: tl, Policy: profiling.Policy{Remote: true}})
-	server := httptest.NewServer(live.Handler(&waiting{recent: requests.NewRecent(requests.Config{}), sessions: recorder, minute: trace}, live.Config{}))
 	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
 		recorder.Close()
 		tl.Close()
 	})
-	return server.URL + live.Prefix
+	return listen(t, live.Handler(&waiting{recent: requests.NewRecent(requests.Config{}), sessions: recorder, minute: trace}, live.Config{})) + live.Prefix
 }
 
 // The last minute names the functions that the policy shows, and says how much it hides. Hostile names stay text.

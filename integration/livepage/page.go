@@ -67,7 +67,7 @@ func (p *Page) open(url string, v View) error {
 	return p.do(chromedp.Navigate(url))
 }
 
-// leave ends the page that is shown, and leaves the tab empty.
+// leave ends the page that is shown, and leaves the tab empty: its server may end.
 func (p *Page) leave() error { return p.do(chromedp.Navigate("about:blank")) }
 
 // reopen shows a page in a tab that is empty. It is much cheaper than a tab of its own.

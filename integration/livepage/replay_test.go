@@ -1,6 +1,7 @@
 package livepage
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,10 +21,10 @@ import (
 var kinds = []string{"page", "requests", "routes", "sessions", "flight", "counts", "runtime"}
 
 // A replay serves the page with recorded answers. Its stream sends the recorded events, and then
-// those of tell.
+// those of tell. The tests share one, because the browser keeps the scripts of an address.
 type replay struct {
-	page string // its address
-
+	page   string // its address
+	server *httptest.Server
 	static http.Handler // the real page
 	header http.Header  // of its answers
 
@@ -34,41 +35,55 @@ type replay struct {
 	unknown []string // requests without a recorded answer
 }
 
-// startReplay serves the recorded page until the test's end. The test fails if the page asks for
-// what is not recorded.
-func startReplay(t *testing.T) *replay {
-	t.Helper()
+// newReplay starts one. It ends with its server.
+func newReplay() *replay {
 	r := &replay{
-		static: live.Handler(&waiting{recent: requests.NewRecent(requests.Config{})}, live.Config{}), answers: maps.Clone(recorded.answers),
-		events: map[string]json.RawMessage{}, streams: map[chan string]struct{}{},
-	}
-	if err := json.Unmarshal(r.answers[Key(http.MethodGet, "data/v1/overview", "")], &r.events); err != nil {
-		t.Fatal(err)
+		static:  live.Handler(&waiting{recent: requests.NewRecent(requests.Config{})}, live.Config{}),
+		streams: map[chan string]struct{}{},
 	}
 	w := httptest.NewRecorder()
-	first := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1"+live.Prefix, http.NoBody)
+	first := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://127.0.0.1"+live.Prefix, http.NoBody)
 	first.RemoteAddr = "127.0.0.1:1" // others may not come here
 	r.static.ServeHTTP(w, first)
 	r.header = w.Header()
-	server := httptest.NewServer(r)
+	r.server = httptest.NewServer(r)
+	r.page = r.server.URL + live.Prefix
+	return r
+}
+
+// startReplay has the recorded answers until the test's end. The test fails if the page asks for
+// what is not recorded.
+func startReplay(t *testing.T) *replay {
+	t.Helper()
+	r := replayed
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers, r.events, r.unknown = maps.Clone(recorded.answers), map[string]json.RawMessage{}, nil
+	if err := json.Unmarshal(r.answers[Key(http.MethodGet, "data/v1/overview", "")], &r.events); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		r.drop()
-		server.CloseClientConnections()
-		server.Close()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, key := range r.unknown {
 			t.Errorf("the page asked for what is not recorded: %s", key)
 		}
+		r.unknown = nil
 	})
-	r.page = server.URL + live.Prefix
 	return r
+}
+
+// nothing is the answer to the beginning of a text that is typed into the form: nothing is found.
+var nothing = map[string]string{
+	"data/v1/requests":    `{"requests": [], "more": false, "inMemory": 0}`,
+	"data/v1/routes/heat": `{"start": 0, "step": 10000, "bounds": [], "counts": [], "failed": []}`,
 }
 
 func (r *replay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := strings.TrimPrefix(req.URL.Path, live.Prefix)
 	if !strings.HasPrefix(path, "data/") && !strings.HasPrefix(path, "rpc/") {
-		r.static.ServeHTTP(w, req)
+		r.static.ServeHTTP(cached{w}, req)
 		return
 	}
 	for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Cross-Origin-Resource-Policy"} {
@@ -86,8 +101,8 @@ func (r *replay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	key := Key(req.Method, path+"?"+req.URL.RawQuery, string(body))
 	r.mu.Lock()
 	answer, ok := r.answers[key]
-	if !ok && path == "data/v1/requests" { // the beginning of a text that is typed finds nothing
-		answer, ok = json.RawMessage(`{"requests": [], "more": false, "inMemory": 0}`), true
+	if !ok && nothing[path] != "" {
+		answer, ok = json.RawMessage(nothing[path]), true
 	}
 	if !ok {
 		r.unknown = append(r.unknown, key)
@@ -98,6 +113,15 @@ func (r *replay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		answer = json.RawMessage(`{"error": "not recorded"}`)
 	}
 	_, _ = w.Write(answer) // the page may be gone
+}
+
+// cached lets the browser keep an answer. A page has 60 files, for each of which it would ask in each
+// test, and which stay the same here.
+type cached struct{ http.ResponseWriter }
+
+func (c cached) WriteHeader(status int) {
+	c.Header().Set("Cache-Control", "max-age=3600")
+	c.ResponseWriter.WriteHeader(status)
 }
 
 func (r *replay) stream(w http.ResponseWriter, req *http.Request) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/perfline/perfline"
@@ -32,7 +34,11 @@ func servePage(t *testing.T, s bridgehttp.Server, h http.HandlerFunc, c sessions
 	for _, outer := range around {
 		all = outer(all)
 	}
-	base = listen(t, all)
+	if len(around) > 0 {
+		base = listenAlone(t, all) // they are to see each request
+	} else {
+		base = listen(t, all)
+	}
 	return base, base + live.Prefix
 }
 
@@ -51,12 +57,48 @@ func startPerfline(t *testing.T, c sessions.Config) (*perfline.Pipeline, *observ
 	return pl, tl
 }
 
+// A front is an address at which one handler after the other serves. The browser keeps the scripts of
+// an address.
+type front struct {
+	server  *httptest.Server
+	handler atomic.Pointer[http.Handler] // nil between two tests
+}
+
+func newFront() *front {
+	f := &front{}
+	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := f.handler.Load()
+		if h == nil {
+			http.NotFound(w, r)
+			return
+		}
+		if strings.Contains(r.URL.Path, "/page/") {
+			w = cached{w}
+		}
+		(*h).ServeHTTP(w, r)
+	}))
+	return f
+}
+
 // listen serves h until the test's end, and returns its address.
 func listen(t *testing.T, h http.Handler) string {
 	t.Helper()
+	if f := fronted; f.handler.CompareAndSwap(nil, &h) {
+		t.Cleanup(func() {
+			f.handler.Store(nil)
+			f.server.CloseClientConnections() // ends streams
+		})
+		return f.server.URL
+	}
+	return listenAlone(t, h)
+}
+
+// listenAlone is listen with an address of its own, of which the browser keeps nothing.
+func listenAlone(t *testing.T, h http.Handler) string {
+	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
-		inTime(t, server.Config.Shutdown) // ends streams
+		server.CloseClientConnections()
 		server.Close()
 	})
 	return server.URL

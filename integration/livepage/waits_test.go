@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -130,9 +129,7 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 
 // serve serves the page of w, and returns its address.
 func (w *waiting) serve(t *testing.T) string {
-	server := httptest.NewServer(http.StripPrefix("/p", live.Handler(w, live.Config{Prefix: "/", Refresh: 50 * ms})))
-	t.Cleanup(server.Close)
-	return server.URL + "/p/"
+	return listen(t, http.StripPrefix("/p", live.Handler(w, live.Config{Prefix: "/", Refresh: 50 * ms}))) + "/p/"
 }
 
 // A request shows why it was slow: in a sentence, in its bars, and for each goroutine with the stacks and the party of each wait.
