@@ -141,7 +141,7 @@ GET /products/{id}/GET /products/{id} · 2 3/4 [] []
 // The Firefox Profiler opens a session, and shows all threads, markers with all their fields, and samples with their
 // functions, times and categories.
 func TestFirefox(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := checkFirefox(ctx, t, golden(t, "session.firefox.json")); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestFirefox(t *testing.T) {
 
 // The check above finds files that are wrong in one place.
 func TestFirefoxRefuses(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	good := golden(t, "session.firefox.json")
 	for name, c := range map[string]struct{ old, changed string }{

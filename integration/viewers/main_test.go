@@ -13,13 +13,16 @@ import (
 	"github.com/perfline/perfline/integration/npm"
 )
 
+// patience is how long a program may take. Only a hang takes so long.
+const patience = 10 * time.Minute
+
 // modules is the folder with the viewers.
 var modules string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
 	if modules, err = npm.Install(ctx); err != nil {

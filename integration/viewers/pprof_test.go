@@ -29,7 +29,7 @@ func aTrace() *profile.Trace {
 }
 
 func TestPprof(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var file bytes.Buffer
 	if err := aTrace().WritePprof(&file); err != nil {

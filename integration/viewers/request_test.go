@@ -13,7 +13,7 @@ import (
 
 // The Firefox Profiler shows a request with its lanes, its states and its samples.
 func TestRequestInFirefox(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	threads, err := shownThreads(ctx, t, golden(t, "request.firefox.json"))
 	if err != nil {
@@ -51,7 +51,7 @@ goroutine 8 main.prefetch 1/4 []
 
 // Speedscope opens a request, and shows the first of its profiles.
 func TestRequestInSpeedscope(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	file := golden(t, "request.speedscope.json")
 	if err := checkSchema(ctx, t, file); err != nil {

@@ -77,7 +77,7 @@ func compute(d time.Duration) (sum int) {
 
 // All viewers open a real recording, and show all of it.
 func TestSession(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s := record(ctx, t)
 	if tls := s.Timelines(); len(tls) < 2 || s.Trace() == nil || len(s.Trace().Samples) < 10 {

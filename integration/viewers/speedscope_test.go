@@ -23,7 +23,7 @@ func checkSchema(ctx context.Context, t *testing.T, file []byte) error {
 }
 
 func TestSpeedscopeSchema(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	good := golden(t, "session.speedscope.json")
 	if err := checkSchema(ctx, t, good); err != nil {
@@ -72,7 +72,7 @@ func speedscope(ctx context.Context, t *testing.T, file []byte) (string, error) 
 
 // Speedscope shows the first of a session's profiles, and refuses events that are not nested.
 func TestSpeedscope(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	good := golden(t, "session.speedscope.json")
 	bad := bytes.Replace(good, []byte(`{"type":"C","at":10000000,"frame":6}`), []byte(`{"type":"C","at":10000000,"frame":5}`), 1)

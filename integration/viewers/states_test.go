@@ -10,7 +10,7 @@ import (
 
 // The Firefox Profiler shows the goroutines of a request with their states, and the cause of its duration on the request's thread.
 func TestFirefoxWithStates(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	threads, err := shownThreads(ctx, t, golden(t, "states.firefox.json"))
 	if err != nil {
