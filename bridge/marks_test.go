@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 	"weak"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -361,5 +363,32 @@ func TestManyMarksKeepNoRequest(t *testing.T) {
 	}
 	if request.Value() != nil {
 		t.Error("the request is still in memory after 10 others, and a collection after each")
+	}
+}
+
+// The journal of a request, which later requests use again, keeps nothing of the request.
+func TestUsedJournalKeepsNoRequest(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // each request uses the memory of the one before
+	r := newRig(t, bothproviders.Perfline, bothproviders.Options{})
+	request, text := func() (weak.Pointer[[1 << 16]byte], weak.Pointer[byte]) {
+		big, text := new([1 << 16]byte), strings.Repeat("x", 100)
+		ctx, root := r.tracer.Start(context.WithValue(r.ctx, bigKey{}, big), "root")
+		inside, child := r.tracer.Start(ctx, "child")
+		for range 50 {
+			marks.Mark(inside, "mark", slog.String("text", text))
+		}
+		child.End()
+		root.End()
+		return weak.Make(big), weak.Make(unsafe.StringData(text))
+	}()
+	r.flush(t)
+	for range 10 {
+		ctx, small := r.tracer.Start(r.ctx, "small")
+		marks.Mark(ctx, "mark", slog.Int("n", 1))
+		small.End()
+		runtime.GC()
+	}
+	if request.Value() != nil || text.Value() != nil {
+		t.Errorf("after 10 others, the request is in memory: %t, and the text of its marks: %t", request.Value() != nil, text.Value() != nil)
 	}
 }

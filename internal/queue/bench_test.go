@@ -52,18 +52,19 @@ func TestAllocOfAdd(t *testing.T) {
 
 // A queue retains no item that was delivered, however many waited.
 func TestDeliveredItemsAreFreed(t *testing.T) {
-	const items = 10_000
-	q := spans(queue.Config[span]{BatchCount: 2 * items, Delay: time.Hour})
-	var delivered garbage.Objects
-	for range items {
-		bytes := make([]byte, 64)
-		garbage.Watch(&delivered, "item", &bytes[0])
-		q.Add(span{bytes: bytes, count: 1})
+	q := spans(queue.Config[span]{BatchCount: 1 << 20, Delay: time.Hour})
+	for _, items := range []int{10_000, 100} {
+		var delivered garbage.Objects
+		for range items {
+			bytes := make([]byte, 64)
+			garbage.Watch(&delivered, "item", &bytes[0])
+			q.Add(span{bytes: bytes, count: 1})
+		}
+		if err := q.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		delivered.Wait(t)
 	}
-	if err := q.Flush(t.Context()); err != nil {
-		t.Error(err)
-	}
-	delivered.Wait(t)
 	if err := q.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
