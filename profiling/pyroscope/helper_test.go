@@ -132,8 +132,9 @@ type played struct {
 	full     func()
 	err      error // of Stop
 	final    *profile.Trace
-	stopNext bool          // the next trace is the last
-	hold     chan struct{} // Stop waits for it, if there is one
+	stopNext bool                    // the next trace is the last
+	hold     chan struct{}           // Stop waits for it, if there is one
+	contexts []profile.SampleContext // of the samples, in turn
 }
 
 func (p *played) next() *profile.Trace {
@@ -153,8 +154,13 @@ func (p *played) next() *profile.Trace {
 	if p.idle {
 		n = 0
 	}
-	for range n {
-		t.Samples = append(t.Samples, profile.Sample{Timestamp: p.at, ContextID: profile.None, Count: 1, Weight: sampleInterval})
+	t.Contexts = p.contexts
+	for i := range n {
+		context := profile.None
+		if len(p.contexts) > 0 {
+			context = i % len(p.contexts)
+		}
+		t.Samples = append(t.Samples, profile.Sample{Timestamp: p.at, ContextID: context, Count: 1, Weight: sampleInterval})
 	}
 	p.at += length
 	return t

@@ -16,6 +16,7 @@ import (
 
 	pprofpb "github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
@@ -51,6 +52,10 @@ func TestLeakedGoroutine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for p.Stats().State != profiling.Started { // or other code, which is the runtime on a busy machine, had the CPU profiler
+		time.Sleep(time.Millisecond)
+	}
+	profiling.ForceSample()
 	// The third profile of goroutines comes after the time at which leaked ones would be looked for.
 	for len(n.of("goroutine")) < 3 && len(n.of("goroutineleak")) == 0 {
 		<-n.changed
@@ -107,6 +112,7 @@ func leakTimes(t *testing.T, c pyroscope.Config, took time.Duration, fail error)
 	t.Helper()
 	n = &network{t: t}
 	c.ServerAddress, c.ApplicationName, c.Resource, c.HTTPClient = "http://server", "app", service("app"), &http.Client{Transport: n}
+	c.UploadInterval = 30 * time.Minute // of the other profiles
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -209,7 +215,7 @@ func TestLeaksFail(t *testing.T) {
 func TestNoProfileOfLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}
-		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, LeakInterval: time.Minute}, time.Now, &played{})
+		p := play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}, LeakInterval: time.Minute, UploadInterval: 10 * time.Minute}, time.Now, &played{})
 		time.Sleep(time.Hour)
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)

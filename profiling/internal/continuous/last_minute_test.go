@@ -21,13 +21,13 @@ type ticker struct {
 
 func (p *ticker) TakeTrace() (*profile.Trace, error) {
 	now := time.Since(p.began)
-	b := profile.NewBuilder(nil)
-	call := &profile.Call{Name: "main.f"}
-	for i := range p.samples {
-		b.Add([]*profile.Call{call}, profile.Sample{ContextID: profile.None, Weight: time.Millisecond, Timestamp: now - time.Duration(p.samples-1-i)*p.step})
+	t := &profile.Trace{
+		Frames: []profile.Frame{{Name: "main.f", ResourceID: profile.None}}, Stacks: []profile.Stack{{FrameID: 0, ParentID: profile.None}},
+		Samples: make([]profile.Sample, p.samples), Started: now - time.Duration(p.samples)*p.step, Stopped: now,
 	}
-	t := b.Trace(nil)
-	t.Started, t.Stopped = now-time.Duration(p.samples)*p.step, now
+	for i := range t.Samples {
+		t.Samples[i] = profile.Sample{ContextID: profile.None, Count: 1, Weight: time.Millisecond, Timestamp: now - time.Duration(p.samples-1-i)*p.step}
+	}
 	return t, nil
 }
 
