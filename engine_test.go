@@ -24,6 +24,7 @@ func TestEngineIsShown(t *testing.T) {
 	url, _ := takesProfiles(t, http.StatusOK)
 	pl, _, _ := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
 
+	forceSample(stateOf(pl)) // or it may be paused, for the answer whether the CPU profiler is free
 	s := pl.Stats().Profiles
 	if s.Engine != "cpu" && (s.Engine != "window" || s.Fallback == "") {
 		t.Errorf("Stats has the engine %q and the reason %q, want cpu, or window and a reason", s.Engine, s.Fallback)

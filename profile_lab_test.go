@@ -105,9 +105,9 @@ func functionOf(tr *profile.Trace, s profile.Sample) (function string) {
 }
 
 // A sample names the span that was active on its goroutine, from any provider, and no other span.
-func TestLabSamplesHaveTheirSpans(t *testing.T) { overBoth(t, testSamplesHaveTheirSpans) }
+func TestLabSamplesHaveTheirSpans(t *testing.T) { overBoth(t, labSamplesHaveTheirSpans) }
 
-func testSamplesHaveTheirSpans(t *testing.T, start starter) {
+func labSamplesHaveTheirSpans(t *testing.T, start starter) {
 	t.Helper()
 	pl, recorded, _ := start(t, perfline.Config{})
 	t.Cleanup(func() { _ = pl.Shutdown(context.Background()) })

@@ -36,6 +36,11 @@ func takesProfiles(t *testing.T, status int) (url string, requests func() []stri
 	}
 }
 
+// stateOf returns the state of the pipeline's profiler.
+func stateOf(pl *perfline.Pipeline) func() profiling.State {
+	return func() profiling.State { return pl.Stats().Profiles.State }
+}
+
 // Continuous profiling needs only a server's address, in a variable or a field. Profiles
 // have the same resource as spans.
 func TestProfiles(t *testing.T) {
@@ -49,6 +54,7 @@ func TestProfiles(t *testing.T) {
 				t.Setenv("PYROSCOPE_SERVER_ADDRESS", url)
 			}
 			pl, _, log := start(t, c)
+			forceSample(stateOf(pl))
 			instance := resourceOf(t, pl)["service.instance.id"]
 			if err := pl.Flush(t.Context()); err != nil {
 				t.Error(err)
@@ -85,6 +91,7 @@ func TestProfiles(t *testing.T) {
 func TestProfilesThatAreLost(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusUnauthorized)
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
+	forceSample(stateOf(pl))
 	err := pl.Shutdown(t.Context())
 	var lost *perfline.LostError
 	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != uint64(len(requests())) || lost.Spans != 0 || lost.Marks != 0 {
@@ -123,6 +130,7 @@ func TestProfilesWithoutAServer(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}})
+	forceSample(stateOf(pl))
 	err := pl.Shutdown(t.Context())
 	var lost *perfline.LostError
 	if !errors.As(err, &lost) || lost.Profiles == 0 || !strings.Contains(err.Error(), "did not reach "+gone.URL) {

@@ -37,12 +37,17 @@ func fakeEngines() *Fakes {
 
 // Emit gives all profilers of the CPU n samples of 10 ms of a function, taken now.
 func (f *Fakes) Emit(function string, n int) {
+	f.Queue(function, n)
+	cpu.do(cpu.flush)
+}
+
+// Queue is Emit, but that the engine has the samples until it is asked for them.
+func (f *Fakes) Queue(function string, n int) {
 	f.cpu.mu.Lock()
+	defer f.cpu.mu.Unlock()
 	for range n {
 		f.cpu.queue = append(f.cpu.queue, sample(function))
 	}
-	f.cpu.mu.Unlock()
-	cpu.do(cpu.flush)
 }
 
 // Take lets other code take the CPU profiler, or give it back.

@@ -251,7 +251,7 @@ func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
 			t.Errorf("no sample was forced at %v: %+v", forced, tr.Samples)
 		}
 	}
-	fakes.Emit("f", 2)
+	fakes.Queue("f", 2)
 	now(20 * time.Second)
 	profiling.ForceSample()
 	now(30 * time.Second)
@@ -260,10 +260,10 @@ func TestTimestampsAreOnTheTimelinesClock_JSP10(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(part, 10*time.Second, 20*time.Second, 30*time.Second)
-	fakes.Emit("f", 2)
+	fakes.Queue("f", 2)
 	now(40 * time.Second)
 	profiling.ForceSample()
-	fakes.Emit("f", 2)
+	fakes.Queue("f", 2)
 	now(time.Minute)
 	want(stop(t, p), 30*time.Second, 40*time.Second, time.Minute)
 }

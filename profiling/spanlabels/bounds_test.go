@@ -31,14 +31,18 @@ func (c *census) count() int {
 	return len(*c)
 }
 
-// Goroutines that begin spans that end in other places, for as long as they live, keep
-// few more of them than are live at a time.
-func TestChainsAreBounded(t *testing.T) {
-	const total = 20_000
-	for name, c := range map[string]struct {
-		most int
-		run  func(t *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span))
-	}{
+// total is how many spans a chain has.
+const total = 20_000
+
+// A chain is a way to begin and end many spans on a goroutine.
+type chain struct {
+	most int // spans in memory
+	run  func(t *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span))
+}
+
+// chains returns all chains by name.
+func chains() map[string]chain {
+	return map[string]chain{
 		"each ended before the next": {2, func(_ *testing.T, begin func(byte) *spanlabels.Span, end func(*spanlabels.Span)) {
 			for range total {
 				end(begin(1))
@@ -93,35 +97,45 @@ func TestChainsAreBounded(t *testing.T) {
 				begin(1)
 			}
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			on(t)
-			defer goruntime.SetLabels(nil)
-			ends := make(chan *spanlabels.Span)
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				for s := range ends {
-					s.End("")
-					ends <- nil
-				}
-			}()
-			var spans census
-			most, ended := 0, 0
-			c.run(t, func(n byte) *spanlabels.Span { return spans.add(begin(n)) }, func(s *spanlabels.Span) {
-				if ended++; ended%(total/20) == 0 {
-					most = max(most, spans.count())
-				}
-				ends <- s
-				<-ends
-			})
-			close(ends)
-			<-done
+	}
+}
+
+// Goroutines that begin spans that end in other places, for as long as they live, keep
+// few more of them than are live at a time.
+func TestChainsAreBounded(t *testing.T) {
+	for name, c := range chains() {
+		t.Run(name, func(t *testing.T) { c.check(t) })
+	}
+}
+
+// check makes the chain, and looks how many of its spans are in memory.
+func (c chain) check(t *testing.T) {
+	t.Helper()
+	on(t)
+	defer goruntime.SetLabels(nil)
+	ends := make(chan *spanlabels.Span)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for s := range ends {
+			s.End("")
+			ends <- nil
+		}
+	}()
+	var spans census
+	most, ended := 0, 0
+	c.run(t, func(n byte) *spanlabels.Span { return spans.add(begin(n)) }, func(s *spanlabels.Span) {
+		if ended++; ended%(total/20) == 0 {
 			most = max(most, spans.count())
-			if most > c.most {
-				t.Errorf("%d spans are kept, want at most %d", most, c.most)
-			}
-		})
+		}
+		ends <- s
+		<-ends
+	})
+	close(ends)
+	<-done
+	most = max(most, spans.count())
+	if most > c.most {
+		t.Errorf("%d spans are kept, want at most %d", most, c.most)
 	}
 }
 

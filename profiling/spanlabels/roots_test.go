@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/perfline/perfline/internal/goruntime"
@@ -136,32 +135,37 @@ func TestNamesAtTheEnd(t *testing.T) {
 func TestRootsKeepNothingAround(t *testing.T) {
 	on(t)
 	bg := t.Context()
-	const total = 2000
-	var roots census
-	var ending sync.WaitGroup
+	const most = 10 // of the last two traces
+	var spans census
+	left := 0
+	step := make(chan struct{})
 	var run func(i int)
 	run = func(i int) {
-		child := of(bg, byte(i), 2, false)
-		defer child.End("")
+		child := spans.add(of(bg, byte(i), 2, false))
 		if i == total {
+			left = spans.count()
+			child.End("")
+			close(step)
 			return
 		}
-		root := roots.add(of(bg, byte(i+1), 1, true))
-		defer root.End("")
-		begun := make(chan struct{})
-		ending.Go(func() { // as a worker of a pool, that has the root from a context only
+		root := spans.add(of(bg, byte(i+1), 1, true))
+		begun, ended := make(chan struct{}), make(chan struct{})
+		go func() { // as a worker of a pool, that has the root from a context only
 			goruntime.SetLabels(nil)
 			of(spanlabels.NewContext(bg, root), byte(i+1), 3, false)
 			close(begun)
+			<-ended
 			run(i + 1)
-		})
+		}()
 		<-begun
+		root.End("")
+		child.End("")
+		close(ended)
 	}
-	ending.Go(func() { run(0) })
-	ending.Wait()
-	// The last goroutine's labels may still hold a few.
-	if n := roots.count(); n > 10 {
-		t.Errorf("%d of %d roots are in memory, want none but the last ones", n, total)
+	go run(0)
+	<-step
+	if left > most {
+		t.Errorf("%d spans are in memory after %d traces, want at most %d", left, total, most)
 	}
 }
 

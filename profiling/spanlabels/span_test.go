@@ -4,11 +4,11 @@ package spanlabels_test
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/perfline/perfline/internal/goruntime"
@@ -105,7 +105,7 @@ func TestEndElsewhere(t *testing.T) {
 	next.End("")
 	wantTag(t, "after the next", outerTag)
 	for goruntime.Nanotime() == afterEnd { // a clock of coarse ticks
-		runtime.Gosched()
+		time.Sleep(time.Nanosecond)
 	}
 	inner.End("") // did already
 	if got, _ := spanlabels.Resolve(innerTag, afterEnd); got != outer {

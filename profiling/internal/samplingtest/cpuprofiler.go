@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/perfline/perfline/internal/goruntime"
@@ -38,6 +39,7 @@ type CPUProfiler struct {
 	profiling bool
 	foreign   bool        // the last profile is other code's
 	asked     bool        // the engine's Start has returned since the last profile began
+	askedAt   time.Time   // when it returned last
 	cut       int         // see Cut
 	log       *profileLog // nil when the end was read
 	called    int         // goroutines in Stop
@@ -78,7 +80,7 @@ func (p *CPUProfiler) Start(w io.Writer) error {
 	err := p.start(w, false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = true
+	p.asked, p.askedAt = true, time.Now()
 	return err
 }
 
@@ -114,10 +116,14 @@ func (p *CPUProfiler) write(w io.Writer) {
 // Stop implements [sampling.CPUProfiler].
 func (p *CPUProfiler) Stop() {
 	p.before("Stop")
-	p.stop(false)
+	p.mu.Lock()
+	late := time.Since(p.askedAt) > 0
+	p.mu.Unlock()
+	p.stop(func() bool { return p.foreign && (p.asked || late) })
 }
 
-func (p *CPUProfiler) stop(foreign bool) {
+// stop stops the profile. It counts as cut if cut says so, with p.mu held.
+func (p *CPUProfiler) stop(cut func() bool) {
 	p.count(&p.called, 1)
 	defer p.count(&p.called, -1)
 	p.lock <- struct{}{}
@@ -125,7 +131,7 @@ func (p *CPUProfiler) stop(foreign bool) {
 	p.mu.Lock()
 	was := p.profiling
 	p.profiling = false
-	if was && p.foreign && !foreign && p.asked {
+	if was && cut() {
 		p.cut++
 	}
 	p.mu.Unlock()
@@ -180,7 +186,8 @@ func (p *CPUProfiler) setRate(hz int) {
 }
 
 // Cut returns how many profiles of other code the engine has ended. A profile does not count that
-// began after the engine's last Start: no code can ask for the CPU profiler and stop it at once.
+// began after the engine's last Start if Stop came right after it: no code can ask for the CPU
+// profiler and stop it at once.
 func (p *CPUProfiler) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +276,7 @@ func (p *CPUProfiler) Other() Other { return Other{p} }
 func (o Other) Start(w io.Writer) error { return o.p.start(w, true) }
 
 // Stop is pprof.StopCPUProfile.
-func (o Other) Stop() { o.p.stop(true) }
+func (o Other) Stop() { o.p.stop(func() bool { return false }) }
 
 // SetRate is runtime.SetCPUProfileRate.
 func (o Other) SetRate(hz int) { o.p.setRate(hz) }
