@@ -3,6 +3,7 @@ package exporter_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
@@ -58,6 +59,14 @@ func eachSignal(t *testing.T, test func(*testing.T, signal)) {
 	for _, s := range []signal{ofSpans, ofLogs} {
 		t.Run(s.what, func(t *testing.T) { test(t, s) })
 	}
+}
+
+// inBubbles runs a test for each signal in a bubble, where Shutdown's 10 seconds do not go by while the test works.
+func inBubbles(t *testing.T, test func(*testing.T, signal)) {
+	t.Helper()
+	eachSignal(t, func(t *testing.T, s signal) {
+		synctest.Test(t, func(t *testing.T) { test(t, s) })
+	})
 }
 
 // faulty describes the signal for the suite of faults.
