@@ -192,7 +192,7 @@ func TestServerMetricsUnderAServerSpan(t *testing.T) {
 // Kinds of requests without end, as routes that are made up, have right figures
 // too: those that are kept and those that are made anew.
 func TestServerMetricsOfManyKinds(t *testing.T) {
-	const kinds, workers, each = 1500, 4, 2
+	const kinds, workers, each = 1500, 2, 2
 	m := withMeter(t)
 	m.reader = sdkmetric.NewManualReader()
 	m.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(m.reader), sdkmetric.WithCardinalityLimit(2*kinds))
