@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -61,6 +62,14 @@ func start(t *testing.T, c perfline.Config) (*perfline.Pipeline, context.Context
 		t.Fatal(err)
 	}
 	return pl, observer.NewContext(context.Background(), c.Timeline), &log
+}
+
+// patient returns a context whose deadline only a test that hangs reaches. Without a deadline, Shutdown gives up after 10 s.
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 func resourceOf(t *testing.T, pl *perfline.Pipeline) map[string]string {
@@ -193,16 +202,24 @@ func TestShutdownTellsWhatWasLost(t *testing.T) { overBoth(t, testShutdownTellsW
 
 func testShutdownTellsWhatWasLost(t *testing.T, start starter) {
 	t.Helper()
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	pl, ctx, log := start(t, perfline.Config{Traces: exporter.Config{Endpoint: gone.URL, Protocol: exporter.HTTP}})
+	synctest.Test(t, func(t *testing.T) { shutdownTellsWhatWasLost(t, start) })
+}
+
+func shutdownTellsWhatWasLost(t *testing.T, start starter) {
+	t.Helper()
+	away := &receiver{answer: exporter.Answer{Err: errors.New("connection refused"), Retry: true}}
+	pl, ctx, log := start(t, perfline.Config{Traces: exporter.Config{Sender: away}})
 	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 	marks.Time(ctx, "work").End()
 	span.End()
 	marks.Mark(ctx, "too late")
 	within, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
+	began := time.Now()
 	err := pl.Shutdown(within)
+	if took := time.Since(began); took != time.Second {
+		t.Errorf("Shutdown took %v, want its second", took)
+	}
 	var lost *perfline.LostError
 	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Marks != 1 {
 		t.Fatalf("got %v", err)

@@ -56,11 +56,7 @@ func blurt() error {
 		fmt.Printf("%s %v\n", text, err)
 	}
 
-	patience, err := time.ParseDuration(os.Getenv(patienceVariable))
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	pl, err := perfline.Start(ctx, c)
 	if err != nil {
@@ -69,16 +65,28 @@ func blurt() error {
 	}
 	fmt.Printf("%v %+v\n", pl, pl)
 	serveOne(ctx)
-	flush, cancelFlush := context.WithTimeout(ctx, patience)
+	vain := os.Getenv(vainVariable) != ""
+	flush, cancelFlush := context.WithCancel(ctx)
 	defer cancelFlush()
+	if vain {
+		go func() {
+			defer cancelFlush()
+			for !allFailed(pl.Stats()) && ctx.Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+	}
 	fmt.Printf("Flush: %v\n", pl.Flush(flush))
 
 	if err := printPage(pl); err != nil {
 		return err
 	}
-	stop, cancelStop := context.WithTimeout(ctx, patience)
-	defer cancelStop()
-	err = pl.Shutdown(stop)
+	if vain {
+		var cancelStop context.CancelFunc
+		ctx, cancelStop = context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancelStop()
+	}
+	err = pl.Shutdown(ctx)
 	fmt.Printf("Shutdown: %v %+v\n", err, err)
 	s := pl.Stats()
 	if s.Delivery.Delivered > 0 {
@@ -86,6 +94,20 @@ func blurt() error {
 	}
 	fmt.Printf("%v %+v\n", s, pl.Counts())
 	return nil
+}
+
+// allFailed reports whether each delivery has sent something in vain, which the log tells.
+func allFailed(s perfline.Stats) bool {
+	p := s.Profiles
+	for _, failures := range []uint64{
+		s.Delivery.Failed + s.Delivery.Retries, s.Logs.Failed + s.Logs.Retries,
+		p.Refused + p.Unanswered + p.Retries, s.OTLPProfiles.Failed + s.OTLPProfiles.Retries,
+	} {
+		if failures == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // printPage prints what the live page and the files have of the requests.
