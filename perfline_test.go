@@ -240,6 +240,7 @@ func testMetrics(t *testing.T, start starter) {
 	t.Helper()
 	gone := httptest.NewServer(nil)
 	gone.Close()
+	takes, _ := takesProfiles(t, http.StatusOK)
 	for _, c := range []struct {
 		name    string
 		config  perfline.Config
@@ -253,12 +254,12 @@ func testMetrics(t *testing.T, start starter) {
 			"perfline.delivery.spans accepted": 1, "perfline.delivery.spans delivered": 0, "perfline.delivery.spans.pending": 1,
 			"perfline.delivery.spans.retries": 0, "perfline.delivery.spans.unanswered": 0,
 		}, "perfline.profiling"},
-		{"profiles over OTLP to deliver", perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Endpoint: gone.URL})}, map[string]int64{
+		{"profiles over OTLP to deliver", perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: &profiles{}})}, map[string]int64{
 			"perfline.delivery.otlp_profiles accepted": 0, "perfline.delivery.otlp_profiles.pending": 0, "perfline.delivery.otlp_profiles.retries": 0,
 			"perfline.delivery.otlp_profiles.unanswered": 0, "perfline.profiling.failed": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
 		}, "perfline.delivery.profiles"},
-		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}}, map[string]int64{
+		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: takes}}, map[string]int64{
 			"perfline.delivery.profiles accepted": 0, "perfline.delivery.profiles.pending": 0, "perfline.delivery.profiles.retries": 0, "perfline.profiling.lost_samples": 0, "perfline.profiling.gaps": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
 		}, "perfline.delivery.spans"},
@@ -286,9 +287,12 @@ func testMetrics(t *testing.T, start starter) {
 					t.Errorf("there is %s", name)
 				}
 			}
-			over, cancel := context.WithCancel(t.Context())
-			cancel()
-			_ = pl.Shutdown(over) // what could not be delivered is lost
+			over, cancel := context.WithCancel(patient(t))
+			defer cancel()
+			if c.config.Traces.Endpoint != "" {
+				cancel() // what could not be delivered is lost
+			}
+			_ = pl.Shutdown(over) // which waits for the profiler: the next one would find it in use
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package perfline_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/perfline/perfline"
@@ -44,8 +46,10 @@ func blurt() error {
 	}
 	c.Service = "shop"
 	c.ProfileExporter = otlpprofiles.New(profiles)
-	c.Logger = slog.New(slog.NewJSONHandler(os.Stdout, nil))
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stdout, nil)))
+	vain := os.Getenv(vainVariable)
+	out := &watched{text: []byte(vain), found: make(chan struct{})}
+	c.Logger = slog.New(slog.NewJSONHandler(out, nil))
+	slog.SetDefault(slog.New(slog.NewTextHandler(out, nil)))
 	for _, v := range []any{c, &c, c.Traces, &c.Traces, c.Logs, &c.Logs, c.Profiles, &c.Profiles, profiles, &profiles, c.ProfileExporter} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Printf(verb+"\n", v)
@@ -65,12 +69,15 @@ func blurt() error {
 	}
 	fmt.Printf("%v %+v\n", pl, pl)
 	serveOne(ctx)
-	vain := os.Getenv(vainVariable) != ""
 	flush, cancelFlush := context.WithCancel(ctx)
 	defer cancelFlush()
-	if vain {
+	if vain != "" {
 		go func() {
 			defer cancelFlush()
+			select {
+			case <-out.found:
+			case <-ctx.Done():
+			}
 			for !allFailed(pl.Stats()) && ctx.Err() == nil {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -81,7 +88,7 @@ func blurt() error {
 	if err := printPage(pl); err != nil {
 		return err
 	}
-	if vain {
+	if vain != "" {
 		var cancelStop context.CancelFunc
 		ctx, cancelStop = context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancelStop()
@@ -94,6 +101,20 @@ func blurt() error {
 	}
 	fmt.Printf("%v %+v\n", s, pl.Counts())
 	return nil
+}
+
+// watched is the program's output. It looks for a text in what is logged.
+type watched struct {
+	text  []byte
+	once  sync.Once
+	found chan struct{} // closed when the text was there
+}
+
+func (w *watched) Write(line []byte) (int, error) {
+	if bytes.Contains(line, w.text) {
+		w.once.Do(func() { close(w.found) })
+	}
+	return os.Stdout.Write(line)
 }
 
 // allFailed reports whether each delivery has sent something in vain, which the log tells.
