@@ -73,9 +73,19 @@ func inBubbles(t *testing.T, test func(*testing.T, signal)) {
 func (s signal) faulty() faulttest.Signal {
 	return faulttest.Signal{What: s.what, Of: s.of, Names: s.names, Delay: s.delay, Timeout: 30 * time.Second, Pauses: s.pauses,
 		New: func(c faulttest.Config) (faulttest.Delivery, error) {
-			d, err := s.start(exporter.Config{Sender: c.Sender, QueueSize: c.QueueSize, QueueBytes: c.QueueBytes, Logger: c.Logger})
+			d, err := s.start(exporter.Config{Sender: otlpSender{c.Sender}, QueueSize: c.QueueSize, QueueBytes: c.QueueBytes, Logger: c.Logger})
 			return faultySender{d}, err
 		}}
+}
+
+// An otlpSender is an OTLP sender as an [exporter.Sender].
+type otlpSender struct{ *otlp.Sender }
+
+func (s otlpSender) Send(ctx context.Context, body []byte) exporter.Answer {
+	a := s.Sender.Send(ctx, body)
+	return exporter.Answer{
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+	}
 }
 
 // A faultySender is a delivery as the suite of faults knows it.
