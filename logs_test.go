@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -308,18 +309,20 @@ func testSignalsHangAlone(t *testing.T, start starter) {
 		"log records": {&receiver{}, hanging{}, perfline.LostError{LogRecords: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pl, ctx, _ := start(t, perfline.Config{
-				Traces: exporter.Config{Sender: c.spans}, Logs: exporter.Config{Sender: c.logs}, Marks: bridge.LogRecords,
+			synctest.Test(t, func(t *testing.T) {
+				pl, ctx, _ := start(t, perfline.Config{
+					Traces: exporter.Config{Sender: c.spans}, Logs: exporter.Config{Sender: c.logs}, Marks: bridge.LogRecords,
+				})
+				ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
+				marks.Mark(ctx, "m")
+				span.End()
+				deadline, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				var lost *perfline.LostError
+				if err := pl.Shutdown(deadline); !errors.As(err, &lost) || lost.Spans != c.want.Spans || lost.LogRecords != c.want.LogRecords {
+					t.Errorf("Shutdown returned %v, want %d spans and %d log records lost", err, c.want.Spans, c.want.LogRecords)
+				}
 			})
-			ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
-			marks.Mark(ctx, "m")
-			span.End()
-			deadline, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-			defer cancel()
-			var lost *perfline.LostError
-			if err := pl.Shutdown(deadline); !errors.As(err, &lost) || lost.Spans != c.want.Spans || lost.LogRecords != c.want.LogRecords {
-				t.Errorf("Shutdown returned %v, want %d spans and %d log records lost", err, c.want.Spans, c.want.LogRecords)
-			}
 		})
 	}
 }

@@ -103,7 +103,7 @@ func TestNoMeasures(t *testing.T) {
 				t.Errorf("without names there is the count %+v", c)
 			}
 		}
-		if err := pl.Shutdown(t.Context()); err != nil {
+		if err := pl.Shutdown(patient(t)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestMeasuresOverOTLP(t *testing.T) {
 			ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "root")
 			marks.Time(ctx, "a").End()
 			span.End()
-			if err := pl.Shutdown(t.Context()); err != nil {
+			if err := pl.Shutdown(patient(t)); err != nil {
 				t.Fatal(err)
 			}
 			count, exponential, exemplars := received.measures()

@@ -108,7 +108,7 @@ func TestMetricPointsAreCounted(t *testing.T) {
 			pl, ctx, _ := start(t, perfline.Config{Service: "shop"})
 			_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 			span.End()
-			err := pl.Shutdown(t.Context())
+			err := pl.Shutdown(patient(t))
 			s := pl.Stats().Metrics
 			if s.Accepted == 0 || s.Accepted != s.Delivered+s.Failed || c.lost != (s.Failed > 0) {
 				t.Errorf("got %+v", s)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -61,6 +62,14 @@ func start(t *testing.T, c perfline.Config) (*perfline.Pipeline, context.Context
 		t.Fatal(err)
 	}
 	return pl, observer.NewContext(context.Background(), c.Timeline), &log
+}
+
+// patient returns a context whose deadline only a test that hangs reaches. Without a deadline, Shutdown gives up after 10 s.
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 func resourceOf(t *testing.T, pl *perfline.Pipeline) map[string]string {
@@ -193,16 +202,24 @@ func TestShutdownTellsWhatWasLost(t *testing.T) { overBoth(t, testShutdownTellsW
 
 func testShutdownTellsWhatWasLost(t *testing.T, start starter) {
 	t.Helper()
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	pl, ctx, log := start(t, perfline.Config{Traces: exporter.Config{Endpoint: gone.URL, Protocol: exporter.HTTP}})
+	synctest.Test(t, func(t *testing.T) { shutdownTellsWhatWasLost(t, start) })
+}
+
+func shutdownTellsWhatWasLost(t *testing.T, start starter) {
+	t.Helper()
+	away := &receiver{answer: exporter.Answer{Err: errors.New("connection refused"), Retry: true}}
+	pl, ctx, log := start(t, perfline.Config{Traces: exporter.Config{Sender: away}})
 	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 	marks.Time(ctx, "work").End()
 	span.End()
 	marks.Mark(ctx, "too late")
 	within, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
+	began := time.Now()
 	err := pl.Shutdown(within)
+	if took := time.Since(began); took != time.Second {
+		t.Errorf("Shutdown took %v, want its second", took)
+	}
 	var lost *perfline.LostError
 	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Marks != 1 {
 		t.Fatalf("got %v", err)
@@ -223,6 +240,7 @@ func testMetrics(t *testing.T, start starter) {
 	t.Helper()
 	gone := httptest.NewServer(nil)
 	gone.Close()
+	takes, _ := takesProfiles(t, http.StatusOK)
 	for _, c := range []struct {
 		name    string
 		config  perfline.Config
@@ -236,12 +254,12 @@ func testMetrics(t *testing.T, start starter) {
 			"perfline.delivery.spans accepted": 1, "perfline.delivery.spans delivered": 0, "perfline.delivery.spans.pending": 1,
 			"perfline.delivery.spans.retries": 0, "perfline.delivery.spans.unanswered": 0,
 		}, "perfline.profiling"},
-		{"profiles over OTLP to deliver", perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Endpoint: gone.URL})}, map[string]int64{
+		{"profiles over OTLP to deliver", perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: &profiles{}})}, map[string]int64{
 			"perfline.delivery.otlp_profiles accepted": 0, "perfline.delivery.otlp_profiles.pending": 0, "perfline.delivery.otlp_profiles.retries": 0,
 			"perfline.delivery.otlp_profiles.unanswered": 0, "perfline.profiling.failed": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
 		}, "perfline.delivery.profiles"},
-		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}}, map[string]int64{
+		{"profiles to deliver", perfline.Config{Profiles: pyroscope.Config{ServerAddress: takes}}, map[string]int64{
 			"perfline.delivery.profiles accepted": 0, "perfline.delivery.profiles.pending": 0, "perfline.delivery.profiles.retries": 0, "perfline.profiling.lost_samples": 0, "perfline.profiling.gaps": 0,
 			"perfline.profiling.state started": 1, "perfline.profiling.state paused": 0, "perfline.profiling.state stopped": 0,
 		}, "perfline.delivery.spans"},
@@ -269,9 +287,12 @@ func testMetrics(t *testing.T, start starter) {
 					t.Errorf("there is %s", name)
 				}
 			}
-			over, cancel := context.WithCancel(t.Context())
-			cancel()
-			_ = pl.Shutdown(over) // what could not be delivered is lost
+			over, cancel := context.WithCancel(patient(t))
+			defer cancel()
+			if c.config.Traces.Endpoint != "" {
+				cancel() // what could not be delivered is lost
+			}
+			_ = pl.Shutdown(over) // which waits for the profiler: the next one would find it in use
 		})
 	}
 }

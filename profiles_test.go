@@ -63,7 +63,7 @@ func TestProfiles(t *testing.T) {
 			if flushed == 0 {
 				t.Error("Flush delivered no profile")
 			}
-			if err := pl.Shutdown(t.Context()); err != nil {
+			if err := pl.Shutdown(patient(t)); err != nil {
 				t.Error(err)
 			}
 			all := requests()
@@ -92,7 +92,7 @@ func TestProfilesThatAreLost(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusUnauthorized)
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
 	forceSample(stateOf(pl))
-	err := pl.Shutdown(t.Context())
+	err := pl.Shutdown(patient(t))
 	var lost *perfline.LostError
 	if !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != uint64(len(requests())) || lost.Spans != 0 || lost.Marks != 0 {
 		t.Errorf("%d profiles were refused: %v", len(requests()), err)
@@ -107,7 +107,7 @@ func TestProfilesForbidden(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusOK)
 	t.Setenv(profiling.EnvVariable, "off")
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
-	if err := errors.Join(pl.Flush(t.Context()), pl.Shutdown(t.Context())); err != nil {
+	if err := errors.Join(pl.Flush(t.Context()), pl.Shutdown(patient(t))); err != nil {
 		t.Error(err)
 	}
 	if n := len(requests()); n != 0 || !strings.Contains(log.String(), "no profiles are taken") {
@@ -131,7 +131,7 @@ func TestProfilesWithoutAServer(t *testing.T) {
 	gone.Close()
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}})
 	forceSample(stateOf(pl))
-	err := pl.Shutdown(t.Context())
+	err := pl.Shutdown(patient(t))
 	var lost *perfline.LostError
 	if !errors.As(err, &lost) || lost.Profiles == 0 || !strings.Contains(err.Error(), "did not reach "+gone.URL) {
 		t.Errorf("got %v", err)

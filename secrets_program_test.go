@@ -1,6 +1,7 @@
 package perfline_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/perfline/perfline"
@@ -45,8 +47,10 @@ func blurt() error {
 	}
 	c.Service = "shop"
 	c.ProfileExporter = otlpprofiles.New(profiles)
-	c.Logger = slog.New(slog.NewJSONHandler(os.Stdout, nil))
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stdout, nil)))
+	vain := os.Getenv(vainVariable)
+	out := &watched{text: []byte(vain), found: make(chan struct{})}
+	c.Logger = slog.New(slog.NewJSONHandler(out, nil))
+	slog.SetDefault(slog.New(slog.NewTextHandler(out, nil)))
 	for _, v := range []any{c, &c, c.Traces, &c.Traces, c.Logs, &c.Logs, c.Profiles, &c.Profiles, profiles, &profiles, c.ProfileExporter} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Printf(verb+"\n", v)
@@ -57,11 +61,7 @@ func blurt() error {
 		fmt.Printf("%s %v\n", text, err)
 	}
 
-	patience, err := time.ParseDuration(os.Getenv(patienceVariable))
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	pl, err := perfline.Start(ctx, c)
 	if err != nil {
@@ -70,16 +70,31 @@ func blurt() error {
 	}
 	fmt.Printf("%v %+v\n", pl, pl)
 	serveOne(ctx)
-	flush, cancelFlush := context.WithTimeout(ctx, patience)
+	flush, cancelFlush := context.WithCancel(ctx)
 	defer cancelFlush()
+	if vain != "" {
+		go func() {
+			defer cancelFlush()
+			select {
+			case <-out.found:
+			case <-ctx.Done():
+			}
+			for !allFailed(pl.Stats()) && ctx.Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+	}
 	fmt.Printf("Flush: %v\n", pl.Flush(flush))
 
 	if err := printPage(pl); err != nil {
 		return err
 	}
-	stop, cancelStop := context.WithTimeout(ctx, patience)
-	defer cancelStop()
-	err = pl.Shutdown(stop)
+	if vain != "" {
+		var cancelStop context.CancelFunc
+		ctx, cancelStop = context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancelStop()
+	}
+	err = pl.Shutdown(ctx)
 	fmt.Printf("Shutdown: %v %+v\n", err, err)
 	s := pl.Stats()
 	if s.Delivery.Delivered > 0 {
@@ -87,6 +102,34 @@ func blurt() error {
 	}
 	fmt.Printf("%v %+v\n", s, pl.Counts())
 	return nil
+}
+
+// watched is the program's output. It looks for a text in what is logged.
+type watched struct {
+	text  []byte
+	once  sync.Once
+	found chan struct{} // closed when the text was there
+}
+
+func (w *watched) Write(line []byte) (int, error) {
+	if bytes.Contains(line, w.text) {
+		w.once.Do(func() { close(w.found) })
+	}
+	return os.Stdout.Write(line)
+}
+
+// allFailed reports whether each delivery has sent something in vain, which the log tells.
+func allFailed(s perfline.Stats) bool {
+	p := s.Profiles
+	for _, failures := range []uint64{
+		s.Delivery.Failed + s.Delivery.Retries, s.Logs.Failed + s.Logs.Retries,
+		p.Refused + p.Unanswered + p.Retries, s.OTLPProfiles.Failed + s.OTLPProfiles.Retries,
+	} {
+		if failures == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // printPage prints what the live page and the files have of the requests.

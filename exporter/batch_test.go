@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -26,37 +26,37 @@ func TestDeliveryBatchesWithTheirGroups(t *testing.T) {
 		spans    int
 	}{
 		{"scopes of 3 kB", nil, 3000, 512},
-		{"scopes of 5 kB in a resource over 1 MiB", large, 5000, 64},
-		{"scopes of 30 kB", nil, 30_000, 512},
+		{"scopes of 5 kB in a resource over 1 MiB", large, 5000, 16},
+		{"scopes of 30 kB", nil, 30_000, 150},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &receiver{decode: spanNames, answer: fine}
-			d, err := exporter.NewDelivery(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
-				before := r.taken()
-				a := r.Send(ctx, body)
-				if n := r.taken() - before; n > 1 && len(body) > 3<<20 {
-					t.Errorf("%d spans are in a request of %d bytes", n, len(body))
+			synctest.Test(t, func(t *testing.T) {
+				r := &receiver{decode: spanNames, answer: fine}
+				d, err := exporter.NewDelivery(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+					before := r.taken()
+					a := r.Send(ctx, body)
+					if n := r.taken() - before; n > 1 && len(body) > 3<<20 {
+						t.Errorf("%d spans are in a request of %d bytes", n, len(body))
+					}
+					return a
+				})})
+				if err != nil {
+					t.Fatal(err)
 				}
-				return a
-			})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range c.spans {
-				s := tracetest.SpanStubFromReadOnlySpan(sampled)
-				s.Resource = c.resource
-				s.InstrumentationScope.Name = fmt.Sprint("scope ", i)
-				s.InstrumentationScope.Attributes = attribute.NewSet(attribute.String("text", strings.Repeat("s", c.scope)))
-				d.OnEnd(s.Snapshot())
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a request of 1 MiB for every two spans
-			defer cancel()
-			if err := d.Shutdown(ctx); err != nil {
-				t.Error(err)
-			}
-			if r.taken() != c.spans {
-				t.Errorf("%d of %d spans arrived", r.taken(), c.spans)
-			}
+				for i := range c.spans {
+					s := tracetest.SpanStubFromReadOnlySpan(sampled)
+					s.Resource = c.resource
+					s.InstrumentationScope.Name = fmt.Sprint("scope ", i)
+					s.InstrumentationScope.Attributes = attribute.NewSet(attribute.String("text", strings.Repeat("s", c.scope)))
+					d.OnEnd(s.Snapshot())
+				}
+				if err := d.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if r.taken() != c.spans {
+					t.Errorf("%d of %d spans arrived", r.taken(), c.spans)
+				}
+			})
 		})
 	}
 }
@@ -71,35 +71,37 @@ func TestDeliveryCutsWhatComesTogether(t *testing.T) {
 			requests, at int // at most as many requests, and items in one
 		}{
 			{"by the number of items", 512, 100, "100", 7, 100},
-			{"by bytes", 20, 400_000, "512", 3, 7},
-			{"one that is too large travels alone", 1, 5 << 20, "512", 1, 1},
+			{"by bytes", 10, 400_000, "512", 2, 7},
+			{"one that is too large travels alone", 1, 4 << 20, "512", 1, 1},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Setenv(s.variables+"MAX_EXPORT_BATCH_SIZE", c.batch)
-				r := &receiver{decode: s.names, answer: fine}
-				requests := 0
-				d, err := s.start(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
-					requests++
-					before := r.taken()
-					a := r.Send(ctx, body)
-					if n := r.taken() - before; n > c.at || n > 1 && len(body) > 3<<20 {
-						t.Errorf("%d items in %d bytes are in a request", n, len(body))
+				synctest.Test(t, func(t *testing.T) {
+					r := &receiver{decode: s.names, answer: fine}
+					requests := 0
+					d, err := s.start(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+						requests++
+						before := r.taken()
+						a := r.Send(ctx, body)
+						if n := r.taken() - before; n > c.at || n > 1 && len(body) > 3<<20 {
+							t.Errorf("%d items in %d bytes are in a request", n, len(body))
+						}
+						return a
+					})})
+					if err != nil {
+						t.Fatal(err)
 					}
-					return a
-				})})
-				if err != nil {
-					t.Fatal(err)
-				}
-				d.accept(slices.Repeat([]string{strings.Repeat("n", c.size)}, c.items)...)
-				if err := d.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
-				if r.taken() != c.items || requests > c.requests {
-					t.Errorf("%d of %d items arrived in %d requests, want %d or fewer", r.taken(), c.items, requests, c.requests)
-				}
-				if b := d.Stats(); b.Accepted != uint64(c.items) || b.Delivered != b.Accepted {
-					t.Errorf("stats are %+v", b)
-				}
+					d.accept(slices.Repeat([]string{strings.Repeat("n", c.size)}, c.items)...)
+					if err := d.Shutdown(t.Context()); err != nil {
+						t.Error(err)
+					}
+					if r.taken() != c.items || requests > c.requests {
+						t.Errorf("%d of %d items arrived in %d requests, want %d or fewer", r.taken(), c.items, requests, c.requests)
+					}
+					if b := d.Stats(); b.Accepted != uint64(c.items) || b.Delivered != b.Accepted {
+						t.Errorf("stats are %+v", b)
+					}
+				})
 			})
 		}
 	})

@@ -3,10 +3,10 @@ package exporter_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -16,16 +16,10 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-func TestMain(m *testing.M) {
-	// Parallel tests wait, and take little of the processors.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestDelivery(t *testing.T) {
-	eachSignal(t, func(t *testing.T, s signal) {
+	inBubbles(t, func(t *testing.T, s signal) {
 		d, r, log := s.to(t, fine, 100)
 		addSome(d, 10)
 		if err := d.ForceFlush(t.Context()); err != nil {
@@ -76,7 +70,7 @@ func TestDeliveryOfUnsampledSpans(t *testing.T) {
 
 // TestDeliveryClosesTheSenderOnce has several goroutines that shut the delivery down. All get the sender's error.
 func TestDeliveryClosesTheSenderOnce(t *testing.T) {
-	eachSignal(t, func(t *testing.T, s signal) {
+	inBubbles(t, func(t *testing.T, s signal) {
 		d, r, _ := s.to(t, fine, 0)
 		r.closeErr = errors.New("cannot close")
 		var workers sync.WaitGroup
@@ -126,7 +120,7 @@ func TestDeliveryAcceptChecksSpans(t *testing.T) {
 }
 
 func TestDeliveryQueueIsBounded(t *testing.T) {
-	eachSignal(t, func(t *testing.T, s signal) {
+	inBubbles(t, func(t *testing.T, s signal) {
 		d, _, _ := s.to(t, hang, 100)
 		addSome(d, 1000)
 		if b := d.Stats(); counts(b) != [5]uint64{1000, 0, 0, 900, 100} {
@@ -144,7 +138,7 @@ func TestDeliveryQueueIsBounded(t *testing.T) {
 }
 
 func TestDeliveryBytesAreBounded(t *testing.T) {
-	eachSignal(t, func(t *testing.T, s signal) {
+	inBubbles(t, func(t *testing.T, s signal) {
 		d, err := s.start(exporter.Config{Sender: &receiver{decode: s.names, answer: hang}, QueueBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
@@ -169,35 +163,37 @@ func TestDeliveryBatches(t *testing.T) {
 			name  string
 			items []int // their sizes in kB
 		}{
-			{"many", make([]int, 3000)},
-			{"large", []int{1000, 1000, 1000, 1000, 1000, 1000}},
-			{"one that is too large", []int{1, 1, 20_000, 1, 1}},
+			{"many", make([]int, 1200)},
+			{"large", []int{1000, 1000, 1000, 1000}},
+			{"one that is too large", []int{1, 1, 4000, 1, 1}},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				var most int
-				r := &receiver{decode: s.names, answer: fine}
-				d, err := s.start(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
-					before := r.taken()
-					a := r.Send(ctx, body)
-					n := r.taken() - before
-					most = max(most, n)
-					if n > 1 && len(body) > 3<<20 {
-						t.Errorf("%d items are in a request of %d bytes", n, len(body))
+				synctest.Test(t, func(t *testing.T) {
+					var most int
+					r := &receiver{decode: s.names, answer: fine}
+					d, err := s.start(exporter.Config{QueueBytes: 100 << 20, Sender: senderFunc(func(ctx context.Context, body []byte) exporter.Answer {
+						before := r.taken()
+						a := r.Send(ctx, body)
+						n := r.taken() - before
+						most = max(most, n)
+						if n > 1 && len(body) > 3<<20 {
+							t.Errorf("%d items are in a request of %d bytes", n, len(body))
+						}
+						return a
+					})})
+					if err != nil {
+						t.Fatal(err)
 					}
-					return a
-				})})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, kB := range c.items {
-					d.add(strings.Repeat("s", kB*1000))
-				}
-				if err := d.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
-				if r.taken() != len(c.items) || most > 512 {
-					t.Errorf("%d of %d items arrived, %d in a request", r.taken(), len(c.items), most)
-				}
+					for _, kB := range c.items {
+						d.add(strings.Repeat("s", kB*1000))
+					}
+					if err := d.Shutdown(t.Context()); err != nil {
+						t.Error(err)
+					}
+					if r.taken() != len(c.items) || most > 512 {
+						t.Errorf("%d of %d items arrived, %d in a request", r.taken(), len(c.items), most)
+					}
+				})
 			})
 		}
 	})
@@ -206,13 +202,18 @@ func TestDeliveryBatches(t *testing.T) {
 // TestDeliveryStatsAreOfOneMoment reads the counts while items are accepted, dropped,
 // delivered and refused.
 func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
-	eachSignal(t, func(t *testing.T, s signal) {
-		d, r, _ := s.to(t, fine, 600) // some are dropped
-		const goroutines, each, before, after = 4, 20_000, 10, 10
+	inBubbles(t, func(t *testing.T, s signal) {
+		d, r, _ := s.to(t, fine, 600)
+		const goroutines, each, before, after = 4, 4000, 10, 10
 		addSome(d, before)
 		if err := d.ForceFlush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		full := make(chan struct{})
+		r.set(func(context.Context) exporter.Answer {
+			<-full
+			return exporter.Answer{}
+		})
 		var workers sync.WaitGroup
 		for i := range goroutines {
 			workers.Go(func() {
@@ -228,11 +229,15 @@ func TestDeliveryStatsAreOfOneMoment(t *testing.T) {
 			workers.Wait()
 			close(over)
 		}()
+		isFull := sync.OnceFunc(func() { close(full) })
 		for reading := true; reading; {
 			select {
 			case <-over:
 				reading = false
 			default:
+			}
+			if d.Stats().Dropped > 0 {
+				isFull()
 			}
 			if b := d.Stats(); b.Accepted != b.Delivered+b.Failed+b.Dropped+b.Pending || b.Pending > 600 {
 				t.Fatalf("counts are %+v, want accepted to be the sum of the others, and at most 600 pending", b)

@@ -24,8 +24,8 @@ func TestFaultUnknownSignal(t *testing.T) {
 	eachSignal(t, func(t *testing.T, s signal) { faulttest.RunUnknown(t, s.faulty()) })
 }
 
-// TestHundredThousandAtOnce makes items faster than any receiver takes them.
-func TestHundredThousandAtOnce(t *testing.T) {
+// TestCrowd makes items faster than any receiver takes them.
+func TestCrowd(t *testing.T) {
 	eachSignal(t, func(t *testing.T, s signal) { faulttest.RunCrowd(t, s.faulty(), exporter.DefaultQueueSize) })
 }
 

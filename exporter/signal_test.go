@@ -3,6 +3,7 @@ package exporter_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
@@ -60,13 +61,31 @@ func eachSignal(t *testing.T, test func(*testing.T, signal)) {
 	}
 }
 
+// inBubbles runs a test for each signal in a bubble, where Shutdown's 10 seconds do not go by while the test works.
+func inBubbles(t *testing.T, test func(*testing.T, signal)) {
+	t.Helper()
+	eachSignal(t, func(t *testing.T, s signal) {
+		synctest.Test(t, func(t *testing.T) { test(t, s) })
+	})
+}
+
 // faulty describes the signal for the suite of faults.
 func (s signal) faulty() faulttest.Signal {
 	return faulttest.Signal{What: s.what, Of: s.of, Names: s.names, Delay: s.delay, Timeout: 30 * time.Second, Pauses: s.pauses,
 		New: func(c faulttest.Config) (faulttest.Delivery, error) {
-			d, err := s.start(exporter.Config{Sender: c.Sender, QueueSize: c.QueueSize, QueueBytes: c.QueueBytes, Logger: c.Logger})
+			d, err := s.start(exporter.Config{Sender: otlpSender{c.Sender}, QueueSize: c.QueueSize, QueueBytes: c.QueueBytes, Logger: c.Logger})
 			return faultySender{d}, err
 		}}
+}
+
+// An otlpSender is an OTLP sender as an [exporter.Sender].
+type otlpSender struct{ *otlp.Sender }
+
+func (s otlpSender) Send(ctx context.Context, body []byte) exporter.Answer {
+	a := s.Sender.Send(ctx, body)
+	return exporter.Answer{
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+	}
 }
 
 // A faultySender is a delivery as the suite of faults knows it.

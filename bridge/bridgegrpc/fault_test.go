@@ -22,17 +22,19 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/perfline/perfline/bridge/bridgegrpc"
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/observer"
 )
 
 // wires are the connections a client has dialled.
 type wires struct {
-	mu    sync.Mutex // guards conns
-	conns []net.Conn
+	network memnet.Network
+	mu      sync.Mutex // guards conns
+	conns   []net.Conn
 }
 
 func (w *wires) dial(ctx context.Context, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	conn, err := w.network.Dial(ctx, "tcp", addr)
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -66,83 +68,76 @@ func TestFaults(t *testing.T) {
 	}{
 		{"cancelled", false, func(_ *testing.T, f fault) { f.cancel() }, deadline, "CANCELLED", "CANCELLED"},
 		{"cancelled after a message", true, func(_ *testing.T, f fault) { f.cancel() }, deadline, "CANCELLED", "CANCELLED"},
-		{"deadline", false, func(*testing.T, fault) {}, 3 * time.Second, "DEADLINE_EXCEEDED", ""},
+		{"deadline", false, func(*testing.T, fault) {}, time.Hour, "DEADLINE_EXCEEDED", ""},
 		{"connection killed", false, func(t *testing.T, f fault) { f.wires.cut(t) }, deadline, "UNAVAILABLE", "CANCELLED"},
 		{"connection killed after a message", true, func(t *testing.T, f fault) { f.wires.cut(t) }, deadline, "UNAVAILABLE", "CANCELLED"},
 	} {
-		test := func(t *testing.T) {
-			r := newRig(t)
-			w := &wires{}
-			if c.timeout < deadline {
-				r.inMemory()
-			} else {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				w := &wires{}
+				r.network = &w.network
 				r.clientOptions = []grpc.DialOption{grpc.WithContextDialer(w.dial)}
-			}
-			inHandler := make(chan struct{})
-			r.shop.chat = func(s grpc.ServerStream) error {
+				inHandler := make(chan struct{})
+				r.shop.chat = func(s grpc.ServerStream) error {
+					if c.answer {
+						if err := s.SendMsg(wrapperspb.String("one")); err != nil {
+							return err
+						}
+					}
+					close(inHandler)
+					<-s.Context().Done()
+					return s.Context().Err()
+				}
+				r.start(t)
+				ctx, cancel := context.WithTimeout(observer.NewContext(t.Context(), observer.FromContext(r.ctx)), c.timeout)
+				defer cancel()
+				s := r.stream(t, ctx, chat)
 				if c.answer {
-					if err := s.SendMsg(wrapperspb.String("one")); err != nil {
-						return err
+					if err := s.RecvMsg(&text{}); err != nil {
+						t.Fatal(err)
 					}
 				}
-				close(inHandler)
-				<-s.Context().Done()
-				return s.Context().Err()
-			}
-			r.start(t)
-			ctx, cancel := context.WithTimeout(r.ctx, c.timeout)
-			defer cancel()
-			s := r.stream(t, ctx, chat)
-			if c.answer {
-				if err := s.RecvMsg(&text{}); err != nil {
-					t.Fatal(err)
+				<-inHandler
+				time.Sleep(time.Second)
+				c.happens(t, fault{cancel, w})
+				if err := s.RecvMsg(&text{}); err == nil {
+					t.Error("the call went well")
 				}
-			}
-			select {
-			case <-inHandler:
-			case <-r.ctx.Done():
-				t.Fatal("the call did not reach its handler")
-			}
-			c.happens(t, fault{cancel, w})
-			if err := s.RecvMsg(&text{}); err == nil {
-				t.Error("the call went well")
-			}
-			client, server := r.span(t, trace.SpanKindClient), r.span(t, trace.SpanKindServer)
-			if got := tags(client)["rpc.response.status_code"]; got != c.client || client.Status().Code != codes.Error {
-				t.Errorf("client: %s, status %v, want %s", got, client.Status(), c.client)
-			}
-			// Both sides have a timer for a deadline, and either may be first.
-			want, open := []string{c.server}, c.server == ""
-			if open {
-				want = []string{"DEADLINE_EXCEEDED", "CANCELLED"}
-			}
-			got := tags(server)["rpc.response.status_code"]
-			if !slices.Contains(want, got) {
-				t.Errorf("server: %s, want %v", got, want)
-			}
-			if bad := server.Status().Code == codes.Error; bad != (got == "DEADLINE_EXCEEDED") {
-				t.Errorf("server: span status %v of %s", server.Status(), got)
-			}
-			for _, typ := range []observer.Type{observer.Resource, observer.Navigation} {
-				e := r.entry(t, typ)
-				at, ok := attr(e, "responseStart")
-				if typ == observer.Resource && ok != c.answer && !open {
-					t.Errorf("resource: responseStart %v, want one: %v", at, c.answer)
+				client, server := r.span(t, trace.SpanKindClient), r.span(t, trace.SpanKindServer)
+				if got := tags(client)["rpc.response.status_code"]; got != c.client || client.Status().Code != codes.Error {
+					t.Errorf("client: %s, status %v, want %s", got, client.Status(), c.client)
 				}
-				if ok && at.Duration() > e.Duration() {
-					t.Errorf("%s: responseStart %v is after the end, %v", typ, at, e.Duration())
+				// Both sides have a timer for a deadline, and either may be first.
+				want, open := []string{c.server}, c.server == ""
+				if open {
+					want = []string{"DEADLINE_EXCEEDED", "CANCELLED"}
 				}
-				if end := moment(t, e, "responseEnd"); end != e.Duration() || end <= 0 {
-					t.Errorf("%s: responseEnd %v of %v", typ, end, e.Duration())
+				got := tags(server)["rpc.response.status_code"]
+				if !slices.Contains(want, got) {
+					t.Errorf("server: %s, want %v", got, want)
 				}
-			}
-		}
-		t.Run(c.name, func(t *testing.T) {
-			if c.timeout < deadline { // the call reaches its handler before
-				synctest.Test(t, test)
-			} else {
-				test(t)
-			}
+				if bad := server.Status().Code == codes.Error; bad != (got == "DEADLINE_EXCEEDED") {
+					t.Errorf("server: span status %v of %s", server.Status(), got)
+				}
+				for _, typ := range []observer.Type{observer.Resource, observer.Navigation} {
+					e := r.entry(t, typ)
+					at, ok := attr(e, "responseStart")
+					if typ == observer.Resource && ok != c.answer && !open {
+						t.Errorf("resource: responseStart %v, want one: %v", at, c.answer)
+					}
+					if ok && at.Duration() > e.Duration() {
+						t.Errorf("%s: responseStart %v is after the end, %v", typ, at, e.Duration())
+					}
+					took := time.Second
+					if open {
+						took = c.timeout
+					}
+					if end := moment(t, e, "responseEnd"); end != e.Duration() || end != took {
+						t.Errorf("%s: responseEnd %v of %v", typ, end, e.Duration())
+					}
+				}
+			})
 		})
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/internal/otlp"
@@ -63,7 +62,7 @@ type Signal struct {
 
 // Config says where and how a delivery sends.
 type Config struct {
-	Sender     exporter.Sender
+	Sender     *otlp.Sender
 	QueueSize  int // items
 	QueueBytes int
 	Logger     *slog.Logger
@@ -85,11 +84,9 @@ func (s Signal) start(t *testing.T, r *receiver, c Config) Delivery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wire, err := settings.Sender()
-	if err != nil {
+	if c.Sender, err = settings.Sender(); err != nil {
 		t.Fatal(err)
 	}
-	c.Sender = sender{wire}
 	d, err := s.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -100,15 +97,4 @@ func (s Signal) start(t *testing.T, r *receiver, c Config) Delivery {
 		_ = d.Shutdown(ctx)
 	})
 	return d
-}
-
-// A sender is an OTLP sender as an [exporter.Sender].
-type sender struct{ *otlp.Sender }
-
-func (s sender) Send(ctx context.Context, body []byte) exporter.Answer {
-	a := s.Sender.Send(ctx, body)
-	return exporter.Answer{
-		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown,
-		Rejected: a.Rejected, Message: a.Message,
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/internal/queue"
 )
 
@@ -71,22 +73,19 @@ func TestTooLargeGRPC(t *testing.T) {
 
 // A receiver that comes back gets requests over the same sender.
 func TestReconnects(t *testing.T) {
-	listener := listen(t, "127.0.0.1:0")
-	address := listener.Addr().String()
-	_ = listener.Close()
-	sender := senderTo(t, GRPC, "http://"+address)
-	check(t, sender.Send(t.Context(), requestOf(t, 1)), queue.Answer{Retry: true}, "connection refused")
-	serveGRPC(t, &grpcReceiver{export: func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
-		return &coltracepb.ExportTraceServiceResponse{}, nil
-	}}, listen(t, address), nil)
-	for {
-		switch a := sender.Send(t.Context(), requestOf(t, 1)); {
-		case a.Err == nil:
-			return
-		case !a.Retry:
-			t.Fatal(a.Err)
+	synctest.Test(t, func(t *testing.T) {
+		var n memnet.Network
+		sender := newSenderInTime(t, resolve(t, Config{Endpoint: "http://" + memnet.Address, Protocol: GRPC, Dial: n.Dial}))
+		for range 100 {
+			check(t, sender.Send(t.Context(), requestOf(t, 1)), queue.Answer{Retry: true}, "connection refused")
+			time.Sleep(time.Minute)
 		}
-	}
+		serveGRPC(t, &grpcReceiver{export: func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+			return &coltracepb.ExportTraceServiceResponse{}, nil
+		}}, n.Listen(), nil)
+		time.Sleep(longestReconnect + longestReconnect/5) // a fifth is by chance
+		check(t, sender.Send(t.Context(), requestOf(t, 1)), queue.Answer{}, "")
+	})
 }
 
 // asGRPC answers with a message and a status, as a receiver that is no gRPC server of Google's could.

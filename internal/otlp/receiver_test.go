@@ -35,7 +35,14 @@ func requestOf(t *testing.T, size int) []byte {
 	return body
 }
 
+// newSender returns a sender whose attempts have no deadline in real time.
 func newSender(t *testing.T, s *Settings) *Sender {
+	t.Helper()
+	s.Timeout = 0
+	return newSenderInTime(t, s)
+}
+
+func newSenderInTime(t *testing.T, s *Settings) *Sender {
 	t.Helper()
 	sender, err := s.Sender()
 	if err != nil {
@@ -75,7 +82,7 @@ func serveGRPC(t *testing.T, r *grpcReceiver, listener net.Listener, secured *tl
 		options = append(options, grpc.Creds(credentials.NewTLS(secured)))
 	}
 	if listener == nil {
-		listener = listen(t, "127.0.0.1:0")
+		listener = listen(t)
 	}
 	server := grpc.NewServer(options...)
 	coltracepb.RegisterTraceServiceServer(server, r)
@@ -88,9 +95,9 @@ func serveGRPC(t *testing.T, r *grpcReceiver, listener net.Listener, secured *tl
 	return scheme + listener.Addr().String()
 }
 
-func listen(t *testing.T, address string) net.Listener {
+func listen(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +126,7 @@ func serveHTTP(t *testing.T, handle http.HandlerFunc, secured *tls.Config) strin
 // refused returns an address where nothing listens.
 func refused(t *testing.T) string {
 	t.Helper()
-	l := listen(t, "127.0.0.1:0")
+	l := listen(t)
 	defer func() { _ = l.Close() }()
 	return "http://" + l.Addr().String()
 }

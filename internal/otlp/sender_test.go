@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,8 +11,12 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/internal/queue"
 )
 
@@ -32,7 +37,7 @@ func TestRefusedConnection(t *testing.T) {
 // A receiver that hangs up within a request may take it later.
 func TestClosedConnection(t *testing.T) {
 	both(t, func(t *testing.T, protocol string) {
-		listener := listen(t, "127.0.0.1:0")
+		listener := listen(t)
 		var accepting sync.WaitGroup
 		accepting.Go(func() {
 			for {
@@ -66,14 +71,56 @@ func hang(t *testing.T) (endpoint string, arrived chan struct{}) {
 	}, nil), arrived
 }
 
+// An attempt ends at its time, whether a request is not answered or the connection is not made.
 func TestTimeout(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "20")
-	both(t, func(t *testing.T, protocol string) {
-		endpoint, _ := hang(t)
-		got := senderTo(t, protocol, endpoint).Send(t.Context(), requestOf(t, 1))
-		got.Unanswered = false // it depends on where the time ends
-		check(t, got, queue.Answer{Retry: true}, "no answer within 20ms: ")
-	})
+	for _, c := range []struct {
+		name   string
+		env    string
+		serves bool
+		want   time.Duration
+	}{
+		{"default", "", true, 10 * time.Second},
+		{"default, while connecting", "", false, 10 * time.Second},
+		{"by variable", "7200000", true, 2 * time.Hour},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", c.env)
+			both(t, func(t *testing.T, protocol string) {
+				synctest.Test(t, func(t *testing.T) {
+					var n memnet.Network
+					l := n.Listen()
+					if c.serves {
+						hangOn(t, protocol, l)
+					}
+					s := resolve(t, Config{Endpoint: "http://" + memnet.Address, Protocol: protocol, Dial: n.Dial})
+					began := time.Now()
+					got := newSenderInTime(t, s).Send(t.Context(), requestOf(t, 1))
+					if took := time.Since(began); took != c.want {
+						t.Errorf("the attempt took %v, want %v", took, c.want)
+					}
+					check(t, got, queue.Answer{Retry: true, Unanswered: c.serves}, fmt.Sprintf("no answer within %v: ", c.want))
+				})
+			})
+		})
+	}
+}
+
+// hangOn serves a receiver that reads requests and never answers.
+func hangOn(t *testing.T, protocol string, l net.Listener) {
+	t.Helper()
+	if protocol == GRPC {
+		serveGRPC(t, &grpcReceiver{export: func(ctx context.Context, _ *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}, l, nil)
+		return
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { //nolint:gosec // slow clients are no danger to a test
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
 }
 
 // Without a timeout, an attempt lasts until its context ends.

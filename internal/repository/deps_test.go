@@ -38,7 +38,6 @@ var allowed = map[string][]string{
 	"guard":                  {"internal"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
-	"internal/faulttest":     {"internal", "exporter"}, // for tests of deliveries
 	"internal/serve":         {"guard"},
 	"internal/lookup":        {"exporter/requests", "profiling/states"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge

@@ -9,6 +9,7 @@ import (
 	profilespb "go.opentelemetry.io/proto/slim/otlp/profiles/v1development"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/faulttest"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
@@ -31,12 +32,22 @@ var profiles = faulttest.Signal{
 	Bytes: func(name string) int { return len(request(name)) },
 	Names: names,
 	New: func(c faulttest.Config) (faulttest.Delivery, error) {
-		e := otlpprofiles.New(otlpprofiles.Config{Sender: c.Sender, QueueBytes: c.QueueBytes, Logger: c.Logger})
+		e := otlpprofiles.New(otlpprofiles.Config{Sender: otlpSender{c.Sender}, QueueBytes: c.QueueBytes, Logger: c.Logger})
 		err := e.StartProcess(context.Background(), nil, nil, continuous.Process{
 			Now: time.Now, Clock: func() time.Duration { return 0 }, Profiler: func(func()) (continuous.Profiler, error) { return &silent{}, nil },
 		})
 		return faulty{e}, err
 	},
+}
+
+// An otlpSender is an OTLP sender as an [exporter.Sender].
+type otlpSender struct{ *otlp.Sender }
+
+func (s otlpSender) Send(ctx context.Context, body []byte) exporter.Answer {
+	a := s.Sender.Send(ctx, body)
+	return exporter.Answer{
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+	}
 }
 
 // A silent profiler takes no samples: all profiles are those that the suite adds.

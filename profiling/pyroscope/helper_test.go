@@ -215,7 +215,8 @@ func play(t *testing.T, c pyroscope.Config, now func() time.Time, profilers ...*
 	return playOver(t, nil, c, now, profilers...)
 }
 
-// playOver is play with the pusher's own HTTP client over a network in memory.
+// playOver is play with the pusher's own HTTP client over a network in memory. The profiles of the runtime are as small as they can
+// be: what is in them costs the test time.
 func playOver(t *testing.T, n *memnet.Network, c pyroscope.Config, now func() time.Time, profilers ...*played) *pyroscope.Pusher {
 	t.Helper()
 	if c.ServerAddress == "" {
@@ -242,7 +243,10 @@ func playOver(t *testing.T, n *memnet.Network, c pyroscope.Config, now func() ti
 		return p, nil
 	}}
 	if n != nil {
-		of.Dial = n.Dial
+		of.Dial, of.Runtime = n.Dial, 0
+		for _, kind := range []string{"heap", "goroutine"} {
+			of.Snapshots = append(of.Snapshots, pyroscope.Snapshot{Kind: kind, Take: onlyLeak.Write})
+		}
 	}
 	p, err := pyroscope.StartProcess(c, of)
 	if err != nil {
