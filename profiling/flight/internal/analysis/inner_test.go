@@ -1,225 +1,141 @@
 package analysis_test
 
 import (
-	"testing"
+	"encoding/binary"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/goruntime"
-	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// within runs f as an inner span of this goroutine.
-func within(name string, f func()) trace.SpanID {
-	id, start := newSpan().SpanID(), goruntime.Nanotime()
-	f()
-	tracelog.Inner(id, goruntime.GoroutineID(), start, goruntime.Nanotime(), name)
+// id returns the id of the span that a scenario made as the one with this number.
+func id(n uint64) (id trace.SpanID) {
+	binary.BigEndian.PutUint64(id[:], n)
 	return id
 }
 
-// elsewhere calls f on another goroutine, and waits for it.
-func elsewhere(f func()) {
-	done := make(chan int)
-	go func() {
-		f()
-		done <- 1
-	}()
-	receive(done)
-}
-
-// needGoroutines skips a test where goroutines have no known numbers: there, the trace has no inner spans.
-func needGoroutines(t *testing.T) {
-	t.Helper()
-	if goruntime.GoroutineID() == 0 {
-		t.Skip("the number of a goroutine is not known here")
+// rested fails unless a span's goroutines were in timers for so many rests. A goroutine may lose
+// its processor before the trace has that it sleeps, and timers may be late: half a rest may be
+// missing, or too much.
+func rested(j judge, r *states.Request, name string, id trace.SpanID, rests int) {
+	j.Helper()
+	got, want := r.Times(id)[states.Timer], time.Duration(rests)*long
+	if got < want-long/2 || got > want+long/2 || rests == 0 && got > 0 {
+		j.Errorf("%s waited %v for timers, want %v", name, got, want)
 	}
 }
 
-// took checks how long a span's goroutines were in a timer, in units of long. Timers may be late, so that there is no upper bound but
-// for 0. A goroutine may lose its processor before the trace has that it sleeps, so that half a unit may be missing.
-func took(t *testing.T, r *states.Request, name string, id trace.SpanID, want int) {
-	t.Helper()
-	got := r.Times(id)[states.Timer]
-	if got < time.Duration(want)*long-long/2 || want == 0 && got > 0 {
-		t.Errorf("%s waited %v for timers, want %v", name, got, time.Duration(want)*long)
-	}
-}
-
-// Spans that the trace has at their end only have the time between, without the spans inside.
-func TestInnerSpans(t *testing.T) {
-	needGoroutines(t)
-	var r *request
-	var outer, first, second, worker trace.SpanID
-	got := read(t, record(t, func() {
-		r = start("GET /")
-		rest()
-		outer = within("outer", func() {
-			first = within("first", rest)
-			rest()
-			rest()
-			second = within("second", func() {
-				for range 4 {
-					rest()
+var ofInnerSpans = []fixture{
+	{
+		"inner",
+		"spans that the trace has at their end only have the time between, without the spans inside",
+		func(j judge, _ *recording, got []states.Request) {
+			// The spans end in the order first, second, worker, outer.
+			const root, first, second, worker, outer = 1, 2, 3, 4, 5
+			r := &got[0]
+			rested(j, r, "the root", id(root), 1)
+			rested(j, r, "outer", id(outer), 2)
+			rested(j, r, "first", id(first), 1)
+			rested(j, r, "second", id(second), 4)
+			rested(j, r, "worker", id(worker), 1)
+			if waited := r.Times(id(outer))[states.ChannelReceive]; waited < long/2 {
+				j.Errorf("outer waited %v for the worker's goroutine", waited)
+			}
+			if cause := largest(j, r, states.Timer); cause.SpanID != id(second) || cause.Span != "second" {
+				j.Errorf("the cause is in span %v %q, want second", cause.SpanID, cause.Span)
+			}
+		},
+	},
+	{
+		"inner-others",
+		"goroutines that are created or woken in an inner span work for it, and so do theirs",
+		func(j judge, _ *recording, got []states.Request) {
+			r := &got[0]
+			rested(j, r, "the root", id(1), 0)
+			rested(j, r, "load", id(2), 2)
+			rested(j, r, "job", id(3), 3)
+			if cause := largest(j, r, states.Timer); cause.Span != "job" {
+				j.Errorf("the cause is in span %q, want job", cause.Span)
+			}
+		},
+	},
+	{
+		"inner-before-trace",
+		"a request that began before the trace has its own inner spans, and not the ones " +
+			"that its goroutine has for other requests",
+		func(j judge, _ *recording, got []states.Request) {
+			rested(j, &got[0], "load", id(2), 1)
+			rested(j, &got[0], "a span of another request", id(4), 0)
+		},
+	},
+	{
+		"inner-out-of-order",
+		"a span may end on another goroutine than it started, and before a span that started " +
+			"within it",
+		func(j judge, _ *recording, got []states.Request) {
+			rested(j, &got[0], "first", id(2), 1)
+			rested(j, &got[0], "second", id(3), 2)
+		},
+	},
+	{
+		"inner-earlier-request",
+		"a span of an earlier request that ends late is not inside the request that its " +
+			"goroutine serves now",
+		func(j judge, _ *recording, got []states.Request) {
+			rested(j, &got[0], "the root", got[0].RootID, 1)
+			rested(j, &got[0], "a span of another request", id(3), 0)
+		},
+	},
+	{
+		"inner-before-root",
+		"a span that began before the note of its root, with a start of its own, is inside the root",
+		func(j judge, _ *recording, got []states.Request) {
+			rested(j, &got[0], "the root", id(1), 1)
+			rested(j, &got[0], "the span", id(2), 1)
+		},
+	},
+	{
+		"inner-function",
+		"time on a processor without a sample counts for the function that ended the inner span",
+		func(j judge, _ *recording, got []states.Request) {
+			for _, i := range got[0].Goroutines[0].Intervals {
+				if i.Kind == states.OnCPU && i.Stack != nil {
+					j.Errorf("the goroutine was preempted")
 				}
-			})
-			elsewhere(func() {
-				blockedIn("analysis_test.receive")
-				worker = within("worker", rest)
-			})
-		})
-		r.end()
-	}), r)
-	took(t, got, "the root", got.RootID, 1)
-	took(t, got, "outer", outer, 2)
-	took(t, got, "first", first, 1)
-	took(t, got, "second", second, 4)
-	took(t, got, "worker", worker, 1)
-	if waited := got.Times(outer)[states.ChannelReceive]; waited < long/2 {
-		t.Errorf("outer waited %v for the worker's goroutine", waited)
-	}
-	if cause := largest(t, got, states.Timer); cause.SpanID != second || cause.Span != "second" {
-		t.Errorf("the cause is in span %v %q, want %v second", cause.SpanID, cause.Span, second)
-	}
-}
-
-// Goroutines that are created or woken in an inner span work for it, and so do theirs.
-func TestInnerSpansOfOtherGoroutines(t *testing.T) {
-	needGoroutines(t)
-	var r *request
-	var loads, job trace.SpanID
-	got := read(t, record(t, func() {
-		jobs, done := make(chan func()), make(chan int)
-		go func() {
-			for job := range jobs {
-				job()
-				done <- 1
 			}
-		}()
-		blockedIn("analysis_test.TestInnerSpansOfOtherGoroutines.func1.1")
-		r = start("GET /")
-		loads = within("load", func() {
-			go func() {
-				rest()
-				go func() {
-					rest()
-					done <- 1
-				}()
-			}()
-			receive(done)
-		})
-		job = within("job", func() {
-			jobs <- func() {
-				rest()
-				rest()
-				rest()
+			c := largest(j, &got[0], states.OnCPU)
+			if in(j, c.Function, "analysis_test.within"); c.Span != "page" {
+				j.Errorf("the cause is in span %q, want page", c.Span)
 			}
-			receive(done)
-		})
-		r.end()
-		close(jobs)
-	}), r)
-	took(t, got, "the root", got.RootID, 0)
-	took(t, got, "load", loads, 2)
-	took(t, got, "job", job, 3)
-	if cause := largest(t, got, states.Timer); cause.Span != "job" {
-		t.Errorf("the cause is in span %q, want job", cause.Span)
-	}
-}
-
-// A request that began before the trace has its own inner spans, and not the ones that its goroutine has for other requests.
-func TestInnerSpansBeforeTrace(t *testing.T) {
-	needGoroutines(t)
-	if tracelog.Enabled() {
-		t.Skip("the execution tracer is in use")
-	}
-	r := start("GET /")
-	begin := time.Now()
-	var span, other trace.SpanID
-	root := r.root()
-	data := record(t, func() {
-		span = within("load", rest)
-		r.end()
-		root.Duration = time.Since(begin)
-		do("GET /other", func() { other = within("load", rest) })
-	})
-	got := readRoot(t, data, root)
-	took(t, got, "load", span, 1)
-	took(t, got, "a span of another request", other, 0)
-}
-
-// A span may end on another goroutine than it started, and before a span that started within it.
-func TestInnerSpansOutOfOrder(t *testing.T) {
-	needGoroutines(t)
-	var r *request
-	first, second := newSpan().SpanID(), newSpan().SpanID()
-	got := read(t, record(t, func() {
-		r = start("GET /")
-		goroutine, began := goruntime.GoroutineID(), goruntime.Nanotime()
-		rest()
-		then := goruntime.Nanotime()
-		rest()
-		ended := goruntime.Nanotime()
-		rest()
-		tracelog.Inner(second, goroutine, then, goruntime.Nanotime(), "second")
-		elsewhere(func() { tracelog.Inner(first, goroutine, began, ended, "first") })
-		r.end()
-	}), r)
-	took(t, got, "first", first, 1)
-	took(t, got, "second", second, 2)
-}
-
-// A span of an earlier request that ends late is not inside the request that its goroutine serves now.
-func TestInnerSpanOfEarlierRequest(t *testing.T) {
-	needGoroutines(t)
-	var r *request
-	late := newSpan().SpanID()
-	got := read(t, record(t, func() {
-		goroutine, began := goruntime.GoroutineID(), int64(0)
-		do("GET /a", func() { began = goruntime.Nanotime() })
-		r = start("GET /b")
-		rest()
-		elsewhere(func() { tracelog.Inner(late, goroutine, began, goruntime.Nanotime(), "of GET /a") })
-		r.end()
-	}), r)
-	took(t, got, "the root", got.RootID, 1)
-	took(t, got, "a span of another request", late, 0)
-}
-
-// A span that began before the note of its root, with a start of its own, is inside the root.
-func TestInnerSpanBeforeRoot(t *testing.T) {
-	needGoroutines(t)
-	var r *request
-	id := newSpan().SpanID()
-	got := read(t, record(t, func() {
-		began := goruntime.Nanotime()
-		r = start("GET /")
-		rest()
-		tracelog.Inner(id, goruntime.GoroutineID(), began, goruntime.Nanotime(), "all")
-		rest()
-		r.end()
-	}), r)
-	took(t, got, "the root", got.RootID, 1)
-	took(t, got, "the span", id, 1)
-}
-
-// Time on a processor without a sample counts for the function that ended the inner span.
-func TestInnerSpanNamesFunction(t *testing.T) {
-	needGoroutines(t)
-	var r *request
-	got := read(t, record(t, func() {
-		r = start("GET /")
-		within("page", func() { sink.Add(hash(2_000_000)) })
-		r.end()
-	}), r)
-	for _, i := range got.Goroutines[0].Intervals {
-		if i.Kind == states.OnCPU && i.Stack != nil {
-			t.Skip("the goroutine was preempted")
-		}
-	}
-	c := largest(t, got, states.OnCPU)
-	if in(t, c.Function, "analysis_test.within"); c.Span != "page" {
-		t.Errorf("the cause is in span %q, want page", c.Span)
-	}
+		},
+	},
+	{
+		"provider",
+		"spans of perfline's tracer provider, on their parent's goroutine and on others, and " +
+			"a measure of marks.Time",
+		func(j judge, _ *recording, got []states.Request) {
+			spans := map[trace.SpanID]bool{}
+			for _, g := range got[0].Goroutines {
+				for _, i := range g.Intervals {
+					spans[i.SpanID] = true
+				}
+			}
+			// The provider makes the ids. The root has no rest, and the other spans have one to
+			// four.
+			missing := map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true}
+			for span := range spans {
+				rests := int((got[0].Times(span)[states.Timer] + long/2) / long)
+				rested(j, &got[0], span.String(), span, rests)
+				if !missing[rests] {
+					j.Errorf("another span has %d rests", rests)
+				}
+				delete(missing, rests)
+			}
+			if len(missing) > 0 {
+				j.Errorf("no span has so many rests: %v", missing)
+			}
+			goroutines(j, &got[0], 2)
+		},
+	},
 }
