@@ -20,10 +20,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+type reader = func(io.ReadSeeker, []analysis.Root, func()) ([]states.Request, error)
+
 // A fake is a process whose flight recorder and reader do what the test says. It finds all roots.
 type fake struct {
 	startError, writeError error
 	size                   int          // of each snapshot
+	data                   []byte       // each snapshot, if size is 0
+	read                   reader       // reads snapshots; nil for one that finds all roots
 	work                   func(func()) // of the reader; it gets pause
 	readError              error
 	cpuTime                time.Duration // of each thread; 0 if it is not known
@@ -50,12 +54,16 @@ func (f *fake) Stop() {
 }
 
 func (f *fake) WriteTo(w io.Writer) (int64, error) {
-	n, _ := w.Write(make([]byte, f.size))
+	data := f.data
+	if f.size > 0 {
+		data = make([]byte, f.size)
+	}
+	n, _ := w.Write(data)
 	return int64(n), f.writeError
 }
 
 func (f *fake) process() process {
-	return process{
+	p := process{
 		newRecorder: func(rt.FlightRecorderConfig) flightRecorder { return f },
 		threadTime:  func() time.Duration { return f.cpuTime },
 		read: func(r io.ReadSeeker, wanted []analysis.Root, pause func()) ([]states.Request, error) {
@@ -78,6 +86,10 @@ func (f *fake) process() process {
 			return found, f.readError
 		},
 	}
+	if f.read != nil {
+		p.read = f.read
+	}
+	return p
 }
 
 // batches returns how many roots each snapshot was read for.
