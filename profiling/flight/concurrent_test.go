@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// Methods may be called concurrently, and each accepted request gets one answer: the harness counts them.
+// Methods may be called concurrently, and each accepted request gets one answer: the harness counts
+// them.
 func TestConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, Config{MinInterval: -1, Requests: 10}, &fake{size: 10, unknown: trace.SpanID{2, 3}})
@@ -69,7 +70,8 @@ func TestSlowAllocations(t *testing.T) {
 		for slow() { // until the queue is full
 		}
 		if got := testing.AllocsPerRun(50, func() { refused = !slow() && refused }); got > 0 || !refused {
-			t.Errorf("Slow allocates %v times when its queue is full, and refused all requests: %v", got, refused)
+			t.Errorf("Slow allocates %v times when its queue is full, and refused all requests: %v",
+				got, refused)
 		}
 	})
 }

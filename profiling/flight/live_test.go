@@ -22,10 +22,11 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// These tests and the example run the runtime's flight recorder. They assert what holds on any machine, and no times. Recorded traces
-// in internal/analysis show the rest.
+// These tests and the example run the runtime's flight recorder. They assert what holds on any
+// machine, and no times. Recorded traces in internal/analysis show the rest.
 
-// A service makes requests with spans of perfline's provider, and has a recorder that they are slow for.
+// A service makes requests with spans of perfline's provider, and has a recorder that they are slow
+// for.
 type service struct {
 	*Recorder
 	tracer  trace.Tracer
@@ -105,7 +106,8 @@ func addsUp(t *testing.T, r *states.Request) {
 	}
 }
 
-// The smoke test of the flight recorder: slow requests are found, with all of their spans, in snapshots after one another.
+// The smoke test of the flight recorder: slow requests are found, with all of their spans, in
+// snapshots after one another.
 func TestSlowRequestsAreFound(t *testing.T) {
 	s := newService(t)
 	if err := s.Arm(0); err != nil {
@@ -156,8 +158,9 @@ func TestSlowRequestsAreFound(t *testing.T) {
 	}
 }
 
-// Others use the execution tracer at the same time: of flight recorders, one runs in a process. Arm reports another one and leaves it
-// alone. runtime/trace.Start and the recorder do not disturb each other, whichever starts or stops first.
+// Others use the execution tracer at the same time: of flight recorders, one runs in a process. Arm
+// reports another one and leaves it alone. runtime/trace.Start and the recorder do not disturb each
+// other, whichever starts or stops first.
 func TestOtherUsersOfTracer(t *testing.T) {
 	t.Run("flight recorder", func(t *testing.T) {
 		s := newService(t)
@@ -217,7 +220,8 @@ func TestOtherUsersOfTracer(t *testing.T) {
 				rt.Stop()
 			}
 			if got := bytes.Contains(b.Bytes(), []byte("GET /theirs")); !bytes.Contains(b.Bytes(), []byte("GET /both")) || got == c.traceEnded {
-				t.Errorf("the program's own execution trace has %d bytes and lacks a request", b.Len())
+				t.Errorf("the program's own execution trace has %d bytes and lacks a request",
+					b.Len())
 			}
 		})
 	}

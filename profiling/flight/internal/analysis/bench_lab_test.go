@@ -56,8 +56,8 @@ func busyTrace(b *testing.B) (data []byte, small, whole analysis.Root) {
 	return r.data, r.roots[0].wanted(), r.roots[1].wanted()
 }
 
-// BenchmarkRead measures the whole of Read. One case is a request in the middle; the other one is a request that takes all
-// of the trace, so that nothing can be left out.
+// BenchmarkRead measures the whole of Read. One case is a request in the middle; the other one is a
+// request that takes all of the trace, so that nothing can be left out.
 func BenchmarkRead(b *testing.B) {
 	data, small, whole := busyTrace(b)
 	n := count(b, data)

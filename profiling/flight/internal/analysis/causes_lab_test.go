@@ -3,11 +3,13 @@
 package analysis_test
 
 import (
+	"io"
 	"net"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,13 @@ var _ = add(map[string]func(*recorder){
 		})
 	},
 	"processor": func(r *recorder) { r.traceOnly(func() { r.want(do("GET /", burn)) }) },
+	"processor-sampled": func(r *recorder) {
+		if err := pprof.StartCPUProfile(io.Discard); err != nil {
+			r.Fatalf("%v", err)
+		}
+		defer pprof.StopCPUProfile()
+		r.traceOnly(func() { r.want(do("GET /", burn)) })
+	},
 	"processor-unseen": func(r *recorder) {
 		r.trace(func() { r.want(startsHere()) })
 	},
@@ -142,7 +151,8 @@ func processorsTaken(r *recorder) {
 				})
 			})
 		}
-		// Whenever this request gives the processor away, the others have it until the runtime preempts them.
+		// Whenever this request gives the processor away, the others have it until the runtime
+		// preempts them.
 		r.want(do("GET /", func() {
 			runtime.Gosched()
 			sink.Add(hash(100_000))
@@ -152,8 +162,8 @@ func processorsTaken(r *recorder) {
 	})
 }
 
-// processorFree has two goroutines that wake each other. Each has a thread of its own, which the kernel has to run, while busy programs have
-// the machine's processors.
+// processorFree has two goroutines that wake each other. Each has a thread of its own, which the
+// kernel has to run, while busy programs have the machine's processors.
 func processorFree(r *recorder) {
 	r.others = true
 	for range 2 * runtime.NumCPU() {

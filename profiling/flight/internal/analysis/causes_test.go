@@ -14,95 +14,149 @@ var ofCauses = []fixture{
 			j.Errorf("the timer took %v, want %v at least", c.Duration, long)
 		}
 	}},
-	{"network", "a request waits for the answer to the call in pay", func(j judge, _ *recording, got []states.Request) {
-		in(j, largest(j, &got[0], states.Network).Function, "analysis_test.pay")
-	}},
-	{"syscall", "a request waits in a system call of flush", func(j judge, _ *recording, got []states.Request) {
-		in(j, largest(j, &got[0], states.Syscall).Function, "analysis_test.flush")
-	}},
-	{"processor", "a request runs in hash, where the runtime preempts it", func(j judge, _ *recording, got []states.Request) {
-		in(j, largest(j, &got[0], states.OnCPU).Function, "analysis_test.hash")
-	}},
-	{"processor-unseen", "time on a processor without a sample counts for the function that called what came before and after", func(j judge, _ *recording, got []states.Request) {
-		if slices.ContainsFunc(got[0].Goroutines[0].Intervals, func(i states.Interval) bool { return i.Kind != states.OnCPU || i.Stack != nil }) {
-			j.Errorf("the request was interrupted")
-		}
-		in(j, largest(j, &got[0], states.OnCPU).Function, "analysis_test.startsHere")
-	}},
-	{"processors-taken", "a request waits for the one processor, which others use in hash", func(j judge, _ *recording, got []states.Request) {
-		in(j, by(j, largest(j, &got[0], states.Runnable), "GET /report"), "analysis_test.hash")
-	}},
-	{"processor-free", "a request is ready while a processor of the runtime is free: other programs run in its place", func(j judge, _ *recording, got []states.Request) {
-		if c := largest(j, &got[0], states.OtherPrograms); c.By != nil {
-			j.Errorf("by %+v, want none", c.By)
-		}
-		if i := interval(j, &got[0], 0, states.Runnable); i.By != nil {
-			j.Errorf("the wait for a processor is by %+v, want none", i.By)
-		}
-	}},
-	{"other-programs", "the process got less CPU time than its goroutines ran: other programs ran, and no goroutine is named", func(j judge, _ *recording, got []states.Request) {
-		if c := largest(j, &got[0], states.OtherPrograms); c.By != nil {
-			j.Errorf("by %+v, want none", c.By)
-		}
-	}},
-	{"collection", "a request waits for collections of the garbage, which stop the world", func(j judge, _ *recording, got []states.Request) {
-		largest(j, &got[0], states.GarbageCollection)
-		says(j, &got[0], "garbage collection")
-		interval(j, &got[0], 0, states.StopTheWorld)
-		for _, c := range got[0].Causes {
-			if c.Kind == states.StopTheWorld {
-				j.Errorf("a stop by the collector has a cause of its own: %+v", c)
+	{
+		"network",
+		"a request waits for the answer to the call in pay",
+		func(j judge, _ *recording, got []states.Request) {
+			in(j, largest(j, &got[0], states.Network).Function, "analysis_test.pay")
+		},
+	},
+	{
+		"syscall",
+		"a request waits in a system call of flush",
+		func(j judge, _ *recording, got []states.Request) {
+			in(j, largest(j, &got[0], states.Syscall).Function, "analysis_test.flush")
+		},
+	},
+	{
+		"processor",
+		"a request runs in hash, where the runtime preempts it",
+		func(j judge, _ *recording, got []states.Request) {
+			in(j, largest(j, &got[0], states.OnCPU).Function, "analysis_test.hash")
+		},
+	},
+	{
+		"processor-sampled",
+		"a request runs in hash, where the CPU profiler samples it",
+		func(j judge, _ *recording, got []states.Request) {
+			// Where the runtime preempts it, its stack has functions of the runtime above.
+			if !slices.ContainsFunc(got[0].Goroutines[0].Intervals, func(i states.Interval) bool {
+				return i.Kind == states.OnCPU && len(i.Stack) > 0 &&
+					states.Short(i.Stack[0].Function) == "analysis_test.hash"
+			}) {
+				j.Errorf("no interval has a sample")
 			}
-		}
-	}},
-	{"collection-processors", "a request waits for the one processor, which the collector uses", func(j judge, _ *recording, got []states.Request) {
-		if !slices.ContainsFunc(got[0].Causes, func(c states.Cause) bool { return c.Kind == states.GarbageCollection }) {
-			j.Errorf("the collector is no cause")
-		}
-		if !slices.ContainsFunc(got[0].Goroutines[0].Intervals, func(i states.Interval) bool {
-			return i.Kind == states.Runnable && i.By != nil && i.By.Function == "runtime.gcBgMarkWorker"
-		}) {
-			j.Errorf("no wait for a processor is by the collector's worker")
-		}
-	}},
-	{"collection-help", "a request that allocates helps the collector, and its stack is known then", func(j judge, r *recording, got []states.Request) {
-		helps, sampled, all := 0, 0, got[0].Goroutines[0].Intervals
-		for i := range all {
-			if all[i].Kind != states.GCAssist {
-				continue
+			in(j, largest(j, &got[0], states.OnCPU).Function, "analysis_test.hash")
+		},
+	},
+	{
+		"processor-unseen",
+		"time on a processor without a sample counts for the function that called what came " +
+			"before and after",
+		func(j judge, _ *recording, got []states.Request) {
+			for _, i := range got[0].Goroutines[0].Intervals {
+				if i.Kind != states.OnCPU || i.Stack != nil {
+					j.Errorf("the request was interrupted: %+v", i)
+				}
 			}
-			if helps++; i > 0 && all[i-1].Kind == states.OnCPU && len(all[i-1].Stack) > 0 {
-				sampled++
+			in(j, largest(j, &got[0], states.OnCPU).Function, "analysis_test.startsHere")
+		},
+	},
+	{
+		"processors-taken",
+		"a request waits for the one processor, which others use in hash",
+		func(j judge, _ *recording, got []states.Request) {
+			in(j, by(j, largest(j, &got[0], states.Runnable), "GET /report"), "analysis_test.hash")
+		},
+	},
+	{
+		"processor-free",
+		"a request is ready while a processor of the runtime is free: other programs run in " +
+			"its place",
+		func(j judge, _ *recording, got []states.Request) {
+			if c := largest(j, &got[0], states.OtherPrograms); c.By != nil {
+				j.Errorf("by %+v, want none", c.By)
 			}
-		}
-		// Within its help, a goroutine may wait, which is an interval, too.
-		if want := assists(j, r.data, got[0].Goroutines[0].ID); helps < want || want == 0 {
-			j.Errorf("%d intervals are help to the collector, want at least the %d of the trace", helps, want)
-		}
-		if sampled == 0 {
-			j.Errorf("no interval before the help has a stack")
-		}
-		help := interval(j, &got[0], 0, states.GCAssist)
-		if !slices.ContainsFunc(help.Stack, func(f states.Frame) bool { return states.Short(f.Function) == "analysis_test.litter" }) {
-			j.Errorf("the help has the stack %v, want litter in it", help.Stack)
-		}
-		if !slices.ContainsFunc(got[0].Causes, func(c states.Cause) bool { return c.Kind == states.GarbageCollection }) {
-			j.Errorf("the help is no cause")
-		}
-		if !waitsFor(j, r.data, "GC mark assist wait for work") {
-			j.Errorf("no goroutine waits until there is work that helps")
-		}
-	}},
-	{"stop-the-world", "a request stops the world in readStats, and is named", func(j judge, _ *recording, got []states.Request) {
-		stop := interval(j, &got[0], 0, states.StopTheWorld)
-		if stop.By == nil || stop.By.Goroutine != got[0].Goroutines[0].ID {
-			j.Fatalf("the stop is by %+v, want the request's goroutine", stop.By)
-		}
-		in(j, stop.By.Function, "analysis_test.readStats")
-		i := slices.IndexFunc(got[0].Causes, func(c states.Cause) bool { return c.Kind == states.StopTheWorld })
-		if i < 0 {
-			j.Fatalf("the stop is no cause: %+v", got[0].Causes)
-		}
-		in(j, by(j, got[0].Causes[i], "GET /"), "analysis_test.readStats")
-	}},
+			if i := interval(j, &got[0], 0, states.Runnable); i.By != nil {
+				j.Errorf("the wait for a processor is by %+v, want none", i.By)
+			}
+		},
+	},
+	{
+		"other-programs",
+		"the process got less CPU time than its goroutines ran: other programs ran, and no " +
+			"goroutine is named",
+		func(j judge, _ *recording, got []states.Request) {
+			if c := largest(j, &got[0], states.OtherPrograms); c.By != nil {
+				j.Errorf("by %+v, want none", c.By)
+			}
+		},
+	},
+	{
+		"collection",
+		"a request waits for collections of the garbage, which stop the world",
+		func(j judge, _ *recording, got []states.Request) {
+			largest(j, &got[0], states.GarbageCollection)
+			says(j, &got[0], "garbage collection")
+			interval(j, &got[0], 0, states.StopTheWorld)
+			for _, c := range got[0].Causes {
+				if c.Kind == states.StopTheWorld {
+					j.Errorf("a stop by the collector has a cause of its own: %+v", c)
+				}
+			}
+		},
+	},
+	{
+		"collection-processors",
+		"a request waits for the one processor, which the collector uses",
+		func(j judge, _ *recording, got []states.Request) {
+			cause(j, &got[0], states.GarbageCollection)
+			if !slices.ContainsFunc(got[0].Goroutines[0].Intervals, func(i states.Interval) bool {
+				return i.Kind == states.Runnable && i.By != nil && i.By.Function == "runtime.gcBgMarkWorker"
+			}) {
+				j.Errorf("no wait for a processor is by the collector's worker")
+			}
+		},
+	},
+	{
+		"collection-help",
+		"a request that allocates helps the collector, and its stack is known then",
+		func(j judge, r *recording, got []states.Request) {
+			helps, sampled, all := 0, 0, got[0].Goroutines[0].Intervals
+			for i := range all {
+				if all[i].Kind != states.GCAssist {
+					continue
+				}
+				if helps++; i > 0 && all[i-1].Kind == states.OnCPU && len(all[i-1].Stack) > 0 {
+					sampled++
+				}
+			}
+			// Within its help, a goroutine may wait, which is an interval, too.
+			if want := assists(j, r.data, got[0].Goroutines[0].ID); helps < want || want == 0 {
+				j.Errorf("%d intervals are help to the collector, want at least the %d of the trace",
+					helps, want)
+			}
+			if sampled == 0 {
+				j.Errorf("no interval before the help has a stack")
+			}
+			help := interval(j, &got[0], 0, states.GCAssist)
+			in(j, help.Function(), "analysis_test.litter")
+			cause(j, &got[0], states.GarbageCollection)
+			if !waitsFor(j, r.data, "GC mark assist wait for work") {
+				j.Errorf("no goroutine waits until there is work that helps")
+			}
+		},
+	},
+	{
+		"stop-the-world",
+		"a request stops the world in readStats, and is named",
+		func(j judge, _ *recording, got []states.Request) {
+			stop := interval(j, &got[0], 0, states.StopTheWorld)
+			if stop.By == nil || stop.By.Goroutine != got[0].Goroutines[0].ID {
+				j.Fatalf("the stop is by %+v, want the request's goroutine", stop.By)
+			}
+			in(j, stop.By.Function, "analysis_test.readStats")
+			in(j, by(j, cause(j, &got[0], states.StopTheWorld), "GET /"), "analysis_test.readStats")
+		},
+	},
 }

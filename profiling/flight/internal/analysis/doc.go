@@ -73,6 +73,9 @@
 //   - A worker that finds its next job without a wait, in a buffered channel, still counts for the request before.
 //   - A root that started before the trace is taken to be on the goroutine on which it ends. Spans of other roots that started
 //     before the trace have no name.
+//   - A wait that began before the trace has a stack only if it lasts until the next generation. Without a
+//     stack, the goroutine that ended the wait decides: a select statement counts as ChannelReceive, and the
+//     network as Wait.
 //   - Time in which an allocation sweeps memory counts as running.
 //   - A system call may use the processor, or wait. The trace does not tell.
 //   - Under a limit of CPU time, as in a container, OtherPrograms is the limit.

@@ -79,7 +79,8 @@ type blocker struct {
 	block, release func()
 }
 
-// blockers returns one for each kind that goroutines end, and a sleep. The caller calls close when all are released.
+// blockers returns one for each kind that goroutines end, and a sleep. The caller calls close when
+// all are released.
 func (r *recorder) blockers() (all []blocker, closed func()) {
 	received, sent, selected := make(chan int), make(chan int), make(chan int)
 	var x index

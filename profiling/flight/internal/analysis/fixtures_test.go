@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +13,8 @@ import (
 // long is how long a cause of a scenario lasts. Nothing else in a scenario takes so long.
 const long = 20 * time.Millisecond
 
-// A fixture is a scenario that was recorded with each release of Go. Its statement holds for each recording: the recorder makes
-// another attempt until it does. The golden result has the rest.
+// A fixture is a scenario that was recorded with each release of Go. Its statement holds for each
+// recording: the recorder makes another attempt until it does. The golden result has the rest.
 type fixture struct {
 	name      string
 	statement string
@@ -22,6 +23,8 @@ type fixture struct {
 
 // fixtures are all fixtures.
 var fixtures = slices.Concat(ofCauses, ofWaits, ofLocks, ofOwners, ofEnds, ofInnerSpans, ofTraces, ofAny)
+
+var update = flag.Bool("update", false, "write the golden results of the recorded traces again")
 
 // Read gives the golden result of each fixture, and its statement holds.
 func TestFixtures(t *testing.T) {
@@ -32,6 +35,10 @@ func TestFixtures(t *testing.T) {
 				got := r.read(t, r.wanted()...)
 				if f.shows != nil {
 					f.shows(t, r, got)
+				}
+				if *update {
+					writeGolden(t, release, f.name, r, got)
+					return
 				}
 				same(t, text(got), want)
 			})

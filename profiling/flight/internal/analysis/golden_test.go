@@ -10,9 +10,10 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// A golden writes results as text. All of a result is in it, but for what makes differences hard to read: goroutines have numbers in the
-// order in which they appear, functions have no import path, and stacks end with the program's innermost function and the
-// number of its callers. check looks at files and lines.
+// A golden writes results as text. All of a result is in it, but for what makes differences hard to
+// read: goroutines have numbers in the order in which they appear, functions have no import path,
+// and stacks end with the program's innermost function and the number of its callers. check looks
+// at files and lines.
 type golden struct {
 	strings.Builder
 	goroutines map[uint64]int

@@ -122,15 +122,17 @@ func within(name string, f func()) {
 // provider makes spans with perfline's tracer provider. Each has another number of rests.
 func provider(r *recorder) {
 	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
-		Timeline: observer.NewTimeline(observer.TimelineOptions{}), Processors: []sdk.SpanProcessor{tracetest.NewSpanRecorder()},
+		Timeline:   observer.NewTimeline(observer.TimelineOptions{}),
+		Processors: []sdk.SpanProcessor{tracetest.NewSpanRecorder()},
 	})
 	defer func() { _ = provider.Shutdown(context.Background()) }()
 	tracer := provider.Tracer("test")
-	caller := trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: id(1), Remote: true, TraceFlags: trace.FlagsSampled})
+	ctx := trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(
+		trace.SpanContextConfig{TraceID: traceID, SpanID: id(1), TraceFlags: trace.FlagsSampled}))
 	goruntime.GoroutineID() // the first call finds out where the runtime has it
 	r.trace(func() {
 		began := time.Now()
-		ctx, span := tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), caller), "GET /", trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := tracer.Start(ctx, "GET /", trace.WithSpanKind(trace.SpanKindServer))
 		func() {
 			defer marks.Time(ctx, "measure").End()
 			rest()

@@ -3,6 +3,7 @@
 package analysis_test
 
 import (
+	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -32,6 +33,26 @@ var _ = add(map[string]func(*recorder){
 			}
 			close(jobs)
 		})
+	},
+	"unknown-root": func(r *recorder) {
+		old := start("GET /old")
+		r.trace(func() {
+			var x index
+			locked, done := make(chan bool), make(chan bool)
+			go func() {
+				span, inside := newSpan().SpanID(), newSpan().SpanID()
+				tracelog.Start(old.ctx, span, "load")
+				tracelog.Start(context.Background(), inside, "inside") // of a tracer without tasks
+				x.rebuild(locked)
+				tracelog.End(inside, "inside")
+				tracelog.End(span, "load")
+				close(done)
+			}()
+			<-locked
+			r.want(do("GET /", x.lookUp))
+			<-done
+		})
+		old.end()
 	},
 	"ends-elsewhere": func(r *recorder) {
 		r.trace(func() {

@@ -78,8 +78,8 @@ func TestCoarsenGroup(t *testing.T) {
 	}
 }
 
-// A goroutine that was not seen had the calls that it has before and after. The calls that write a note say nothing by
-// themselves.
+// A goroutine that was not seen had the calls that it has before and after. The calls that write a
+// note say nothing by themselves.
 func TestCallsWhileRunning(t *testing.T) {
 	frames := func(functions ...string) (all []states.Frame) {
 		for _, f := range functions {
@@ -154,12 +154,14 @@ func TestHolderOfProcessors(t *testing.T) {
 	} {
 		h := p.most(xtrace.Time(c.from), xtrace.Time(c.to), self)
 		if h.by != c.by || h.collected != c.collected || h.free != c.free || h.worker != collector {
-			t.Errorf("[%d, %d): by %v, %v collected, free %v, worker %v; want %v", c.from, c.to, h.by, h.collected, h.free, h.worker, c)
+			t.Errorf("[%d, %d): by %v, %v collected, free %v, worker %v; want %v",
+				c.from, c.to, h.by, h.collected, h.free, h.worker, c)
 		}
 	}
 }
 
-// A part of the time is missing only in periods in which clearly less CPU time than running time was noted.
+// A part of the time is missing only in periods in which clearly less CPU time than running time
+// was noted.
 func TestStolen(t *testing.T) {
 	const ms = time.Millisecond
 	p := newProcessors(nil, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// A note may be late by as long as the kernel pauses a thread: the request has the time of its span. A larger difference is none of a
-// pause, and the request has the time of the trace.
+// A note may be late by as long as the kernel pauses a thread: the request has the time of its
+// span. A larger difference is none of a pause, and the request has the time of the trace.
 func TestLongestPause(t *testing.T) {
 	for _, release := range releases(t) {
 		r := load(t, release, "long")
@@ -47,7 +47,8 @@ func TestLongestPause(t *testing.T) {
 					start = start.Add(-max(c.off, 0))
 				}
 				if got.Duration != want || !got.Start.Equal(start) {
-					t.Errorf("the request takes %v from %v, want %v from %v", got.Duration, got.Start, want, start)
+					t.Errorf("the request takes %v from %v, want %v from %v",
+						got.Duration, got.Start, want, start)
 				}
 			})
 		}
@@ -109,7 +110,8 @@ func TestReadPauses(t *testing.T) {
 		}
 		// The trace is read twice, by bytes and by events.
 		if want := 1 + 2*len(r.data)>>16 + 2*(count/1000); pauses < want {
-			t.Errorf("%s: %d pauses for %d bytes and %d events, want %d at least", f.name, pauses, len(r.data), count, want)
+			t.Errorf("%s: %d pauses for %d bytes and %d events, want %d at least",
+				f.name, pauses, len(r.data), count, want)
 		}
 	}
 }
@@ -126,7 +128,8 @@ func TestTruncated(t *testing.T) {
 		for i := range results {
 			check(t, &results[i])
 			if !results[i].Unended && results[i].Duration != whole[i].Duration {
-				t.Errorf("%d bytes: the request has %v, want %v", n, results[i].Duration, whole[i].Duration)
+				t.Errorf("%d bytes: the request has %v, want %v",
+					n, results[i].Duration, whole[i].Duration)
 			}
 		}
 	}
@@ -177,7 +180,8 @@ func TestAnyInput(t *testing.T) {
 	})
 }
 
-// FuzzRead begins with recorded traces. Read returns an error for traces that are cut or malformed, and what it returns adds up.
+// FuzzRead begins with recorded traces. Read returns an error for traces that are cut or malformed,
+// and what it returns adds up.
 func FuzzRead(f *testing.F) {
 	var wanted []analysis.Root
 	for n := range uint64(30) {
@@ -213,7 +217,8 @@ func TestStart(t *testing.T) {
 					t.Errorf("%s/%s: %s begins %v after its span", release, f.name, got.Name, off)
 				}
 				if got.Name != r.roots[i].name {
-					t.Errorf("%s/%s: the name is %q, want %q", release, f.name, got.Name, r.roots[i].name)
+					t.Errorf("%s/%s: the name is %q, want %q",
+						release, f.name, got.Name, r.roots[i].name)
 				}
 			}
 		}

@@ -32,8 +32,8 @@ var record = flag.Bool("record", false, "write the recordings of TestLabRecordin
 // scenarios are the programs of the fixtures, by their names.
 var scenarios = map[string]func(*recorder){}
 
-// Scenarios show what their fixtures state, also in a live trace. With -record, the recordings become the fixtures of this release of
-// Go:
+// Scenarios show what their fixtures state, also in a live trace. With -record, the recordings
+// become the fixtures of this release of Go:
 //
 //	go test -tags lab -trimpath -count=1 -run TestLabRecordings ./profiling/flight/internal/analysis -record
 func TestLabRecordings(t *testing.T) {
@@ -48,7 +48,8 @@ func TestLabRecordings(t *testing.T) {
 			}
 			switch {
 			case len(a.problems) > 0:
-				t.Errorf("the last of %d attempts shows something else than %q:\n%s", mostAttempts, f.statement, strings.Join(a.problems, "\n"))
+				t.Errorf("the last of %d attempts shows something else than %q:\n%s",
+					mostAttempts, f.statement, strings.Join(a.problems, "\n"))
 			case *record:
 				write(t, f.name, a)
 			}
@@ -56,7 +57,8 @@ func TestLabRecordings(t *testing.T) {
 	}
 }
 
-// mostAttempts is how often a scenario is tried. The machine may be in the way: other programs have the processors, or a timer is late.
+// mostAttempts is how often a scenario is tried. The machine may be in the way: other programs have
+// the processors, or a timer is late.
 const mostAttempts = 50
 
 // No scenario needs more bytes, compressed.
@@ -108,7 +110,8 @@ func try(f fixture) (a *attempt) {
 		}
 		for _, c := range r.Causes {
 			if c.Kind == states.OtherPrograms && c.Duration.Seconds() > mostOthers*r.Duration.Seconds() && !a.others {
-				a.Errorf("%s: other programs had the processors for %v of %v", r.Name, c.Duration, r.Duration)
+				a.Errorf("%s: other programs had the processors for %v of %v",
+					r.Name, c.Duration, r.Duration)
 			}
 		}
 	}
@@ -143,10 +146,6 @@ func write(t *testing.T, name string, a *attempt) {
 	if path := machinePath(t, a.data); path != "" {
 		t.Fatalf("the trace has the path %s: record with -trimpath", path)
 	}
-	var heads strings.Builder
-	for _, r := range a.roots {
-		fmt.Fprintln(&heads, r)
-	}
 	release := strings.Join(strings.Split(runtime.Version(), ".")[:2], ".")
 	if err := os.MkdirAll(folder(release), 0o755); err != nil {
 		t.Fatal(err)
@@ -155,9 +154,7 @@ func write(t *testing.T, name string, a *attempt) {
 	if err := os.WriteFile(path+traceSuffix, compress(a, a.data), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path+goldenSuffix, []byte(heads.String()+"\n"+text(a.got)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeGolden(t, release, name, &a.recording, a.got)
 }
 
 // A recorder records one scenario.
@@ -167,7 +164,8 @@ type recorder struct {
 	others bool // other programs may have the processors: the scenario is about them
 }
 
-// trace records the execution trace of f. It notes the CPU time, so that time which a busy machine takes has a cause of its own.
+// trace records the execution trace of f. It notes the CPU time, so that time which a busy machine
+// takes has a cause of its own.
 func (r *recorder) trace(f func()) {
 	r.traceOnly(func() {
 		tracelog.CPU(cputime.Process())
@@ -187,7 +185,8 @@ func (r *recorder) traceOnly(f func()) {
 	r.data = b.Bytes()
 }
 
-// fly records what a flight recorder has after f, which may call its argument to begin a new generation of the trace.
+// fly records what a flight recorder has after f, which may call its argument to begin a new
+// generation of the trace.
 func (r *recorder) fly(config rt.FlightRecorderConfig, f func(generation func())) {
 	recorder := rt.NewFlightRecorder(config)
 	if err := recorder.Start(); err != nil {
@@ -229,7 +228,8 @@ type request struct {
 	took  time.Duration
 }
 
-// start begins a request on this goroutine. As a tracer does, it reads the clock before it makes the note.
+// start begins a request on this goroutine. As a tracer does, it reads the clock before it makes
+// the note.
 func start(name string) *request { return startAfter(name, func() {}) }
 
 // startAfter calls pause between the reading of the clock and the note.

@@ -71,13 +71,15 @@ func (r *recording) read(j judge, wanted ...analysis.Root) []states.Request {
 		check(j, &results[i])
 		checkNames(j, &results[i])
 		if results[i].RootID != wanted[i].SpanID || results[i].TraceID != wanted[i].TraceID {
-			j.Errorf("request %d is %v of %v, want %+v", i, results[i].RootID, results[i].TraceID, wanted[i])
+			j.Errorf("request %d is %v of %v, want %+v",
+				i, results[i].RootID, results[i].TraceID, wanted[i])
 		}
 	}
 	return results
 }
 
-// A fixture has two files: NAME.trace.gz is the trace. NAME.txt has a line for each root, an empty line, and the golden result.
+// A fixture has two files: NAME.trace.gz is the trace. NAME.txt has a line for each root, an empty
+// line, and the golden result.
 const (
 	traceSuffix  = ".trace.gz"
 	goldenSuffix = ".txt"
@@ -101,7 +103,8 @@ func releases(t testing.TB) (all []string) {
 	return all
 }
 
-// loaded are the fixtures that a test has read. Tests do not change them, and none runs in parallel with others.
+// loaded are the fixtures that a test has read. Tests do not change them, and none runs in parallel
+// with others.
 var loaded = map[string]*recording{}
 
 // load returns a fixture.
@@ -144,6 +147,19 @@ func read(t testing.TB, release, name string) (r *recording, golden string) {
 		r.roots = append(r.roots, root)
 	}
 	return r, golden
+}
+
+// writeGolden writes the text of a fixture.
+func writeGolden(t testing.TB, release, name string, r *recording, got []states.Request) {
+	t.Helper()
+	var heads strings.Builder
+	for _, root := range r.roots {
+		fmt.Fprintln(&heads, root)
+	}
+	path := filepath.Join(folder(release), name) + goldenSuffix
+	if err := os.WriteFile(path, []byte(heads.String()+"\n"+text(got)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // String returns the root's line of a golden file.

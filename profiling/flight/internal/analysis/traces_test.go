@@ -6,14 +6,18 @@ import (
 
 var ofTraces = []fixture{
 	{"generations", "requests, waits and workers go on over the generations of a trace", worked},
-	{"lost-generations", "a lost generation is a gap, and a wait that began before counts", func(j judge, _ *recording, got []states.Request) {
-		if gap := interval(j, &got[0], 0, states.Gap); gap.Start != 0 {
-			j.Errorf("gap is %+v, want one at the start", gap)
-		}
-		if wait := interval(j, &got[0], 0, states.Mutex); wait.By == nil || states.Short(wait.By.Function) != "(*index).hold" {
-			j.Errorf("the wait for the mutex is %+v, want one that hold ended", wait)
-		}
-	}},
+	{
+		"lost-generations",
+		"a lost generation is a gap, and a wait that began before counts",
+		func(j judge, _ *recording, got []states.Request) {
+			if gap := interval(j, &got[0], 0, states.Gap); gap.Start != 0 {
+				j.Errorf("gap is %+v, want one at the start", gap)
+			}
+			if wait := interval(j, &got[0], 0, states.Mutex); wait.By == nil || states.Short(wait.By.Function) != "(*index).hold" {
+				j.Errorf("the wait for the mutex is %+v, want one that hold ended", wait)
+			}
+		},
+	},
 	{"several", "several requests in one trace", func(j judge, r *recording, got []states.Request) {
 		if len(got) != 3 || got[0].Name != "GET /1" || got[1].Name != "GET /2" || got[2].Name != "GET /3" {
 			j.Errorf("requests are %+v", got)
