@@ -26,7 +26,6 @@ var labTests = regexp.MustCompile(`^TestLab(\P{Ll}|$)`)
 
 // habitsAllowed are the files that may have a habit, and the reasons.
 var habitsAllowed = map[string]map[string]string{
-	"profiling/spanlabels/span_test.go": {spin: "it waits for the next tick of the clock, which comes on any machine"},
 }
 
 func TestGateIsDeterministic(t *testing.T) {
