@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The Firefox Profiler shows the goroutines of a request with their states, and the cause of its duration on the request's thread.
