@@ -2,6 +2,9 @@ module github.com/perfline/perfline/integration
 
 go 1.26.0
 
+// What npm installs has Go packages, too.
+ignore ./npm/node_modules
+
 replace (
 	github.com/perfline/perfline => ../
 	github.com/perfline/perfline/marks => ../marks

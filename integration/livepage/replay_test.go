@@ -128,9 +128,10 @@ func (r *replay) stream(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	more := make(chan string, 100)
 	r.mu.Lock()
-	first := "retry: 10\n\n"
+	var first strings.Builder
+	first.WriteString("retry: 10\n\n")
 	for _, kind := range kinds {
-		first += eventText(kind, r.events[kind])
+		first.WriteString(eventText(kind, r.events[kind]))
 	}
 	r.streams[more] = struct{}{}
 	r.mu.Unlock()
@@ -140,7 +141,7 @@ func (r *replay) stream(w http.ResponseWriter, req *http.Request) {
 		delete(r.streams, more)
 	}()
 	control := http.NewResponseController(w)
-	for text, open := first, true; open; {
+	for text, open := first.String(), true; open; {
 		if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
 			return
 		}
