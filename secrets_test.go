@@ -48,7 +48,8 @@ func TestNoSecretComesOut(t *testing.T) {
 	if err := os.WriteFile(key, []byte("-----BEGIN PRIVATE KEY-----\n"+canary+"\n-----END PRIVATE KEY-----\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
+	ways := []struct{ protocol, fields string }{{"grpc", ""}, {"http/protobuf", ""}, {"http/protobuf", "fields"}}
+	for i, c := range []struct {
 		name   string
 		server func(*sink) http.HandlerFunc // nil: the port refuses connections
 		tls    bool
@@ -84,7 +85,10 @@ func TestNoSecretComesOut(t *testing.T) {
 		{name: "headers of profiles that are no object", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `"`}, says: "PYROSCOPE_HTTP_HEADERS"},
 		{name: "headers of profiles that cannot be sent", server: takes, vars: env{"PYROSCOPE_HTTP_HEADERS": `{"X-Token":"` + canary + `\n"}`}, says: "PYROSCOPE_HTTP_HEADERS", field: "Headers"},
 	} {
-		for _, how := range []struct{ protocol, fields string }{{"grpc", ""}, {"http/protobuf", ""}, {"http/protobuf", "fields"}} {
+		for k, how := range ways {
+			if c.vars != nil && c.field == "" && k != i%len(ways) {
+				continue // how it is sent is not what makes this case
+			}
 			says := c.says
 			if how.fields != "" {
 				says = cmp.Or(c.field, c.says)

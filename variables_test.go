@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -142,48 +144,116 @@ func variables(pyroscope string) map[string]cellsOf {
 	return all
 }
 
+// TestVariables starts perfline once for each value that is an error, and for all others of the same kind together.
 func TestVariables(t *testing.T) {
 	pyroscope, _ := takesProfiles(t, http.StatusOK)
-	for name, v := range variables(pyroscope) {
-		t.Run(name, func(t *testing.T) {
-			for other, value := range v.with {
-				t.Setenv(other, value)
+	all := variables(pyroscope)
+	for i, try := range append([]struct{ name, value string }{{"empty", ""}, {"a space", " "}}, wrongValues...) {
+		t.Run(try.name, func(t *testing.T) {
+			var others []string
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				if all[name].effect(i) != fails {
+					others = append(others, name)
+					continue
+				}
+				t.Run(name, func(t *testing.T) { wrongVariable(t, name, try.value, all[name].with) })
 			}
-			cells := cmp.Or(v.unset, "oo") + v.cells
-			for i, try := range append([]struct{ name, value string }{{"empty", ""}, {"a space", " "}}, wrongValues...) {
-				want := cells[i]
-				t.Run(try.name, func(t *testing.T) {
-					t.Setenv(name, try.value)
-					w := watchGlobals(t)
-					pl, err := perfline.Start(t.Context(), perfline.Config{
-						Logger: w.logger(), Timeline: observer.NewTimeline(observer.TimelineOptions{}),
-						ProfileExporter: otlpprofiles.New(otlpprofiles.Config{}),
-					})
-					if (err != nil) != (want == fails) {
-						t.Fatalf("Start returned %v", err)
+			for len(others) > 0 {
+				together := map[string]byte{}
+				with := env{}
+				for _, name := range others {
+					if others := slices.Collect(maps.Keys(together)); !slices.ContainsFunc(others, func(other string) bool { return inTheWay(all, name, other) }) {
+						together[name] = all[name].effect(i)
+						maps.Copy(with, all[name].with)
 					}
-					if err != nil {
-						if !strings.Contains(err.Error(), name) {
-							t.Errorf("error %q does not name the variable", err)
-						}
-						w.unchanged(t)
-						return
-					}
-					over, cancel := context.WithCancel(t.Context())
-					cancel()
-					defer func() { _ = pl.Shutdown(over) }()
-					// On a busy machine the profiler of the case before is still being stopped: Shutdown did not wait for it.
-					lines := slices.DeleteFunc(w.lines(), func(line string) bool { return strings.Contains(line, `msg="profiling: `) })
-					switch {
-					case want == taken && len(lines) > 0:
-						t.Errorf("logged %q", lines)
-					case want == warns && (len(lines) != 1 || !strings.Contains(lines[0], "variable="+name+" ") || !strings.Contains(lines[0], "level=WARN")):
-						t.Errorf("logged %q, want one warning with variable=%s", lines, name)
-					}
-				})
+				}
+				others = slices.DeleteFunc(others, func(name string) bool { return together[name] != 0 })
+				t.Run(fmt.Sprint(len(together), " together"), func(t *testing.T) { variablesTogether(t, together, try.value, with) })
 			}
 		})
 	}
+}
+
+// effect is what becomes of the i-th value: an empty one, a space, and then wrongValues.
+func (c cellsOf) effect(i int) byte { return (cmp.Or(c.unset, "oo") + c.cells)[i] }
+
+// inTheWay says whether two variables cannot be tried together, since one of them is not read then, or has to
+// have another value for the other.
+func inTheWay(all map[string]cellsOf, a, b string) bool {
+	hides := func(a, b string) bool {
+		_, sets := all[a].with[b]
+		signal := regexp.MustCompile("_(TRACES|METRICS|LOGS|PROFILES)_")
+		kind := regexp.MustCompile("_(SPAN|EVENT|LINK|LOGRECORD)_")
+		return sets || a != b && (signal.ReplaceAllString(a, "_") == b || kind.ReplaceAllString(a, "_") == b) ||
+			a == "OTEL_GO_X_OBSERVABILITY" && b == "OTEL_GO_X_SELF_OBSERVABILITY"
+	}
+	return hides(a, b) || hides(b, a)
+}
+
+// wrongVariable starts perfline with a value that is an error.
+func wrongVariable(t *testing.T, name, value string, with env) {
+	for other, value := range with {
+		t.Setenv(other, value)
+	}
+	t.Setenv(name, value)
+	w := watchGlobals(t)
+	pl, err := startWatched(t, w)
+	if err == nil {
+		pl.Shutdown(canceled(t))
+		t.Fatal("Start returned no error")
+	}
+	if !strings.Contains(err.Error(), name) {
+		t.Errorf("error %q does not name the variable", err)
+	}
+	w.unchanged(t)
+}
+
+// variablesTogether starts perfline with the same value for several variables.
+func variablesTogether(t *testing.T, effects map[string]byte, value string, with env) {
+	for other, value := range with {
+		t.Setenv(other, value)
+	}
+	for name := range effects {
+		t.Setenv(name, value)
+	}
+	w := watchGlobals(t)
+	pl, err := startWatched(t, w)
+	if err != nil {
+		t.Fatalf("Start with %q: %v", slices.Sorted(maps.Keys(effects)), err)
+	}
+	defer func() { _ = pl.Shutdown(canceled(t)) }()
+	// On a busy machine the profiler of the case before is still being stopped: Shutdown did not wait for it.
+	lines := slices.DeleteFunc(w.lines(), func(line string) bool { return strings.Contains(line, `msg="profiling: `) })
+	for name, effect := range effects {
+		if effect != warns {
+			continue
+		}
+		of := func(line string) bool {
+			return strings.Contains(line, "variable="+name+" ") && strings.Contains(line, "level=WARN")
+		}
+		if at := slices.IndexFunc(lines, of); at >= 0 {
+			lines = slices.Delete(lines, at, at+1)
+		} else {
+			t.Errorf("no warning has variable=%s", name)
+		}
+	}
+	if len(lines) > 0 {
+		t.Errorf("also logged %q", lines)
+	}
+}
+
+func startWatched(t *testing.T, w *globalWatch) (*perfline.Pipeline, error) {
+	return perfline.Start(t.Context(), perfline.Config{
+		Logger: w.logger(), Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+		ProfileExporter: otlpprofiles.New(otlpprofiles.Config{}),
+	})
+}
+
+// canceled is a context for a Shutdown that waits for nothing.
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 // TestVariables tries all variables that are listed, and a variable is listed as an error if a wrong value was one.

@@ -19,7 +19,7 @@ func TestStreamOfMarkRecords(t *testing.T) {
 		for _, form := range []bridge.MarkForm{bridge.LogRecords, bridge.SpanEventsAndLogRecords} {
 			t.Run(fmt.Sprint(form, ", recorders ", recorders), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					const all, step = 20_000, 50
+					const all, step = 4_000, 50
 					var c bridge.TracerProviderConfig
 					logs := &logRecords{}
 					c.Timeline, c.Marks, c.Logs = observer.NewTimeline(observer.TimelineOptions{}), form, logs

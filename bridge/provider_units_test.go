@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -226,35 +227,37 @@ func TestUnitsOfManySpans(t *testing.T) {
 	const children = 10_000
 	for name, goroutines := range map[string]int{"a consumer of messages": 1, "a fan-out": 8} {
 		t.Run(name, func(t *testing.T) {
-			a := &arrivals{countOnly: true}
-			tl := observer.NewTimeline(observer.TimelineOptions{})
-			tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{a}})
-			tracer := tp.Tracer("t")
-			ctx, root := tracer.Start(t.Context(), "root")
-			var all sync.WaitGroup
-			for range goroutines {
-				all.Go(func() {
-					for range children / goroutines {
-						_, child := tracer.Start(ctx, "child")
-						child.End()
-						if s := (*record.Timeline)(tl).UnitStats(); s.WaitingBytes > 512<<10 {
-							t.Errorf("%d bytes wait", s.WaitingBytes)
-							return
+			synctest.Test(t, func(t *testing.T) { // no part gets old
+				a := &arrivals{countOnly: true}
+				tl := observer.NewTimeline(observer.TimelineOptions{})
+				tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{a}})
+				tracer := tp.Tracer("t")
+				ctx, root := tracer.Start(t.Context(), "root")
+				var all sync.WaitGroup
+				for range goroutines {
+					all.Go(func() {
+						for range children / goroutines {
+							_, child := tracer.Start(ctx, "child")
+							child.End()
+							if s := (*record.Timeline)(tl).UnitStats(); s.WaitingBytes > 512<<10 {
+								t.Errorf("%d bytes wait", s.WaitingBytes)
+								return
+							}
 						}
-					}
-				})
-			}
-			all.Wait()
-			if n := a.count.Load(); n < children-512 {
-				t.Errorf("%d of %d children arrived before the root's end", n, children)
-			}
-			root.End()
-			if n := a.count.Load(); n != children+1 {
-				t.Errorf("%d spans arrived, want %d", n, children+1)
-			}
-			if s := (*record.Timeline)(tl).UnitStats(); s.LongUnits != children/512 || s.Waiting != 0 {
-				t.Errorf("stats are %+v, want %d long parts", s, children/512)
-			}
+					})
+				}
+				all.Wait()
+				if n := a.count.Load(); n < children-512 {
+					t.Errorf("%d of %d children arrived before the root's end", n, children)
+				}
+				root.End()
+				if n := a.count.Load(); n != children+1 {
+					t.Errorf("%d spans arrived, want %d", n, children+1)
+				}
+				if s := (*record.Timeline)(tl).UnitStats(); s.LongUnits != children/512 || s.Waiting != 0 {
+					t.Errorf("stats are %+v, want %d long parts", s, children/512)
+				}
+			})
 		})
 	}
 }

@@ -145,11 +145,17 @@ func TestLongestIntervals(t *testing.T) {
 func TestWaitsAreBounded(t *testing.T) {
 	p, _, result := waited(t)
 	g := &result.Goroutines[1]
+	deep := make([]states.Frame, 95)
+	for n := range deep {
+		deep[n] = states.Frame{Function: fmt.Sprint("example.com/app.f", n)}
+	}
+	long := strings.Repeat("x", 1000)
 	for i := range 4000 {
 		var stack []states.Frame
-		for n := range 100 {
-			stack = append(stack, states.Frame{Function: fmt.Sprint("example.com/app.f", i, n, strings.Repeat("x", 300))})
+		for n := range 5 {
+			stack = append(stack, states.Frame{Function: fmt.Sprint("example.com/app.f", i, n, long)})
 		}
+		stack = append(stack, deep...)
 		g.Intervals = append(g.Intervals, states.Interval{Kind: states.Mutex, Start: time.Duration(3 * i), End: time.Duration(3*i + 1 + i%2), Stack: stack})
 	}
 	d := p.detail()

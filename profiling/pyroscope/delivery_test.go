@@ -69,7 +69,7 @@ func TestRetryAfter(t *testing.T) {
 			return http.StatusOK, ""
 		}}
 		p := push(t, pyroscope.Config{}, n)
-		time.Sleep(time.Hour)
+		time.Sleep(5 * time.Minute)
 		n.mu.Lock()
 		if got := n.at[1].Sub(n.at[0]); got < 2*time.Minute || got > 132*time.Second {
 			t.Errorf("sent again after %v, want 2m0s and a tenth at most", got)
@@ -220,7 +220,7 @@ func TestConnectionFailsOften(t *testing.T) {
 				}
 				return http.StatusOK, ""
 			}}
-			p := push(t, pyroscope.Config{}, n)
+			p := push(t, pyroscope.Config{UploadInterval: 2 * time.Minute}, n)
 			time.Sleep(20 * time.Minute)
 			synctest.Wait()
 			if s := delivered(p); s.Delivered != s.Accepted || s.Retries < 7 {

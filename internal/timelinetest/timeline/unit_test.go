@@ -207,7 +207,7 @@ func TestUnitIsCut(t *testing.T) {
 			}
 		}, []int{1}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) { // no part gets old
 			tracing := spantest.New(rec(newManual().Timeline))
 			root, first, dropped := tracing.NewRoot("root"), "", 0
 			mark(root, "first")
