@@ -3,17 +3,28 @@
 # Packages that use the runtime's internals, or share memory with it.
 sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/goruntime)
 
+# Packages with many goroutines, and the number of processors of this machine must not matter.
+crowded=(./bridge ./bridge/bridgehttp)
+
 part_module() {
-	# Over other providers, the tests of bridge run here, and those of bridgehttp and bridgegrpc under the other releases.
-	step "tests with the race detector" go test -race -vet=off -count=1 -skip '^TestOver(Processors|SDK)$' ./... || return 1
-	step "observer and marks with the race detector" in_light go test -race -vet=off -count=1 ./... || return 1
-	step "allocation budgets (not countable with the race detector)" budgets || return 1
-	# Over other providers and beside the SDK, they run with the machine's processors only.
-	step "again with 8 processors" go test -race -vet=off -count=1 -cpu 8 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
-	step "observer and marks with 8 processors" in_light go test -race -vet=off -count=1 -cpu 8 ./... || return 1
-	step "again with 1 processor, where no two goroutines race" go test -vet=off -count=1 -cpu 1 -skip '^TestOver|LikeTheSDKs' ./bridge ./bridge/bridgehttp || return 1
+	step "tests with the race detector" raced || return 1
+	step "the bridges with the race detector and 8 processors" go test -race -vet=off -count=1 -cpu 8 -skip "$unraced" "${crowded[@]}" || return 1
+	step "the bridges with 1 processor, where no two goroutines race" go test -vet=off -count=1 -cpu 1 -skip '^TestOver|LikeTheSDKs' "${crowded[@]}" || return 1
+	step "observer and marks with the race detector and 8 processors" in_light go test -race -vet=off -count=1 -cpu 8 ./... || return 1
 	step "observer and marks with 1 processor" in_light go test -vet=off -count=1 -cpu 1 ./... || return 1
+	step "allocation budgets (not countable with the race detector)" budgets || return 1
 	step "benchmarks run" go test -C internal/timelinetest -vet=off -count=1 -run '^$' -bench . -benchtime 100x ./marks || return 1
+}
+
+# These start many programs, or repeat others' work over another provider. They run under the other releases only.
+unraced='^Test(Over(Processors|SDK)|NoSecretComesOut)$'
+
+# All packages but those of another step, and the one that reads the repository: part_source has it.
+raced() {
+	local folders
+	mapfile -t folders < <(go list ./... | grep -vE '/(internal/repository|bridge|bridge/bridgehttp)$')
+	((${#folders[@]} >= 50)) || { echo "too few packages: ${folders[*]}"; return 1; }
+	go test -race -vet=off -count=1 -skip "$unraced" "${folders[@]}"
 }
 
 # Other releases of Go differ in what perfline links to. A data race in our code is one under each
