@@ -90,7 +90,7 @@ func TestSpanIsTheSDKs(t *testing.T) {
 // one of the sizes.
 func TestLengths(t *testing.T) {
 	for _, limit := range []int{1 << 7, 1 << 14, 1 << 21} {
-		step := 1 + limit>>18 // few of the largest
+		step := 1 + limit>>16 // few of the largest
 		for n := limit - 60; n <= limit+step; n += step {
 			text := strings.Repeat("x", n)
 			list := attribute.SliceValue(attribute.StringValue(text), attribute.Value{})
