@@ -199,7 +199,7 @@ func wrongVariable(t *testing.T, name, value string, with env) {
 	w := watchGlobals(t)
 	pl, err := startWatched(t, w)
 	if err == nil {
-		pl.Shutdown(canceled(t))
+		_ = pl.Shutdown(canceled(t))
 		t.Fatal("Start returned no error")
 	}
 	if !strings.Contains(err.Error(), name) {
