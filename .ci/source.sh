@@ -40,7 +40,7 @@ api_changes() {
 
 # The linter runs vet, with more checks than go vet has on.
 lint_each() {
-	in_each go tool -modfile="$PWD/tools/lint.mod" golangci-lint run --allow-parallel-runners --config "$PWD/.golangci.yml" ./...
+	in_each env GOGC=300 go tool -modfile="$PWD/tools/lint.mod" golangci-lint run --allow-parallel-runners --config "$PWD/.golangci.yml" ./...
 }
 
 # All that a program has of the profiler, for Windows and for 32 bits. For systems like Linux, only packages
