@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 // measures is an experiment that adds a figure and returns an error.
 func measures(name, value string, met *bool, err error) experiment {
-	return experiment{name: name, what: "a test", do: func(_ context.Context, s setting) error {
+	return experiment{name: name, what: "a test", do: func(_ context.Context, s *setting) error {
 		return errors.Join(figures.Add(s.figures, "figure of "+name, "≤ 2", value, met), err)
 	}}
 }
@@ -26,7 +27,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 		measures("falls-short", "3", &no, nil),
 		measures("fails", "1", nil, errors.New("no backend")),
 		measures("meets", "2", &yes, nil),
-		{name: "measures-nothing", do: func(context.Context, setting) error { return nil }},
+		{name: "measures-nothing", do: func(context.Context, *setting) error { return nil }},
 	}, &out)
 	for _, want := range []string{
 		"| falls-short | figure of falls-short | ≤ 2 | 3 | **missed** |",
@@ -96,5 +97,26 @@ func TestShortRunLeavesOut(t *testing.T) {
 	}
 	if len(got)+3 != len(experiments) {
 		t.Errorf("a short run has %d of %d experiments", len(got), len(experiments))
+	}
+}
+
+func TestTimes(t *testing.T) {
+	got := times([]result{
+		{experiment: experiment{name: "calls"}, took: 2 * time.Second, cpu: 3 * time.Second},
+		{experiment: experiment{name: "load"}, took: 1400 * time.Millisecond, cpu: 1400 * time.Millisecond},
+	})
+	if want := "Times (CPU): calls 2 s (3 s), load 1 s (1 s); together 3 s (4 s).\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCommandTimes(t *testing.T) {
+	var out strings.Builder
+	s := &setting{out: &out}
+	if err := s.goCommand(t.Context(), &out, ".", "version"); err != nil {
+		t.Fatal(err)
+	}
+	if s.cpu <= 0 || !strings.Contains(out.String(), " s, CPU ") {
+		t.Errorf("CPU %v, and the command printed %q; want its times", s.cpu, &out)
 	}
 }
