@@ -8,9 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,23 +37,11 @@ var peers = []peer{
 	}},
 }
 
-// startPeers builds and starts peers after the services that there are.
+// startPeers builds and starts peers after the services that there are. In difference to go build,
+// go run links a program once for all runs of this command.
 func (f *fleet) startPeers(ctx context.Context, o options, s shape, peers []peer, to []received) error {
-	if len(peers) == 0 {
-		return nil
-	}
-	dir, err := os.MkdirTemp("", "peers")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "peers")
-	build := exec.CommandContext(ctx, "go", "build", "-C", "peers", "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the peers: %w\n%s", err, out)
-	}
 	for i, p := range peers {
-		command := exec.CommandContext(ctx, program, p.argument, to[i].Endpoint)
+		command := exec.CommandContext(ctx, "go", "run", "-C", "peers", ".", p.argument, to[i].Endpoint)
 		command.Env = append(o.environment(), p.environment...)
 		if err := f.start(command, p.name, s, 1); err != nil {
 			return err
