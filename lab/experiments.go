@@ -8,26 +8,19 @@ var experiments = []experiment{
 	{
 		name: "judge", what: "what telemetry adds to a request whose handler works",
 		long:  []string{"./request judge"},
-		short: []string{"./request -rounds 1 -length 100ms judge"},
+		short: []string{"./request -short"}, // with the other commands of the program
 	},
 	{
 		name: "budgets", what: "all standing budgets of requests, spans, exporters and programs",
 		long: []string{"./request budgets", "./request counts"},
-		short: []string{
-			"./request -rounds 2 -length 20ms -only ^http$ diagnostic", "./request -rounds 1 -length 20ms kept",
-			"./request -rounds 1 -length 20ms -only ^http$ exporter", "./request -rounds 1 -length 20ms spans",
-			"./request -rounds 1 -length 200ms -idle 1s report", "./request heap", "./request counts",
-		},
 	},
 	{
 		name: "signals", what: "what each signal beside spans adds to a request",
-		long:  []string{"./request signals"},
-		short: []string{"./request -rounds 1 -length 20ms signals"},
+		long: []string{"./request signals"},
 	},
 	{
 		name: "armed", what: "what the armed flight recorder adds to a request",
-		long:  []string{"./request waits"},
-		short: []string{"./request -rounds 1 -length 100ms -only ^http$ waits"},
+		long: []string{"./request waits"},
 	},
 	{
 		name: "calls", what: "single calls beside OpenTelemetry and others",

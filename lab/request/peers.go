@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,10 +40,23 @@ var peers = []peer{
 }
 
 // startPeers builds and starts peers after the services that there are. In difference to go build,
-// go run links a program once for all runs of this command.
+// go run links a program once, and keeps it in the build cache.
 func (f *fleet) startPeers(ctx context.Context, o options, s shape, peers []peer, to []received) error {
+	if len(peers) == 0 {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "peers")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "peers")
+	build := exec.CommandContext(ctx, "go", "run", "-C", "peers", "-exec", "cp", ".", program)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the peers: %w\n%s", err, out)
+	}
 	for i, p := range peers {
-		command := exec.CommandContext(ctx, "go", "run", "-C", "peers", ".", p.argument, to[i].Endpoint)
+		command := exec.CommandContext(ctx, program, p.argument, to[i].Endpoint)
 		command.Env = append(o.environment(), p.environment...)
 		if err := f.start(command, p.name, s, 1); err != nil {
 			return err

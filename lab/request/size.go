@@ -10,11 +10,15 @@ import (
 	"strings"
 )
 
-// programs are what telemetry adds to a small service; hello is that service.
-var programs = []struct {
+// A program is a small service with some telemetry.
+type program struct {
 	folder, what string
 	peers        bool
-}{
+}
+
+// programs have what is added to a service without telemetry, which is hello. The first one has
+// nothing of perfline.
+var programs = []program{
 	{"sdk", "SDK + otlptracegrpc", true},
 	{"otelhttp", reference, true},
 	{"exporter", "SDK + our exporter", false},
@@ -32,7 +36,7 @@ type size struct {
 }
 
 // sizes builds the programs for one system, on all systems the same.
-func sizes(ctx context.Context) ([]size, error) {
+func sizes(ctx context.Context, programs []program) ([]size, error) {
 	dir, err := os.MkdirTemp("", "size")
 	if err != nil {
 		return nil, err
@@ -58,7 +62,10 @@ func sizes(ctx context.Context) ([]size, error) {
 }
 
 func runSizes(ctx context.Context, o options) error {
-	all, err := sizes(ctx)
+	if o.short { // counts does it
+		return nil
+	}
+	all, err := sizes(ctx, programs)
 	if err != nil {
 		return err
 	}
