@@ -45,7 +45,7 @@ var experiments = []experiment{
 	{
 		name: "slow", what: "does the sentence on a slow request name the cause?",
 		long:  []string{"./slow", "./slow cost", "./slow agent"},
-		short: []string{"./slow -short", "./slow -short agent"},
+		short: []string{"./slow -short", "./slow -short cost", "./slow -short agent"},
 	},
 	{
 		name: "trial", what: "backends fail, each in each way and at random, and the books add up",
