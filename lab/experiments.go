@@ -25,12 +25,12 @@ var experiments = []experiment{
 	{
 		name: "calls", what: "single calls beside OpenTelemetry and others",
 		long:  []string{"./calls"},
-		short: []string{"./calls -rounds 2 -length 3ms"},
+		short: []string{"./calls -rounds 1 -length 1ms"},
 	},
 	{
 		name: "profiling", what: "the profiler beside runtime/pprof",
 		long:  []string{"./profiling"},
-		short: []string{"./profiling -rounds 1 -length 200ms overhead attribution top push"},
+		short: []string{"./profiling -short"},
 	},
 	{
 		name: "sessions", what: "profiling sessions of a million entries",
@@ -40,7 +40,7 @@ var experiments = []experiment{
 	{
 		name: "load", what: "a million entries a second, and readers against writers",
 		long:  []string{"./load"},
-		short: []string{"./load -for 1s"},
+		short: []string{"./load -for 200ms -rate 100000"},
 	},
 	{
 		name: "slow", what: "does the sentence on a slow request name the cause?",
