@@ -65,7 +65,7 @@ var experiments = []experiment{
 	{
 		name: "transcript", what: "an agent's diagnosis of the shop",
 		long:  []string{"./transcript"},
-		short: []string{"./transcript"},
+		short: []string{"./transcript -short"},
 	},
 	{
 		name: "pictures", what: "the documents' pictures of the page",

@@ -2,7 +2,8 @@
 //
 //	go run -C lab ./transcript -into ../docs/lab/agent-transcript.md
 //
-// The agent has no language model: package scripted follows the suggestions in the answers.
+// The agent has no language model: package scripted follows the suggestions in the answers. With -short it records a profile for a
+// second only.
 package main
 
 import (
@@ -31,9 +32,10 @@ const marker = "transcript"
 func main() {
 	into := flag.String("into", "", "document to write the transcript into, between its markers")
 	figuresInto := flag.String("figures", "", "also add the result to this `file` of figures, for the laboratory's table")
+	short := flag.Bool("short", false, "record a profile for a second only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *into, os.Stdout)
+	err := run(ctx, *into, *short, os.Stdout)
 	stop()
 	met := err == nil
 	err = errors.Join(err, figures.Add(*figuresInto, "a scripted agent finds the cause of a slow request of the shop", "true", fmt.Sprint(met), &met))
@@ -43,7 +45,10 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, into string, out io.Writer) (err error) {
+func run(ctx context.Context, into string, short bool, out io.Writer) (err error) {
+	if short && into != "" {
+		return fmt.Errorf("-short with -into %s: a document has the whole transcript", into)
+	}
 	if into != "" {
 		if err := document.Check(into, marker); err != nil {
 			return err
@@ -62,7 +67,11 @@ func run(ctx context.Context, into string, out io.Writer) (err error) {
 	stop := shop.Load(ctx, livepage.Everything)
 	defer func() { err = errors.Join(err, stop()) }()
 	var text bytes.Buffer
-	if err := diagnose(ctx, a, &text); err != nil {
+	seconds := 20 // of the profile
+	if short {
+		seconds = 1
+	}
+	if err := diagnose(ctx, a, seconds, &text); err != nil {
 		return err
 	}
 	if _, err := out.Write(text.Bytes()); err != nil {
@@ -100,7 +109,7 @@ func find(ctx context.Context, a *scripted.Agent, text *bytes.Buffer) (cause, an
 
 // diagnose follows the suggestions from the routes to the cause, to a usual request and to a span. Then it asks for the code of
 // another route, for the runtime and for perfline's own losses.
-func diagnose(ctx context.Context, a *scripted.Agent, text *bytes.Buffer) error {
+func diagnose(ctx context.Context, a *scripted.Agent, seconds int, text *bytes.Buffer) error {
 	cause, answer, err := find(ctx, a, text)
 	if err != nil {
 		return err
@@ -111,7 +120,7 @@ func diagnose(ctx context.Context, a *scripted.Agent, text *bytes.Buffer) error 
 	if _, err = a.Follow(ctx, answer, "get_span"); err != nil {
 		return err
 	}
-	if _, err = a.Call(ctx, scripted.Step{Tool: "profile_route", Arguments: map[string]any{"route": "GET /search", "seconds": 20, "limit": 8}}); err != nil {
+	if _, err = a.Call(ctx, scripted.Step{Tool: "profile_route", Arguments: map[string]any{"route": "GET /search", "seconds": seconds, "limit": 8}}); err != nil {
 		return err
 	}
 	for _, tool := range []string{"get_runtime", "get_counts"} {
