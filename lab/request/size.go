@@ -63,9 +63,6 @@ func sizes(ctx context.Context, programs []program) ([]size, error) {
 }
 
 func runSizes(ctx context.Context, o options) error {
-	if o.short { // counts does it
-		return nil
-	}
 	all, err := sizes(ctx, programs)
 	if err != nil {
 		return err
