@@ -22,7 +22,7 @@ type experiment struct {
 	long  []string
 	short []string // nil: a short run leaves the experiment out
 
-	do func(context.Context, setting) error // in place of commands
+	do func(context.Context, *setting) error // in place of commands
 }
 
 // A setting is how an experiment is run.
@@ -30,6 +30,8 @@ type setting struct {
 	short   bool
 	figures string // the file for figures
 	out     io.Writer
+
+	cpu time.Duration // of the commands so far, with their children
 }
 
 // A result is what came of an experiment.
@@ -37,6 +39,7 @@ type result struct {
 	experiment
 	began   time.Time
 	took    time.Duration
+	cpu     time.Duration
 	figures []figures.Figure
 	err     error
 }
@@ -54,7 +57,7 @@ func (r result) verdict() string {
 
 // run runs all commands of an experiment, also after one that failed. It returns an error that
 // names those that failed.
-func (e experiment) run(ctx context.Context, s setting) error {
+func (e experiment) run(ctx context.Context, s *setting) error {
 	if e.do != nil {
 		return e.do(ctx, s)
 	}
@@ -76,22 +79,29 @@ func (e experiment) run(ctx context.Context, s setting) error {
 }
 
 // program runs a program of this module. In a short run its figures mean nothing, and go nowhere.
-func program(ctx context.Context, s setting, words []string) error {
+func program(ctx context.Context, s *setting, words []string) error {
 	args := []string{"run", words[0]}
 	if !s.short {
 		args = append(args, "-figures", s.figures)
 	}
-	return goCommand(ctx, s.out, ".", append(args, words[1:]...)...)
+	return s.goCommand(ctx, s.out, ".", append(args, words[1:]...)...)
 }
 
-// goCommand runs the go command in a folder. When ctx ends, the command gets an interrupt, and so
-// stops what it has started.
-func goCommand(ctx context.Context, out io.Writer, folder string, args ...string) error {
+// goCommand runs the go command in a folder, and prints its times. When ctx ends, the command gets
+// an interrupt, and so stops what it has started.
+func (s *setting) goCommand(ctx context.Context, out io.Writer, folder string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out, out
 	// In a group of its own, to which the interrupt goes: go run has a child.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = time.Minute
-	return cmd.Run()
+	began := time.Now()
+	err := cmd.Run()
+	if cmd.ProcessState != nil {
+		cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		fmt.Fprintf(s.out, "--- %.1f s, CPU %.1f s\n", time.Since(began).Seconds(), cpu.Seconds())
+		s.cpu += cpu
+	}
+	return err
 }

@@ -8,36 +8,29 @@ var experiments = []experiment{
 	{
 		name: "judge", what: "what telemetry adds to a request whose handler works",
 		long:  []string{"./request judge"},
-		short: []string{"./request -rounds 1 -length 100ms judge"},
+		short: []string{"./request -short"}, // with the other commands of the program
 	},
 	{
 		name: "budgets", what: "all standing budgets of requests, spans, exporters and programs",
 		long: []string{"./request budgets", "./request counts"},
-		short: []string{
-			"./request -rounds 2 -length 20ms -only ^http$ diagnostic", "./request -rounds 1 -length 20ms kept",
-			"./request -rounds 1 -length 20ms -only ^http$ exporter", "./request -rounds 1 -length 20ms spans",
-			"./request -rounds 1 -length 200ms -idle 1s report", "./request heap", "./request counts",
-		},
 	},
 	{
 		name: "signals", what: "what each signal beside spans adds to a request",
-		long:  []string{"./request signals"},
-		short: []string{"./request -rounds 1 -length 20ms signals"},
+		long: []string{"./request signals"},
 	},
 	{
 		name: "armed", what: "what the armed flight recorder adds to a request",
-		long:  []string{"./request waits"},
-		short: []string{"./request -rounds 1 -length 100ms -only ^http$ waits"},
+		long: []string{"./request waits"},
 	},
 	{
 		name: "calls", what: "single calls beside OpenTelemetry and others",
 		long:  []string{"./calls"},
-		short: []string{"./calls -rounds 2 -length 3ms"},
+		short: []string{"./calls -rounds 1 -length 1ms"},
 	},
 	{
 		name: "profiling", what: "the profiler beside runtime/pprof",
 		long:  []string{"./profiling"},
-		short: []string{"./profiling -rounds 1 -length 200ms overhead attribution top push"},
+		short: []string{"./profiling -short"},
 	},
 	{
 		name: "sessions", what: "profiling sessions of a million entries",
@@ -47,12 +40,12 @@ var experiments = []experiment{
 	{
 		name: "load", what: "a million entries a second, and readers against writers",
 		long:  []string{"./load"},
-		short: []string{"./load -for 1s"},
+		short: []string{"./load -for 200ms -rate 100000"},
 	},
 	{
 		name: "slow", what: "does the sentence on a slow request name the cause?",
 		long:  []string{"./slow", "./slow cost", "./slow agent"},
-		short: []string{"./slow -short", "./slow -short agent"},
+		short: []string{"./slow -short", "./slow -short cost", "./slow -short agent"},
 	},
 	{
 		name: "trial", what: "backends fail, each in each way and at random, and the books add up",
@@ -72,7 +65,7 @@ var experiments = []experiment{
 	{
 		name: "transcript", what: "an agent's diagnosis of the shop",
 		long:  []string{"./transcript"},
-		short: []string{"./transcript"},
+		short: []string{"./transcript -short"},
 	},
 	{
 		name: "pictures", what: "the documents' pictures of the page",

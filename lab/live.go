@@ -24,11 +24,11 @@ var (
 )
 
 // liveTests runs the tests that have the build tag lab, a package at a time.
-func liveTests(ctx context.Context, s setting) error {
+func liveTests(ctx context.Context, s *setting) error {
 	var errs []error
 	for _, m := range modulesWithLiveTests {
 		var log bytes.Buffer
-		err := goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m),
+		err := s.goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m),
 			"test", "-tags", "lab", "-vet=off", "-count=1", "-p", "1", "-timeout", "30m", "-v", "-run", "^TestLab[A-Z]", "./...")
 		passed := len(passedTest.FindAll(log.Bytes(), -1))
 		var failed []string
@@ -47,7 +47,7 @@ func liveTests(ctx context.Context, s setting) error {
 
 // vulnerabilities looks for known vulnerabilities in each module that holds code of ours. Without
 // the database nobody has looked: the figure has no result then.
-func vulnerabilities(ctx context.Context, s setting) error {
+func vulnerabilities(ctx context.Context, s *setting) error {
 	found, err := exec.CommandContext(ctx, "git", "-C", "..", "ls-files", "*go.mod").Output()
 	if err != nil {
 		return fmt.Errorf("listing the modules: %w", err)
@@ -61,7 +61,7 @@ func vulnerabilities(ctx context.Context, s setting) error {
 			return err
 		}
 		var log bytes.Buffer
-		err = goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m), "tool", "-modfile="+pin, "govulncheck", "-test", "./...")
+		err = s.goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m), "tool", "-modfile="+pin, "govulncheck", "-test", "./...")
 		switch {
 		case err == nil:
 		case strings.Contains(log.String(), "fetching vulnerabilities: "):
@@ -81,10 +81,10 @@ func vulnerabilities(ctx context.Context, s setting) error {
 
 // pictures makes the pictures in a folder that is deleted again. Somebody who looks at them makes
 // those of the documents.
-func pictures(ctx context.Context, s setting) error {
+func pictures(ctx context.Context, s *setting) error {
 	folder, err := os.MkdirTemp("", "pictures")
 	if err != nil {
 		return err
 	}
-	return errors.Join(goCommand(ctx, s.out, ".", "run", "./pictures", "-dir", folder), os.RemoveAll(folder))
+	return errors.Join(s.goCommand(ctx, s.out, ".", "run", "./pictures", "-dir", folder), os.RemoveAll(folder))
 }

@@ -84,12 +84,13 @@ func run(ctx context.Context, args []string, all []experiment, out io.Writer) er
 		fmt.Fprintf(out, "\n=== %s: %s\n", e.name, e.what)
 		r := result{experiment: e, began: time.Now()}
 		path := filepath.Join(folder, e.name)
-		r.err = e.run(ctx, setting{short: *short, figures: path, out: out})
-		r.took = time.Since(r.began)
+		s := &setting{short: *short, figures: path, out: out}
+		r.err = e.run(ctx, s)
+		r.took, r.cpu = time.Since(r.began), s.cpu
 		var unread error
 		r.figures, unread = figures.Read(path)
 		r.err = errors.Join(r.err, unread)
-		fmt.Fprintf(out, "=== %s: %s after %.0f s\n", e.name, r.verdict(), r.took.Seconds())
+		fmt.Fprintf(out, "=== %s: %s after %.0f s, CPU %.0f s\n", e.name, r.verdict(), r.took.Seconds(), r.cpu.Seconds())
 		results = append(results, r)
 	}
 	if *short {

@@ -6,15 +6,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perfline/perfline/lab/internal/figures"
 )
 
 // measures is an experiment that adds a figure and returns an error.
 func measures(name, value string, met *bool, err error) experiment {
-	return experiment{name: name, what: "a test", do: func(_ context.Context, s setting) error {
+	return experiment{name: name, what: "a test", do: func(_ context.Context, s *setting) error {
 		return errors.Join(figures.Add(s.figures, "figure of "+name, "≤ 2", value, met), err)
 	}}
 }
@@ -26,7 +28,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 		measures("falls-short", "3", &no, nil),
 		measures("fails", "1", nil, errors.New("no backend")),
 		measures("meets", "2", &yes, nil),
-		{name: "measures-nothing", do: func(context.Context, setting) error { return nil }},
+		{name: "measures-nothing", do: func(context.Context, *setting) error { return nil }},
 	}, &out)
 	for _, want := range []string{
 		"| falls-short | figure of falls-short | ≤ 2 | 3 | **missed** |",
@@ -85,16 +87,45 @@ func TestUnknownExperiment(t *testing.T) {
 }
 
 func TestShortRunLeavesOut(t *testing.T) {
-	got, err := choose(experiments, nil, true)
+	chosen, err := choose(experiments, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range got {
-		if e.name == "vulnerable" || e.name == "live" || e.name == "pictures" {
+	var programs []string
+	for _, e := range chosen {
+		if e.do != nil {
 			t.Errorf("a short run has %s", e.name)
 		}
+		for _, c := range e.short {
+			programs = append(programs, strings.Fields(c)[0])
+		}
 	}
-	if len(got)+3 != len(experiments) {
-		t.Errorf("a short run has %d of %d experiments", len(got), len(experiments))
+	for _, e := range experiments {
+		for _, c := range e.long {
+			if program := strings.Fields(c)[0]; !slices.Contains(programs, program) {
+				t.Errorf("a short run has no command of %s, but %q", program, programs)
+			}
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	got := times([]result{
+		{experiment: experiment{name: "calls"}, took: 2 * time.Second, cpu: 3 * time.Second},
+		{experiment: experiment{name: "load"}, took: 1400 * time.Millisecond, cpu: 1400 * time.Millisecond},
+	})
+	if want := "Times (CPU): calls 2 s (3 s), load 1 s (1 s); together 3 s (4 s).\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCommandTimes(t *testing.T) {
+	var out strings.Builder
+	s := &setting{out: &out}
+	if err := s.goCommand(t.Context(), &out, ".", "version"); err != nil {
+		t.Fatal(err)
+	}
+	if s.cpu <= 0 || !strings.Contains(out.String(), " s, CPU ") {
+		t.Errorf("CPU %v, and the command printed %q; want its times", s.cpu, &out)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/perfline/perfline/internal/document"
 )
@@ -48,11 +49,13 @@ func firstLine(err error) string {
 	return text
 }
 
-// times says how long the experiments took.
+// times says how long the experiments took, and how much CPU time their commands used.
 func times(results []result) string {
 	var all []string
+	var took, cpu time.Duration
 	for _, r := range results {
-		all = append(all, fmt.Sprintf("%s %.0f s", r.name, r.took.Seconds()))
+		all = append(all, fmt.Sprintf("%s %.0f s (%.0f s)", r.name, r.took.Seconds(), r.cpu.Seconds()))
+		took, cpu = took+r.took, cpu+r.cpu
 	}
-	return "Times: " + strings.Join(all, ", ") + ".\n"
+	return fmt.Sprintf("Times (CPU): %s; together %.0f s (%.0f s).\n", strings.Join(all, ", "), took.Seconds(), cpu.Seconds())
 }

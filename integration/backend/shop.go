@@ -7,14 +7,15 @@ import (
 	"path/filepath"
 )
 
-// BuildShop builds the shop of the examples into dir and returns its program.
+// BuildShop builds the shop of the examples into dir and returns its program. In difference to go
+// build, go run links a program once, and keeps it in the build cache.
 func BuildShop(ctx context.Context, dir string) (string, error) {
 	examples, err := repository("examples")
 	if err != nil {
 		return "", err
 	}
 	shop := filepath.Join(dir, "shop")
-	build := exec.CommandContext(ctx, "go", "build", "-o", shop, "./shop")
+	build := exec.CommandContext(ctx, "go", "run", "-exec", "cp", "./shop", shop)
 	build.Dir = examples
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the shop: %w\n%s", err, out)

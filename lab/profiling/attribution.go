@@ -44,6 +44,9 @@ func sink(uint64) {}
 // attribution runs the split under each engine until there are enough samples.
 func attribution(ctx context.Context, rounds int, _ time.Duration) error {
 	enough := uint64(300 * rounds)
+	if short {
+		enough = 5
+	}
 	pl, err := perfline.Start(ctx, perfline.Config{Service: "benchmark", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err

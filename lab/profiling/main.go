@@ -9,7 +9,7 @@
 //
 // Without a word it measures all of them. sessions takes 12 s, and attribution the time of 300
 // samples a round. -rounds and -length set the time of overhead and top. push takes ten times
-// as long. Figures are of one run: rows take turns in rounds, so compared rows were measured a
+// as long. -short runs each briefly: it shows that all work. Figures are of one run: rows take turns in rounds, so compared rows were measured a
 // moment apart.
 package main
 
@@ -23,13 +23,16 @@ import (
 	"time"
 )
 
-// figuresInto is the file for figures; empty: none.
-var figuresInto string
+var (
+	figuresInto string // the file for figures; empty: none
+	short       bool
+)
 
 func main() {
 	rounds := flag.Int("rounds", 10, "measure each row in that many rounds, at least 1")
 	length := flag.Duration("length", time.Second, "measure a row about that long in each round")
 	flag.StringVar(&figuresInto, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
+	flag.BoolVar(&short, "short", false, "measure briefly, whatever the other flags say: the figures mean nothing")
 	child := flag.Int("serve", -1, "be the service of that number, for push, which starts it itself")
 	flag.Parse()
 	if *child >= 0 {
@@ -38,6 +41,9 @@ func main() {
 			os.Exit(1)
 		}
 		return
+	}
+	if short {
+		*rounds, *length = 1, 50*time.Millisecond
 	}
 	if err := run(flag.Args(), *rounds, *length); err != nil {
 		fmt.Fprintln(os.Stderr, "profiling:", err)

@@ -152,7 +152,7 @@ func work(goroutines int, do func() error, length time.Duration) ([]time.Duratio
 		wg.Go(func() {
 			var took []time.Duration
 			var err error
-			for begin := time.Now(); err == nil && time.Since(begin) < length; {
+			for begin := time.Now(); err == nil && (len(took) == 0 || time.Since(begin) < length); {
 				t := time.Now()
 				err = do()
 				took = append(took, time.Since(t))

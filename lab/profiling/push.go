@@ -25,7 +25,9 @@ const clients = 16
 // backend.
 func push(ctx context.Context, rounds int, length time.Duration) error {
 	interval := max(5*length/2, time.Second) // perfline pushes no oftener
-	length = 2 * interval
+	if !short {                              // else the profiles come at the end of each service
+		length = 2 * interval
+	}
 	rows := make([]*delivering, len(services))
 	for i := range rows {
 		var err error
@@ -58,13 +60,14 @@ func push(ctx context.Context, rounds int, length time.Duration) error {
 
 // A delivering is a row: a service in a process of its own, and its backend.
 type delivering struct {
-	name    string
-	beside  int // of the row without profiles
-	process *service.Process
-	client  *http.Client
-	backend *backend
-	server  *httptest.Server // of the backend
-	asked   int64            // requests in all
+	name     string
+	beside   int  // of the row without profiles
+	profiles bool // are sent
+	process  *service.Process
+	client   *http.Client
+	backend  *backend
+	server   *httptest.Server // of the backend
+	asked    int64            // requests in all
 
 	cpu, bytes []float64 // nanoseconds and bytes for a request, by round
 	took       []time.Duration
@@ -72,7 +75,7 @@ type delivering struct {
 }
 
 func deliver(ctx context.Context, i int, interval time.Duration) (*delivering, error) {
-	d := &delivering{name: services[i].name, beside: services[i].beside, backend: &backend{}}
+	d := &delivering{name: services[i].name, beside: services[i].beside, profiles: services[i].profiles, backend: &backend{}}
 	d.server = httptest.NewServer(d.backend)
 	d.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	child := exec.CommandContext(ctx, os.Args[0], "-serve", fmt.Sprint(i))
@@ -85,13 +88,17 @@ func deliver(ctx context.Context, i int, interval time.Duration) (*delivering, e
 	return d, nil
 }
 
-// stop ends the process, and checks that all its spans came.
+// stop ends the process, and checks that all its spans came, and profiles if it sends some.
 func (d *delivering) stop() error {
 	err := d.process.Stop()
 	d.server.Close()
-	want := spansOfRequest * d.asked
-	if got := d.backend.received().spans; err == nil && got != want {
-		err = fmt.Errorf("%d spans arrived of %d requests, want %d", got, d.asked, want)
+	got, want := d.backend.received(), spansOfRequest*d.asked
+	switch {
+	case err != nil:
+	case got.spans != want:
+		err = fmt.Errorf("%d spans arrived of %d requests, want %d", got.spans, d.asked, want)
+	case (got.profiles > 0) != d.profiles:
+		err = fmt.Errorf("%d profiles arrived, want some: %t", got.profiles, d.profiles)
 	}
 	return err
 }

@@ -29,18 +29,19 @@ import (
 // a span within the request's, and that an event. Those with profiles come after the one
 // without that they are compared with.
 var services = []struct {
-	name   string
-	beside int    // the service without profiles: its own index for itself
-	env    string // further variables, with %s for the backend's address
-	start  func(context.Context) (*service.Service, error)
+	name     string
+	beside   int    // the service without profiles: its own index for itself
+	profiles bool   // are sent
+	env      string // further variables, with %s for the backend's address
+	start    func(context.Context) (*service.Service, error)
 }{
-	{"otelhttp, OTLP", 0, "", openTelemetry},
-	{"the same, otel-profiling-go, pyroscope-go", 0, pyroscope, openTelemetry},
-	{"perfline, OTLP", 2, "", withPerfline},
-	{"the same, Pyroscope", 2, pyroscope, withPerfline},
-	{"the same, profiles over OTLP", 2, "", withOTLPProfiles},
-	{"the same, compressed", 2, "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip", withOTLPProfiles},
-	{"perfline, OTLP, a session in progress", 2, "", inSession},
+	{"otelhttp, OTLP", 0, false, "", openTelemetry},
+	{"the same, otel-profiling-go, pyroscope-go", 0, true, pyroscope, openTelemetry},
+	{"perfline, OTLP", 2, false, "", withPerfline},
+	{"the same, Pyroscope", 2, true, pyroscope, withPerfline},
+	{"the same, profiles over OTLP", 2, true, "", withOTLPProfiles},
+	{"the same, compressed", 2, true, "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip", withOTLPProfiles},
+	{"perfline, OTLP, a session in progress", 2, false, "", inSession},
 }
 
 const (

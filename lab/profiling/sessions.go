@@ -15,9 +15,13 @@ import (
 )
 
 // besideOthers runs two sessions while another profiler comes and goes, and prints their
-// state every second.
+// state every second, which are shorter in a short run.
 func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 	const seconds = 12
+	second := time.Second
+	if short {
+		second /= 20
+	}
 	var all []*profiling.Profiler
 	for _, interval := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond} {
 		p, err := profiling.Start(ctx, profiling.Options{SampleInterval: interval, MaxBufferSize: 1_000_000})
@@ -43,18 +47,18 @@ func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 		})
 	}
 	var others []string
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(second)
 	defer tick.Stop()
 	var foreign *bytes.Buffer
-	for second := 1; second <= seconds && ctx.Err() == nil; second++ {
+	for i := 1; i <= seconds && ctx.Err() == nil; i++ {
 		<-tick.C
-		fmt.Printf("| %d |", second)
+		fmt.Printf("| %d |", i)
 		for _, p := range all {
 			s := p.Stats()
 			fmt.Printf(" %s | %d | %d, %v |", p.State(), s.Samples, s.Gaps, s.GapTime.Round(time.Millisecond))
 		}
 		fmt.Println()
-		switch second {
+		switch i {
 		case 3, 7:
 			foreign = &bytes.Buffer{}
 			pprof.StopCPUProfile() // as agents do that ignore other profilers

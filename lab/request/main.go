@@ -13,6 +13,7 @@
 //	go run -C lab ./request heap        # what spans take while they wait
 //	go run -C lab ./request sizes       # what telemetry adds to a program: megabytes and modules
 //	go run -C lab ./request counts      # fails when allocations, modules or sizes exceed their limits
+//	go run -C lab ./request -short      # all of these once and briefly: of the figures only the allocations mean something
 //
 // The judge starts a service for each variant, and a process that receives what the services send.
 // A request formats, hashes and encodes JSON between its marks, so that they do not run one after
@@ -63,8 +64,10 @@ type options struct {
 	peers   bool
 	shapes  []shape
 	procs   int
-	seed    uint64    // of the judge's order; 0: by chance
+	seed    uint64 // of the judge's order; 0: by chance
+	short   bool
 	waiting int       // spans of heap
+	cuts    int       // parts of spans that are handed over, of spans
 	burst   int       // requests of a processor between two flushes, in one process
 	into    string    // a document; empty: none
 	figures string    // a file; empty: none
@@ -134,6 +137,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if o.into == "" {
 		o.out = os.Stdout
+		if o.short {
+			return runShort(ctx, o)
+		}
 		return c.run(ctx, o)
 	}
 	if err := document.Check(o.into, c.word); err != nil {
@@ -159,6 +165,7 @@ func parse(args []string) (c command, o options, err error) {
 	f.Uint64Var(&o.seed, "seed", 0, "of judge: the order of the variants; 0: by chance. The table has it")
 	f.IntVar(&o.waiting, "waiting", 100_000, "of heap and budgets: so many `spans` wait")
 	f.IntVar(&o.burst, "burst", 256, "of the words in one process: a processor makes so many `requests` between two flushes")
+	f.BoolVar(&o.short, "short", false, "run each command once and briefly: it shows that all work")
 	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between the markers of the command's word")
 	f.StringVar(&o.figures, "figures", "", "also add the figures to this `file`, for the laboratory's table")
 	f.IntVar(&o.variant, "variant", 0, "of serve, which judge starts: the variant")
@@ -174,6 +181,9 @@ func parse(args []string) (c command, o options, err error) {
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
 		return c, o, fmt.Errorf("command %q: must be one of %s, after the flags", f.Args(), strings.Join(words(), ", "))
+	}
+	if o.short && (f.NArg() > 0 || o.into != "" || o.figures != "") {
+		return c, o, errors.New("-short with a command, -into or -figures: it runs all commands, and its figures mean nothing")
 	}
 	c = commands[i]
 	if o.rounds == 0 {
@@ -191,20 +201,48 @@ func parse(args []string) (c command, o options, err error) {
 	if o.burst < 1 {
 		return c, o, fmt.Errorf("-burst %d: must be at least 1", o.burst)
 	}
-	pattern, err := regexp.Compile(*only)
+	o.procs, o.cuts = 2, 2000
+	o.shapes, err = c.choose(*only)
+	return c, o, err
+}
+
+// choose returns the command's shapes whose names match the regular expression.
+func (c command) choose(only string) (chosen []shape, err error) {
+	pattern, err := regexp.Compile(only)
 	if err != nil {
-		return c, o, fmt.Errorf("-only: %w", err)
+		return nil, fmt.Errorf("-only: %w", err)
 	}
 	for _, s := range c.shapes {
 		if pattern.MatchString(s.name) {
-			o.shapes = append(o.shapes, s)
+			chosen = append(chosen, s)
 		}
 	}
-	if len(o.shapes) == 0 {
-		return c, o, fmt.Errorf("-only %q matches no shape", *only)
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-only %q matches no shape", only)
 	}
-	o.procs = 2
-	return c, o, nil
+	return chosen, nil
+}
+
+// runShort runs each command for users once and briefly, with its first shape. What it shows is that
+// all work, and that all spans arrive.
+func runShort(ctx context.Context, o options) error {
+	o.rounds, o.length, o.idle, o.waiting, o.cuts, o.burst = 1, 10*time.Millisecond, 100*time.Millisecond, 1000, 10, 8
+	for _, word := range words() {
+		if word == "sizes" { // counts has them
+			continue
+		}
+		c := commands[slices.IndexFunc(commands, func(c command) bool { return c.word == word })]
+		all, err := c.choose(c.only)
+		if err != nil {
+			return err
+		}
+		o.shapes, o.peers = all[:1], c.word == "judge"
+		fmt.Fprintf(o.out, "\n%s\n", c.word)
+		if err := c.run(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", c.word, err)
+		}
+	}
+	return nil
 }
 
 // words are the commands for users.

@@ -53,6 +53,7 @@ func TestWords(t *testing.T) {
 		{"no such word", "must be one of judge, diagnostic,", []string{"gate"}},
 		{"two words", "must be one of judge, diagnostic,", []string{"judge", "waits"}},
 		{"a kind of requests that the judge does not have", "matches no shape", []string{"-only", "^http$", "judge"}},
+		{"a short run of one command", "it runs all commands", []string{"-short", "judge"}},
 		{"no rounds", "-rounds -1: must be at least 1", []string{"-rounds", "-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -39,7 +39,8 @@ var peers = []peer{
 	}},
 }
 
-// startPeers builds and starts peers after the services that there are.
+// startPeers builds and starts peers after the services that there are. In difference to go build,
+// go run links a program once, and keeps it in the build cache.
 func (f *fleet) startPeers(ctx context.Context, o options, s shape, peers []peer, to []received) error {
 	if len(peers) == 0 {
 		return nil
@@ -50,7 +51,7 @@ func (f *fleet) startPeers(ctx context.Context, o options, s shape, peers []peer
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "peers")
-	build := exec.CommandContext(ctx, "go", "build", "-C", "peers", "-o", program, ".")
+	build := exec.CommandContext(ctx, "go", "run", "-C", "peers", "-exec", "cp", ".", program)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the peers: %w\n%s", err, out)
 	}

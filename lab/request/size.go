@@ -10,11 +10,16 @@ import (
 	"strings"
 )
 
-// programs are what telemetry adds to a small service; hello is that service.
-var programs = []struct {
+// A program is a small service with some telemetry.
+type program struct {
 	folder, what string
 	peers        bool
-}{
+}
+
+// hello has no telemetry. The others are compared with it.
+var hello = program{"hello", none, true}
+
+var programs = []program{
 	{"sdk", "SDK + otlptracegrpc", true},
 	{"otelhttp", reference, true},
 	{"exporter", "SDK + our exporter", false},
@@ -32,13 +37,13 @@ type size struct {
 }
 
 // sizes builds the programs for one system, on all systems the same.
-func sizes(ctx context.Context) ([]size, error) {
+func sizes(ctx context.Context, programs []program) ([]size, error) {
 	dir, err := os.MkdirTemp("", "size")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	hello, err := built(ctx, dir, "hello")
+	least, err := built(ctx, dir, hello.folder)
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +57,13 @@ func sizes(ctx context.Context) ([]size, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, size{p.what, math.Ceil(float64(bytes-hello)/1e5) / 10, modules, p.peers})
+		all = append(all, size{p.what, math.Ceil(float64(bytes-least)/1e5) / 10, modules, p.peers})
 	}
 	return all, nil
 }
 
 func runSizes(ctx context.Context, o options) error {
-	all, err := sizes(ctx)
+	all, err := sizes(ctx, programs)
 	if err != nil {
 		return err
 	}

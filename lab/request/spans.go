@@ -41,7 +41,7 @@ func runSpans(ctx context.Context, o options) error {
 				a.median, a.low, a.high, median(r.added(i, allocations))/spans, median(r.added(i, allocated))/spans)
 		}
 	}
-	cuts, err := cutTimes(ctx)
+	cuts, err := cutTimes(ctx, o.cuts)
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func spanBudgetsOf(results []result) (all []budget) {
 // part is how many spans a unit hands over at once.
 const part = 512
 
-// cutTimes returns how long the calls of End took that handed over a part, sorted.
-func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
+// cutTimes returns how long the calls of End took that handed over one of so many parts, sorted.
+func cutTimes(ctx context.Context, parts int) (cuts []time.Duration, err error) {
 	d, err := exporter.NewDelivery(exporter.Config{Sender: taking{&otlp.Receiver{}}})
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
 	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: timeline, Exporters: []bridge.Output{d}})
 	tracer := tp.Tracer("shop")
 	under, root := tracer.Start(ctx, "import")
-	for range 2000 {
+	for range parts {
 		for range part - 1 {
 			startAndEnd(under, tracer)
 		}
@@ -93,8 +93,8 @@ func cutTimes(ctx context.Context) (cuts []time.Duration, err error) {
 			return nil, err
 		}
 	}
-	if n := (*record.Timeline)(timeline).UnitStats().LongUnits; n != 2000 {
-		return nil, fmt.Errorf("%d parts of %d spans were handed over, want 2000", n, part)
+	if n := (*record.Timeline)(timeline).UnitStats().LongUnits; n != uint64(parts) { //nolint:gosec // not negative
+		return nil, fmt.Errorf("%d parts of %d spans were handed over, want %d", n, part, parts)
 	}
 	root.End()
 	slices.Sort(cuts)

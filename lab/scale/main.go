@@ -80,8 +80,8 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	o.shop, o.uploads = 50*time.Second, 15*time.Second // the uploads are by default
 	if o.short {
 		o.length = 300 * time.Millisecond
-		o.spans, o.halvings, o.disk = 2*lowestSpans, 0, 20_000
-		o.shop, o.uploads = 3500*time.Millisecond, time.Second
+		o.spans, o.halvings, o.disk = lowestSpans, 0, 2000
+		o.shop, o.uploads = 1500*time.Millisecond, time.Second
 	}
 	return o, nil
 }

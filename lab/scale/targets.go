@@ -62,7 +62,7 @@ func measureTargets(ctx context.Context, o options, b batch, say func(string, ..
 				t.name, number(rate), duration(c.cpu), size(float64(c.memory)), sustainedOr(c.why()))
 		}
 	}
-	if _, ok := targets[0].best(); !ok {
+	if _, ok := targets[0].best(); !ok && !o.short { // a busy machine sustains nothing
 		return nil, fmt.Errorf("the Collector did not sustain %d spans/s: %s", lowestSpans, targets[0].failed.why())
 	}
 	return targets, nil

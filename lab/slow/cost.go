@@ -26,9 +26,9 @@ const (
 	costFill   = 27 * time.Second // until the window is full
 	costRounds = 10
 
-	shortFill   = 2 * time.Second
+	shortFill   = 200 * time.Millisecond
 	shortRate   = 200
-	shortRounds = 2
+	shortRounds = 1
 )
 
 // A snapshotCost is what one snapshot took.

@@ -1,7 +1,7 @@
 // Command slow judges what perfline says about slow requests. Its service has known causes:
 //
 //	go run -C lab ./slow             # each cause and each pair of causes, 20 requests of each
-//	go run -C lab ./slow -short      # one request of each single cause, and nothing is judged
+//	go run -C lab ./slow -short      # two requests that have all causes, and nothing is judged
 //	go run -C lab ./slow -only '^mutex'
 //	go run -C lab ./slow cost        # what the flight recorder costs
 //	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
@@ -107,6 +107,8 @@ const (
 	examplesPart = "slow: examples"
 	costPart     = "slow: cost"
 	agentPart    = "slow: agent"
+
+	shortPart = "slow: short" // of no document
 )
 
 func (o options) parts() []string {
@@ -131,7 +133,7 @@ const (
 func parse(args []string, usage io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("slow", flag.ContinueOnError)
 	f.SetOutput(usage)
-	f.BoolVar(&o.short, "short", false, "make one request of each single cause, and judge nothing")
+	f.BoolVar(&o.short, "short", false, "make few requests that have all causes, and judge nothing")
 	f.StringVar(&o.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
 	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between its markers")
 	only := f.String("only", "", "only series whose name matches this regular expression: mutex, mutex+timer")
@@ -147,9 +149,11 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	if err != nil {
 		return o, fmt.Errorf("-only %q: %w", *only, err)
 	}
-	o.series = slices.DeleteFunc(allSeries(), func(s series) bool {
-		return !matches.MatchString(s.name()) || (o.agent || o.short) && len(s.causes) > 1
-	})
+	o.series = slices.DeleteFunc(allSeries(), func(s series) bool { return o.agent && len(s.causes) > 1 })
+	if o.short {
+		o.series = shortSeries(o.agent)
+	}
+	o.series = slices.DeleteFunc(o.series, func(s series) bool { return !matches.MatchString(s.name()) })
 	switch {
 	case f.NArg() > 0 && !o.cost && !o.agent:
 		return o, fmt.Errorf("arguments %q: must be %s, %s or none, after the flags", f.Args(), costWord, agentWord)
@@ -182,7 +186,7 @@ func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Par
 		parts = []document.Part{{Name: causesPart, Text: causesText(o)}, {Name: examplesPart, Text: examplesText(o)}}
 	}
 	if o.short {
-		return parts, nil
+		return append(parts, document.Part{Name: shortPart, Text: shortText(o)}), o.checkResults()
 	}
 	return parts, errors.Join(o.check(), o.addFigure())
 }
@@ -225,6 +229,20 @@ func (o options) check() error {
 	}
 	if float64(right) < shareOfAll*float64(all) {
 		errs = append(errs, fmt.Errorf("%d sentences of %d are right, must be %.0f %%", right, all, 100*shareOfAll))
+	}
+	return errors.Join(errs...)
+}
+
+// checkResults returns an error unless each request has a result.
+func (o options) checkResults() error {
+	var errs []error
+	for i := range o.series {
+		s := &o.series[i]
+		for _, r := range s.runs {
+			if r.Trouble != "" || r.Sentence == "" {
+				errs = append(errs, fmt.Errorf("%s: the sentence is %q: %s", s.name(), r.Sentence, r.Trouble))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }

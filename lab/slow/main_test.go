@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,39 @@ func TestSeries(t *testing.T) {
 			if want := fullRuns / len(s.causes); larger[c.name] != want || first[c.name] != want {
 				t.Errorf("%s: %s is the larger cause %d times and the first one %d times, want %d", s.name(), c.name, larger[c.name], first[c.name], want)
 			}
+		}
+	}
+}
+
+// The series of a short run have each cause once, and a service of its own has those that need it.
+func TestShortSeries(t *testing.T) {
+	o, err := parse([]string{"-short"}, new(bytes.Buffer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range o.series {
+		names = append(names, o.series[i].name())
+	}
+	if want := []string{"mutex+processors+assist+dependency+pool+reader+syscall+cpu+timer", others}; !slices.Equal(names, want) {
+		t.Errorf("the series are %q, want %q", names, want)
+	}
+	if o, err = parse([]string{"-short", agentWord}, new(bytes.Buffer)); err != nil || len(o.series) != 1 || o.series[0].name() != names[0] {
+		t.Errorf("an agent gets %d series, %v; want only the first one", len(o.series), err)
+	}
+}
+
+// A request without a result is an error in a short run, too.
+func TestCheckResults(t *testing.T) {
+	result := func(o outcome) options {
+		return options{series: []series{{causes: causes[:1], runs: []run{{outcome: o}}}}}
+	}
+	if err := result(outcome{Sentence: "the sentence"}).checkResults(); err != nil {
+		t.Errorf("a result: %v", err)
+	}
+	for _, o := range []outcome{{}, {Sentence: "the sentence", Trouble: "no waterfall"}} {
+		if err := result(o).checkResults(); err == nil || !strings.Contains(err.Error(), "mutex: ") {
+			t.Errorf("the error is %v, want one about the mutex", err)
 		}
 	}
 }

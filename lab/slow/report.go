@@ -141,5 +141,16 @@ func examplesText(o options) string {
 	return b.String()
 }
 
+// shortText has the sentence and the waterfall of each request.
+func shortText(o options) string {
+	var b strings.Builder
+	for i := range o.series {
+		for _, r := range o.series[i].runs {
+			fmt.Fprintf(&b, "%s: %s\n\n```text\n%s```\n\n", o.series[i].name(), r.Sentence, r.Waterfall)
+		}
+	}
+	return b.String()
+}
+
 // milliseconds is d as tables have it.
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }

@@ -20,7 +20,7 @@ const backgroundRate = 300
 
 // A series has requests with the same causes.
 type series struct {
-	causes    []cause // one or two
+	causes    []cause // one or two; all in a short run
 	wanted    int     // runs
 	agent     bool    // an agent finds the sentences
 	any       bool    // every run counts
@@ -59,6 +59,23 @@ func allSeries() (all []series) {
 		}
 	}
 	return all
+}
+
+// shortSeries returns two series that have all causes together: one request has all that happen inside the service. An agent
+// gets that one only.
+func shortSeries(agent bool) []series {
+	var inside, outside series
+	for _, c := range causes {
+		if c.others {
+			outside.causes = append(outside.causes, c)
+		} else {
+			inside.causes = append(inside.causes, c)
+		}
+	}
+	if agent {
+		return []series{inside}
+	}
+	return []series{inside, outside}
 }
 
 // A run is one slow request.

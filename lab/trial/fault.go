@@ -97,7 +97,7 @@ func (f fault) try(ctx context.Context, t *trial, set settings) error {
 	if err := t.recover(ctx, set); err != nil {
 		return err
 	}
-	return t.settle(ctx, !f.loses)
+	return t.settle(ctx, set, !f.loses)
 }
 
 // healthyPhase is when all is well; its second half is measured.

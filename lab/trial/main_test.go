@@ -36,7 +36,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("-only %q chooses %q, %v; want %q", c.only, got, err, c.want)
 		}
 	}
-	for args, want := range map[string]int{"": 1 + 3*7 + 2 + 4 + 1, "-short": 1 + 3*7 + 2 + 4 + 1, "-random 0": 3*7 + 2 + 4 + 1} {
+	for args, want := range map[string]int{"": 1 + 3*7 + 2 + 4 + 1, "-short": 5, "-short -only collector": 7 + 1, "-random 0": 3*7 + 2 + 4 + 1} {
 		if set, err := parse(strings.Fields(args), os.Stderr); len(set.rows) != want || err != nil {
 			t.Errorf("%q: %d rows, %v; want random, seven faults of three backends, two that lie, four ends, and one without logs: %d", args, len(set.rows), err, want)
 		}

@@ -23,7 +23,7 @@ const (
 )
 
 // settle ends the load and then the service, and closes the books.
-func (t *trial) settle(ctx context.Context, durable bool) error {
+func (t *trial) settle(ctx context.Context, set settings, durable bool) error {
 	t.endLoad()
 	if _, err := t.quiet(ctx); err != nil {
 		return err
@@ -37,6 +37,20 @@ func (t *trial) settle(ctx context.Context, durable bool) error {
 		return err
 	}
 	t.heapAfter, t.goroutinesAfter = a.LiveHeap, p.goroutinesIdle
+	if !set.short {
+		t.checkLeft()
+	}
+	final, err := t.process.Terminate(ctx)
+	if err != nil {
+		return err
+	}
+	t.check(final)
+	t.checkNothingPending(final)
+	return t.compareAll(ctx, final, durable)
+}
+
+// checkLeft compares the goroutines and the heap after the fault with those before it.
+func (t *trial) checkLeft() {
 	before := t.healthy.goroutinesIdle
 	if before == 0 {
 		before = t.faulty.goroutinesIdle
@@ -47,13 +61,6 @@ func (t *trial) settle(ctx context.Context, durable bool) error {
 	if t.heapAfter > t.heap+moreHeap {
 		t.fail(fmt.Errorf("the live heap is %d bytes after the fault, %d before it", t.heapAfter, t.heap))
 	}
-	final, err := t.process.Terminate(ctx)
-	if err != nil {
-		return err
-	}
-	t.check(final)
-	t.checkNothingPending(final)
-	return t.compareAll(ctx, final, durable)
 }
 
 // quiet waits until everything that was recorded is delivered or lost. No request may be under way.
@@ -102,7 +109,7 @@ func (t *trial) compareAll(ctx context.Context, final service.Final, durable boo
 // moment later. The backend may have more: what was not answered, and what was sent twice and
 // cannot be told apart.
 func (t *trial) compare(ctx context.Context, c *component, f *flow, durable bool) error {
-	patience := 20 * time.Second
+	patience := time.Minute
 	if !durable { // what was lost never comes
 		patience = 3 * time.Second
 	}
@@ -111,7 +118,9 @@ func (t *trial) compare(ctx context.Context, c *component, f *flow, durable bool
 	least, more := int(f.book.Delivered), int(f.book.Unanswered+f.book.Retries)
 	err := backend.Poll(within, func() (bool, error) {
 		var err error
-		f.arrived, err = f.arrivals(ctx, t.name)
+		if f.arrived, err = f.arrivals(ctx, t.name); f.arrived < least {
+			waitUntil(within, time.Now().Add(lookEvery)) // a backend is busy for a while with counting
+		}
 		return f.arrived >= least, err
 	})
 	if err != nil && within.Err() == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -26,7 +27,7 @@ type sink struct {
 	mu       sync.Mutex // guards what follows
 	records  map[record]bool
 	profiles map[pprofile.ProfileID]bool
-	err      error // of a request that could not be read
+	err      error // of a request that is not OTLP
 }
 
 // A record is what tells apart the log records of a service: each mark has its own name in its request.
@@ -55,10 +56,14 @@ func (s *sink) stop() error { return s.server.Close() }
 // take returns a handler that gives the bodies of requests to add.
 func (s *sink) take(add func(body []byte) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := read(r)
+		body, err := io.ReadAll(r.Body)
+		if err != nil { // the Collector was killed, and sends the request again from its disk
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err == nil {
+		if body, err = uncompressed(r, body); err == nil {
 			err = add(body)
 		}
 		if err != nil {
@@ -68,11 +73,11 @@ func (s *sink) take(add func(body []byte) error) http.HandlerFunc {
 	}
 }
 
-func read(r *http.Request) ([]byte, error) {
+func uncompressed(r *http.Request, body []byte) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "gzip" {
-		return io.ReadAll(r.Body)
+		return body, nil
 	}
-	z, err := gzip.NewReader(r.Body)
+	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,6 +83,37 @@ func TestSink(t *testing.T) {
 	}
 	if _, err := s.countRecords(t.Context(), "", time.Time{}); err == nil {
 		t.Error("noise is no error")
+	}
+}
+
+// A Collector that is killed cuts its requests short. They do not count, and are no error.
+func TestSinkOfAKilledCollector(t *testing.T) {
+	s, err := newSink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /v1/logs HTTP/1.1\r\nHost: sink\r\nContent-Length: 100\r\n\r\nbegun"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+		t.Errorf("the answer is %q, %v; want status 400", answer, err)
+	}
+	if n, err := s.countRecords(t.Context(), "", time.Time{}); n != 0 || err != nil {
+		t.Errorf("%d log records, %v; want none, and no error", n, err)
 	}
 }
 

@@ -24,7 +24,7 @@ func tryWithoutLogs(ctx context.Context, t *trial, set settings) error {
 	if t.faulty, err = t.phaseOf(ctx, set.length); err != nil {
 		return err
 	}
-	if err := t.settle(ctx, true); err != nil {
+	if err := t.settle(ctx, set, true); err != nil {
 		return err
 	}
 	for _, f := range t.flows {
