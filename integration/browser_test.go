@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/integration/chromium"
 )
 
 // A serverTiming is a browser's PerformanceServerTiming.
@@ -101,19 +102,15 @@ func TestBrowserSeesServerTiming(t *testing.T) {
 // loadPage is what a page can read of its own request when it is loaded.
 func loadPage(ctx context.Context, t *testing.T, url string) []serverTiming {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, a profile of its own, nothing in the background
-		chromedp.NoSandbox, // containers and CI run as root
-		chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true),
-	)
-	ctx, cancel := chromedp.NewExecAllocator(ctx, options...)
-	defer cancel()
-	ctx, cancel = chromedp.NewContext(ctx)
-	defer cancel()
-	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
-		t.Fatalf("Chromium (Debian's package chromium): %v", err)
+	tab, stop, err := chromium.Start(ctx, chromedp.DisableGPU)
+	if err != nil {
+		t.Fatal(err)
 	}
-	timings, err := chromedp.Run(ctx, chromedp.Evaluate[[]serverTiming](
+	defer stop()
+	if err := chromedp.Do(tab, chromedp.Navigate(url)); err != nil {
+		t.Fatal(err)
+	}
+	timings, err := chromedp.Run(tab, chromedp.Evaluate[[]serverTiming](
 		`performance.getEntriesByType("navigation")[0].serverTiming.map(metric => metric.toJSON())`))
 	if err != nil {
 		t.Fatalf("serverTiming: %v", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +20,12 @@ const session = "test"
 
 // A Profiler is the Firefox Profiler with a file open.
 type Profiler struct {
-	program string // profiler-cli, which package npm installs
-	home    string // the folder of the server's socket and log
-	server  *exec.Cmd
-	ended   chan struct{} // closed when the server has ended
+	home   string // the folder of the server's socket and log
+	server *exec.Cmd
+	ended  chan struct{} // closed when the server has ended
+
+	conn    net.Conn // to the server; nil until it has loaded the file
+	replies *json.Decoder
 }
 
 // Open opens a file. Modules is the folder that npm.Install returns. The server ends with Close, or with ctx.
@@ -35,12 +38,10 @@ func Open(ctx context.Context, modules, file string) (_ *Profiler, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Profiler{
-		program: filepath.Join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js"),
-		home:    home,
-		ended:   make(chan struct{}),
-	}
-	p.server = p.command(ctx, "--daemon", file, "--session", session)
+	program := filepath.Join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")
+	p := &Profiler{home: home, ended: make(chan struct{})}
+	p.server = exec.CommandContext(ctx, "node", program, "--daemon", file, "--session", session)
+	p.server.Env = append(os.Environ(), "PROFILER_CLI_SESSION_DIR="+home)
 	if err := p.server.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(home))
 	}
@@ -48,9 +49,13 @@ func Open(ctx context.Context, modules, file string) (_ *Profiler, err error) {
 		defer close(p.ended)
 		_ = p.server.Wait() // the log says why it ended
 	}()
-	if err := p.loaded(); err != nil {
+	if err = p.loaded(); err == nil {
+		p.conn, err = new(net.Dialer).DialContext(ctx, "unix", filepath.Join(home, session+".sock"))
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
+	p.replies = json.NewDecoder(p.conn)
 	return p, nil
 }
 
@@ -76,16 +81,38 @@ func (p *Profiler) loaded() error {
 	}
 }
 
-// Ask runs a query, such as "thread list", and decodes its answer.
-func (p *Profiler) Ask(ctx context.Context, answer any, query ...string) error {
-	cmd := p.command(ctx, append(query, "--json", "--session", session)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("firefox: %q: %w\n%s%s", query, err, out, stderr.Bytes())
+// Threads decodes the list of all threads.
+func (p *Profiler) Threads(answer any) error {
+	return p.ask(answer, `{"subcommand":"list","threadListOptions":{"limit":0},"command":"thread"}`) // 0 means all
+}
+
+// Markers decodes all markers of a thread.
+func (p *Profiler) Markers(answer any, thread string) error {
+	return p.ask(answer, fmt.Sprintf(`{"subcommand":"markers","markerFilters":{"list":true},"thread":%q,"command":"thread"}`, thread))
+}
+
+// Samples decodes what is said of a thread's samples: the 50 functions with the most, among others.
+func (p *Profiler) Samples(answer any, thread string) error {
+	return p.ask(answer, fmt.Sprintf(`{"subcommand":"samples","includeIdle":true,"thread":%q,"command":"thread"}`, thread))
+}
+
+// ask sends a command to the server, as the program does with the commands "thread list" and so on. The
+// program itself would be started for each, and is large.
+func (p *Profiler) ask(answer any, command string) error {
+	if _, err := fmt.Fprintf(p.conn, "{\"type\":\"command\",\"command\":%s}\n", command); err != nil {
+		return fmt.Errorf("firefox: %s: %w", command, err)
 	}
-	return json.Unmarshal(out, answer)
+	var reply struct {
+		Type, Error string
+		Result      json.RawMessage
+	}
+	if err := p.replies.Decode(&reply); err != nil {
+		return fmt.Errorf("firefox: %s: %w", command, err)
+	}
+	if reply.Type != "success" {
+		return fmt.Errorf("firefox: %s: %s %s", command, reply.Type, reply.Error)
+	}
+	return json.Unmarshal(reply.Result, answer)
 }
 
 // Close ends the server.
@@ -95,11 +122,8 @@ func (p *Profiler) Close() error {
 		err = nil
 	}
 	<-p.ended
+	if p.conn != nil {
+		_ = p.conn.Close() // its other end is gone
+	}
 	return errors.Join(err, os.RemoveAll(p.home))
-}
-
-func (p *Profiler) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "node", append([]string{p.program}, args...)...)
-	cmd.Env = append(os.Environ(), "PROFILER_CLI_SESSION_DIR="+p.home)
-	return cmd
 }

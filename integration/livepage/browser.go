@@ -6,38 +6,37 @@ package livepage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
+
+	"github.com/perfline/perfline/integration/chromium"
 )
 
-// A Browser is a headless Chromium (Debian's package chromium). It shows one page at a time: a
+// A Browser is a headless Chromium. It shows one page at a time: a
 // hidden page is not updated.
 type Browser struct {
 	ctx    context.Context //nolint:containedctx // chromedp's handle of the browser
-	cancel context.CancelFunc
+	cancel func()
 	files  string // where it saves what is downloaded
 }
 
 // StartBrowser starts one; it ends with ctx, or with Close.
 func StartBrowser(ctx context.Context) (*Browser, error) {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, a profile of its own, nothing in the background
-		chromedp.NoSandbox, // containers and CI run as root
-		chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true),
-	)
 	files, err := os.MkdirTemp("", "downloads")
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancelAllocator := chromedp.NewExecAllocator(ctx, options...)
-	ctx, cancelContext := chromedp.NewContext(ctx)
+	ctx, stop, err := chromium.Start(ctx, chromedp.DisableGPU)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(files))
+	}
 	b := &Browser{ctx: ctx, files: files, cancel: func() {
-		cancelContext()
-		cancelAllocator()
+		stop()
 		_ = os.RemoveAll(files) // the system does, else
 	}}
 	events := true
@@ -45,7 +44,7 @@ func StartBrowser(ctx context.Context) (*Browser, error) {
 		Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: files, EventsEnabled: &events})
 	if err != nil {
 		b.Close()
-		return nil, fmt.Errorf("starting Chromium (Debian's package chromium): %w", err)
+		return nil, fmt.Errorf("where Chromium saves files: %w", err)
 	}
 	return b, nil
 }

@@ -41,8 +41,11 @@ func (l *liveShop) filesOfSession(t *testing.T) {
 			return len(trace.Samples)
 		}},
 		"speedscope": {"speedscope.json", func(t *testing.T, name string, file []byte) int {
-			output(t, "node", filepath.Join("..", "viewers", "schema.mjs"), filepath.Join(modules, "ajv"),
+			wrong := output(t, "node", filepath.Join("..", "viewers", "schema.mjs"), filepath.Join(modules, "ajv"),
 				filepath.Join(modules, "speedscope", "dist", "release", "file-format-schema.json"), name)
+			if strings.TrimSpace(wrong) != "[null]" {
+				t.Errorf("speedscope's schema finds %s", wrong)
+			}
 			var all struct {
 				Profiles []struct {
 					Name    string
@@ -65,7 +68,7 @@ func (l *liveShop) filesOfSession(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer profiler.Close()
-			if err := profiler.Ask(t.Context(), &list, "thread", "list", "--limit", "0"); err != nil {
+			if err := profiler.Threads(&list); err != nil {
 				t.Fatal(err)
 			}
 			if len(list.Threads) < 2 {

@@ -3,6 +3,8 @@ package livepage
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ var (
 	axeScript string // axe-core
 	replayed  *replay
 	fronted   *front
+	empty     *httptest.Server // has a page with nothing
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -47,7 +50,11 @@ func run(m *testing.M) (code int) {
 	}
 	defer chrome.Close()
 	replayed, fronted = newReplay(), newFront()
-	for _, s := range []*httptest.Server{replayed.server, fronted.server} {
+	empty = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html>") // the page may be gone
+	}))
+	for _, s := range []*httptest.Server{replayed.server, fronted.server, empty} {
 		defer func() {
 			s.CloseClientConnections()
 			s.Close()
@@ -92,7 +99,7 @@ func openWithFaults(t *testing.T, url string, v View) tab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.leave(); err != nil || t.Failed() {
+		if err := p.leave(empty.URL); err != nil || t.Failed() {
 			p.Close()
 			return
 		}

@@ -67,8 +67,9 @@ func (p *Page) open(url string, v View) error {
 	return p.do(chromedp.Navigate(url))
 }
 
-// leave ends the page that is shown, and leaves the tab empty: its server may end.
-func (p *Page) leave() error { return p.do(chromedp.Navigate("about:blank")) }
+// leave ends the page that is shown: its server may end. The address is an empty page of the same
+// site, so that the browser goes on with the process of the tab, which has compiled the scripts.
+func (p *Page) leave(empty string) error { return p.do(chromedp.Navigate(empty)) }
 
 // reopen shows a page in a tab that is empty. It is much cheaper than a tab of its own.
 func (p *Page) reopen(url string, v View) error {

@@ -60,7 +60,7 @@ func shownThreads(ctx context.Context, t *testing.T, file []byte) ([]shownThread
 			Index  int    `json:"threadIndex"`
 		}
 	}
-	if err := p.Ask(ctx, &list, "thread", "list", "--limit", "0"); err != nil {
+	if err := p.Threads(&list); err != nil {
 		return nil, err
 	}
 	threads := make([]shownThread, len(list.Threads))
@@ -68,7 +68,7 @@ func shownThreads(ctx context.Context, t *testing.T, file []byte) ([]shownThread
 		var markers struct {
 			Flat []shownMarker `json:"flatMarkers"`
 		}
-		if err := p.Ask(ctx, &markers, "thread", "markers", "--list", "--limit", "0", "--thread", th.Handle); err != nil {
+		if err := p.Markers(&markers, th.Handle); err != nil {
 			return nil, err
 		}
 		var samples struct {
@@ -83,7 +83,7 @@ func shownThreads(ctx context.Context, t *testing.T, file []byte) ([]shownThread
 				Self float64 `json:"selfSamples"`
 			} `json:"topFunctionsBySelf"`
 		}
-		if err := p.Ask(ctx, &samples, "thread", "samples", "--include-idle", "--thread", th.Handle); err != nil {
+		if err := p.Samples(&samples, th.Handle); err != nil {
 			return nil, err
 		}
 		th.Markers = markers.Flat

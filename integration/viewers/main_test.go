@@ -7,17 +7,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
+	"github.com/perfline/perfline/integration/chromium"
 	"github.com/perfline/perfline/integration/npm"
 )
 
 // patience is how long a program may take. Only a hang takes so long.
 const patience = 10 * time.Minute
 
-// modules is the folder with the viewers.
-var modules string
+var (
+	modules string                          // the folder with the viewers
+	browser func() (context.Context, error) // its first call starts one
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -29,6 +35,18 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	stop := func() {}
+	defer func() { stop() }()
+	browser = sync.OnceValues(func() (tab context.Context, err error) {
+		tab, end, err := chromium.Start(context.Background(),
+			// Speedscope draws with WebGL, which takes a software renderer where there is no screen.
+			chromedp.Flag("use-angle", "swiftshader"), chromedp.Flag("enable-unsafe-swiftshader", true),
+		)
+		if err == nil {
+			stop = end
+		}
+		return tab, err
+	})
 	return m.Run()
 }
 
