@@ -1,9 +1,11 @@
 package livepage
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -11,6 +13,16 @@ import (
 func (p tab) press(keys string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	p.must(p.Press(keys, modifiers...))
+}
+
+// insert gives a field a text at once. Between two keys, the page may ask for what is half a text, and a refusal is
+// a fault.
+func (p tab) insert(text string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	_, err := chromedp.Call(ctx, input.InsertText, input.InsertTextParams{Text: text})
+	p.must(err)
 }
 
 // until presses a key until an expression is true, and asks only between two presses.
