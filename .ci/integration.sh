@@ -7,13 +7,22 @@ part_integration() {
 	step "tests against real backends" backends || return 1
 }
 
+# in_integration ARGUMENT…: run tests, and add what they print to the log, which a failure shows
+in_integration() {
+	(cd integration && go test -vet=off -count=1 -timeout 35m -v "$@") >>"$log" 2>&1 || { cat "$log"; return 1; }
+}
+
 # All tests must have run: a skipped one is a failure.
 backends() {
-	local log=$logs/backends name names
-	# The race detector sees the product in its own tests. Here it runs where the product has other code around it, and not beside browsers.
-	(cd integration && go test -race -vet=off -count=1 -timeout 35m -v . ./peers ./contrib) >"$log" 2>&1 || { cat "$log"; return 1; }
-	(cd integration && go test -race -vet=off -count=1 -timeout 15m -cpu 1,8 -run EveryMark -v .) >>"$log" 2>&1 || { cat "$log"; return 1; }
-	(cd integration && go list ./... | grep -vE '/integration(/peers|/contrib)?$' | xargs go test -vet=off -count=1 -timeout 35m -v) >>"$log" 2>&1 || { cat "$log"; return 1; }
+	local log=$logs/backends name names packages
+	# The race detector sees the product in its own tests. Here it runs where the product has other code around it, and
+	# where many goroutines make marks. It doubles the cost of the other tests, which wait for programs.
+	: >"$log"
+	in_integration -race . -cpu 1,8 -run EveryMark || return 1
+	in_integration -race ./peers ./contrib || return 1
+	(cd integration && go list ./... | grep -vE '/integration/(peers|contrib)$') >"$log.packages" || return 1
+	mapfile -t packages <"$log.packages"
+	in_integration "${packages[@]}" -skip EveryMark || return 1
 	cat "$log"
 	if grep -E '^ *--- SKIP' "$log"; then
 		echo "a backend test was skipped"

@@ -34,7 +34,7 @@ func testBackendDiesAndComesBack(t *testing.T) {
 	service := ""
 	pl, tl, lines := start(t, j, func(c *perfline.Config) {
 		service = c.Service
-		c.Traces.QueueSize = 1000 // so that an outage fills it
+		c.Traces.QueueSize = 500 // so that an outage fills it
 	})
 	srv := workServer(t, pl, tl)
 
@@ -50,7 +50,7 @@ func testBackendDiesAndComesBack(t *testing.T) {
 		return n
 	}
 
-	const perPhase = 1000
+	const perPhase = 500
 	healthy := drive(t, srv.URL, perPhase)
 	if err := pl.Flush(ctx); err != nil {
 		t.Fatalf("flushing to a healthy backend: %v", err)

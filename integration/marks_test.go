@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	requests = 512
+	requests = 192
 	together = 64 // requests that are in the handler at the same time, at least
 )
 

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,10 +12,11 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/profiling"
+	recorded "github.com/perfline/perfline/profiling/profile"
 )
 
 // TestPyroscopeSelects pushes a CPU profile and asks for the parts of it that a span, and a route, took. They are equal to
@@ -26,7 +26,7 @@ func TestPyroscopeSelects(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	const spans, routes = 6, 2
-	sampled := sampleRoutes(ctx, t, spans, routes)
+	sampled := sampleRoutes(t, spans, routes)
 	id, route := labelled("span_id"), labelled("span_name")
 	ids, names := values(sampled, "span_id"), values(sampled, "span_name")
 	if len(ids) != spans || len(names) != routes {
@@ -242,26 +242,27 @@ func TestPyroscopeComesBack(t *testing.T) {
 	}
 }
 
-// sampleRoutes returns a CPU profile with some samples of each of several spans, of routes by turns.
-func sampleRoutes(ctx context.Context, t *testing.T, spans, routes int) *profile.Profile {
+// sampleRoutes returns perfline's CPU profile of several spans, of routes by turns, and of code in no span. Each span
+// has samples of two functions, and shares one of them with all others.
+func sampleRoutes(t *testing.T, spans, routes int) *profile.Profile {
 	t.Helper()
-	pl, _, _ := start(t, jaeger, nil)
-	profiler, err := profiling.Start(ctx, profiling.Options{MaxBufferSize: 100_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range spans {
-		_, span := pl.TracerProvider().Tracer("test").Start(ctx, fmt.Sprintf("GET /%d", i%routes))
-		for before := profiler.Stats().Samples; profiler.Stats().Samples < before+10 && ctx.Err() == nil; {
-			runtime.KeepAlive(work(rand.IntN(1_000_000)))
+	b := recorded.NewBuilder(nil)
+	sample := func(function string, context, n int) {
+		for range n {
+			b.Add([]*recorded.Call{{Name: function}, {Name: "main.main"}}, recorded.Sample{ContextID: context, Weight: 10*time.Millisecond + time.Duration(n)})
 		}
-		span.End()
 	}
-	trace, err := profiler.Stop()
-	if err = errors.Join(err, pl.Shutdown(ctx)); err != nil {
-		t.Fatal(err)
+	sample("main.idle", recorded.None, 3)
+	for i := range spans {
+		context := b.Context(i, func(any) recorded.SampleContext {
+			return recorded.SampleContext{TraceID: trace.TraceID{1, byte(i)}, SpanID: trace.SpanID{2, byte(i)}, SpanName: fmt.Sprintf("GET /%d", i%routes)}
+		})
+		sample("main.work", context, 4+i)
+		sample(fmt.Sprintf("main.only%d", i), context, 2)
 	}
-	p, err := trace.Pprof()
+	sampled := b.Trace(nil)
+	sampled.Engine, sampled.Interval, sampled.Origin, sampled.Stopped = recorded.EngineCPU, 10*time.Millisecond, time.Now().Add(-time.Second), time.Second
+	p, err := sampled.Pprof()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,21 +9,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/perfline/perfline/integration/backend"
 )
 
-// buildShop builds the shop as "go run -C examples ./shop" does. The go command does not build it a second time.
+// buildShop builds the shop as "go run -C examples ./shop" does, when a test first asks for it: to link it takes seconds.
 func buildShop(t *testing.T) string {
 	t.Helper()
-	bin, err := backend.BuildShop(t.Context(), programs)
+	bin, err := builtShop()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return bin
 }
+
+var builtShop = sync.OnceValues(func() (string, error) { return backend.BuildShop(context.Background(), programs) })
 
 // shop is a command that runs the shop with a clean environment and traces to j.
 func shop(bin string, j *backend.Jaeger, service string, args ...string) (*exec.Cmd, *bytes.Buffer) {

@@ -217,24 +217,36 @@ func call[Answer any](ctx context.Context, p *Pyroscope, method string, request 
 
 const querier = "querier.v1.QuerierService/"
 
-// ask calls a method, which is named with its service, as Connect does: by a POST.
-func (p *Pyroscope) ask(ctx context.Context, method, contentType string, body []byte) ([]byte, error) {
+// canceled is in the answer of a Pyroscope that has given up a part of a query of its own accord, as a busy one does.
+const canceled = `"message":"canceled: `
+
+// ask calls a method, which is named with its service, as Connect does: by a POST. It asks again when Pyroscope gave up.
+func (p *Pyroscope) ask(ctx context.Context, method, contentType string, body []byte) (answer []byte, err error) {
+	err = Poll(ctx, func() (bool, error) {
+		var status int
+		answer, status, err = p.askOnce(ctx, method, contentType, body)
+		gaveUp := status == http.StatusInternalServerError && bytes.Contains(answer, []byte(canceled))
+		if err == nil && status != http.StatusOK && !gaveUp {
+			err = fmt.Errorf("pyroscope answers %d %s to %s: %s", status, http.StatusText(status), method, answer)
+		}
+		return !gaveUp, err
+	})
+	return answer, err
+}
+
+func (p *Pyroscope) askOnce(ctx context.Context, method, contentType string, body []byte) (answer []byte, status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/"+method, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	req.Header.Set("Content-Type", contentType)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("asking pyroscope: %w", err)
+		return nil, 0, fmt.Errorf("asking pyroscope: %w", err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, fmt.Errorf("reading pyroscope's answer to %s: %w", method, err)
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		return nil, 0, fmt.Errorf("reading pyroscope's answer to %s: %w", method, err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("pyroscope answers %s to %s: %s", resp.Status, method, data)
-	}
-	return data, nil
+	return answer, resp.StatusCode, nil
 }

@@ -35,7 +35,7 @@ func dockerfile(t *testing.T) string {
 
 // buildContext copies what a build is given: the repository without what .dockerignore
 // leaves out.
-func buildContext(t *testing.T) string {
+func buildContext(t *testing.T, dir string) {
 	t.Helper()
 	ignore, err := os.Open(filepath.Join(root, ".dockerignore"))
 	if err != nil {
@@ -50,7 +50,6 @@ func buildContext(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -77,22 +76,33 @@ func buildContext(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
 
-// buildShop builds the shop with the Dockerfile's own command, of what the build is given.
+// builtShop is the program that buildShop has made.
+var builtShop string
+
+// buildShop builds the shop with the Dockerfile's own command, of what the build is given. The first test that asks for
+// it builds it: no two tests run at once.
 func buildShop(t *testing.T) string {
 	t.Helper()
+	if builtShop != "" {
+		return builtShop
+	}
 	command := regexp.MustCompile(`(?m)^RUN .*(CGO_ENABLED=0 go build .* -o )/out/shop( .*)$`).FindStringSubmatch(dockerfile(t))
 	if command == nil {
 		t.Fatal("deploy/Dockerfile has no line that builds /out/shop with CGO_ENABLED=0")
 	}
-	bin := filepath.Join(t.TempDir(), "shop")
+	bin, dir := filepath.Join(programs, "shop"), filepath.Join(programs, "context")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	buildContext(t, dir)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command[1]+bin+command[2])
-	cmd.Dir = buildContext(t)
+	cmd.Dir = dir
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, text)
 	}
+	builtShop = bin
 	return bin
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // startBusy starts the page of a program whose request of 100 ms has eleven equal queries, of which the fifth failed and the eighth is the slowest,
-// and then renders. The renderer waited for a mutex of another request, and between 20 and 40 ms states change every 10 µs.
+// and then renders. The renderer waited for a mutex of another request, and between 28 and 32 ms states change every 10 µs.
 func startBusy(t *testing.T) (page, request string) {
 	t.Helper()
 	w := &waiting{recent: requests.NewRecent(requests.Config{})}
@@ -68,12 +68,12 @@ func startBusy(t *testing.T) (page, request string) {
 		did = append(did, states.Interval{Kind: kind, Start: at, End: at + took, SpanID: span, Stack: stack, By: by})
 		at += took
 	}
-	do(states.OnCPU, 20*ms, id.SpanID(), nil)
-	for range 1000 {
+	do(states.OnCPU, 28*ms, id.SpanID(), nil)
+	for range 200 {
 		do(states.OnCPU, 12*time.Microsecond, id.SpanID(), nil)
 		do(states.Network, 8*time.Microsecond, id.SpanID(), nil)
 	}
-	do(states.OnCPU, 20*ms, id.SpanID(), nil)
+	do(states.OnCPU, 28*ms, id.SpanID(), nil)
 	do(states.Mutex, 15*ms, render.SpanID(), by)
 	do(states.OnCPU, 25*ms, render.SpanID(), nil)
 	w.flight = &flightRecorder{state: states.State{Status: states.Disarmed}, result: &states.Request{

@@ -98,7 +98,7 @@ func TestSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name := range spent(s, slices.Values(s.Trace().Samples)) {
-			if name != noStack && !strings.Contains(string(out), " "+name+" ") {
+			if name != profile.NoStack && !strings.Contains(string(out), " "+name+" ") {
 				t.Errorf("pprof shows\n%s\nwant the function %s", out, name)
 			}
 		}
@@ -156,14 +156,11 @@ func sessionInFirefox(ctx context.Context, t *testing.T, s *sessions.Session) {
 	}
 }
 
-// noStack stands for the function of a sample without a stack.
-const noStack = "[no stack]"
-
 // spent returns the milliseconds in each innermost function of samples. Which functions these are is chance.
 func spent(s *sessions.Session, samples iter.Seq[profile.Sample]) map[string]float64 {
 	functions, tr := map[string]float64{}, s.Trace()
 	for sample := range samples {
-		name := noStack
+		name := profile.NoStack
 		if sample.StackID != profile.None {
 			name = tr.Frames[tr.Stacks[sample.StackID].FrameID].Name
 		}
