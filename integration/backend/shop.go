@@ -14,7 +14,7 @@ func BuildShop(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	shop := filepath.Join(dir, "shop")
-	build := exec.CommandContext(ctx, "go", "build", "-o", shop, "./shop")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", shop, "./shop") // as go run does, which is for less to link
 	build.Dir = examples
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the shop: %w\n%s", err, out)
