@@ -30,7 +30,7 @@ func TestPyroscopeDiesAndComesBack(t *testing.T) {
 		c.Profiles.ServerAddress, c.Profiles.UploadInterval = p.URL(), time.Second
 	})
 	srv := httptest.NewServer(server(pl, tl).Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		runtime.KeepAlive(work(2_000_000))
+		runtime.KeepAlive(work(300_000))
 	})))
 	defer srv.Close()
 	stopLoad := sync.OnceValue(steadily(t, srv.URL))

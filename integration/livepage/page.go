@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a page may take for one thing. Only a page that hangs takes as long.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // A View is the size and the scheme of a page.
 type View struct {
