@@ -80,8 +80,11 @@ func (c *Cache) AddNew(all []requests.Snapshot) {
 	}
 }
 
-// put adds s and lets go of the oldest requests. c.mu is held.
+// put adds s and lets go of the oldest requests, unless s has too many bytes for all of them. c.mu is held.
 func (c *Cache) put(s requests.Snapshot) {
+	if s.Bytes() > c.mostBytes {
+		return
+	}
 	id := IDOf(s)
 	if before, known := c.requests[id]; known {
 		c.order = slices.DeleteFunc(c.order, func(o ID) bool { return o == id })

@@ -43,7 +43,7 @@ func ids(c *lookup.Cache) string {
 }
 
 func TestCache(t *testing.T) {
-	s := snapshots(6, 10)
+	s, large := snapshots(6, 10), snapshots(7, 10_000)[6]
 	for _, c := range []struct {
 		name            string
 		most, mostBytes int
@@ -57,6 +57,7 @@ func TestCache(t *testing.T) {
 		{"a known one keeps its place among new ones", 9, 1 << 20, func(c *lookup.Cache) { c.Add(s[0]); c.Add(s[1]); c.AddNew(s[:3]) }, "321"},
 		{"bytes are bounded", 9, 2*s[0].Bytes() + 1, func(c *lookup.Cache) { c.AddNew(s) }, "12"},
 		{"bytes of one that is added again count once", 9, 2 * s[0].Bytes(), func(c *lookup.Cache) { c.Add(s[0]); c.Add(s[1]); c.Add(s[1]) }, "21"},
+		{"one with too many bytes takes no other's place", 9, 3 * s[0].Bytes(), func(c *lookup.Cache) { c.Add(s[0]); c.Add(large); c.Add(s[1]) }, "21"},
 		{"one with too many bytes does not stay", 9, s[0].Bytes() - 1, func(c *lookup.Cache) { c.Add(s[0]) }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
