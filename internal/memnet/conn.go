@@ -85,8 +85,15 @@ func set[T any](s *stream, field *T, value T) {
 func (s *stream) until(deadline *time.Time, t time.Time) {
 	set(s, deadline, t)
 	if !t.IsZero() {
-		time.AfterFunc(time.Until(t), s.changed.Broadcast) // wakes them to look at the deadline
+		time.AfterFunc(time.Until(t), s.wake)
 	}
+}
+
+// wake makes all look at the deadlines. Under the lock, nobody is between such a look and the wait that follows it.
+func (s *stream) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed.Broadcast()
 }
 
 func isOver(deadline time.Time) bool { return !deadline.IsZero() && !time.Now().Before(deadline) }
