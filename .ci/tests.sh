@@ -110,14 +110,13 @@ part_processors() {
 	step "QEMU is there" qemu || return 1
 	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -count=1 -exec qemu-aarch64-static -skip TestChainsAreBounded \
 		./internal/goruntime ./profiling/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
-	step "32 bits" on_32_bits go test -short -vet=off -count=1 ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
-	step "32 bits: observer and marks" in_light on_32_bits go test -short -vet=off -count=1 ./... || return 1
+	step "32 bits" on_32_bits -short -vet=off -count=1 ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
+	step "32 bits: observer and marks" in_light on_32_bits -short -vet=off -count=1 ./... || return 1
 }
 
-# on_32_bits GO TEST ARGUMENT…: on 386. QEMU runs no Go programs for it: where the kernel runs none either, on arm in QEMU.
+# on_32_bits ARGUMENT…: go test on 386. QEMU runs no Go programs for it: where the kernel runs none either, on arm in QEMU.
 on_32_bits() {
 	local try
-	shift 2
 	if try=$(GOARCH=386 CGO_ENABLED=0 go test -C "$root/observer" -vet=off -count=1 -run '^$' . 2>&1) || ! grep -q 'exec format error' <<<"$try"; then
 		GOARCH=386 CGO_ENABLED=0 go test "$@"
 	else

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The heap has little for 100 000 roots that never end and whose contexts are forgotten.
+// The heap has little for 100 000 roots that never end, after the program has forgotten their contexts.
 func TestLabUnitsNeverEnded(t *testing.T) {
 	const roots = 100_000
 	tl, tp := withoutEvents(&arrivals{countOnly: true})

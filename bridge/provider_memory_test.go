@@ -61,7 +61,7 @@ func TestContextsOfUnitsNeverEnded(t *testing.T) {
 	runtime.KeepAlive(tp)
 }
 
-// withoutEvents returns a provider whose spans have no room for events, and its timeline.
+// withoutEvents returns a provider and its timeline. Spans of the provider have no room for events.
 func withoutEvents(to bridge.Output) (*observer.Timeline, *bridge.TracerProvider) {
 	limits := sdktrace.NewSpanLimits()
 	limits.EventCountLimit = 0

@@ -48,7 +48,7 @@ func TestCollectorSamplesTails(t *testing.T) {
 // The traces that sendTails makes.
 const ordinary, special = 500, 20
 
-// checkTails compares what the Collector and Jaeger have of the providers with what was sent.
+// checkTails compares the traces that the providers sent with the Collector's counts and with Jaeger's traces.
 func checkTails(ctx context.Context, t *testing.T, c *backend.Collector, service string, providers []string) {
 	t.Helper()
 	traces := len(providers) * (ordinary + 2*special)

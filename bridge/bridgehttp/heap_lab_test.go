@@ -38,7 +38,7 @@ func TestLabDetachedContextsAreSmall(t *testing.T) {
 	}
 }
 
-// The heap has little for each long request whose span and entry are kept.
+// The heap has little for each long request, also while the program keeps its span and its entry.
 func TestLabRequestsOfAnyLength(t *testing.T) {
 	const requests, most = 16, 40 << 10
 	for name, change := range longRequests(500 << 10) {

@@ -91,7 +91,7 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 		total, heat = table.Total(routes.Request, routes.LastMinutes)
 	}
 	d.Health = newHealth(total, heat, h.losses())
-	if h.data == guard.Summary { // which has no list of requests
+	if h.data == guard.Summary { // a summary has no list of requests
 		for i := range d.Health.Concerns {
 			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href, failedRequests)
 		}

@@ -53,7 +53,7 @@ func Build(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// source returns the folder where p is built, the files that say what is built, and the flags of
+// source returns the folder for the build of p, the files that decide about the build, and the flags of
 // go build. A pin is no module: the go command reads it in place of the go.mod of this module.
 func (p program) source(name string) (dir string, files, flags []string, err error) {
 	if dir, err = repository("integration", p.module); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shell is Chromium without its user interface, of Debian's package chromium-headless-shell. It shows
-// the same pages for about 60 % of the processor time. The script of that name in /usr/bin would leave
-// it behind: what ends the script does not end it.
+// shell is Chromium without its user interface, of Debian's package chromium-headless-shell. The
+// shell shows the same pages for about 60 % of the processor time. A script in /usr/bin has the same name,
+// and is not used: a signal that ends the script leaves the shell running.
 const shell = "/usr/lib/chromium/chromium-headless-shell"
 
 // Start starts a browser without a window. It is the shell, if that is installed, or else any

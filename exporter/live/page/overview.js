@@ -26,7 +26,7 @@ export function overview({ main, latest, query }) {
   /** @type {Data.searchAnswer & { question: string } | null} */
   let answer = null; // to the question
   let refused = ''; // the question that the server does not understand
-  const summary = () => latest.page?.data === 'summary'; // which has no list of requests
+  const summary = () => latest.page?.data === 'summary'; // a summary has no list of requests
   const asking = () => Boolean(question(state)) && !summary();
   const understood = () => asking() && question(state) !== refused;
 
