@@ -29,8 +29,12 @@ func TestPyroscopeSelects(t *testing.T) {
 	sampled := sampleRoutes(t, spans, routes)
 	id, route := labelled("span_id"), labelled("span_name")
 	ids, names := values(sampled, "span_id"), values(sampled, "span_name")
-	if len(ids) != spans || len(names) != routes {
-		t.Fatalf("sampled %d spans of %q, want %d of %d", len(ids), names, spans, routes)
+	var want []string
+	for i := range spans {
+		want = append(want, spanID(i).String())
+	}
+	if !slices.Equal(ids, want) || len(names) != routes {
+		t.Fatalf("the profile has the spans %q of %q, want %q of %d routes", ids, names, want, routes)
 	}
 	for _, c := range []struct {
 		name   string
@@ -255,7 +259,7 @@ func sampleRoutes(t *testing.T, spans, routes int) *profile.Profile {
 	sample("main.idle", recorded.None, 3)
 	for i := range spans {
 		context := b.Context(i, func(any) recorded.SampleContext {
-			return recorded.SampleContext{TraceID: trace.TraceID{1, byte(i)}, SpanID: trace.SpanID{2, byte(i)}, SpanName: fmt.Sprintf("GET /%d", i%routes)}
+			return recorded.SampleContext{TraceID: trace.TraceID{1, byte(i)}, SpanID: spanID(i), SpanName: fmt.Sprintf("GET /%d", i%routes)}
 		})
 		sample("main.work", context, 4+i)
 		sample(fmt.Sprintf("main.only%d", i), context, 2)
@@ -268,6 +272,8 @@ func sampleRoutes(t *testing.T, spans, routes int) *profile.Profile {
 	}
 	return p
 }
+
+func spanID(i int) trace.SpanID { return trace.SpanID{2, byte(i)} }
 
 // use uses so much CPU time, however long that takes.
 func use(ctx context.Context, d time.Duration) {
