@@ -1,9 +1,10 @@
 # Parts, their steps and their logs.
 
-# sequence PART…: run parts until a step of this or another sequence fails.
+# sequence PART…: run the parts that no other sequence has taken, until a step of this or another sequence fails.
 sequence() {
 	local part
 	for part in "$@"; do
+		mkdir "$logs/$part.taken" 2>/dev/null || continue
 		"part_$part" || return 1
 	done
 }
@@ -59,10 +60,10 @@ in_each() { # in_each COMMAND…: run it in every module
 	in_modules "${modules[*]}" "$@"
 }
 
-in_nested() { # in_nested COMMAND…: in every module without a part of its own
+in_nested() { # in_nested COMMAND…: in every module without a part of its own, but not in the workshop
 	local m others=()
 	for m in "${modules[@]}"; do
-		[[ " . integration ${light_modules[*]} " == *" $m "* ]] || others+=("$m")
+		[[ " . integration ${light_modules[*]} ${workshop[*]} " == *" $m "* ]] || others+=("$m")
 	done
 	in_modules "${others[*]}" "$@"
 }

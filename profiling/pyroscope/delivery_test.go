@@ -1,6 +1,7 @@
 package pyroscope_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,11 @@ import (
 
 const tick = 15 * time.Second
 
-// push starts a pusher in a bubble, which takes a profile of each kind every tick.
+// push starts a pusher in a bubble, which takes a profile of each kind every tick, unless c says how often.
 func push(t *testing.T, c pyroscope.Config, n *network) *pyroscope.Pusher {
 	t.Helper()
 	n.t = t
-	c.HTTPClient, c.UploadInterval = &http.Client{Transport: n}, tick
+	c.HTTPClient, c.UploadInterval = &http.Client{Transport: n}, cmp.Or(c.UploadInterval, tick)
 	return play(t, c, time.Now, &played{})
 }
 

@@ -36,10 +36,16 @@ export function filterForm(onChange) {
     clearTimeout(timer);
     const now = () => {
       onChange({ ...changed });
-      for (const key of Object.keys(changed)) delete changed[key];
+      stop();
     };
     if (wait) timer = setTimeout(now, 200);
     else now();
+  }
+
+  // stop forgets what has changed and was not told yet.
+  function stop() {
+    clearTimeout(timer);
+    for (const key of Object.keys(changed)) delete changed[key];
   }
 
   /** @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
@@ -68,8 +74,7 @@ export function filterForm(onChange) {
   const kind = field('class', 'Of', kinds);
   const errors = el('input', { type: 'checkbox', id: 'errors', onchange: () => change('status', errors.checked ? 'error' : '') });
   const clear = el('button', { type: 'button', id: 'filter-clear', hidden: true, onclick: () => {
-    clearTimeout(timer);
-    for (const key of Object.keys(changed)) delete changed[key];
+    stop();
     named.text.focus();
     onChange(Object.fromEntries(fields.map((name) => [name, ''])));
   } }, 'Clear');
@@ -113,7 +118,7 @@ export function filterForm(onChange) {
         else named[name].removeAttribute('aria-describedby');
       }
     },
-    stop: () => clearTimeout(timer),
+    stop,
     said: (/** @type {string} */ text) => setText(found, text),
     suggest: (/** @type {string[]} */ names) => reconcile(routes, names, (n) => n, (n) => el('option', { value: n }), () => {}),
   };

@@ -222,6 +222,7 @@ export function overview({ main, latest, query }) {
     update,
     /** @param {URLSearchParams} params */
     go(params) {
+      form.stop(); // the reader has followed a link since
       state = read(params);
       show();
       return true;
