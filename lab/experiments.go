@@ -49,7 +49,7 @@ var experiments = []experiment{
 	},
 	{
 		name: "trial", what: "backends fail, each in each way and at random, and the books add up",
-		long:  []string{"./trial -for 30s -random 10m -parallel 2"},
+		long:  []string{"./trial -for 15s -random 5m -parallel 2"},
 		short: []string{"./trial -short"},
 	},
 	{
@@ -59,7 +59,7 @@ var experiments = []experiment{
 	},
 	{
 		name: "pagecost", what: "memory and CPU time of the live page",
-		long:  []string{"./pagecost -open 10m"},
+		long:  []string{"./pagecost -open 3m"},
 		short: []string{"./pagecost -short"},
 	},
 	{

@@ -62,8 +62,9 @@ func carries(ctx context.Context, s *spanlabels.Span) bool {
 	go func() {
 		pprof.SetGoroutineLabels(context.Background())
 		child := spanlabels.Set(ctx, spanContext(s.TraceID(), [8]byte{9}), "child", false)
-		defer child.End("")
-		result <- child.Root() == s.Root()
+		same := child.Root() == s.Root()
+		child.End("")
+		result <- same // when nothing of this goroutine uses the labels any more
 	}()
 	return <-result
 }
