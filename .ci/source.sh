@@ -11,7 +11,7 @@ part_source() {
 }
 
 part_lint() {
-	step "linter, with vet" lint_each || return 1
+	step "linter, with vet" linted || return 1
 	step "vet for other systems" other_systems || return 1
 }
 
@@ -38,9 +38,12 @@ api_changes() {
 	fi
 }
 
-# The linter runs vet, with more checks than go vet has on.
-lint_each() {
-	in_each env GOGC=300 go tool -modfile="$PWD/tools/lint.mod" golangci-lint run --allow-parallel-runners --config "$PWD/.golangci.yml" ./...
+# The linter runs vet, with more checks than go vet has on. In a workspace, it looks once at packages that several modules use.
+linted() {
+	local linter
+	linter=$(go tool -modfile=tools/lint.mod -n golangci-lint) || return 1
+	GOWORK=$logs/go.work go work init "${modules[@]}" || return 1
+	GOWORK=$logs/go.work GOGC=300 "$linter" run "${modules[@]/%//...}"
 }
 
 # All that a program has of the profiler, for Windows and for 32 bits. For systems like Linux, only packages

@@ -93,7 +93,7 @@ func (a *attempt) Fatalf(format string, args ...any) {
 
 func try(f fixture) (a *attempt) {
 	a = &attempt{}
-	a.recorder.judge = a
+	a.judge = a
 	defer func() {
 		if v := recover(); v != nil && v != (errAttempt{}) {
 			panic(v)
