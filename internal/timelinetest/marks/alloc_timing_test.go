@@ -7,6 +7,7 @@ package marks_test
 import (
 	"context"
 	"log/slog"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -65,22 +66,26 @@ func TestAllocsAreNotRoundedAway(t *testing.T) {
 			{"Time and End", func() { marks.Time(ctx, "t", slog.String("k", "v")).End(slog.Int("n", 1)) }},
 		} {
 			t.Run(name+"/"+c.name, func(t *testing.T) {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // no other goroutine allocates meanwhile
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // few other goroutines allocate meanwhile
 				defer debug.SetGCPercent(debug.SetGCPercent(-1))
 				burst := func() {
 					for range runs {
 						c.f()
 					}
 				}
-				burst() // as many chunks as will be needed
+				burst()                         // as many chunks as will be needed
+				least := uint64(math.MaxUint64) // of some bursts: what other goroutines allocate does not come with each
+				for range 5 {
+					(*record.Timeline)(process).Flush()
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					burst()
+					runtime.ReadMemStats(&after)
+					least = min(least, after.Mallocs-before.Mallocs)
+				}
 				(*record.Timeline)(process).Flush()
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
-				burst()
-				runtime.ReadMemStats(&after)
-				(*record.Timeline)(process).Flush()
-				if n := after.Mallocs - before.Mallocs; n > runs/100 {
-					t.Errorf("%d allocations in %d calls, want next to none", n, runs)
+				if least > runs/100 {
+					t.Errorf("%d allocations in %d calls, want next to none", least, runs)
 				}
 			})
 		}
