@@ -220,7 +220,7 @@ func TestUnansweredAttempt(t *testing.T) {
 	for _, aside := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			attempt := 0
-			s := start(t, config{BatchCount: 3}, func(context.Context, []item) queue.Answer {
+			s := start(t, config{BatchCount: 3, Delay: time.Hour}, func(context.Context, []item) queue.Answer {
 				if attempt++; attempt == 1 {
 					return queue.Answer{Err: errors.New("no answer"), Unanswered: true, Retry: true, Aside: aside}
 				}

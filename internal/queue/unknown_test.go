@@ -64,14 +64,14 @@ func TestUnknown(t *testing.T) {
 // Items that were set aside fail with the others.
 func TestUnknownAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, config{BatchCount: 3, UnknownPause: pause}, always(queue.Answer{Err: errors.New("no answer"), Retry: true, Aside: true, Unanswered: true}))
+		s := start(t, config{BatchCount: 3, Delay: time.Millisecond, UnknownPause: pause}, always(queue.Answer{Err: errors.New("no answer"), Retry: true, Aside: true, Unanswered: true}))
 		s.add("abc")
-		synctest.Wait() // its next attempt is later
+		synctest.Wait() // their next attempts are later
 		s.set(unknown)
 		s.add("d")
 		time.Sleep(time.Second)
 		s.stop()
-		s.wantStats(queue.Stats{Accepted: 4, Failed: 4, Unanswered: 3})
+		s.wantStats(queue.Stats{Accepted: 4, Failed: 4, Unanswered: 3, Retries: 1})
 	})
 }
 
