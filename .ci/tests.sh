@@ -6,11 +6,8 @@ sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/
 # Packages with many goroutines, and the number of processors of this machine must not matter.
 crowded=(./bridge ./bridge/bridgehttp)
 
-# A test with the race detector ends a second after its last line, for goroutines that race at the end; ours wait for theirs.
-export GORACE=atexit_sleep_ms=1
-
 part_module() {
-	step "tests with the race detector" raced || return 1
+	step "tests with the race detector" in_most go test -race -vet=off -count=1 -skip "$unraced" || return 1
 	step "the bridges with the race detector and 8 processors" go test -race -vet=off -count=1 -cpu 8 -skip "$unraced" "${crowded[@]}" || return 1
 	step "observer and marks with the race detector and 8 processors" in_light go test -race -vet=off -count=1 -cpu 8 ./... || return 1
 	step "allocation budgets (not countable with the race detector)" budgets || return 1
@@ -18,24 +15,16 @@ part_module() {
 }
 
 # These run under the other releases only. Some start many programs, or repeat others' work over another provider. The rest
-# is about megabytes on one goroutine, which take the race detector ten times as long.
-unraced='^Test(Over(Processors|SDK)|NoSecretComesOut|ServerMetricsOfManyKinds'
-unraced+='|RequestsAreCutByBytes|WaitsAreBounded|FilesOfAnySession|SessionWithAMarkedHeader|(LogRecord)?Lengths'
-unraced+='|Pages_.*|StreamOfVirtualEventsIsCut|EncodeInParts|LargeSnapshot|CPUProfileInParts)$|^TestFaults$/.*/MiB'
+# encodes megabytes on the test's own goroutine, which takes the race detector ten times as long.
+unraced='^Test(Over(Processors|SDK)|NoSecretComesOut'
+unraced+='|WaitsAreBounded|FilesOfAnySession|(LogRecord)?Lengths|EncodeInParts|LargeSnapshot|CPUProfileInParts)$'
 
-# most_packages lists the packages of the root's module but those of another step: the bridges, and the one that reads the repository.
-most_packages() {
+# in_most GO TEST ARGUMENT…: in the root's packages but those of another step: the bridges, and the one that reads the repository
+in_most() {
 	local folders
 	mapfile -t folders < <(go list ./... | grep -vE '/(internal/repository|bridge|bridge/bridgehttp)$')
-	((${#folders[@]} >= 50)) || { echo "too few packages: ${folders[*]}" >&2; return 1; }
-	echo "${folders[*]}"
-}
-
-raced() {
-	local folders
-	folders=$(most_packages) || return 1
-	# shellcheck disable=SC2086
-	go test -race -vet=off -count=1 -skip "$unraced" $folders
+	((${#folders[@]} >= 50)) || { echo "too few packages: ${folders[*]}"; return 1; }
+	"$@" "${folders[@]}"
 }
 
 # Other releases of Go differ in what perfline links to. A data race in our code is one under each
@@ -44,7 +33,7 @@ part_releases() {
 	local release
 	step "$light_release: observer and marks" in_release "$light_release" in_light go test -vet=off -count=1 ./... || return 1
 	for release in "${go_releases[@]:1}"; do
-		step "$release: tests" in_release "$release" plain || return 1
+		step "$release: tests" in_release "$release" in_most go test -vet=off -count=1 -skip Alloc || return 1
 		step "$release: the bridges with 1 processor, where no two goroutines race" in_release "$release" go test -vet=off -count=1 -cpu 1 -skip Alloc "${crowded[@]}" || return 1
 		step "$release: observer and marks with 1 processor" in_release "$release" in_light go test -vet=off -count=1 -cpu 1 -skip Alloc ./... || return 1
 		step "$release: allocation budgets" in_release "$release" budgets || return 1
@@ -52,13 +41,6 @@ part_releases() {
 		step "$release: the sampler with the race detector" in_release "$release" go test -race -vet=off -count=1 "${sampler[@]}" || return 1
 	done
 	step "the newest OpenTelemetry" newest_opentelemetry || return 1
-}
-
-plain() {
-	local folders
-	folders=$(most_packages) || return 1
-	# shellcheck disable=SC2086
-	go test -vet=off -count=1 -skip Alloc $folders
 }
 
 # OpenTelemetry releases that came after the one required are tested as well. A failure there is told, and does not hold up other work.
@@ -116,21 +98,19 @@ budgets() {
 
 # Budgets run without other tests, whose goroutines may still allocate. They are behind a build tag: a run of no test must not pass unnoticed.
 budgets_of() { # budgets_of PACKAGE…
-	local folders=("$@")
-	echo "${folders[*]}"
-	go test -count=1 -vet=off -run Alloc "${folders[@]}" >"$logs/budgets" 2>&1 || { cat "$logs/budgets"; return 1; }
-	cat "$logs/budgets"
-	! grep 'no tests to run' "$logs/budgets" || { echo "no allocation test ran there"; return 1; }
+	local out
+	echo "$*"
+	out=$(go test -count=1 -vet=off -run Alloc "$@" 2>&1) || { echo "$out"; return 1; }
+	echo "$out"
+	! grep 'no tests to run' <<<"$out" || { echo "no allocation test ran there"; return 1; }
 }
 
 # The assembler, labels of goroutines and the log of samples on arm64; 64-bit atomics and labels on a processor of
-# 32 bits. QEMU passes signals of timers on, slowly. Left out are tests of long chains and of many open spans, and allocations, of which
-# the processor makes no more and no fewer.
-slow_in_qemu='^Test(ChainsAreBounded|MarksOnOpenSpans|.*Alloc.*)$'
+# 32 bits. QEMU passes signals of timers on, slowly. A test of long chains is left out, which takes a minute there.
 part_processors() {
 	local root=$PWD
 	step "QEMU is there" qemu || return 1
-	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -count=1 -exec qemu-aarch64-static -skip "$slow_in_qemu" \
+	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -count=1 -exec qemu-aarch64-static -skip TestChainsAreBounded \
 		./internal/goruntime ./profiling/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
 	step "32 bits" on_32_bits -short -vet=off -count=1 ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
 	step "32 bits: observer and marks" in_light on_32_bits -short -vet=off -count=1 ./... || return 1
@@ -143,6 +123,6 @@ on_32_bits() {
 		GOARCH=386 CGO_ENABLED=0 go test "$@"
 	else
 		echo "NOTE: on arm, because the kernel runs no programs for 386"
-		GOARCH=arm CGO_ENABLED=0 go test -exec qemu-arm-static -skip "$slow_in_qemu" "$@"
+		GOARCH=arm CGO_ENABLED=0 go test -exec qemu-arm-static "$@"
 	fi
 }

@@ -64,14 +64,24 @@ func TestUnknown(t *testing.T) {
 // Items that were set aside fail with the others.
 func TestUnknownAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, config{BatchCount: 3, Delay: time.Millisecond, UnknownPause: pause}, always(queue.Answer{Err: errors.New("no answer"), Retry: true, Aside: true, Unanswered: true}))
-		s.add("abc")
-		synctest.Wait() // their next attempts are later
+		release := make(chan struct{})
+		s := start(t, config{BatchCount: 3, UnknownPause: pause}, func(_ context.Context, batch []item) queue.Answer {
+			if batch[0].name == "z" {
+				<-release
+				return queue.Answer{}
+			}
+			return queue.Answer{Err: errors.New("no answer"), Retry: true, Aside: true, Unanswered: true}
+		})
+		s.add("z")
+		synctest.Wait()
+		s.add("abc") // one batch, because the sender is busy
+		close(release)
+		synctest.Wait() // its next attempt is later
 		s.set(unknown)
 		s.add("d")
 		time.Sleep(time.Second)
 		s.stop()
-		s.wantStats(queue.Stats{Accepted: 4, Failed: 4, Unanswered: 3, Retries: 1})
+		s.wantStats(queue.Stats{Accepted: 5, Delivered: 1, Failed: 4, Unanswered: 3})
 	})
 }
 
