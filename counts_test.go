@@ -101,7 +101,7 @@ func TestCountsOfWhatExists(t *testing.T) {
 			t.Errorf("without a backend there is %+v", c)
 		}
 	}
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 }

@@ -41,7 +41,7 @@ func TestEngineIsShown(t *testing.T) {
 	if got := valueOf(t, reader, "perfline.profiling.state", "started"); got != 1 {
 		t.Errorf("the metric of the state is %d, want 1", got)
 	}
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 }

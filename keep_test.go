@@ -19,7 +19,7 @@ import (
 // By default, a request that fails stays in memory whole although the sampler dropped it, and the counts say why.
 func TestKeep(t *testing.T) {
 	for _, off := range []bool{false, true} {
-		pl, _, _ := start(t, perfline.Config{Sampler: sdktrace.NeverSample(), Keep: bridge.KeepPolicy{Off: off}})
+		pl, _, _ := start(t, perfline.Config{Sampler: sdktrace.NeverSample(), Keep: bridge.KeepPolicy{Off: off, Slow: -1}}) // or a request that stands still for a second is kept
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /items/{id}", func(w http.ResponseWriter, r *http.Request) {
 			marks.Mark(r.Context(), "looked")

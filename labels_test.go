@@ -31,7 +31,7 @@ func testStartLabelsGoroutines(t *testing.T, start starter) {
 		t.Errorf("%d spans lost their label", n)
 	}
 	defer spanlabels.Hold(spanlabels.EverySpan)() // as another profiler
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	if joined, ok := pl.TracerProvider().(*sdktrace.TracerProvider); ok {

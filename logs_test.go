@@ -143,7 +143,7 @@ func testMarksAsLogRecords(t *testing.T, start starter) {
 			if got := spans.events(t); !slices.Equal(got, events) {
 				t.Errorf("span events %q, want %q", got, events)
 			}
-			if err := pl.Shutdown(t.Context()); err != nil {
+			if err := pl.Shutdown(patient(t)); err != nil {
 				t.Error(err)
 			}
 			s := pl.Stats()
@@ -168,7 +168,7 @@ func TestPageHasMarksOfLogRecords(t *testing.T) {
 	marks.Mark(ctx, "cache.miss")
 	marks.Time(ctx, "render").End()
 	span.End()
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	all := pl.Recent().Requests()
@@ -201,7 +201,7 @@ func TestLogRecordsWithoutReceiver(t *testing.T) {
 		ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 		marks.Mark(ctx, "cache.miss")
 		span.End()
-		if err := pl.Shutdown(t.Context()); err != nil {
+		if err := pl.Shutdown(patient(t)); err != nil {
 			t.Error(err)
 		}
 		if got := spans.events(t); !slices.Equal(got, []string{"cache.miss"}) {
@@ -222,7 +222,7 @@ func TestWrongLimitOfLogsIsLoggedOnce(t *testing.T) {
 		t.Setenv(name, "many")
 		pl, _, log := start(t, perfline.Config{Logs: exporter.Config{Sender: &receiver{}}})
 		provider := bridgelog.NewLoggerProvider(pl, nil)
-		if err := errors.Join(provider.Shutdown(t.Context()), pl.Shutdown(t.Context())); err != nil {
+		if err := errors.Join(provider.Shutdown(t.Context()), pl.Shutdown(patient(t))); err != nil {
 			t.Error(err)
 		}
 		if lines := log.String(); strings.Count(lines, name) != 1 {
@@ -241,7 +241,7 @@ func TestBackendWithoutLogs(t *testing.T) {
 		_ = pl.Flush(t.Context()) // fails: the test looks at the log and the counts
 	}
 	var lost *perfline.LostError
-	if err := pl.Shutdown(t.Context()); !errors.As(err, &lost) || lost.LogRecords != 3 || lost.Spans != 0 || lost.Marks != 0 {
+	if err := pl.Shutdown(patient(t)); !errors.As(err, &lost) || lost.LogRecords != 3 || lost.Spans != 0 || lost.Marks != 0 {
 		t.Errorf("Shutdown returned %v, want 3 lost log records", err)
 	}
 	if n := len(logs.bodies); n != 1 {
@@ -281,7 +281,7 @@ func TestCauseOfDroppedItems(t *testing.T) {
 		if !slices.ContainsFunc(pl.Counts(), func(c exporter.Count) bool { return c.What == name+cause && c.N > 0 }) {
 			t.Errorf("%s: the counts have no cause %q: %v", name, cause, pl.Counts())
 		}
-		if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), name+cause) {
+		if err := pl.Shutdown(patient(t)); err == nil || !strings.Contains(err.Error(), name+cause) {
 			t.Errorf("%s: Shutdown returned %v, want the cause %q", name, err, cause)
 		}
 	}

@@ -37,7 +37,7 @@ func testLostErrorIsOfOnePipeline(t *testing.T, start starter) {
 	for _, n := range []int{3, 0, 2} {
 		pl, _, _ := start(t, perfline.Config{Timeline: tl})
 		overfill(tl, observer.Mark, n)
-		wantLost(t, pl.Shutdown(t.Context()), n, "dropped at the full timeline")
+		wantLost(t, pl.Shutdown(patient(t)), n, "dropped at the full timeline")
 	}
 	for _, n := range []int{1, 0} { // the bridge's losses
 		pl, ctx, _ := start(t, perfline.Config{Timeline: tl})
@@ -50,7 +50,7 @@ func testLostErrorIsOfOnePipeline(t *testing.T, start starter) {
 		if n > 0 {
 			marks.Mark(ctx, "too late")
 		}
-		wantLost(t, pl.Shutdown(t.Context()), n, "span's end")
+		wantLost(t, pl.Shutdown(patient(t)), n, "span's end")
 	}
 }
 
@@ -83,7 +83,7 @@ func testLostErrorIsSinceStart(t *testing.T, start starter) {
 		t.Fatalf("%+v, want two late marks", s)
 	}
 	pl, _, _ := start(t, perfline.Config{Timeline: observer.FromContext(ctx)})
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Errorf("nothing was lost since the second Start: %v", err)
 	}
 	var lost *perfline.LostError
@@ -107,7 +107,7 @@ func testLostErrorIsOfWhatReachesNoSpan(t *testing.T, start starter) {
 	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 	marks.Mark(ctx, "m")
 	span.End()
-	err := pl.Shutdown(t.Context())
+	err := pl.Shutdown(patient(t))
 	if s := pl.Stats(); s.Timeline[observer.Measure].Overflow != 2 || s.Bridge.MeasureSpans != uint64(measures) || s.Bridge.MarkEvents != 1 {
 		t.Errorf("of %d measures and a mark under a span: %+v", measures, s)
 	}
@@ -116,7 +116,7 @@ func testLostErrorIsOfWhatReachesNoSpan(t *testing.T, start starter) {
 	}
 	pl, _, _ = start(t, perfline.Config{Timeline: tl})
 	overfill(tl, observer.Mark, 1)
-	if err := pl.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 1 mark (1 mark dropped at the full timeline)") {
+	if err := pl.Shutdown(patient(t)); err == nil || !strings.Contains(err.Error(), "lost 1 mark (1 mark dropped at the full timeline)") {
 		t.Errorf("a mark was lost: %v", err)
 	}
 }

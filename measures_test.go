@@ -1,7 +1,6 @@
 package perfline_test
 
 import (
-	"context"
 	"encoding/hex"
 	"io"
 	"log/slog"
@@ -76,7 +75,7 @@ func testMeasures(t *testing.T, start starter) {
 	if s := pl.Stats().Measures; s != (bridge.MeasureStats{Series: 3, Overflow: 2}) {
 		t.Errorf("Stats has %+v", s)
 	}
-	if err := pl.Shutdown(context.Background()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	marks.Time(ctx, "stock.query", slog.String("site", "north-west")).End()

@@ -1,7 +1,6 @@
 package perfline_test
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -58,7 +57,7 @@ func testMetricsReader(t *testing.T, start starter) {
 	if pl.MeterProvider() != otel.GetMeterProvider() {
 		t.Error("MeterProvider is not the global one")
 	}
-	if err := pl.Shutdown(context.Background()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	if err := reader.Collect(t.Context(), &got); !errors.Is(err, sdkmetric.ErrReaderShutdown) {

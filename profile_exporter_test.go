@@ -166,7 +166,11 @@ func TestBothProfilings(t *testing.T) {
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	defer otel.SetMeterProvider(before)
 	p := &profiles{}
-	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}, ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: p})})
+	const long = 30 * time.Minute // all profiles come from Flush
+	pl, _, log := start(t, perfline.Config{
+		Profiles:        pyroscope.Config{ServerAddress: url, UploadInterval: long},
+		ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: p, Interval: long}),
+	})
 	cpu := func() (n int) {
 		for _, body := range p.all() {
 			n += strings.Count(body, "\x03cpu")

@@ -118,7 +118,7 @@ func TestProfilesForbidden(t *testing.T) {
 // Nothing is left running: goleak looks.
 func TestProfilesMisconfigured(t *testing.T) {
 	t.Setenv("PYROSCOPE_SERVER_ADDRESS", "localhost:4040")
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", gone)
 	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 	if pl, err := perfline.Start(t.Context(), perfline.Config{}); err == nil || !strings.Contains(err.Error(), `PYROSCOPE_SERVER_ADDRESS "localhost:4040"`) {
 		t.Errorf("got %v, %v; want an error that names the variable and its value", pl, err)
@@ -127,13 +127,11 @@ func TestProfilesMisconfigured(t *testing.T) {
 
 // Shutdown does not wait for a server that is away. It gives up the waiting profiles and returns their number.
 func TestProfilesWithoutAServer(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone.URL}})
+	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: gone}})
 	forceSample(stateOf(pl))
 	err := pl.Shutdown(patient(t))
 	var lost *perfline.LostError
-	if !errors.As(err, &lost) || lost.Profiles == 0 || !strings.Contains(err.Error(), "did not reach "+gone.URL) {
+	if !errors.As(err, &lost) || lost.Profiles == 0 || !strings.Contains(err.Error(), "did not reach "+gone) {
 		t.Errorf("got %v", err)
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 {

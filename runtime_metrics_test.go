@@ -1,7 +1,6 @@
 package perfline_test
 
 import (
-	"context"
 	"runtime"
 	"strings"
 	"testing"
@@ -63,7 +62,7 @@ func TestRuntimeMetrics(t *testing.T) {
 			t.Errorf("%s arrived: metrics by old names are an experiment that is off", name)
 		}
 	}
-	if err := pl.Shutdown(context.Background()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	if log.Len() > 0 {

@@ -140,7 +140,7 @@ func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 				if d := pl.Stats().Delivery; d.Delivered != 2 {
 					t.Errorf("%+v, want 2 delivered", d)
 				}
-				if err := pl.Shutdown(t.Context()); err != nil {
+				if err := pl.Shutdown(patient(t)); err != nil {
 					t.Error(err)
 				}
 				for _, q := range pl.Recent().Requests() {
@@ -215,7 +215,7 @@ func testGivenExporters(t *testing.T, start starter) {
 	pl, ctx, log := start(t, given)
 	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 	span.End()
-	if err := pl.Shutdown(t.Context()); err != nil || pl.Stats().Delivery.Delivered != 1 || log.Len() > 0 {
+	if err := pl.Shutdown(patient(t)); err != nil || pl.Stats().Delivery.Delivered != 1 || log.Len() > 0 {
 		t.Errorf("%v, %+v, logged %s", err, pl.Stats().Delivery, log)
 	}
 	if n := shut.Load(); n != 2 {
@@ -362,7 +362,7 @@ func TestLimitOfMarks(t *testing.T) { overBoth(t, testLimitOfMarks) }
 func testLimitOfMarks(t *testing.T, start starter) {
 	t.Helper()
 	t.Setenv("OTEL_SPAN_EVENT_COUNT_LIMIT", "2")
-	pl, ctx, _ := start(t, perfline.Config{})
+	pl, ctx, _ := start(t, perfline.Config{Keep: bridge.KeepPolicy{Slow: -1}}) // or one that stands still for a second counts as slow
 	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "s", trace.WithSpanKind(trace.SpanKindServer))
 	for range 5 {
 		marks.Mark(ctx, "m")

@@ -50,7 +50,7 @@ func TestStartJoinsAProvider(t *testing.T) {
 	if len(pl.Recent().Requests()) != 1 || len(theirs.Ended()) != 2 {
 		t.Errorf("%d requests are in memory, and the program's processor got %d spans, want 1 and 2", len(pl.Recent().Requests()), len(theirs.Ended()))
 	}
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	sent := bodies.Load()
@@ -131,7 +131,7 @@ func TestJoinedProviderIsShutDownFirst(t *testing.T) {
 	if n := spans.Load(); n != 2 {
 		t.Errorf("%d spans were sent, want 2", n)
 	}
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	if log.Len() > 0 {

@@ -52,7 +52,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("%s is %d, %v; want %d", name, n, ok, want)
 		}
 	}
-	if err := pl.Shutdown(context.Background()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	if s := recorder.State(); s.Status != states.ShutDown || pl.Stats().Waits.Analysed != 1 {
@@ -175,7 +175,7 @@ func TestWaitsAsAttributes(t *testing.T) {
 		serve("GET /slow")
 	}
 	delivered(10 + 2*(1000-512))
-	if err := pl.Shutdown(context.Background()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	delivered(10 + 2000)
@@ -199,7 +199,7 @@ func TestWaitsAsAttributesOfTwoRequests(t *testing.T) {
 			Intervals: []states.Interval{{Kind: kind, End: time.Second, SpanID: root.RootID}},
 		}}})
 	}
-	if err := pl.Shutdown(t.Context()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	if got, want := sent.text(), "GET /first perfline.time.timer=1, GET /second perfline.time.mutex=1"; got != want {
@@ -228,7 +228,7 @@ func TestWaitsAsAttributesInTime(t *testing.T) {
 			}
 		}
 		recorder.watcher(recorder.asked[0], &states.Request{})
-		if err := pl.Shutdown(t.Context()); err != nil {
+		if err := pl.Shutdown(patient(t)); err != nil {
 			t.Error(err)
 		}
 		if n := pl.Stats().Delivery.Delivered; n != 2 {
@@ -248,7 +248,7 @@ func TestWaitsAsAttributesBytes(t *testing.T) {
 	if n := pl.Stats().Delivery.Accepted; n != 7 {
 		t.Errorf("of ten spans with a megabyte, %d do not wait, want 7", n)
 	}
-	if err := pl.Shutdown(context.Background()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 	if n := pl.Stats().Delivery; n.Delivered != 10 {
@@ -280,7 +280,7 @@ func TestWaitsNotStarted(t *testing.T) {
 	if s := recorder.State(); s.Status != states.Disarmed {
 		t.Errorf("the recorder is %+v, want disarmed", s)
 	}
-	if err := pl.Shutdown(context.Background()); err != nil {
+	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
 }

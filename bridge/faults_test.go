@@ -141,10 +141,13 @@ func TestFaultOfALogger(t *testing.T) {
 		for name, fault := range faults {
 			t.Run(name, func(t *testing.T) {
 				release, entered := make(chan struct{}), make(chan struct{})
-				tl := observer.NewTimeline(observer.TimelineOptions{Logger: slog.New(&handler{Handler: slog.NewTextHandler(io.Discard, nil), handle: func() {
-					close(entered)
-					fault(release)
-				}})})
+				tl := observer.NewTimeline(observer.TimelineOptions{
+					Logger: slog.New(&handler{Handler: slog.NewTextHandler(io.Discard, nil), handle: func() {
+						close(entered)
+						fault(release)
+					}}),
+					Scheduler: func(func()) {}, // the fault comes on the goroutine of Deliver
+				})
 				r := newRig(t, provider, bothproviders.Options{Timeline: tl})
 				_, err := tl.Observe(func(observer.List) { panic("so that something is logged") }, observer.Options{Type: observer.Mark})
 				if err != nil {

@@ -51,6 +51,9 @@ func (o *keptSpans) Accept(s otlpenc.Spans) {
 	}
 }
 
+// neverSlow is a threshold for requests that begin and end in real time, which may stand still for a second.
+const neverSlow time.Duration = -1
+
 // newKeepRig returns a rig whose sampler drops all spans, unless it is another one.
 func newKeepRig(t *testing.T, policy bridge.KeepPolicy, sampler sdktrace.Sampler) *keepRig {
 	t.Helper()
@@ -180,7 +183,7 @@ func reasonOf(attrs []attribute.KeyValue) string {
 
 // Only units of work are kept: requests, messages and jobs.
 func TestKeepOnlyRequests(t *testing.T) {
-	r := newKeepRig(t, bridge.KeepPolicy{Share: 1, PerSecond: -1}, nil)
+	r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Share: 1, PerSecond: -1}, nil)
 	for kind := trace.SpanKindInternal; kind <= trace.SpanKindConsumer; kind++ {
 		_, span := r.tracer.Start(r.ctx, kind.String(), trace.WithSpanKind(kind))
 		span.End()
@@ -331,7 +334,7 @@ func TestKeepExportNeedsExporters(t *testing.T) {
 	recorded := &keptSpans{}
 	p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 		Timeline: observer.NewTimeline(observer.TimelineOptions{}), Sampler: sdktrace.NeverSample(), Recorders: []bridge.Output{recorded},
-		Keep: &bridge.KeepPolicy{Export: true, Share: 1},
+		Keep: &bridge.KeepPolicy{Slow: neverSlow, Export: true, Share: 1},
 	})
 	defer func() { _ = p.Shutdown(t.Context()) }()
 	_, span := p.Tracer("test").Start(t.Context(), "GET /", trace.WithSpanKind(trace.SpanKindServer))
@@ -349,7 +352,7 @@ func TestKeepSampledBelowDropped(t *testing.T) {
 		}
 		return sdktrace.SamplingResult{}
 	})
-	r := newKeepRig(t, bridge.KeepPolicy{}, bySpanName)
+	r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow}, bySpanName)
 	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
 		ctx, span := r.tracer.Start(ctx, "sampled")
 		marks.Mark(ctx, "mark")
@@ -370,7 +373,7 @@ func TestKeepSampledBelowDropped(t *testing.T) {
 // Late spans are kept or dropped with their request.
 func TestKeepLateSpans(t *testing.T) {
 	for _, share := range []float64{0, 1} {
-		r := newKeepRig(t, bridge.KeepPolicy{Share: share, Export: true}, nil)
+		r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Share: share, Export: true}, nil)
 		var late context.Context
 		var open trace.Span
 		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) { late, open = r.tracer.Start(ctx, "open") })
@@ -396,7 +399,7 @@ func TestKeepLateSpans(t *testing.T) {
 // A request without anything under it, of which a goroutine begins something after its end.
 func TestKeepLateFirstSpan(t *testing.T) {
 	for _, share := range []float64{0, 1} {
-		r := newKeepRig(t, bridge.KeepPolicy{Share: share}, nil)
+		r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Share: share}, nil)
 		var late context.Context
 		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) { late = ctx })
 		marks.Time(late, "late").End()

@@ -98,7 +98,7 @@ func newKeepRigWith(t *testing.T, policy bridge.KeepPolicy, form bridge.MarkForm
 // The marks of an undecided request that has no room for more are counted as refused, also those after the end of their span.
 func TestLateMarksOfRefusedRequest(t *testing.T) {
 	logs := &logRecords{}
-	r := newKeepRigWith(t, bridge.KeepPolicy{Share: 1, PerSecond: -1, Export: true}, bridge.LogRecords, logs)
+	r := newKeepRigWith(t, bridge.KeepPolicy{Slow: neverSlow, Share: 1, PerSecond: -1, Export: true}, bridge.LogRecords, logs)
 	const n = 10_000
 	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
 		inside, child := r.tracer.Start(ctx, "child")

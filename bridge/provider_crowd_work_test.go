@@ -5,6 +5,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -28,7 +29,7 @@ type worker struct {
 
 const goroutines = 4
 
-// work runs the goroutines of a crowd until they have used their bytes, and checks what came of it.
+// work runs, in a bubble, the goroutines of a crowd until they have used their bytes, and checks what came of it.
 func work(t *testing.T, data []byte) {
 	t.Helper()
 	config := spanfuzz.Source{Data: data}
@@ -45,6 +46,7 @@ func work(t *testing.T, data []byte) {
 		wg.Go(w.run)
 	}
 	wg.Wait()
+	synctest.Wait() // a sweep may run that was due when the last worker was
 	c.checkEnded()
 	c.check()
 	for i, m := range c.all() { // late ends

@@ -67,6 +67,7 @@ func repeat(n int, f func()) {
 
 // AcceptLogs allocates nothing in the pause for a receiver that does not know logs.
 func TestAllocInThePause(t *testing.T) {
+	t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "3600000") // only a flush sends
 	d, _, _ := logsTo(t, func(context.Context) exporter.Answer { return exporter.Answer{Err: errors.New("404"), Unknown: true} }, 0)
 	group := new(otlpenc.Groups).Group(nil, instrumentation.Scope{})
 	record := recordsOf(group, "e")

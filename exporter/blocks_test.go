@@ -27,7 +27,7 @@ import (
 // Accept and AcceptLogs copy the bytes: their callers use them again. Items of all sizes are in blocks or alone.
 func TestDeliveryCopiesBytes(t *testing.T) {
 	const blockSize = 16 << 10
-	eachSignal(t, func(t *testing.T, s signal) {
+	inBubbles(t, func(t *testing.T, s signal) {
 		d, r, _ := s.to(t, fine, 0)
 		var want []string
 		for i, size := range []int{1, 100, blockSize/4 - 100, blockSize / 4, blockSize/4 + 1, 3000, 3000, 3000, 3000, 3000, 3000, blockSize, 100_000, 1} {

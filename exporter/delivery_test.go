@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestDelivery(t *testing.T) {
 	inBubbles(t, func(t *testing.T, s signal) {
@@ -90,33 +90,35 @@ func TestDeliveryClosesTheSenderOnce(t *testing.T) {
 
 // TestDeliveryAcceptChecksSpans gives the delivery spans that no request can have. They are dropped and counted.
 func TestDeliveryAcceptChecksSpans(t *testing.T) {
-	var groups otlpenc.Groups
-	good := encode(&groups, sampled)
-	d, r, _ := newDelivery(t, fine, 0)
-	for _, c := range []struct {
-		name    string
-		spans   otlpenc.Spans
-		dropped uint64
-	}{
-		{"nothing", otlpenc.Spans{}, 1},
-		{"no group", otlpenc.Spans{Bytes: good.Bytes, Count: 1}, 1},
-		{"no count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes}, 1},
-		{"a negative count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes, Count: -5}, 1},
-		{"no bytes", otlpenc.Spans{Group: good.Group, Count: 3}, 3},
-	} {
-		before := d.Stats()
-		d.Accept(c.spans)
-		if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
-			t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
+	synctest.Test(t, func(t *testing.T) {
+		var groups otlpenc.Groups
+		good := encode(&groups, sampled)
+		d, r, _ := newDelivery(t, fine, 0)
+		for _, c := range []struct {
+			name    string
+			spans   otlpenc.Spans
+			dropped uint64
+		}{
+			{"nothing", otlpenc.Spans{}, 1},
+			{"no group", otlpenc.Spans{Bytes: good.Bytes, Count: 1}, 1},
+			{"no count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes}, 1},
+			{"a negative count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes, Count: -5}, 1},
+			{"no bytes", otlpenc.Spans{Group: good.Group, Count: 3}, 3},
+		} {
+			before := d.Stats()
+			d.Accept(c.spans)
+			if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
+				t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
+			}
 		}
-	}
-	d.Accept(good)
-	if err := d.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if s := d.Stats(); counts(s) != [5]uint64{8, 1, 0, 7} || r.taken() != 1 {
-		t.Errorf("stats %+v, want 1 of 8 delivered and 7 dropped", s)
-	}
+		d.Accept(good)
+		if err := d.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := d.Stats(); counts(s) != [5]uint64{8, 1, 0, 7} || r.taken() != 1 {
+			t.Errorf("stats %+v, want 1 of 8 delivered and 7 dropped", s)
+		}
+	})
 }
 
 func TestDeliveryQueueIsBounded(t *testing.T) {

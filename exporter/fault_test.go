@@ -2,6 +2,7 @@ package exporter_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -32,24 +33,26 @@ func TestCrowd(t *testing.T) {
 // TestClockJumps has spans that a clock out of order has timed.
 func TestClockJumps(t *testing.T) {
 	now := time.Now()
-	d, r, log := newDelivery(t, fine, 0)
-	for _, at := range [][2]time.Time{
-		{now, now.Add(-time.Hour)},
-		{now.AddDate(-30, 0, 0), now},
-		{now, now.AddDate(30, 0, 0)},
-		{{}, {}},
-		{time.Unix(0, 0), time.Unix(-1, 0)},
-		{time.Unix(1<<62, 0), time.Unix(-1<<62, 0)},
-	} {
-		s := tracetest.SpanStubFromReadOnlySpan(sampled)
-		s.StartTime, s.EndTime = at[0], at[1]
-		s.Events = []sdktrace.Event{{Name: "e", Time: at[1]}}
-		d.OnEnd(s.Snapshot())
-	}
-	if err := d.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if b := d.Stats(); counts(b) != [5]uint64{6, 6} || r.taken() != 6 || log.Len() > 0 {
-		t.Errorf("%d of 6 spans arrived: %+v\n%s", r.taken(), b, log)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d, r, log := newDelivery(t, fine, 0)
+		for _, at := range [][2]time.Time{
+			{now, now.Add(-time.Hour)},
+			{now.AddDate(-30, 0, 0), now},
+			{now, now.AddDate(30, 0, 0)},
+			{{}, {}},
+			{time.Unix(0, 0), time.Unix(-1, 0)},
+			{time.Unix(1<<62, 0), time.Unix(-1<<62, 0)},
+		} {
+			s := tracetest.SpanStubFromReadOnlySpan(sampled)
+			s.StartTime, s.EndTime = at[0], at[1]
+			s.Events = []sdktrace.Event{{Name: "e", Time: at[1]}}
+			d.OnEnd(s.Snapshot())
+		}
+		if err := d.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if b := d.Stats(); counts(b) != [5]uint64{6, 6} || r.taken() != 6 || log.Len() > 0 {
+			t.Errorf("%d of 6 spans arrived: %+v\n%s", r.taken(), b, log)
+		}
+	})
 }

@@ -19,32 +19,34 @@ import (
 
 // TestLogDeliveryAcceptChecksRecords gives the delivery records that no request can have. They are dropped and counted.
 func TestLogDeliveryAcceptChecksRecords(t *testing.T) {
-	good := recordsOf(new(otlpenc.Groups).Group(nil, instrumentation.Scope{}), "e")
-	d, r, _ := logsTo(t, fine, 0)
-	for _, c := range []struct {
-		name    string
-		records otlpenc.Records
-		dropped uint64
-	}{
-		{"nothing", otlpenc.Records{}, 1},
-		{"no group", otlpenc.Records{Bytes: good.Bytes, Count: 1}, 1},
-		{"no count", otlpenc.Records{Group: good.Group, Bytes: good.Bytes}, 1},
-		{"a negative count", otlpenc.Records{Group: good.Group, Bytes: good.Bytes, Count: -5}, 1},
-		{"no bytes", otlpenc.Records{Group: good.Group, Count: 3}, 3},
-	} {
-		before := d.Stats()
-		d.AcceptLogs(c.records)
-		if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
-			t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
+	synctest.Test(t, func(t *testing.T) {
+		good := recordsOf(new(otlpenc.Groups).Group(nil, instrumentation.Scope{}), "e")
+		d, r, _ := logsTo(t, fine, 0)
+		for _, c := range []struct {
+			name    string
+			records otlpenc.Records
+			dropped uint64
+		}{
+			{"nothing", otlpenc.Records{}, 1},
+			{"no group", otlpenc.Records{Bytes: good.Bytes, Count: 1}, 1},
+			{"no count", otlpenc.Records{Group: good.Group, Bytes: good.Bytes}, 1},
+			{"a negative count", otlpenc.Records{Group: good.Group, Bytes: good.Bytes, Count: -5}, 1},
+			{"no bytes", otlpenc.Records{Group: good.Group, Count: 3}, 3},
+		} {
+			before := d.Stats()
+			d.AcceptLogs(c.records)
+			if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
+				t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
+			}
 		}
-	}
-	d.AcceptLogs(good)
-	if err := d.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if s := d.Stats(); counts(s) != [5]uint64{8, 1, 0, 7} || r.taken() != 1 {
-		t.Errorf("stats %+v, want 1 of 8 delivered and 7 dropped", s)
-	}
+		d.AcceptLogs(good)
+		if err := d.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := d.Stats(); counts(s) != [5]uint64{8, 1, 0, 7} || r.taken() != 1 {
+			t.Errorf("stats %+v, want 1 of 8 delivered and 7 dropped", s)
+		}
+	})
 }
 
 func logsTo(t *testing.T, answer func(context.Context) exporter.Answer, size int) (*exporter.LogDelivery, *receiver, *bytes.Buffer) {
@@ -141,61 +143,65 @@ func TestShutdownInThePause(t *testing.T) {
 
 // TestUnknownSpans has a receiver that does not know spans. Each batch is tried, as with any other error.
 func TestUnknownSpans(t *testing.T) {
-	requests := 0
-	d, _, log := ofSpans.to(t, func(context.Context) exporter.Answer {
-		requests++
-		return exporter.Answer{Err: errors.New("404"), Unknown: true}
-	}, 0)
-	for range 5 {
-		addSome(d, 3)
-		if err := d.ForceFlush(t.Context()); err == nil {
-			t.Error("ForceFlush returned no error")
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		d, _, log := ofSpans.to(t, func(context.Context) exporter.Answer {
+			requests++
+			return exporter.Answer{Err: errors.New("404"), Unknown: true}
+		}, 0)
+		for range 5 {
+			addSome(d, 3)
+			if err := d.ForceFlush(t.Context()); err == nil {
+				t.Error("ForceFlush returned no error")
+			}
 		}
-	}
-	if s := d.Stats(); s != (exporter.Stats{Accepted: 15, Failed: 15}) || requests != 5 {
-		t.Errorf("%d requests, stats %+v", requests, s)
-	}
-	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "spans are refused and dropped") {
-		t.Errorf("the log has:\n%s", s)
-	}
-	if err := d.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
+		if s := d.Stats(); s != (exporter.Stats{Accepted: 15, Failed: 15}) || requests != 5 {
+			t.Errorf("%d requests, stats %+v", requests, s)
+		}
+		if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "spans are refused and dropped") {
+			t.Errorf("the log has:\n%s", s)
+		}
+		if err := d.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Both deliveries of a program have their own counts, senders and log lines.
 func TestDeliveriesAreSeparate(t *testing.T) {
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, nil))
-	open := func(s signal, answer func(context.Context) exporter.Answer) (sender, *receiver) {
-		r := &receiver{decode: s.names, answer: answer}
-		d, err := s.start(exporter.Config{Sender: r, Logger: logger})
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		open := func(s signal, answer func(context.Context) exporter.Answer) (sender, *receiver) {
+			r := &receiver{decode: s.names, answer: answer}
+			d, err := s.start(exporter.Config{Sender: r, Logger: logger})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d, r
 		}
-		return d, r
-	}
-	spans, taken := open(ofSpans, fine)
-	logs, _ := open(ofLogs, refuse)
-	for i := range 10 {
-		spans.add(fmt.Sprint("span ", i))
-		logs.add(fmt.Sprint("event ", i))
-	}
-	if err := logs.ForceFlush(t.Context()); err == nil {
-		t.Error("ForceFlush of refused logs returned no error")
-	}
-	if err := spans.ForceFlush(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if s, l := spans.Stats(), logs.Stats(); counts(s) != [5]uint64{10, 10} || counts(l) != [5]uint64{10, 0, 10} || taken.taken() != 10 {
-		t.Errorf("stats of spans are %+v, of logs %+v", s, l)
-	}
-	for _, d := range []sender{logs, spans} {
-		if err := d.Shutdown(t.Context()); err != nil {
+		spans, taken := open(ofSpans, fine)
+		logs, _ := open(ofLogs, refuse)
+		for i := range 10 {
+			spans.add(fmt.Sprint("span ", i))
+			logs.add(fmt.Sprint("event ", i))
+		}
+		if err := logs.ForceFlush(t.Context()); err == nil {
+			t.Error("ForceFlush of refused logs returned no error")
+		}
+		if err := spans.ForceFlush(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}
-	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "log records are refused") {
-		t.Errorf("the log has:\n%s", s)
-	}
+		if s, l := spans.Stats(), logs.Stats(); counts(s) != [5]uint64{10, 10} || counts(l) != [5]uint64{10, 0, 10} || taken.taken() != 10 {
+			t.Errorf("stats of spans are %+v, of logs %+v", s, l)
+		}
+		for _, d := range []sender{logs, spans} {
+			if err := d.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "log records are refused") {
+			t.Errorf("the log has:\n%s", s)
+		}
+	})
 }

@@ -166,8 +166,10 @@ func TestCollectorWithoutJaeger(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if queued := count(ctx, t, c, "otelcol_exporter_queue_size", toJaeger); queued == 0 {
-				t.Error("nothing waits for Jaeger in the Collector's queue")
+			if err := backend.Poll(ctx, func() (bool, error) { // it may count them a moment after it is ready
+				return count(ctx, t, c, "otelcol_exporter_queue_size", toJaeger) > 0, nil
+			}); err != nil {
+				t.Errorf("nothing waits for Jaeger in the Collector's queue: %v", err)
 			}
 			if err := away.Start(ctx); err != nil {
 				t.Fatal(err)

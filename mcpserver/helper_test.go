@@ -10,17 +10,17 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/observer"
 )
 
 var _ mcpserver.Source = (*perfline.Pipeline)(nil)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A program serves requests, and the tools about them.
 type program struct {

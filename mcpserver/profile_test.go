@@ -58,16 +58,31 @@ func (a *agent) profiled(p *program, arguments map[string]any, serve func(), com
 	return text
 }
 
-// recording starts profile_route for 30 s on a goroutine, and returns when it records. The channel gets the answer.
+// recording starts profile_route for 30 s on a goroutine, and returns when it records. The channel gets the answer. A recording that has
+// just been released may not have left its place to the next one: recording tries again then.
 func (a *agent) recording(ctx context.Context, p *program) chan *mcp.CallToolResult {
 	a.t.Helper()
 	started := p.pl.Sessions().Stats().Started
 	answer := make(chan *mcp.CallToolResult, 1)
-	go func() {
+	call := func() {
 		r, _ := a.session.CallTool(ctx, &mcp.CallToolParams{Name: "profile_route", Arguments: map[string]any{"seconds": 30}}) // nil if the client has left
 		answer <- r
-	}()
-	until(a.t, "the recording begins", func() bool { return p.pl.Sessions().Stats().Started > started })
+	}
+	go call()
+	until(a.t, "the recording begins", func() bool {
+		if p.pl.Sessions().Stats().Started > started {
+			return true
+		}
+		select {
+		case r := <-answer:
+			if r == nil || !strings.Contains(r.Content[0].(*mcp.TextContent).Text, "another call records a profile: try again") {
+				a.t.Fatalf("the recording does not begin: %+v", r)
+			}
+			go call()
+		default:
+		}
+		return false
+	})
 	return answer
 }
 

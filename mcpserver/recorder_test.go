@@ -192,7 +192,7 @@ func TestResultComesDuringTheCall(t *testing.T) {
 // A request that was not slow gets no result: get_request does not wait for results of other requests.
 func TestUsualRequestDoesNotWait(t *testing.T) {
 	f := disarmed()
-	p := start(t, perfline.Config{Waits: f})
+	p := start(t, perfline.Config{Waits: f, Keep: bridge.KeepPolicy{Slow: -1}}) // or a request that stands still for a second is slow
 	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
 	f.Slow(states.Root{}) // another one
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)

@@ -34,6 +34,7 @@ func TestProfilersAndBubbles(t *testing.T) {
 
 // The profiler's own goroutine has no labels of the goroutine that started it.
 func TestProfilerHasNoLabels(t *testing.T) {
+	profiling.FakeEngines(t) // so that the goroutine starts now
 	pprof.Do(t.Context(), pprof.Labels("customer", "secret"), func(context.Context) {
 		start(t, profiling.Options{SampleInterval: 10 * time.Millisecond})
 	})
@@ -57,7 +58,7 @@ func TestProfilerHasNoLabels(t *testing.T) {
 			}
 		}
 	}
-	if found != 1 {
-		t.Errorf("%d goroutines of profilers, want 1", found)
+	if found == 0 { // the one of an earlier test may be about to end
+		t.Error("no goroutine of profilers")
 	}
 }

@@ -15,50 +15,37 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 )
 
-func get(t *testing.T, ctx context.Context, url string) (*http.Response, []byte) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, body
-}
-
-// serving is a server whose write deadline is shorter than any profile.
-func serving(t *testing.T) string {
-	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(profiling.ServeProfile))
-	s.Config.WriteTimeout = 500 * time.Millisecond
-	s.Start()
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		s.Close()
-	})
-	return s.URL
-}
-
-// The server's deadline is extended by the length of the profile.
+// The server's deadline, which is shorter than any profile, is extended by the length of the profile.
 func TestServeProfileBeyondTheDeadline(t *testing.T) {
-	res, body := get(t, t.Context(), serving(t)+"?seconds=1")
-	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/octet-stream" {
-		t.Errorf("%s, %s: %s", res.Status, res.Header.Get("Content-Type"), body)
-	}
-	if _, err := profile.ParseData(body); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		profiling.FakeEngines(t)
+		var n memnet.Network
+		s := http.Server{Handler: http.HandlerFunc(profiling.ServeProfile), WriteTimeout: 500 * time.Millisecond}
+		l := n.Listen()
+		go func() { _ = s.Serve(l) }()
+		defer s.Close()
+		client := http.Client{Transport: &http.Transport{DialContext: n.Dial, DisableKeepAlives: true}}
+		res, err := client.Get("http://" + memnet.Address + "/?seconds=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/octet-stream" {
+			t.Errorf("%s, %s: %s", res.Status, res.Header.Get("Content-Type"), body)
+		}
+		if _, err := profile.ParseData(body); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Two profiles by request, at the same time and beside a profiler, are all whole: each
@@ -135,7 +122,6 @@ func wantFunctions(t *testing.T, what string, data []byte, want map[string]int64
 }
 
 func TestServeProfileRefuses(t *testing.T) {
-	url := serving(t)
 	for name, c := range map[string]struct {
 		query, env string
 		status     int
@@ -151,12 +137,13 @@ func TestServeProfileRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(profiling.EnvVariable, c.env)
-			res, body := get(t, t.Context(), url+c.query)
-			if res.StatusCode != c.status || !strings.Contains(string(body), c.want) {
-				t.Errorf("%s: %swant %d: %s", res.Status, body, c.status, c.want)
+			w := httptest.NewRecorder()
+			profiling.ServeProfile(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+c.query, http.NoBody))
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+				t.Errorf("%d: %swant %d: %s", w.Code, w.Body, c.status, c.want)
 			}
-			if len(body) > 200 || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" || res.Header.Get("X-Go-Pprof") == "" {
-				t.Errorf("%d bytes with %v", len(body), res.Header)
+			if h := w.Header(); w.Body.Len() > 200 || h.Get("Content-Type") != "text/plain; charset=utf-8" || h.Get("X-Go-Pprof") == "" {
+				t.Errorf("%d bytes with %v", w.Body.Len(), h)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ type site struct {
 	client   *http.Client
 	entries  func() []observer.Entry // of type navigation
 	handlers sync.WaitGroup          // that run
+	stop     func()                  // returns when the server has left all connections
 }
 
 // protocols are what a site is served over.
@@ -44,10 +45,11 @@ func (r *rig) open(t *testing.T, protocol string, h http.Handler) *site {
 		srv.Start()
 	}
 	s.url, s.client = srv.URL, srv.Client()
-	t.Cleanup(func() {
+	s.stop = func() {
 		s.client.CloseIdleConnections()
 		srv.Close()
-	})
+	}
+	t.Cleanup(s.stop)
 	return s
 }
 

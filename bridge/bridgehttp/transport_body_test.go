@@ -191,7 +191,7 @@ func TestTransportBodyIsAbandoned(t *testing.T) {
 			ctx, cancel := context.WithCancel(call.ctx)
 			defer cancel() // the connection is kept till then
 			var before time.Duration
-			forget := func() {
+			forget := func(meanwhile func()) {
 				resp, err := call.client.Do(newRequest(t, http.MethodGet, s.url, nil).WithContext(ctx))
 				if err != nil {
 					t.Fatal(err)
@@ -200,18 +200,22 @@ func TestTransportBodyIsAbandoned(t *testing.T) {
 				if _, err := io.ReadFull(resp.Body, make([]byte, 3)); err != nil {
 					t.Error(err)
 				}
+				meanwhile()
+				runtime.KeepAlive(resp) // or a collection may end the call before
 			}
-			forget()
-			if n := len(call.resources()); n != 0 {
-				t.Fatalf("%d entries while the body may be read", n)
-			}
-			after := r.tl.Now()
+			var after time.Duration
 			ended := make(chan struct{}, 1)
-			obs, err := r.tl.Observe(func(observer.List) { ended <- struct{}{} }, observer.Options{Type: observer.Resource})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer obs.Disconnect()
+			forget(func() {
+				after = r.tl.Now()
+				if n := len(call.resources()); n != 0 {
+					t.Fatalf("%d entries while the body may be read", n)
+				}
+				obs, err := r.tl.Observe(func(observer.List) { ended <- struct{}{} }, observer.Options{Type: observer.Resource})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(obs.Disconnect)
+			})
 			if !afterGC(ended) {
 				t.Fatal("the call does not end")
 			}

@@ -110,20 +110,22 @@ func TestTransportTriesAgain(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		for n := range 2 { // connections
+		for puts := 0; ; {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
 			in := bufio.NewReader(conn)
-			for m := range 2 { // requests
+			for {
 				req, err := http.ReadRequest(in)
 				if err != nil {
 					break
 				}
 				_, _ = io.Copy(io.Discard, req.Body)
-				if n == 0 && m == 1 {
-					break // instead of an answer
+				if req.Method == http.MethodPut {
+					if puts++; puts == 1 {
+						break // instead of an answer
+					}
 				}
 				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 			}
@@ -139,7 +141,7 @@ func TestTransportTriesAgain(t *testing.T) {
 	defer base.CloseIdleConnections()
 	call := r.caller(t, base)
 	url := "http://" + l.Addr().String()
-	call.call(t, http.MethodGet, url, nil)
+	call.warm(t, "http/1.1", url)
 	newBody := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("0123456789")), nil }
 	first := struct{ io.Reader }{strings.NewReader("0123")} // of another length, to tell them apart
 	req := newRequest(t, http.MethodPut, url, first).WithContext(call.ctx)

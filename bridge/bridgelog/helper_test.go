@@ -9,13 +9,13 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/observer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // newTracers are providers of spans, which call the processor at the end of each span.
 var newTracers = map[string]func(*testing.T, sdktrace.Sampler, sdktrace.SpanProcessor) trace.TracerProvider{

@@ -81,8 +81,8 @@ func TestContents(t *testing.T) {
 			longest = max(longest, r.Max)
 		}
 	}
-	if longest < 150 {
-		t.Errorf("the longest request of a long name took %v ms, want 150 at least", longest)
+	if longest < 100 { // 150 ms of CPU time, whose clock is another one
+		t.Errorf("the longest request of a long name took %v ms, want some 150 at least", longest)
 	}
 	shownLong := long[:200] + "…"
 	if got, want := fmt.Sprint(requests[shownLong], requests["GET /many"], requests[`GET /odd\u202e`], requests["process"]), "[1 1] [1100] [1] [0]"; got != want {

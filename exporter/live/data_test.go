@@ -71,6 +71,9 @@ func withCanaries(t *testing.T, c live.Config) (p *program, all map[string]strin
 	f.mu.Unlock()
 	all = maps.Clone(canaries)
 	all["a trace id"], all["a span id"] = q.TraceID().String(), q.Root.SpanID.String()
+	for len(p.pl.Runtime().Samples()) == 0 { // the first comes from another goroutine
+		time.Sleep(time.Millisecond)
+	}
 	return p, all
 }
 

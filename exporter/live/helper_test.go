@@ -14,6 +14,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -21,7 +22,7 @@ import (
 
 var _ live.Source = (*perfline.Pipeline)(nil)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(leakingFunction)) }
+func TestMain(m *testing.M) { leaktest.Main(m, goleak.IgnoreAnyFunction(leakingFunction)) }
 
 // A program serves requests, and the page about them.
 type program struct {

@@ -7,13 +7,15 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/marks"
 )
 
 // The page lists the requests that a policy kept, with the reason, and their links work.
 func TestKeptRequests(t *testing.T) {
-	p := start(t, perfline.Config{Sampler: sdktrace.NeverSample()}, live.Config{})
+	// Without Slow, a request that stands still for a second is kept, too.
+	p := start(t, perfline.Config{Sampler: sdktrace.NeverSample(), Keep: bridge.KeepPolicy{Slow: -1}}, live.Config{})
 	p.serve("GET /fine", "/fine", func(http.ResponseWriter, *http.Request) {})
 	p.serve("GET /broken", "/broken", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	p.serve("GET /chosen", "/chosen", func(_ http.ResponseWriter, r *http.Request) { marks.Keep(r.Context()) })

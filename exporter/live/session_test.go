@@ -26,8 +26,8 @@ func (p *program) startSession(argument string) uint32 {
 	return id.SessionID
 }
 
-// burn uses CPU time of its thread, so that a busy machine takes no samples away.
-func burn(d time.Duration) {
+// burn uses CPU time of its thread, so that a busy machine takes no samples away, and more of it until all functions return true.
+func burn(d time.Duration, until ...func() bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	used := cputime.Thread
@@ -36,12 +36,21 @@ func burn(d time.Duration) {
 		used = func() time.Duration { return time.Since(start) }
 	}
 	x := uint64(1)
-	for end := used() + d; used() < end; {
+	for end := used() + d; used() < end || slices.ContainsFunc(until, func(is func() bool) bool { return !is() }); {
 		for range 10_000 {
 			x = x*6364136223846793005 + 1442695040888963407
 		}
 	}
 	sink = x
+}
+
+// sampled returns a function that reports whether the session by the wall clock has taken a sample of all goroutines since sampled was
+// called: the machine may give no CPU time to the sampler for long.
+func (p *program) sampled() func() bool {
+	taken := func() uint64 { return p.pl.Sessions().Statuses()[0].Samples }
+	// The samples of one tick come one after the other, no more than one for each goroutine. Those of a tick before may still come.
+	enough := taken() + 2*uint64(runtime.NumGoroutine())
+	return func() bool { return taken() >= enough }
 }
 
 var sink uint64

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,27 +10,36 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/states"
 )
 
 const ms = time.Millisecond
 
-// waited has the program serve two requests. The second one waited for a mutex of the first, as the flight recorder says.
+// waited has the program record two requests. The second one waited for a mutex of the first, as the flight recorder says. Their times
+// are made up: on a busy machine, another part of the second one could be too short for its bar.
 func waited(t *testing.T) (p *program, f *flightRecorder, result *states.Request) {
 	t.Helper()
 	p, f = withFlight(t, allowed)
-	p.serve("POST /index", "/index", func(http.ResponseWriter, *http.Request) {})
-	p.serve("GET /search", "/search", func(_ http.ResponseWriter, r *http.Request) {
-		_, s := marks.Start(r.Context(), "lookup")
-		s.End()
-	})
+	began := time.Now().Add(-time.Second)
+	tracer := p.pl.TracerProvider().Tracer("test")
+	span := func(ctx context.Context, name string, kind trace.SpanKind, from, to time.Duration) (_ context.Context, end func()) {
+		ctx, s := tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(began.Add(from)))
+		return ctx, func() { s.End(trace.WithTimestamp(began.Add(to))) }
+	}
+	_, end := span(t.Context(), "POST /index", trace.SpanKindServer, 0, 60*ms)
+	end()
+	ctx, end := span(t.Context(), "GET /search", trace.SpanKindServer, 0, 100*ms)
+	_, endLookup := span(ctx, "lookup", trace.SpanKindInternal, 10*ms, 60*ms)
+	endLookup()
+	end()
+	if err := p.pl.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	holder, q := p.overview().Requests.Requests[1], p.detail()
 	traceID, root := ids(t, q.Trace, q.Span)
 	holderTrace, holderRoot := ids(t, holder.Trace, holder.Span)
 	_, lookup := ids(t, q.Trace, q.Rows[1].ID)
-	took := time.Duration(q.Took * float64(ms))
-	begin, end := time.Duration(q.Rows[1].Start*float64(ms)), time.Duration((q.Rows[1].Start+q.Rows[1].Took)*float64(ms))
+	const begin, over, took = 10 * ms, 60 * ms, 100 * ms
 	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "example.com/app.(*Index).Search\x00", File: "/src/app.go", Line: 3}}
 	by := &states.Party{Goroutine: 5, Function: "example.com/app.(*Index).rebuild", Request: "POST /index", TraceID: holderTrace, RootID: holderRoot, Stack: stack[1:]}
 	gone := &states.Party{Goroutine: 6, Function: "example.com/app.other", Request: "GET /gone", TraceID: trace.TraceID{1}, RootID: trace.SpanID{1}}
@@ -39,13 +49,13 @@ func waited(t *testing.T) (p *program, f *flightRecorder, result *states.Request
 		Goroutines: []states.Goroutine{
 			{ID: 1, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
 				{Kind: states.OnCPU, End: begin, SpanID: root},
-				{Kind: states.Mutex, Start: begin, End: end, SpanID: lookup, Stack: stack, By: by},
-				{Kind: states.Select, Start: end, End: end + 1, SpanID: root, Stack: stack, By: gone},
-				{Kind: states.Select, Start: end + 1, End: took, SpanID: root, By: own},
+				{Kind: states.Mutex, Start: begin, End: over, SpanID: lookup, Stack: stack, By: by},
+				{Kind: states.Select, Start: over, End: over + 1, SpanID: root, Stack: stack, By: gone},
+				{Kind: states.Select, Start: over + 1, End: took, SpanID: root, By: own},
 			}},
 			{ID: 7, Function: "example.com/app.fetch"},
 		},
-		Causes: []states.Cause{{Kind: states.Mutex, Duration: end - begin, Function: "example.com/app.(*Index).Search", SpanID: lookup, By: by}},
+		Causes: []states.Cause{{Kind: states.Mutex, Duration: over - begin, Function: "example.com/app.(*Index).Search", SpanID: lookup, By: by}},
 	}
 	f.mu.Lock()
 	f.results[root] = result
@@ -226,7 +236,7 @@ func TestWaitsLeaveRoom(t *testing.T) {
 func TestWaitsBesideSamples(t *testing.T) {
 	p, f := withFlight(t, allowed)
 	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
-	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) { burn(200 * ms) })
+	p.serve("GET /work", "/work", func(http.ResponseWriter, *http.Request) { burn(200*ms, p.sampled()) })
 	p.call("StopProfiler", `{"sessionID":1}`, nil)
 	d := p.detail()
 	if d.Session != 1 || len(d.Rows[0].Hot) == 0 || d.Waits != nil {

@@ -9,13 +9,12 @@ import (
 	"time"
 	"unsafe"
 
-	"go.uber.org/goleak"
-
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A history has a sample of its start and one every 5 s, and keeps 60 of them. After Stop it gets no more.
 func TestHistoryKeepsFiveMinutes(t *testing.T) {
@@ -65,6 +64,7 @@ func TestAfter(t *testing.T) {
 		h := runtimestats.Start(runtimestats.Config{})
 		defer h.Stop()
 		time.Sleep(6 * time.Minute)
+		synctest.Wait() // for the sample of this moment
 		all := h.Samples()
 		for _, n := range []int{0, 1, 30, 59} {
 			if got := h.After(all[n].At); len(got) != 59-n || n < 59 && !got[0].At.Equal(all[n+1].At) {
@@ -107,7 +107,10 @@ func TestFiguresOfThisRelease(t *testing.T) {
 		defer h.Stop()
 		synctest.Wait()
 		runtime.GC()
-		runtime.GC() // the first one may have begun before
+		runtime.GC()   // the first one may have begun before
+		for range 16 { // the runtime measures every eighth wait of a goroutine
+			runtime.Gosched()
+		}
 		time.Sleep(runtimestats.Every)
 		synctest.Wait()
 		s := h.Samples()[1]

@@ -63,8 +63,10 @@ func TestPagesFromElsewhere(t *testing.T) {
 				return true;
 			})()`, page))
 			p.wait(`"loaded" in window`)
-			if text := said(); !strings.Contains(text, "frame-ancestors") {
-				t.Errorf("the page can be framed: the browser says %q", text)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := backend.Poll(ctx, func() (bool, error) { return strings.Contains(said(), "frame-ancestors"), nil }); err != nil {
+				t.Errorf("the page can be framed: the browser says %q", said())
 			}
 			eval[bool](p, fmt.Sprintf(`(() => {
 				const form = document.createElement("form");

@@ -33,6 +33,7 @@ func TestSummaryPage(t *testing.T) {
 	if seen := eval[[]string](p, `[...document.querySelectorAll("#filter, #live, #matches, #recent, #slowest, #kept, [id$=-list], main a[href^='#/sessions'], main a[href^='#/profile']")].filter((n) => n.checkVisibility()).map((n) => n.outerHTML.slice(0, 100))`); len(seen) > 0 {
 		t.Errorf("the summary shows %q", seen)
 	}
+	p.wait(`document.querySelector("#heat [data-level='1']")`)                        // comes after the routes
 	eval[bool](p, `(document.querySelector("#heat [data-level='1']").click(), true)`) // of a map that lists no requests
 	if hash := eval[string](p, `location.hash`); hash != "" {
 		t.Errorf("a click on a cell leads to %s", hash)

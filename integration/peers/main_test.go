@@ -8,13 +8,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/observer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A rig is a process of its own: a timeline, providers, and what arrives behind
 // them.

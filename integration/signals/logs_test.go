@@ -206,6 +206,7 @@ func TestLogRetries(t *testing.T) {
 				})
 			}))
 			defer between.Close()
+			t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "600000") // all are in one request, which the end sends
 			pl := startMarks(ctx, t, between.URL)
 			for i := range events {
 				marks.Mark(ctx, "order.paid", slog.Int("order", i))

@@ -16,10 +16,27 @@ type network interface {
 
 var _ network = (*memnet.Network)(nil)
 
-// ports is a network of the machine's own ports: each listener has another one.
+// ports is a network of the machine's own ports: each listener has another one. After its end, nobody is dialed: another program
+// may have the port then.
 type ports struct {
 	mu       sync.Mutex
-	listener net.Listener // nil: nothing listens yet
+	listener net.Listener // nil: nothing listens
+}
+
+// A port is a listener of ports.
+type port struct {
+	net.Listener
+	ports *ports
+}
+
+// Close implements net.Listener.
+func (p *port) Close() error {
+	p.ports.mu.Lock()
+	defer p.ports.mu.Unlock()
+	if p.ports.listener == p {
+		p.ports.listener = nil
+	}
+	return p.Listener.Close()
 }
 
 // nobody is an address where nothing listens.
@@ -33,8 +50,8 @@ func (p *ports) Listen() net.Listener {
 	if err != nil {
 		panic(err)
 	}
-	p.listener = l
-	return l
+	p.listener = &port{l, p}
+	return p.listener
 }
 
 // Dial implements network.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"unsafe"
 
-	"go.uber.org/goleak"
+	"github.com/perfline/perfline/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // Every supported release of Go has the fast ways.
 func TestChecksPass(t *testing.T) {

@@ -123,12 +123,18 @@ func serveHTTP(t *testing.T, handle http.HandlerFunc, secured *tls.Config) strin
 	return server.URL
 }
 
-// refused returns an address where nothing listens.
+// refused returns an address where nothing listens. Its port belongs to a connection until the test ends, so that no other program
+// gets it.
 func refused(t *testing.T) string {
 	t.Helper()
 	l := listen(t)
-	defer func() { _ = l.Close() }()
-	return "http://" + l.Addr().String()
+	t.Cleanup(func() { _ = l.Close() })
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return "http://" + conn.LocalAddr().String()
 }
 
 // decoded returns the request in the body of r, unpacked.

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // resolve returns the settings of traces, which must be right.
 func resolve(t *testing.T, c Config) *Settings {

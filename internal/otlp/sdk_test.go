@@ -83,6 +83,7 @@ func TestSendsAsTheSDK(t *testing.T) {
 					t.Setenv(prefix+name, value)
 				}
 				t.Setenv(prefix+c.of+"ENDPOINT", endpoint+c.path)
+				t.Setenv(prefix+"TIMEOUT", "60000") // of the SDK's exporter, on a slow machine
 				request := new(coltracepb.ExportTraceServiceRequest)
 				body := requestOf(t, 1000)
 				if err := proto.Unmarshal(body, request); err != nil {

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/resource"
-	"go.uber.org/goleak"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/internal/outputs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 type env = map[string]string
 

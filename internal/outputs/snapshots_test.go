@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -95,18 +96,20 @@ func TestSnapshots(t *testing.T) {
 
 // Spans that the exporter does not take are failed: whether to try again is the exporter's affair.
 func TestSnapshotsExporterFails(t *testing.T) {
-	e := &exporterStub{answer: func(context.Context) error { return errors.New("disk full") }}
-	s := newSnapshots(e, 0)
-	end(s, 3)
-	if err := s.ForceFlush(t.Context()); err == nil || !strings.Contains(err.Error(), "exporter: 3 spans not delivered to stub: disk full") {
-		t.Errorf("ForceFlush returned %v", err)
-	}
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if b := s.Stats(); books(b) != [5]uint64{3, 0, 3} {
-		t.Errorf("books %+v", b)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		e := &exporterStub{answer: func(context.Context) error { return errors.New("disk full") }}
+		s := newSnapshots(e, 0)
+		end(s, 3)
+		if err := s.ForceFlush(t.Context()); err == nil || !strings.Contains(err.Error(), "exporter: 3 spans not delivered to stub: disk full") {
+			t.Errorf("ForceFlush returned %v", err)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if b := s.Stats(); books(b) != [5]uint64{3, 0, 3} {
+			t.Errorf("books %+v", b)
+		}
+	})
 }
 
 // Spans that find the queue full are dropped. When ctx ends, the rest is given up, and the exporter is shut down.

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/internal/queue"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // An item has a name by which the receiver knows it.
 type item struct {

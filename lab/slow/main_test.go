@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -25,7 +24,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // The tables of made-up runs. The command itself runs in .ci/run, in short form and in full.

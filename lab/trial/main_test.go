@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/perfline/perfline/internal/document"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/lab/trial/internal/service"
 )
 
 func TestMain(m *testing.M) {
 	service.Main() // the service is this program again
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func TestRows(t *testing.T) {

@@ -222,11 +222,13 @@ func TestAuto(t *testing.T) {
 		if s := h.State(); s.Status != states.Disarmed || !s.Auto {
 			t.Errorf("got %+v, want disarmed, and auto", s)
 		}
-		for range 2 { // both before it is armed
+		h.control.Lock() // which keeps the recorder from being armed
+		for range 2 {
 			if h.Slow(root(1)) {
 				t.Error("the request that arms the recorder was accepted")
 			}
 		}
+		h.control.Unlock()
 		synctest.Wait()
 		if s := h.State(); s.Status != states.Armed || !s.Auto || time.Until(s.Until) != time.Minute {
 			t.Errorf("got %+v, want armed automatically for a minute", s)

@@ -212,8 +212,8 @@ func TestUnknownSignal(t *testing.T) {
 		config   otlpprofiles.Config
 		requests func() int
 	}{
-		{"HTTP", otlpprofiles.Config{Endpoint: s.URL, Protocol: exporter.HTTP}, func() int { return len(requests) }},
-		{"Sender", otlpprofiles.Config{Sender: sender}, sender.received},
+		{"HTTP", otlpprofiles.Config{Endpoint: s.URL, Protocol: exporter.HTTP, Interval: 30 * time.Minute}, func() int { return len(requests) }},
+		{"Sender", otlpprofiles.Config{Sender: sender, Interval: 30 * time.Minute}, sender.received},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -368,26 +368,35 @@ func TestTwoExporters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, e := range exporters {
-		for e.Profiling().State != profiling.Started { // a busy machine may take its time
-			time.Sleep(time.Millisecond)
+	for both[0].kinds()["cpu"] == 0 || both[1].kinds()["cpu"] == 0 {
+		profiling.ForceSample() // as soon as the profilers have the CPU profiler
+		for _, e := range exporters {
+			if err := e.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	profiling.ForceSample()
 	for i, e := range exporters {
 		if err := e.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		kinds := map[string]bool{}
-		for _, body := range both[i].bodies {
-			for _, kind := range []string{"cpu", "heap", "goroutine"} {
-				if bytes.Contains(body, []byte("\x0a"+string(rune(len(kind)))+kind)) {
-					kinds[kind] = true
-				}
-			}
-		}
-		if len(kinds) != 3 {
+		if kinds := both[i].kinds(); len(kinds) != 3 {
 			t.Errorf("exporter %d sent profiles of %v", i, kinds)
 		}
 	}
+}
+
+// kinds returns how many requests have a profile of some kinds.
+func (r *receiver) kinds() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kinds := map[string]int{}
+	for _, body := range r.bodies {
+		for _, kind := range []string{"cpu", "heap", "goroutine"} {
+			if bytes.Contains(body, []byte("\x0a"+string(rune(len(kind)))+kind)) {
+				kinds[kind]++
+			}
+		}
+	}
+	return kinds
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/perfline/perfline/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
@@ -14,5 +16,5 @@ func TestMain(m *testing.M) {
 			_ = os.Unsetenv(name)
 		}
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(leakingFunction)) // which leaks one on purpose
+	leaktest.Main(m, goleak.IgnoreAnyFunction(leakingFunction)) // which leaks one on purpose
 }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(leakingFunction)) // which leaks one on purpose
+	leaktest.Main(m, goleak.IgnoreAnyFunction(leakingFunction)) // which leaks one on purpose
 }
 
 func service(name string, more ...attribute.KeyValue) *resource.Resource {

@@ -8,15 +8,16 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/service"
 	pb "github.com/perfline/perfline/profiling/service/profilerv1"
@@ -25,7 +26,7 @@ import (
 )
 
 // deadline is for tests that would hang if they failed.
-const deadline = 20 * time.Second
+const deadline = 2 * time.Minute
 
 // ends is around a handler and tells when each of its requests has been served.
 func ends(served chan<- string) func(http.Handler) http.Handler {
@@ -119,16 +120,18 @@ func TestClientGoesAwayMidStream(t *testing.T) {
 }
 
 // A client that is connected but reads nothing has its place for SendTimeout only.
-func TestClientTakesNothing(t *testing.T) {
+func TestClientTakesNothing(t *testing.T) { synctest.Test(t, testClientTakesNothing) }
+
+func testClientTakesNothing(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, bigNames))
 	served := make(chan string, 100)
-	url := serveHandler(t, p.Recorder, service.Config{SendTimeout: 2 * time.Second}, ends(served))
-	s, err := client(t, url).GetSession(t.Context(), &pb.GetSessionArg{SessionId: id})
+	n, c := serveInMemory(t, p.Recorder, service.Config{SendTimeout: 2 * time.Second}, ends(served))
+	s, err := profilerv1connect.NewProfilerServiceClient(c, inMemory).GetSession(t.Context(), &pb.GetSessionArg{SessionId: id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	conn, err := n.Dial(t.Context(), "tcp", memnet.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +141,7 @@ func TestClientTakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...) // Connect's envelope
-	r, err := http.NewRequest("POST", url+prefix+"StreamEvents", strings.NewReader(string(body)))
+	r, err := http.NewRequest("POST", inMemory+prefix+"StreamEvents", strings.NewReader(string(body)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +152,11 @@ func TestClientTakesNothing(t *testing.T) {
 	if status, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil || !strings.Contains(status, "200") {
 		t.Fatalf("got %q, %v, want a stream to begin", status, err)
 	}
+	began := time.Now()
 	wait(t, served, "StreamEvents")
+	if took := time.Since(began); took != 2*time.Second {
+		t.Errorf("the stream ended after %v, want SendTimeout", took)
+	}
 }
 
 // deadlines notes those that a handler sets for its answer.

@@ -12,9 +12,10 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
-	"go.uber.org/goleak"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	"github.com/perfline/perfline/internal/leaktest"
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // A program is one that lets its sessions be seen from outside.
@@ -87,6 +88,31 @@ func serve(t *testing.T, r service.Recorder, c service.Config) (url string) {
 
 func serveHandler(t *testing.T, r service.Recorder, c service.Config, around func(http.Handler) http.Handler) (url string) {
 	t.Helper()
+	srv := httptest.NewUnstartedServer(handlerOf(r, c, around))
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetHTTP1(true)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// serveInMemory is serveHandler for a test in a bubble, by HTTP/1.1 over a network in memory. It returns a client, too.
+func serveInMemory(t *testing.T, r service.Recorder, c service.Config, around func(http.Handler) http.Handler) (*memnet.Network, *http.Client) {
+	t.Helper()
+	n := &memnet.Network{}
+	srv, l := &http.Server{Handler: handlerOf(r, c, around)}, n.Listen() //nolint:gosec // a slow client is no danger to a test
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	tr := &http.Transport{DialContext: n.Dial}
+	t.Cleanup(tr.CloseIdleConnections)
+	return n, &http.Client{Transport: tr}
+}
+
+// inMemory is the URL of servers of serveInMemory.
+const inMemory = "http://" + memnet.Address
+
+func handlerOf(r service.Recorder, c service.Config, around func(http.Handler) http.Handler) http.Handler {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -96,13 +122,7 @@ func serveHandler(t *testing.T, r service.Recorder, c service.Config, around fun
 	mux := http.NewServeMux()
 	path, h := service.NewHandler(r, c)
 	mux.Handle(path, around(h))
-	srv := httptest.NewUnstartedServer(mux)
-	srv.Config.Protocols = new(http.Protocols)
-	srv.Config.Protocols.SetHTTP1(true)
-	srv.Config.Protocols.SetUnencryptedHTTP2(true)
-	srv.Start()
-	t.Cleanup(srv.Close)
-	return srv.URL
+	return mux
 }
 
 // httpClient is one of the test's own, so that no connection is left open after it.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/profile"
@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 const ms = time.Millisecond

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pprofpb "github.com/google/pprof/profile"
@@ -52,15 +53,20 @@ func values(t *testing.T, s *sessions.Session, name, function string) map[string
 		if size := sample.NumLabel["bytes"]; name == sessions.Allocs && !slices.Equal(size, []int64{objectSize}) {
 			continue // what the runtime allocated for itself meanwhile
 		}
-		if slices.ContainsFunc(sample.Location, func(l *pprofpb.Location) bool {
-			return slices.ContainsFunc(l.Line, func(l pprofpb.Line) bool { return strings.HasSuffix(l.Function.Name, function) })
-		}) {
+		if calls(sample, function) {
 			for i, typ := range p.SampleType {
 				sums[typ.Type] += sample.Value[i]
 			}
 		}
 	}
 	return sums
+}
+
+// calls reports whether a sample's stack has a function.
+func calls(s *pprofpb.Sample, function string) bool {
+	return slices.ContainsFunc(s.Location, func(l *pprofpb.Location) bool {
+		return slices.ContainsFunc(l.Line, func(l pprofpb.Line) bool { return strings.HasSuffix(l.Function.Name, function) })
+	})
 }
 
 func parsed(t *testing.T, s *sessions.Session, name string) *pprofpb.Profile {
@@ -100,7 +106,8 @@ func allocate(times int) {
 	}
 }
 
-// contend has a goroutine wait for a mutex, once, until the runtime has a record of it.
+// contend has a goroutine wait for a mutex, and waits for the goroutine, until the runtime has a record of both in contend
+// itself. It may have one of the goroutine alone, in contend's function literal, when that ends first.
 //
 //go:noinline
 func contend(t *testing.T) {
@@ -115,9 +122,7 @@ func contend(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range p.Sample {
-			if slices.ContainsFunc(s.Location, func(l *pprofpb.Location) bool {
-				return strings.Contains(l.Line[0].Function.Name, "sessions_test.contend")
-			}) {
+			if calls(s, "sessions_test.contend") {
 				n += s.Value[0]
 			}
 		}
@@ -211,24 +216,28 @@ func TestProcessProfilesForClientsOutside(t *testing.T) {
 
 // A profile of the process that is too large is counted and logged, and the session goes on without it.
 func TestProcessProfilesAreBounded(t *testing.T) {
-	var log bytes.Buffer
-	r := sessions.NewRecorder(sessions.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	defer r.Close()
-	r.LimitProcessProfiles(100)
-	id, err := r.Start(t.Context(), sessions.StartOptions{NoSamples: true, Process: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := r.Stop(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, failed := s.ProcessProfiles(), s.Stats().ProcessFailed; len(got) > 0 || failed < 1 {
-		t.Errorf("the session has the profiles %q, and %d failed", got, failed)
-	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "profile allocs of the process: it has more than 100 bytes") {
-		t.Errorf("logged %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) { // where no callback is late, which is logged, too
+		var log bytes.Buffer
+		tl := observer.NewTimeline(observer.TimelineOptions{})
+		defer tl.Close()
+		r := sessions.NewRecorder(sessions.Config{Timeline: tl, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		defer r.Close()
+		r.LimitProcessProfiles(100)
+		id, err := r.Start(t.Context(), sessions.StartOptions{NoSamples: true, Process: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := r.Stop(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, failed := s.ProcessProfiles(), s.Stats().ProcessFailed; len(got) > 0 || failed < 1 {
+			t.Errorf("the session has the profiles %q, and %d failed", got, failed)
+		}
+		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "profile allocs of the process: it has more than 100 bytes") {
+			t.Errorf("logged %s", got)
+		}
+	})
 }
 
 // Profiles of the process are for sessions that begin at once and hide nothing.

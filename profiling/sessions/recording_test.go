@@ -42,15 +42,19 @@ func TestStopWhenReady(t *testing.T) {
 
 // A session may start while the one before is processed.
 func TestStartWhileProcessing_SP3(t *testing.T) {
-	s := open(t, sessions.Config{})
-	first := s.start(entriesOnly)
-	release := s.hold()
-	defer release()
-	_, _ = s.Stop(over, first)
-	second := s.start(entriesOnly)
-	if a, b := s.state(first), s.state(second); a != sessions.Processing || b != sessions.InProgress {
-		t.Errorf("states are %q and %q", a, b)
-	}
+	synctest.Test(t, func(t *testing.T) { // where the session waits for the callback as long as the test does
+		s := open(t, sessions.Config{})
+		first := s.start(entriesOnly)
+		release := s.hold()
+		defer release()
+		_, _ = s.Stop(over, first)
+		second := s.start(entriesOnly)
+		if a, b := s.state(first), s.state(second); a != sessions.Processing || b != sessions.InProgress {
+			t.Errorf("states are %q and %q", a, b)
+		}
+		release()
+		s.Close()
+	})
 }
 
 // A session that was released while it was processed does not expire.

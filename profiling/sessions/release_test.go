@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -71,29 +72,32 @@ func TestReleaseFreesMemory_SP5(t *testing.T) {
 
 // A session that is released while it is put together is never there.
 func TestReleaseWhileProcessing_SP5(t *testing.T) {
-	s := open(t, sessions.Config{})
-	id := s.start(entriesOnly)
-	for range 20_000 { // several slices
-		marks.Mark(s.ctx, "m")
-	}
-	release := s.hold()
-	defer release()
-	stopped := make(chan error)
-	go func() {
-		_, err := s.Stop(context.Background(), id)
-		stopped <- err
-	}()
-	for st, err := range s.Watch(s.ctx, id) {
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) { // where the session is processed until it is released
+		s := open(t, sessions.Config{})
+		id := s.start(entriesOnly)
+		for range 20_000 { // several slices
+			marks.Mark(s.ctx, "m")
+		}
+		release := s.hold()
+		defer release()
+		stopped := make(chan error)
+		go func() {
+			_, err := s.Stop(context.Background(), id)
+			stopped <- err
+		}()
+		for st, err := range s.Watch(s.ctx, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st.State == sessions.Processing {
+				break
+			}
+		}
+		if err := s.Release(id); err != nil {
 			t.Fatal(err)
 		}
-		if st.State == sessions.Processing {
-			break
-		}
-	}
-	if err := s.Release(id); err != nil {
-		t.Fatal(err)
-	}
-	release()
-	wantErr(t, <-stopped, sessions.ErrNotFound, "was released")
+		release()
+		wantErr(t, <-stopped, sessions.ErrNotFound, "was released")
+		s.Close()
+	})
 }

@@ -100,22 +100,26 @@ func TestWatchTellsChanges(t *testing.T) {
 
 // Watch ends with an error when the session is released while it is processed.
 func TestWatchReleased(t *testing.T) {
-	s := open(t, sessions.Config{})
-	id := s.start(entriesOnly)
-	release := s.hold()
-	defer release()
-	_, _ = s.Stop(over, id)
-	var last error
-	for st, err := range s.Watch(t.Context(), id) {
-		if err == nil && st.State != sessions.Processing {
-			t.Errorf("state is %q", st.State)
-		}
-		if err == nil {
-			if err := s.Release(id); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) { // where the session is processed until it is released
+		s := open(t, sessions.Config{})
+		id := s.start(entriesOnly)
+		release := s.hold()
+		defer release()
+		_, _ = s.Stop(over, id)
+		var last error
+		for st, err := range s.Watch(t.Context(), id) {
+			if err == nil && st.State != sessions.Processing {
+				t.Errorf("state is %q", st.State)
 			}
+			if err == nil {
+				if err := s.Release(id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			last = err
 		}
-		last = err
-	}
-	wantErr(t, last, sessions.ErrNotFound)
+		wantErr(t, last, sessions.ErrNotFound)
+		release()
+		s.Close()
+	})
 }

@@ -9,13 +9,12 @@ import (
 	"testing"
 	"unsafe"
 
-	"go.uber.org/goleak"
-
 	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // on has goroutines labelled during a test, and sees that it leaves its own without.
 func on(t testing.TB) {

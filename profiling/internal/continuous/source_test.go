@@ -13,14 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A profiler has one sample a trace. Traces stop after a second. It waits for hold in Stop, if there is one.
 type profiler struct {
@@ -147,19 +146,21 @@ func TestSource(t *testing.T) {
 func TestSinkFails(t *testing.T) {
 	for name, s := range map[string]*sink{"error": {err: errors.New("no room")}, "panic": {panics: true}} {
 		t.Run(name, func(t *testing.T) {
-			var log bytes.Buffer
-			source := start(t, s, &profiler{}, &log)
-			for range 2 {
-				if err := source.Take(t.Context()); err != nil {
+			synctest.Test(t, func(t *testing.T) { // where no interval passes
+				var log bytes.Buffer
+				source := start(t, s, &profiler{}, &log)
+				for range 2 {
+					if err := source.Take(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := source.Stop(t.Context()); err != nil {
 					t.Error(err)
 				}
-			}
-			if err := source.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if n := strings.Count(log.String(), "counted in Books.Failed but not logged"); n != 2 || source.Stats().Failed != 3*2 {
-				t.Errorf("counts are %+v, logged %s", source.Stats(), &log)
-			}
+				if n := strings.Count(log.String(), "counted in Books.Failed but not logged"); n != 2 || source.Stats().Failed != 3*2 {
+					t.Errorf("counts are %+v, logged %s", source.Stats(), &log)
+				}
+			})
 		})
 	}
 }

@@ -3,10 +3,10 @@ package cpuprof
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/perfline/perfline/internal/leaktest"
 )
 
 // Tests here are not parallel: a process has one CPU profiler.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }

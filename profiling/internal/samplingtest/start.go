@@ -16,7 +16,8 @@ const Patience = time.Minute
 // Start starts an engine at its shortest interval, and fails t when the engine does not start.
 //
 // An engine may find the CPU profiler in use though no other code profiles, because an earlier
-// profile is still being ended. Start tries until the CPU profiler is free.
+// profile is still being ended. Or it gets no signal, because the process was stopped for seconds.
+// Start tries again.
 func Start(t testing.TB, e sampling.Engine) {
 	t.Helper()
 	if err := UntilFree(func() error { return e.Start(e.Interval(0)) }); err != nil {
@@ -25,10 +26,14 @@ func Start(t testing.TB, e sampling.Engine) {
 }
 
 // UntilFree calls start until start returns another error than [sampling.ErrBusy], and returns
-// that error.
+// that error. It also tries again after [sampling.ErrTransient], some times.
 func UntilFree(start func() error) error {
-	for {
-		if err := start(); !errors.Is(err, sampling.ErrBusy) {
+	for stalls := 0; ; {
+		switch err := start(); {
+		case errors.Is(err, sampling.ErrBusy):
+		case errors.Is(err, sampling.ErrTransient) && stalls < 10:
+			stalls++
+		default:
 			return err
 		}
 		time.Sleep(time.Millisecond)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	pprofpb "github.com/google/pprof/profile"
-	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
@@ -22,7 +22,7 @@ import (
 
 const answerTimeout = 100 * time.Millisecond
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // faked returns an engine of a CPU profiler that no runtime has. Each of its profiles has one
 // sample.

@@ -3,10 +3,10 @@ package service
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/perfline/perfline/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	Main() // the service is this program again
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }

@@ -1,0 +1,36 @@
+// Package leaktest finds goroutines that tests leave behind.
+package leaktest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// patience is how long goroutines may take to end. Only a leak takes so long. goleak alone waits for 0.4 s, in which a busy machine
+// may not have run them.
+const patience = time.Minute
+
+// Main runs the tests of a package and exits. If the tests pass and leave goroutines behind, the exit code is 1.
+func Main(m *testing.M, options ...goleak.Option) {
+	code := m.Run()
+	if code == 0 {
+		if err := Find(options...); err != nil {
+			fmt.Fprintln(os.Stderr, "goleak:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Find returns an error that names the goroutines that have not ended after a minute.
+func Find(options ...goleak.Option) error {
+	err := goleak.Find(options...)
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {
+		err = goleak.Find(options...)
+	}
+	return err
+}
