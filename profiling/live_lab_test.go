@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -57,6 +58,37 @@ func TestLabGOMAXPROCSChanges(t *testing.T) {
 	if tr := stop(t, p); len(tr.Samples) < 4 || tr.Stats.Gaps != 0 {
 		t.Errorf("%d samples and %d gaps, want the 4 forced ones at least, and none", len(tr.Samples), tr.Stats.Gaps)
 	}
+}
+
+func get(t *testing.T, ctx context.Context, url string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, body
+}
+
+// serving is a server whose write deadline is shorter than any profile.
+func serving(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(profiling.ServeProfile))
+	s.Config.WriteTimeout = 500 * time.Millisecond
+	s.Start()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		s.Close()
+	})
+	return s.URL
 }
 
 // Two profiles by request, at the same time and beside a profiler, are all whole: each
