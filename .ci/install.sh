@@ -6,8 +6,9 @@ installed() {
 	shift
 	type -P "$program" && return
 	((EUID == 0)) || root=(sudo --non-interactive)
-	"${root[@]}" apt-get update -qq || return 1
-	"${root[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null || return 1
+	# Parts that run at the same time install one after the other: apt-get does not wait for its own lock.
+	flock .ci/install.sh "${root[@]}" apt-get update -qq || return 1
+	flock .ci/install.sh "${root[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null || return 1
 	type -P "$program"
 }
 
