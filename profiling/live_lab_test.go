@@ -78,7 +78,7 @@ func get(t *testing.T, ctx context.Context, url string) (*http.Response, []byte)
 	return res, body
 }
 
-// serving is a server whose write deadline is shorter than any profile.
+// serving returns the address of a server with a write deadline that is shorter than any profile.
 func serving(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(profiling.ServeProfile))

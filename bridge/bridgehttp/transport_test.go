@@ -181,7 +181,7 @@ func TestTransportEntry(t *testing.T) {
 					body = c.body()
 				}
 				resp, kept = call.traced(t, c.method, url+c.path, body)
-				kept = kept || c.path != "/again" // whose second request wants the connection, too
+				kept = kept || c.path != "/again" // a redirected request wants the connection of the first one
 			}
 			e := call.last(t)
 			want := "initiatorType=fetch method=" + c.method + " responseStatus=" + resp.Status[:3] + " nextHopProtocol=" + c.protocol + " " + c.want

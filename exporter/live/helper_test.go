@@ -22,7 +22,7 @@ import (
 var _ live.Source = (*perfline.Pipeline)(nil)
 
 func TestMain(m *testing.M) {
-	if hasLeakProfile() { // TestLeaks leaks goroutines with more than 100 frames, whose stacks goleak cannot read
+	if hasLeakProfile() { // TestLeaks leaks goroutines with more than 100 frames: goleak cannot read such stacks
 		os.Exit(m.Run())
 	}
 	leaktest.Main(m)
