@@ -60,10 +60,10 @@ in_each() { # in_each COMMAND…: run it in every module
 	in_modules "${modules[*]}" "$@"
 }
 
-in_nested() { # in_nested COMMAND…: in the modules without a part of their own whose tests run with the race detector
+in_nested() { # in_nested COMMAND…: in every module without a part of its own, but not in the workshop
 	local m others=()
 	for m in "${modules[@]}"; do
-		[[ " . integration ${light_modules[*]} ${without_race[*]} " == *" $m "* ]] || others+=("$m")
+		[[ " . integration ${light_modules[*]} ${workshop[*]} " == *" $m "* ]] || others+=("$m")
 	done
 	in_modules "${others[*]}" "$@"
 }
