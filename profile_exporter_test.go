@@ -50,6 +50,7 @@ func TestProfileExporter(t *testing.T) {
 			p := &profiles{}
 			pl, _, log := start(t, perfline.Config{Service: "shop", ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: p})})
 			instance := resourceOf(t, pl)["service.instance.id"]
+			forceSample(func() profiling.State { return pl.Stats().OTLPProfiling.State })
 			if err := pl.Flush(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -55,6 +55,7 @@ func TestLeakedGoroutine(t *testing.T) {
 	for p.Stats().State != profiling.Started { // or other code, which is the runtime on a busy machine, had the CPU profiler
 		time.Sleep(time.Millisecond)
 	}
+	profiling.ForceSample() // a profiler that had to wait, and has no sample at its end, fails
 	// Where the runtime has no such profile, the third profile of goroutines comes after the time at which leaked ones would
 	// be looked for.
 	for supported := pprof.Lookup("goroutineleak") != nil; supported && len(n.of("goroutineleak")) == 0 || !supported && len(n.of("goroutine")) < 3; {
