@@ -281,8 +281,11 @@ func TestCompareFunctions(t *testing.T) {
 	}
 	text := ""
 	hasAll := func(string) bool {
-		slow := suggested(t, a.ask("list_requests", map[string]any{"attribute": "url.path=/slow"}), "get_request").arguments["request"]
-		text = a.ask("compare_requests", map[string]any{"slow": slow})
+		arguments := map[string]any{}
+		for _, which := range []string{"slow", "usual"} {
+			arguments[which] = suggested(t, a.ask("list_requests", map[string]any{"attribute": "url.path=/" + which}), "get_request").arguments["request"]
+		}
+		text = a.ask("compare_requests", arguments)
 		return !slices.ContainsFunc(wants, func(want string) bool { return !strings.Contains(text, want) })
 	}
 	a.profiled(p, map[string]any{}, func() {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -80,7 +81,7 @@ var orders = []string{"the agent first", "perfline first"}
 func TestBesideTheAgent(t *testing.T) {
 	for _, order := range orders {
 		t.Run(order, func(t *testing.T) {
-			_, all, ofSpans := besideTheAgent(t, order, 500*time.Millisecond)
+			_, all, ofSpans := besideTheAgent(t, order, 500*time.Millisecond, time.Hour) // nobody has the profiler for a moment when the agent uploads
 			if all == 0 || ofSpans == 0 {
 				t.Errorf("the agent's profiles have %v, %v of spans, want some of both", all, ofSpans)
 			}
@@ -89,13 +90,13 @@ func TestBesideTheAgent(t *testing.T) {
 }
 
 // besideTheAgent handles requests until they have used so much CPU time. It returns what the process used, and
-// what the agent's profiles have, of all and of spans.
-func besideTheAgent(t *testing.T, order string, length time.Duration) (used, all, ofSpans time.Duration) {
+// what the agent's profiles have, of all and of spans. The agent uploads that often, and at its end.
+func besideTheAgent(t *testing.T, order string, length, uploads time.Duration) (used, all, ofSpans time.Duration) {
 	t.Helper()
 	server := newPyroscopeServer(t)
 	startAgent := func() *pyroscopego.Profiler {
 		agent, err := pyroscopego.Start(pyroscopego.Config{
-			ApplicationName: "shop", ServerAddress: server.URL, UploadRate: time.Second, ProfileTypes: []pyroscopego.ProfileType{pyroscopego.ProfileCPU},
+			ApplicationName: "shop", ServerAddress: server.URL, UploadRate: uploads, ProfileTypes: []pyroscopego.ProfileType{pyroscopego.ProfileCPU},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -158,11 +159,20 @@ func besideTheAgent(t *testing.T, order string, length time.Duration) (used, all
 // waitForPause returns when the agent has taken the CPU profiler. Its Start returns before that.
 func waitForPause(t *testing.T, pl *perfline.Pipeline) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); pl.Stats().Profiles.State != profiling.Paused; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); pl.Stats().Profiles.State != profiling.Paused || !agentProfiles(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("continuous profiling is %s beside the agent, want paused", pl.Stats().Profiles.State)
 		}
 	}
+}
+
+// agentProfiles reports whether the agent has the CPU profiler. For a moment after it took the profiler from perfline, nobody has it.
+func agentProfiles() bool {
+	all := make([]byte, 1<<20)
+	stacks := string(all[:runtime.Stack(all, true)])
+	return strings.Contains(stacks, "runtime/pprof.profileWriter") &&
+		!strings.Contains(stacks, "cpuprof.(*gate).Write") && // perfline's profile ends in it
+		!strings.Contains(stacks, "runtime/pprof.StopCPUProfile")
 }
 
 func startProfiler(t *testing.T, o profiling.Options) *profiling.Profiler {

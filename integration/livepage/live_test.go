@@ -165,7 +165,7 @@ func (l *liveShop) timelines(t *testing.T) {
 	request := `[...document.querySelectorAll("#timelines tr[data-timeline]")].find((tr) => tr.innerText.includes("POST /orders") && !tr.children[1].innerText.startsWith("-"))`
 	eval[bool](p, `(`+request+`.querySelector(".twist").focus(), true)`)
 	p.press(kb.Enter)
-	event := request + `.nextElementSibling.querySelector("tr[data-event]")`
+	event := request + `.nextElementSibling.querySelector("tr[data-event]:not([data-type=samples])")`
 	p.wait(event)
 	if text := eval[string](p, event+`.innerText`); !strings.Contains(text, "request") || !strings.Contains(text, "POST /orders") {
 		t.Errorf("the first event is %q, want the request", text)

@@ -192,12 +192,14 @@ var (
 	blocks [][]byte
 )
 
-// burn uses so much CPU time, however long that takes.
+// burn uses so much CPU time of its thread, however long that takes: 20 samples.
 //
 //go:noinline
 func burn(ctx context.Context, d time.Duration) {
-	used := cputime.Process()
-	for cputime.Process()-used < d && ctx.Err() == nil {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := cputime.Thread()
+	for cputime.Thread()-used < d && ctx.Err() == nil {
 		for i := range 10_000 {
 			sink += i * i
 		}

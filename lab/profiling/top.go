@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -37,7 +38,7 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 		if err := pprof.StartCPUProfile(&buf); err != nil {
 			return err
 		}
-		time.Sleep(length)
+		turn(length)
 		pprof.StopCPUProfile()
 		p, err := profile.Parse(&buf)
 		if err != nil {
@@ -48,7 +49,7 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 		if err != nil {
 			return err
 		}
-		time.Sleep(length)
+		turn(length)
 		t, err := s.Stop()
 		if err != nil {
 			return err
@@ -100,6 +101,15 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 	}
 	fmt.Printf("\nThe furthest apart are %.2f points; with that many samples chance alone makes some %.1f.\n", worst, 100/math.Sqrt(float64(min(n, m))))
 	return nil
+}
+
+// turn takes so long, and longer until its profile has samples for certain: a busy machine may give a short turn little CPU time.
+func turn(length time.Duration) {
+	used := cputime.Process()
+	time.Sleep(length)
+	for cputime.Process()-used < 100*time.Millisecond {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // pprof marks inlined functions of the standard profile.
