@@ -38,8 +38,8 @@ type CPUProfiler struct {
 	mu        sync.Mutex // guards what follows
 	profiling bool
 	foreign   bool        // the last profile is other code's
-	asked     bool        // the engine's Start has returned since the last profile began
-	askedAt   time.Time   // when it returned last
+	asked     bool        // the engine's Start has found the last profile running, or has begun it
+	askedAt   time.Time   // when the engine's Start looked last
 	cut       int         // see Cut
 	log       *profileLog // nil when the end was read
 	called    int         // goroutines in Stop
@@ -77,22 +77,21 @@ func (p *CPUProfiler) before(call string) {
 // Start implements [sampling.CPUProfiler].
 func (p *CPUProfiler) Start(w io.Writer) error {
 	p.before("Start")
-	err := p.start(w, false)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked, p.askedAt = true, time.Now()
-	return err
+	return p.start(w, false)
 }
 
 func (p *CPUProfiler) start(w io.Writer, foreign bool) error {
 	p.lock <- struct{}{}
 	defer func() { <-p.lock }()
 	p.mu.Lock()
+	if !foreign {
+		p.asked, p.askedAt = true, time.Now()
+	}
 	if p.profiling {
 		p.mu.Unlock()
 		return errors.New("cpu profiling already in use")
 	}
-	p.profiling, p.foreign, p.asked = true, foreign, false
+	p.profiling, p.foreign, p.asked = true, foreign, !foreign
 	p.mu.Unlock()
 	p.setRate(100)
 	go p.write(w)
