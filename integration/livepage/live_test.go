@@ -165,6 +165,7 @@ func (l *liveShop) timelines(t *testing.T) {
 	request := `[...document.querySelectorAll("#timelines tr[data-timeline]")].find((tr) => tr.innerText.includes("POST /orders") && !tr.children[1].innerText.startsWith("-"))`
 	eval[bool](p, `(`+request+`.querySelector(".twist").focus(), true)`)
 	p.press(kb.Enter)
+	// A group of samples may come first: its time begins up to an interval before its sample, which may lie between two spans.
 	event := request + `.nextElementSibling.querySelector("tr[data-event]:not([data-type=samples])")`
 	p.wait(event)
 	if text := eval[string](p, event+`.innerText`); !strings.Contains(text, "request") || !strings.Contains(text, "POST /orders") {
