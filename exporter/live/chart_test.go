@@ -9,6 +9,8 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // The samples of a request are on its time, each with its stack, and grouped by span.
@@ -16,9 +18,6 @@ func TestSamplesOfARequest(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	p.serve("GET /before", "/before", func(http.ResponseWriter, *http.Request) {})
 	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
-	// Each span begins just after a tick. A tick that reads the clock, stands still, and then looks at the goroutines would be before a
-	// span that begins meanwhile.
-	burn(0, p.sampled())
 	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) {
 		burn(100*ms, p.sampled())
 		_, m := marks.Start(r.Context(), "more")
@@ -51,16 +50,29 @@ func TestSamplesOfARequest(t *testing.T) {
 	if len(c.Spans) != 2 || c.Spans[0].ID != d.Rows[0].ID || c.Spans[1].ID != d.Rows[1].ID {
 		t.Fatalf("spans are %+v, want both", c.Spans)
 	}
+	session, err := p.pl.Sessions().Session(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, began := session.Trace(), p.pl.Recent().Requests()[0].Root.Start
 	for i, s := range c.Spans {
-		at, burns := -1.0, false
-		for _, sample := range s.Samples {
-			if sample[0] < at || sample[0] < d.Rows[i].Start-1 || sample[0] > d.Rows[i].Start+d.Rows[i].Took+1 || sample[1] <= 0 {
-				t.Errorf("a sample of %s is %v, after one at %v; the span is from %v ms for %v ms", d.Rows[i].Name, sample, at, d.Rows[i].Start, d.Rows[i].Took)
+		var want [][2]float64 // when, and for how long
+		for _, sample := range taken.Samples {
+			if sample.ContextID != profile.None && taken.Contexts[sample.ContextID].SpanID.String() == s.ID {
+				at := taken.Origin.Add(sample.Timestamp).Sub(began)
+				want = append(want, [2]float64{observer.Milliseconds(at), observer.Milliseconds(sample.Weight)})
 			}
-			at = sample[0]
+		}
+		var got [][2]float64
+		burns := false
+		for _, sample := range s.Samples {
+			got = append(got, [2]float64{sample[0], sample[1]})
 			for stack := int(sample[2]); stack >= 0; stack = c.Stacks[stack][1] {
 				burns = burns || strings.HasSuffix(c.Frames[c.Stacks[stack][0]].Name, ".burn")
 			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the samples of %s are at %v, want those of the session: %v", d.Rows[i].Name, got, want)
 		}
 		if !burns {
 			t.Errorf("no sample of %s is in burn: %+v", d.Rows[i].Name, c.Frames)
