@@ -64,8 +64,12 @@ func TestSamplesOfARequest(t *testing.T) {
 			}
 		}
 		var got [][2]float64
-		burns := false
+		at, burns := s.Samples[0][0], false
 		for _, sample := range s.Samples {
+			if sample[0] < at || sample[1] <= 0 {
+				t.Errorf("a sample of %s is %v, after one at %v", d.Rows[i].Name, sample, at)
+			}
+			at = sample[0]
 			got = append(got, [2]float64{sample[0], sample[1]})
 			for stack := int(sample[2]); stack >= 0; stack = c.Stacks[stack][1] {
 				burns = burns || strings.HasSuffix(c.Frames[c.Stacks[stack][0]].Name, ".burn")
