@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -241,8 +243,12 @@ func TestWaitsAsAttributesInTime(t *testing.T) {
 func TestWaitsAsAttributesBytes(t *testing.T) {
 	recorder, sent := &answers{}, &collected{}
 	pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
+	var megabyte []attribute.KeyValue
+	for i := range 64 {
+		megabyte = append(megabyte, attribute.String(strconv.Itoa(i), strings.Repeat("x", 16<<10)))
+	}
 	for range 10 {
-		_, span := pl.TracerProvider().Tracer("t").Start(ctx, strings.Repeat("x", 1<<20), trace.WithSpanKind(trace.SpanKindServer))
+		_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(megabyte...))
 		span.End()
 	}
 	if n := pl.Stats().Delivery.Accepted; n != 7 {

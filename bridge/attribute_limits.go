@@ -7,6 +7,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // SetAttributes sets attributes. An attribute that the span has gets the new value at its old place. Others are
@@ -126,8 +127,22 @@ func (s *recordedSpan) limitFrom(n int) {
 // addOverLimit adds attributes that may exceed the limit. s.mu is held.
 func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 	s.distinct()
+	var places map[attribute.Key]int // of the keys in s.attributes; nil if attrs are few
+	if len(attrs) > 8 {
+		places = make(map[attribute.Key]int, min(limit, len(s.attributes)+len(attrs)))
+		for i := range s.attributes {
+			places[s.attributes[i].Key] = i
+		}
+	}
 	for _, a := range attrs {
-		at := slices.IndexFunc(s.attributes, func(have attribute.KeyValue) bool { return have.Key == a.Key })
+		at, ok := places[a.Key]
+		switch {
+		case ok:
+		case places != nil:
+			at = -1
+		default:
+			at = slices.IndexFunc(s.attributes, func(have attribute.KeyValue) bool { return have.Key == a.Key })
+		}
 		if !a.Valid() || at < 0 && len(s.attributes) == limit {
 			s.droppedAttributes++
 			s.noteDropped(&a)
@@ -136,9 +151,12 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 		limitAttribute(&a, &s.tracer.provider.limits)
 		if at >= 0 {
 			s.attributes[at] = a
-		} else {
-			s.attributes = append(s.attributes, a)
+			continue
 		}
+		if places != nil {
+			places[a.Key] = len(s.attributes)
+		}
+		s.attributes = append(s.attributes, a)
 	}
 }
 
@@ -195,6 +213,7 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 
 // limitAttribute brings the value of a span's attribute within the limits.
 func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
+	a.Key = attribute.Key(record.Key(string(a.Key)))
 	a.Value = limited(a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
@@ -206,6 +225,7 @@ func limitedList(attrs []attribute.KeyValue, depth, limit int) (_ []attribute.Ke
 		attrs = append([]attribute.KeyValue(nil), attrs[:limit]...) // a copy: the others take no memory
 	}
 	for i := range attrs {
+		attrs[i].Key = attribute.Key(record.Key(string(attrs[i].Key)))
 		attrs[i].Value = limited(attrs[i].Value, depth, -1)
 	}
 	return attrs, dropped

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"fmt"
 	"reflect"
 	"runtime"
 	"time"
@@ -10,6 +9,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/observer/record"
 )
 
 // RecordError adds an exception event. It does not set the status.
@@ -18,27 +19,38 @@ func (s *recordedSpan) RecordError(err error, options ...trace.EventOption) {
 		return
 	}
 	c := trace.NewEventConfig(options...)
-	s.addEvent(sdktrace.Event{
-		Name: semconv.ExceptionEventName, Time: c.Timestamp(),
-		Attributes: append(c.Attributes(), exceptionAttributes(err, err.Error(), c.StackTrace())...),
-	})
+	message, stack := record.GoexitText, stackOf(c.StackTrace())
+	defer func() { // also if the method of err ends the goroutine
+		s.addEvent(sdktrace.Event{
+			Name: semconv.ExceptionEventName, Time: c.Timestamp(), Attributes: append(c.Attributes(), exceptionAttributes(err, message, stack)...),
+		})
+	}()
+	message = record.ErrorText(err)
 }
 
 // panicEvent returns the event of a panic with the value p.
 func panicEvent(p any, stack bool) sdktrace.Event {
-	return sdktrace.Event{Name: semconv.ExceptionEventName, Time: time.Now(), Attributes: exceptionAttributes(p, fmt.Sprint(p), stack)}
+	return sdktrace.Event{Name: semconv.ExceptionEventName, Time: time.Now(), Attributes: exceptionAttributes(p, record.PanicText(p), stackOf(stack))}
 }
 
 // maxStack is the length of a stack in an event, in bytes. It is the same as the SDK's.
 const maxStack = 2048
 
-func exceptionAttributes(v any, message string, stack bool) []attribute.KeyValue {
+func exceptionAttributes(v any, message, stack string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(v)), semconv.ExceptionMessage(message)}
-	if stack {
-		text := make([]byte, maxStack)
-		attrs = append(attrs, semconv.ExceptionStacktrace(string(text[:runtime.Stack(text, false)])))
+	if stack != "" {
+		attrs = append(attrs, semconv.ExceptionStacktrace(stack))
 	}
 	return attrs
+}
+
+// stackOf returns the stack of this goroutine if it is wanted.
+func stackOf(wanted bool) string {
+	if !wanted {
+		return ""
+	}
+	text := make([]byte, maxStack)
+	return string(text[:runtime.Stack(text, false)])
 }
 
 // typeName returns the type of v with its import path. A type without a name has none.

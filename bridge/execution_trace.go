@@ -47,7 +47,7 @@ func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
 		return ctx
 	}
 	name := s.Name() // perhaps changed by a processor
-	ctx, task := rt.NewTask(ctx, name)
+	ctx, task := rt.NewTask(ctx, tracelog.Name(name))
 	tracelog.Root(ctx, s.spanContext, name)
 	s.mu.Lock()
 	ended := s.ended.Load()

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/observer/record"
 )
 
 // NewHandler returns a [slog.Handler] that adds the attributes trace_id and span_id of the span in the context to each record, and passes it
@@ -17,8 +19,9 @@ import (
 //
 // The two attributes are at the top level, also after WithGroup. A record that is logged without a context, or under no span,
 // stays as it is. The span may be of any provider, and need not be sampled. For warnings that become marks of the span, put
-// marks.NewHandler around or inside this handler.
-func NewHandler(next slog.Handler) slog.Handler { return &logHandler{next: next} }
+// marks.NewHandler around or inside this handler. slog's default handler may be next, also when the result becomes the default logger: lines go to where
+// package log prints when NewHandler is called.
+func NewHandler(next slog.Handler) slog.Handler { return &logHandler{next: record.LogTo(next)} }
 
 // A logHandler does not change: WithAttrs and WithGroup make another.
 type logHandler struct {

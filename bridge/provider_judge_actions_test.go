@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/spanfuzz"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // An action is what a program does with a span. It has all its values, so that both sides do the same.
@@ -34,7 +35,7 @@ func (j *judge) action() action {
 			span.SetAttributes(s.lend(slices.Clone(attrs))...)
 		}}
 	case 2, 3:
-		name, options := j.text(), j.eventOptions()
+		name, options := record.Name(j.text()), j.eventOptions()
 		return action{"AddEvent", func(s *side, _ context.Context, span trace.Span) { span.AddEvent(name, options(s)...) }}
 	case 4:
 		l := j.link()
@@ -46,7 +47,7 @@ func (j *judge) action() action {
 		code, text := codes.Code(j.Below(5)), j.text()
 		return action{fmt.Sprint("SetStatus ", code), func(_ *side, _ context.Context, span trace.Span) { span.SetStatus(code, text) }}
 	case 7:
-		name := j.text()
+		name := record.Name(j.text())
 		return action{"SetName", func(_ *side, _ context.Context, span trace.Span) { span.SetName(name) }}
 	default:
 		return j.end()
@@ -159,7 +160,7 @@ func (j *judge) attributes() []attribute.KeyValue {
 		key := ""
 		switch k := j.Below(16); {
 		case k == 15:
-			key = j.Text()
+			key = record.Key(j.Text()) // the SDK has no bound for keys
 		case k > 0:
 			key = fmt.Sprint("k", (k+i)%64)
 		}

@@ -30,7 +30,7 @@ func (j *judge) record() {
 		return
 	}
 	j.plan = j.newPlan()
-	under, name, attrs, more := j.Below(len(j.ours.contexts)), j.text(), j.slogAttrs(), j.slogAttrs()
+	under, name, attrs, more := j.Below(len(j.ours.contexts)), record.Name(j.text()), j.slogAttrs(), j.slogAttrs()
 	kind, d, err := j.Below(8), time.Duration(j.Below(1<<16))*time.Millisecond, j.error()
 	fails := j.Below(4) == 0
 	if span := trace.SpanFromContext(j.ours.context(under)); !span.SpanContext().IsValid() && span != noSpan {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 const (
@@ -75,7 +76,7 @@ func (j *judge) start() {
 		return
 	}
 	j.plan = j.newPlan()
-	tracer, under, name := j.Below(len(j.ours.tracers)), j.Below(len(j.ours.contexts)), j.text()
+	tracer, under, name := j.Below(len(j.ours.tracers)), j.Below(len(j.ours.contexts)), record.Name(j.text())
 	options, text := j.startOptions()
 	j.did("span %d = Start by tracer %d under context %d, %s decision %d, ids %d, sampler's %d attributes, on start %v", len(j.ours.spans), tracer, under, text, j.plan.decision, j.plan.ids, len(j.plan.sampler), j.plan.whenStarts)
 	for _, s := range j.sides() {

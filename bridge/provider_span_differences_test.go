@@ -88,7 +88,7 @@ var spanDifferences = []providerDifference{
 		},
 	},
 	{
-		what: "The stack of an exception begins with", sdk: "`trace.recordStackTrace`", perfline: "`bridge.exceptionAttributes`",
+		what: "The stack of an exception begins with", sdk: "`trace.recordStackTrace`", perfline: "`bridge.stackOf`",
 		why: "Both begin with the provider's own functions.",
 		observe: func(t *testing.T, start newProvider) string {
 			_, s := start(t, providerConfig{}).Tracer("test").Start(t.Context(), "span")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -137,7 +138,7 @@ func (s *recordedSpan) SetName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen() {
-		s.name = name
+		s.name = record.Name(name)
 	}
 }
 
@@ -151,14 +152,14 @@ func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	}
 	s.status = sdktrace.Status{Code: code}
 	if code == codes.Error {
-		s.status.Description = description
+		s.status.Description = text.Cut(description, record.MaxText)
 	}
 }
 
 // AddEvent implements [trace.Span].
 func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 	c := trace.NewEventConfig(options...)
-	s.addEvent(sdktrace.Event{Name: name, Attributes: c.Attributes(), Time: c.Timestamp()})
+	s.addEvent(sdktrace.Event{Name: record.Name(name), Attributes: c.Attributes(), Time: c.Timestamp()})
 }
 
 // addEvent adds an event whose attributes are the span's own. It returns false if the span has ended.

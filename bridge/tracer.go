@@ -55,6 +55,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	name = record.Name(name)
 	parent, unit, droppedRoot := t.parent(trace.SpanFromContext(ctx), how)
 	decided := ctx // the context of the decision
 	if how.newRoot {

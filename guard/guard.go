@@ -30,11 +30,13 @@
 package guard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 )
 
 var errNotAuthorized = errors.New("not authorized")
@@ -56,11 +58,8 @@ type Guard struct {
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// allowed is the key in the context of a request that a guard has allowed.
-type allowed struct{}
-
 // Handler returns a handler that calls next for allowed clients. Others get the rule that they did not
-// meet, by Refuse. Within the handler of one guard, other guards allow every request. Handler panics if one of
+// meet, by Refuse. A guard within the handler of another one decides for itself: both have to allow a request. Handler panics if one of
 // TrustedOrigins is not an origin.
 func (g Guard) Handler(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
@@ -69,24 +68,20 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 			panic(fmt.Sprintf("perfline: TrustedOrigins: %v: must be as https://tools.example", err))
 		}
 	}
-	log := &refusals{logger: g.Logger}
+	log := &refusals{logger: record.SafeLogger(g.Logger)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Context().Value(allowed{}) != nil {
-			next.ServeHTTP(w, r)
-			return
-		}
 		reason, public := g.check(r, crossOrigin)
 		switch {
 		case reason == nil:
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), allowed{}, true)))
+			next.ServeHTTP(w, r)
 			return
 		case g.Refuse != nil:
 			g.Refuse(w, r, public)
 		case errors.Is(reason, errNoToken):
 			w.Header().Set("WWW-Authenticate", `Basic realm="perfline: the password is the token"`)
-			http.Error(w, public.Error(), http.StatusUnauthorized)
+			http.Error(w, text.Line(record.ErrorText(public), maxLogged), http.StatusUnauthorized)
 		default:
-			http.Error(w, public.Error(), http.StatusForbidden)
+			http.Error(w, text.Line(record.ErrorText(public), maxLogged), http.StatusForbidden)
 		}
 		log.add(r, reason)
 	})
@@ -123,5 +118,5 @@ func checkOrigin(r *http.Request, crossOrigin *http.CrossOriginProtection) error
 	}
 	return fmt.Errorf("origin %q, Sec-Fetch-Site %q, host %q: pages of other origins may not come here; "+
 		"if this is the page itself behind a proxy, have the proxy pass the Host header on, or set TrustedOrigins",
-		r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site"), r.Host)
+		text.Cut(r.Header.Get("Origin"), maxQuoted), text.Cut(r.Header.Get("Sec-Fetch-Site"), maxQuoted), text.Cut(r.Host, maxQuoted))
 }

@@ -259,17 +259,39 @@ func TestRefusalsOfAnyLengthAreLoggedShort(t *testing.T) {
 	}
 }
 
+// Each guard decides for itself, whatever another one has said: a handler that brings a guard along may be mounted behind one of the program's.
 func TestGuardWithinAGuard(t *testing.T) {
-	inner := guard.Guard{Authorize: func(*http.Request) error {
-		t.Error("the inner guard is asked")
-		return nil
-	}}
-	in := false
-	outer := guard.Guard{}.Handler(inner.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { in = true })))
-	r := httptest.NewRequest("GET", "http://localhost/", http.NoBody)
-	r.RemoteAddr = "127.0.0.1:4711"
-	if outer.ServeHTTP(httptest.NewRecorder(), r); !in {
-		t.Error("it was not let in")
+	anyone := func(*http.Request) error { return nil }
+	nobody := func(*http.Request) error { return errors.New("closed") }
+	const here, elsewhere = "127.0.0.1:4711", "192.0.2.1:4711"
+	for _, c := range []struct {
+		name         string
+		outer, inner guard.Guard
+		remote       string
+		origin       string
+		allowed      bool
+	}{
+		{"both allow", guard.Guard{}, guard.Guard{}, here, "", true},
+		{"the inner one refuses", guard.Guard{Authorize: anyone}, guard.Guard{Authorize: nobody}, here, "", false},
+		{"the outer one refuses", guard.Guard{Authorize: nobody}, guard.Guard{Authorize: anyone}, here, "", false},
+		{"the inner one allows this machine only", guard.Guard{Authorize: anyone}, guard.Guard{}, elsewhere, "", false},
+		{"the inner one knows a token", guard.Guard{Authorize: anyone}, guard.Guard{Authorize: guard.Token("t")}, here, "", false},
+		{"a page that only the outer one trusts", guard.Guard{TrustedOrigins: []string{"https://a.example"}}, guard.Guard{}, here, "https://a.example", false},
+		{"a page that both trust", guard.Guard{TrustedOrigins: []string{"https://a.example"}}, guard.Guard{TrustedOrigins: []string{"https://a.example"}}, here, "https://a.example", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := false
+			h := c.outer.Handler(c.inner.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { in = true })))
+			r := httptest.NewRequest("POST", "http://localhost/", http.NoBody)
+			r.RemoteAddr = c.remote
+			if c.origin != "" {
+				r.Header.Set("Origin", c.origin)
+			}
+			res := httptest.NewRecorder()
+			if h.ServeHTTP(res, r); in != c.allowed || !in && res.Code < 400 {
+				t.Errorf("served: %v with status %d, want %v", in, res.Code, c.allowed)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // proxyHeaders are headers that proxies add to requests, and proxyPrefixes beginnings of such headers'
@@ -35,18 +37,18 @@ const elsewhere = "To allow others (a browser outside the container, another mac
 func Local(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return fmt.Errorf("from %q: not an address, as of a Unix socket: only clients on the same machine may come here. "+elsewhere, r.RemoteAddr)
+		return fmt.Errorf("from %q: not an address, as of a Unix socket: only clients on the same machine may come here. "+elsewhere, text.Cut(r.RemoteAddr, maxQuoted))
 	}
 	if !peer.Addr().IsLoopback() {
 		return fmt.Errorf("from %s: only clients on the same machine may come here. "+elsewhere, r.RemoteAddr)
 	}
 	if !loopback(r.Host) {
-		return fmt.Errorf("host %q: must be localhost or a loopback address. "+elsewhere, r.Host)
+		return fmt.Errorf("host %q: must be localhost or a loopback address. "+elsewhere, text.Cut(r.Host, maxQuoted))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 		if slices.Contains(proxyHeaders, name) || slices.ContainsFunc(proxyPrefixes, begins) {
-			return fmt.Errorf("header %s: only direct clients may come here. "+elsewhere, name)
+			return fmt.Errorf("header %s: only direct clients may come here. "+elsewhere, text.Cut(name, maxQuoted))
 		}
 	}
 	return nil

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 )
 
 const (
 	logEvery  = time.Minute // at most one refusal is logged: a refused client may try again at once
 	maxLogged = 1 << 10     // bytes of each text that the refused client chose
+	maxQuoted = 200         // bytes of such a text in a reason
 )
 
 // refusals logs the refused requests of one guard.
@@ -35,11 +37,7 @@ func (l *refusals) add(r *http.Request, reason error) {
 	l.last, l.unlogged = now, 0
 	l.mu.Unlock()
 
-	logger := l.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.WarnContext(r.Context(), "perfline: a request to a diagnostic page was refused",
-		"path", text.Cut(r.URL.Path, maxLogged), "remote", r.RemoteAddr, "host", text.Cut(r.Host, maxLogged),
-		"error", text.Cut(reason.Error(), maxLogged), "unlogged_before", unlogged)
+	l.logger.WarnContext(r.Context(), "perfline: a request to a diagnostic page was refused",
+		"path", text.Line(r.URL.Path, maxLogged), "remote", text.Line(r.RemoteAddr, maxLogged), "host", text.Line(r.Host, maxLogged),
+		"error", text.Line(record.ErrorText(reason), maxLogged), "unlogged_before", unlogged)
 }

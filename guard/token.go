@@ -25,8 +25,8 @@ func Token(token string) func(*http.Request) error {
 		if token == "" {
 			return errEmptyToken
 		}
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok {
+		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
 			_, given, _ = r.BasicAuth()
 		}
 		got := sha256.Sum256([]byte(given))

@@ -16,6 +16,7 @@ func TestToken(t *testing.T) {
 	}{
 		{"nothing", "secret", func(*http.Request) {}, http.StatusUnauthorized},
 		{"bearer", "secret", func(r *http.Request) { r.Header.Set("Authorization", "Bearer secret") }, http.StatusOK},
+		{"bearer in lower case", "secret", func(r *http.Request) { r.Header.Set("Authorization", "bearer secret") }, http.StatusOK},
 		{"wrong bearer", "secret", func(r *http.Request) { r.Header.Set("Authorization", "Bearer Secret") }, http.StatusUnauthorized},
 		{"the beginning", "secret", func(r *http.Request) { r.Header.Set("Authorization", "Bearer secre") }, http.StatusUnauthorized},
 		{"password", "secret", func(r *http.Request) { r.SetBasicAuth("anyone", "secret") }, http.StatusOK},

@@ -30,6 +30,9 @@ import (
 //     nothing is done, as with Mark.
 //   - Handle returns next's error. There is none because of a mark.
 //
+// slog's default handler may be next, also when the result becomes the default logger: lines go to where package
+// log prints when NewHandler is called.
+//
 // Without a context (Warn rather than WarnContext) the mark goes to the process's
 // timeline. An observer of marks that logs at level from its callback is called
 // for what it logged; the timeline's report of its panic is no mark.
@@ -37,7 +40,7 @@ func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 	if level == nil {
 		level = slog.LevelWarn
 	}
-	return &handler{next: next, level: level}
+	return &handler{next: record.LogTo(next), level: level}
 }
 
 // A handler does not change: WithAttrs and WithGroup make another.

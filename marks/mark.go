@@ -40,10 +40,10 @@ func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.At
 	var p record.Place
 	p.Locate(ctx)
 	if p.Timeline.Parent() != nil && record.IsTimingName(name) {
-		return observer.Entry{}, fmt.Errorf("marks: mark %q: %w: choose another name", name, ErrReserved)
+		return observer.Entry{}, fmt.Errorf("marks: mark %q: %w: choose another name", record.Name(name), ErrReserved)
 	}
 	if at < 0 {
-		return observer.Entry{}, fmt.Errorf("marks: mark %q at %v: %w", name, at, ErrNegative)
+		return observer.Entry{}, fmt.Errorf("marks: mark %q at %v: %w", record.Name(name), at, ErrNegative)
 	}
 	wanted := p.Wants(record.Mark)
 	if !wanted {

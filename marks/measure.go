@@ -89,6 +89,7 @@ type MeasureOptions struct {
 // marks were not recorded either. It then returns the zero Entry. A histogram that
 // wants the measure gets it if the duration does not depend on a mark.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
+	name = record.Name(name)
 	if err := o.check(); err != nil {
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
@@ -165,7 +166,7 @@ func (r resolver) point(p Point, field string) (time.Duration, error) {
 	}
 	at, ok := find(p.name)
 	if !ok {
-		return 0, fmt.Errorf("%s %q: %w", field, p.name, missing)
+		return 0, fmt.Errorf("%s %q: %w", field, record.Name(p.name), missing)
 	}
 	return at, nil
 }

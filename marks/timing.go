@@ -106,14 +106,9 @@ func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return
 	}
-	t.failed = &record.Failure{At: time.Now(), Type: typeName(err), Message: "!GOEXIT"}
-	t.failed.Message = record.Freeze([]slog.Attr{slog.Any("error", message{err})})[0].Value.String()
+	t.failed = &record.Failure{At: time.Now(), Type: typeName(err), Message: record.GoexitText}
+	t.failed.Message = record.ErrorText(err)
 }
-
-// A message has only the method Error of an error.
-type message struct{ err error }
-
-func (m message) Error() string { return m.err.Error() }
 
 // typeName returns the type of an error with its import path.
 func typeName(err error) string {

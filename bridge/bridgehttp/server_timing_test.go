@@ -181,7 +181,7 @@ func TestServerTimingHostileNames(t *testing.T) {
 			r := withProcessor(t)
 			s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
 				measure(req, c.measure)
-				if got := observer.FromContext(req.Context()).Entries()[0].Name(); got != c.measure {
+				if got := observer.FromContext(req.Context()).Entries()[0].Name(); got != c.measure[:min(len(c.measure), 2<<10)] {
 					t.Errorf("on the timeline it is %q", got)
 				}
 			}))

@@ -23,7 +23,7 @@ func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b = otlpwire.AppendFixed64(b, spanEnd, otlpwire.Nanos(s.EndTime))
 	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
 	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
-	b = appendTraceState(b, sc.TraceState())
+	b = appendTraceState(b, sc.TraceState(), parent.IsValid() && !parent.IsRemote())
 	b = otlpwire.AppendText(b, spanName, s.Name)
 	if kind := s.SpanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
 		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
@@ -61,11 +61,16 @@ func flags(own trace.TraceFlags, remote trace.SpanContext) uint32 {
 	return f
 }
 
-// appendTraceState makes no text of ts, because that would be an allocation.
-func appendTraceState(b []byte, ts trace.TraceState) []byte {
+// maxTraceState is how many bytes of a trace state a span has under another one of the process. The client has chosen it, and could fill the queue with a
+// few requests if each of their spans had it. A local root has all of it.
+const maxTraceState = 512
+
+// appendTraceState makes no text of ts, because that would be an allocation. A trace state that is too long is left out.
+func appendTraceState(b []byte, ts trace.TraceState, below bool) []byte {
 	if ts.Len() == 0 {
 		return b
 	}
+	before := len(b)
 	b, at := otlpwire.BeginMessage(b, spanTraceState)
 	ts.Walk(func(key, value string) bool {
 		if len(b) > at {
@@ -74,6 +79,9 @@ func appendTraceState(b []byte, ts trace.TraceState) []byte {
 		b = append(append(append(b, otlpwire.ValidText(key)...), '='), otlpwire.ValidText(value)...)
 		return true
 	})
+	if below && len(b)-at > maxTraceState {
+		return b[:before]
+	}
 	return otlpwire.EndMessage(b, at)
 }
 

@@ -19,11 +19,9 @@ import (
 
 // header is the request in a line.
 func (q Request) header() string {
-	status := ""
-	for _, kv := range q.Root.Attributes {
-		if kv.Key == "http.response.status_code" {
-			status = "  status " + kv.Value.String()
-		}
+	status := ProtocolStatus(q.Root)
+	if status != "" {
+		status = "  status " + atMost(text.Escape(status, ""), maxValue)
 	}
 	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(text.Escape(q.Root.Name, ""), maxName), text.Duration(q.Duration()), status,
 		q.Root.Start.UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())

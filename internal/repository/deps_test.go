@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"exporter/viewers":       {"internal", "observer", "exporter/otlpenc", "exporter/requests", "profiling/profile", "profiling/sessions", "profiling/states"},
 	"exporter/live": {"internal", "internal/lookup", "internal/serve", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
-	"guard":                  {"internal"},
+	"guard":                  {"internal", "observer"},
 	"internal":               {},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},

@@ -21,6 +21,9 @@ func Escape(s, keep string) string {
 	return b.String()
 }
 
+// Line returns s within a line: escaped as by [Escape], and cut to limit bytes as by [Cut].
+func Line(s string, limit int) string { return Cut(Escape(Cut(s, limit), ""), limit) }
+
 // invisible reports whether a reader cannot see r. These are control characters, the sign for invalid UTF-8, marks that change
 // the direction of writing, and all spaces but the usual one. Unicode has more (Default_Ignorable_Code_Point), and fonts
 // draw some others as nothing.

@@ -84,6 +84,10 @@ func CPU(used time.Duration) {
 // maxName is the length at which names are cut. The tracer cuts messages of more than 1024 bytes anyway.
 const maxName = 200
 
+// Name returns a name as the trace has it. A name from outside must not be longer in any call of package trace: Go 1.26 ends the program if a task's
+// name has 64 KiB, and keeps each different one in memory.
+func Name(name string) string { return name[:min(len(name), maxName)] }
+
 // buffers are the memory of messages, which the tracer copies during the call.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 16+3*(1+20)+1+maxName)) }}
 
@@ -91,7 +95,7 @@ func begin(b []byte, id trace.SpanID) []byte { return append(hex.AppendEncode(b[
 
 // write writes a message with a name at its end. Its memory goes back to the buffers.
 func write(ctx context.Context, category string, message []byte, name string, buffer *[]byte) {
-	message = append(message, name[:min(len(name), maxName)]...)
+	message = append(message, Name(name)...)
 	rt.Log(ctx, category, unsafe.String(&message[0], len(message)))
 	*buffer = message
 	buffers.Put(buffer)

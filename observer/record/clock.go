@@ -34,6 +34,14 @@ func (r *root) now() time.Duration {
 	return time.Since(r.epoch) // cheaper than time.Now: it reads the monotonic clock only
 }
 
+// readClock returns a function that reads a clock of the program. If that panics, the time is the one that was read last.
+func (r *root) readClock(clock func() time.Duration) func() time.Duration {
+	return func() time.Duration {
+		r.try("the Clock of a timeline", func() { r.clockRead.Store(int64(clock())) })
+		return time.Duration(r.clockRead.Load())
+	}
+}
+
 // wall is the wall-clock time of a moment given since the root's origin.
 func (r *root) wall(d time.Duration) time.Time {
 	if t := r.anchor.Load(); t != nil {

@@ -2,8 +2,6 @@ package record
 
 import (
 	"cmp"
-	"context"
-	"runtime/debug"
 	"slices"
 )
 
@@ -12,11 +10,17 @@ func (r *root) arm() {
 	if !r.armed.CompareAndSwap(false, true) {
 		return
 	}
-	if r.scheduler != nil {
-		r.scheduler(r.task)
+	if r.scheduler == nil {
+		r.timer.Reset(r.interval)
 		return
 	}
-	r.timer.Reset(r.interval)
+	scheduled := false
+	defer func() {
+		if !scheduled { // the next record tries again
+			r.armed.Store(false)
+		}
+	}()
+	scheduled = r.try("the Scheduler of a timeline", func() { r.scheduler(r.task) })
 }
 
 // wake sees to it that a collection runs, and at once if much waits. No lock is held: a scheduler is the caller's.
@@ -53,6 +57,9 @@ func (r *root) onTimer() {
 
 // lock takes r.mu and collects what was recorded before.
 func (r *root) lock() {
+	if r.clock != nil { // it is the caller's, and is not read with r.mu held
+		r.clock()
+	}
 	r.mu.Lock()
 	r.collect()
 }
@@ -206,19 +213,9 @@ func (r *root) nextReady(from, to uint64) *Observer {
 
 func bySeq(o *Observer, seq uint64) int { return cmp.Compare(o.seq, seq) }
 
-// call runs one callback with r.mu released; a panic is reported and survived
-// (PT-7).
+// call runs one callback with r.mu released. A panic is reported and survived: the callback's entries are lost, and other observers go on (PT-7).
 func (r *root) call(o *Observer, batch Batch) {
 	r.unlock()
 	defer r.mu.Lock()
-	defer func() {
-		if p := recover(); p != nil {
-			// On a timeline of its own: where logs become marks, an observer of marks
-			// would be called for the report, and panic again.
-			ctx := NewContext(context.Background(), NewTimeline(TimelineOptions{BufferSize: -1}))
-			r.log().ErrorContext(ctx, "perfline: an observer's callback panicked; its entries are lost, other observers go on",
-				"panic", panicText(p), "entries", len(batch.Entries), "stack", string(debug.Stack()))
-		}
-	}()
-	o.callback(batch)
+	r.tryCallback(o, batch)
 }

@@ -4,13 +4,19 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unsafe"
+	"weak"
 )
 
 // An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add
 // to the buffer"). Its timeline's mu guards it.
 type entryBuffer struct {
-	entries []Entry // never written again: readers share them
-	limit   int     // of each kind
+	entries []Entry   // never written again: readers share them
+	limit   int       // of each kind
+	bytes   int       // of entries and names, with what they refer to
+	counted int       // of bytes, in steps
+	unit    *Timeline // nil for a process timeline
+	taken   *taken    // of a unit that has more than freeView
 	counts  [numKinds]int
 	full    [numKinds]uint64 // entries that found no room (PT-3)
 	slab    attrSlab
@@ -24,16 +30,63 @@ type entryBuffer struct {
 // minRoom is how many entries a buffer has room for at first.
 const minRoom = 8
 
+// maxBufferBytes bounds the buffer of a process timeline. Those of units have maxViews together.
+const maxBufferBytes = 16 << 20
+
 // ensureBuffer returns t's buffer, and makes it if there is none. t.mu is held.
 func (t *Timeline) ensureBuffer() *entryBuffer {
-	if t.buffer == nil {
-		limit := t.root.limit
-		if t.parent != nil {
-			limit = t.root.childLimit
-		}
-		t.buffer = &entryBuffer{limit: limit}
+	switch {
+	case t.buffer != nil:
+	case t.parent == nil:
+		t.buffer = &entryBuffer{limit: t.root.limit}
+	default:
+		t.buffer = &entryBuffer{limit: t.root.childLimit, unit: t}
 	}
 	return t.buffer
+}
+
+// dropBuffer empties the buffer of a unit. t.mu is held.
+func (t *Timeline) dropBuffer() {
+	if t.buffer != nil {
+		if t.buffer.taken != nil {
+			t.buffer.taken.release()
+		}
+		t.buffer = nil
+	}
+}
+
+// freeView is how many bytes the buffer of a unit may have that no books count. The unit itself takes as much.
+const freeView = 2 << 10
+
+// reserve takes room for an entry. It returns false if there is none.
+func (b *entryBuffer) reserve(size int) bool {
+	if b.unit != nil && b.bytes+size <= freeView {
+		b.bytes += size
+		return true
+	}
+	if more := (b.bytes + size - b.counted + byteStep - 1) / byteStep * byteStep; more > 0 {
+		if b.unit == nil && b.counted+more > maxBufferBytes || b.unit != nil && !b.take(more) {
+			return false
+		}
+		b.counted += more
+	}
+	b.bytes += size
+	return true
+}
+
+// take takes more of the room that the units of the timeline have together.
+func (b *entryBuffer) take(more int) bool {
+	if b.taken == nil {
+		b.taken = &taken{books: &b.unit.root.units.views, unit: weak.Make(b.unit)}
+	}
+	return b.taken.books.take(b.taken, more)
+}
+
+const entrySize = int(unsafe.Sizeof(Entry{}))
+
+// size returns the memory of an entry.
+func (e *Entry) size() int {
+	return entrySize + len(e.name) + len(e.attrs)*attrSize + Contents(e.attrs)
 }
 
 // lockBuffer locks t.mu and returns t's buffer, which has all that the calling goroutine recorded. If t has none, it returns an empty one.
@@ -67,6 +120,11 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 	}
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
+	for i, n := range names {
+		if short := Name(n); short != n { // as entries have it
+			names = append(slices.Clone(names[:i]), append([]string{short}, names[i+1:]...)...)
+		}
+	}
 	return b.remove(k, func(n string) bool { return len(names) == 0 || slices.Contains(names, n) })
 }
 
@@ -82,6 +140,9 @@ func (b *entryBuffer) add(e *Entry) {
 	b.entries = append(b.entries, *e)
 }
 
+// nameSize is about the memory of a name in the index, without the text.
+const nameSize = 48
+
 // refuse counts an entry that finds no room. A name must never resolve to an
 // older mark because the newest was not kept: it goes into the index.
 func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
@@ -92,10 +153,8 @@ func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 	b.index()
 	// Names that no entry in the buffer has are bounded. A program that makes up names
 	// without end gets an error from Latest.
-	if len(b.names) >= 2*b.limit+1024 {
-		if _, known := b.names[name]; !known {
-			return
-		}
+	if _, known := b.names[name]; !known && (len(b.names) >= 2*b.limit+1024 || !b.reserve(nameSize+len(name))) {
+		return
 	}
 	b.names[name] = start
 }
@@ -112,6 +171,8 @@ func (b *entryBuffer) remove(k kind, match func(name string) bool) int {
 	for i := range b.entries {
 		if e := &b.entries[i]; e.kind != k || !match(e.name) {
 			left = append(left, *e)
+		} else {
+			b.bytes -= e.size()
 		}
 	}
 	removed := len(b.entries) - len(left)
@@ -138,7 +199,7 @@ func (b *entryBuffer) index() {
 func (t *Timeline) Latest(name string) (time.Duration, bool) {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
-	at, ok := b.latest(name)
+	at, ok := b.latest(Name(name))
 	if !ok {
 		return 0, false
 	}

@@ -10,13 +10,14 @@ import (
 const (
 	maxDepth    = 16                     // of groups, and of values within values
 	maxElements = 4096                   // members of groups, elements of lists, and values within values
-	maxText     = 16 << 10               // bytes of text
 	maxFreezing = 250 * time.Millisecond // a process that is short of CPU stands still for 100 ms
 )
 
 const (
-	ellipsis   = "…"       // stands for what exceeds a bound
-	goexitText = "!GOEXIT" // stands for values that a method's runtime.Goexit left unconverted
+	ellipsis = "…" // stands for what exceeds a bound
+
+	// GoexitText stands for values that a method's runtime.Goexit left unconverted.
+	GoexitText = "!GOEXIT"
 )
 
 // Freeze returns attrs as an entry keeps them: later changes of what they refer to
@@ -26,7 +27,7 @@ const (
 // given some time before they are recorded, as marks.Start does.
 //
 //   - Scalars stay: bool, int64, uint64, float64, string, [time.Duration] and
-//     [time.Time].
+//     [time.Time]. A string of more than 16 KiB is cut.
 //   - []string, []bool, []int64, []float64 and []byte are copied.
 //   - Groups stay groups, and their members are frozen. Empty groups and zero
 //     attributes are left out, as slog's handlers do.
@@ -42,7 +43,7 @@ const (
 // have the text "!GOEXIT". NewEntry makes no entry then. A method must not record
 // the value that it belongs to: that recursion has no end.
 //
-// One attribute is converted up to 16 levels, 4096 elements and 16 KiB of text.
+// One attribute is converted up to 16 levels, 4096 elements and [MaxText] bytes of text. A key is cut at [MaxKey] bytes.
 // One call converts for 250 ms, checked between elements. The character "…" stands
 // for the rest. A list beyond these bounds becomes text. "<cycle>" stands for a
 // value within itself.
@@ -56,7 +57,7 @@ func Freeze(attrs []slog.Attr) []slog.Attr {
 // allScalars reports whether no attribute needs to be frozen.
 func allScalars(attrs []slog.Attr) bool {
 	for i := range attrs {
-		if !scalar(attrs[i].Value) {
+		if len(attrs[i].Key) > MaxKey || !scalar(attrs[i].Value) {
 			return false
 		}
 	}
@@ -67,6 +68,8 @@ func scalar(v slog.Value) bool {
 	switch v.Kind() {
 	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
 		return false
+	case slog.KindString:
+		return len(v.String()) <= MaxText
 	default:
 		return true
 	}
@@ -96,7 +99,7 @@ func (p *Place) freezeAndRecord(
 		for ; done < len(attrs); done++ { // after Goexit
 			a := attrs[done]
 			if !scalar(a.Value) {
-				a.Value = slog.StringValue(goexitText)
+				a.Value = slog.StringValue(GoexitText)
 			}
 			frozen = append(frozen, a)
 		}
@@ -134,7 +137,7 @@ func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
 // attr freezes an attribute of an entry, with the whole budget but for the time. It
 // returns false for one that is left out.
 func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
-	b.elements, b.bytes = maxElements, maxText
+	b.elements, b.bytes = maxElements, MaxText
 	if !scalar(a.Value) && b.expired() {
 		return slog.String(a.Key, ellipsis), true
 	}
@@ -143,8 +146,15 @@ func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 
 // member freezes an attribute within depth groups.
 func (b *budget) member(a slog.Attr, depth int) (_ slog.Attr, ok bool) {
+	a.Key = Key(a.Key)
 	a.Value = a.Value.Resolve() // slog makes a panic text
 	switch a.Value.Kind() {
+	case slog.KindString:
+		if s := a.Value.String(); len(s) > b.bytes {
+			a.Value = slog.StringValue(b.print(func(p *printer) { p.str(s) }))
+		} else {
+			b.bytes -= len(s)
+		}
 	case slog.KindGroup:
 		if depth == maxDepth {
 			a.Value = slog.StringValue(ellipsis)
@@ -184,7 +194,7 @@ func (b *budget) value(v any) slog.Value {
 	var list any
 	switch v := v.(type) {
 	case []string:
-		list = copyList(v, &b.elements)
+		list = b.copyStrings(v)
 	case []bool:
 		list = copyList(v, &b.elements)
 	case []int64:
@@ -198,6 +208,22 @@ func (b *budget) value(v any) slog.Value {
 		return slog.AnyValue(list)
 	}
 	return slog.StringValue(b.text(v))
+}
+
+// copyStrings is copyList for texts, which are counted as well.
+func (b *budget) copyStrings(list []string) any {
+	size := 0
+	for _, s := range list {
+		size += len(s)
+	}
+	if size > b.bytes {
+		return nil
+	}
+	copied := copyList(list, &b.elements)
+	if copied != nil {
+		b.bytes -= size
+	}
+	return copied
 }
 
 // copyList returns a copy of list, which is not a nil list, or nil if list is longer

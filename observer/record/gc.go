@@ -33,7 +33,7 @@ type gcWatch struct {
 func (r *root) watchGC(t *Timeline, wanted bool) {
 	switch {
 	case wanted && r.gc == nil && !r.bubbled():
-		g := &gcWatch{tl: t, seen: r.now(), heap: [2]metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/goal:bytes"}}}
+		g := &gcWatch{tl: t, seen: r.lockedNow(), heap: [2]metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/goal:bytes"}}}
 		debug.ReadGCStats(&g.stats)
 		g.cycle = g.stats.NumGC
 		g.await()
@@ -65,6 +65,10 @@ func (g *gcWatch) collected() {
 		return
 	}
 	g.await()
+	if g.tl.root.scheduler != nil { // it is the caller's, and might keep the runtime's goroutine
+		go g.tl.root.arm()
+		return
+	}
 	g.tl.root.arm()
 }
 
@@ -78,7 +82,7 @@ func (r *root) collectGC() bool {
 	wall := time.Now()
 	now := wall.Sub(r.epoch) // the monotonic reading of the same instant
 	if r.clock != nil {
-		now = r.clock()
+		now = r.lockedNow()
 	}
 	debug.ReadGCStats(&g.stats) // measured at 0.8 µs; it does not stop the world
 	n := g.stats.NumGC - g.cycle
@@ -101,6 +105,14 @@ func (r *root) collectGC() bool {
 	}
 	g.cycle, g.seen = g.stats.NumGC, now
 	return n > 0
+}
+
+// lockedNow is now for callers that hold r.mu. They do not call a clock of the program: its time is what [root.lock] has read.
+func (r *root) lockedNow() time.Duration {
+	if r.clock != nil {
+		return time.Duration(r.clockRead.Load())
+	}
+	return r.now()
 }
 
 // collectionEnd returns the end of a collection that ended at end by the wall clock. A

@@ -12,6 +12,8 @@ const (
 	// chunkLen and chunkAttrs make a chunk of less than 6 KiB.
 	chunkLen   = 24
 	chunkAttrs = 60
+	// chunkBytes is how much the entries of a chunk refer to, unless it has one entry only.
+	chunkBytes = 16 << 10
 	// pendingPerChunk is how many entries of TimelineOptions.MaxPending a chunk
 	// stands for: fewer than it has room for, since not all are filled.
 	pendingPerChunk = 16
@@ -28,6 +30,7 @@ type chunk struct {
 	pass    uint64 // the number of passes that had begun before it was written
 	n       int
 	nattrs  int
+	bytes   int // that the entries refer to
 	entries [chunkLen]Entry
 	attrs   [chunkAttrs]slog.Attr
 }
@@ -57,7 +60,8 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c, pass := in.last, r.passes.Load()
-	if c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs {
+	size := len(e.name) + Contents(attrs)
+	if c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs || c.n > 0 && c.bytes+size > chunkBytes {
 		if c = r.grow(in, pass); c == nil {
 			lost := &r.overflow
 			if e.tl.parent != nil {
@@ -79,6 +83,7 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 		to.attrs = slices.Clone(attrs)
 	}
 	c.n++
+	c.bytes += size
 	r.enlist(in)
 	return true, wake
 }
@@ -93,7 +98,7 @@ func (r *root) grow(in *inlet, pass uint64) *chunk {
 	c := r.chunks.Get().(*chunk)
 	clear(c.entries[:c.n])
 	clear(c.attrs[:c.nattrs])
-	c.n, c.nattrs, c.next, c.pass = 0, 0, nil, pass
+	c.n, c.nattrs, c.bytes, c.next, c.pass = 0, 0, 0, nil, pass
 	if in.last == nil {
 		in.first = c
 	} else {

@@ -36,6 +36,7 @@ type Observer struct {
 	types      kindSet
 	max        int
 	buffer     []Entry
+	bytes      int    // of buffer, with what it refers to
 	lost       uint64 // entries that the buffer had no room for
 	hint       int    // room to begin a buffer with: what the last one held
 	registered bool
@@ -161,11 +162,15 @@ func (t *Timeline) updateWants() {
 	}
 }
 
+// maxObserverBytes bounds the buffer of an observer, whatever its MaxBuffer.
+const maxObserverBytes = 32 << 20
+
 // add appends a copy of e, as seen from timeline p, to the observer's buffer.
 // The root's mu is held.
 func (o *Observer) add(e Entry, p *Timeline) {
 	r := o.tl.root
-	if len(o.buffer) >= o.max {
+	size := e.size()
+	if len(o.buffer) >= o.max || o.bytes+size > maxObserverBytes {
 		r.totals[e.kind].ObserverFull++
 		o.lost++
 		return
@@ -177,6 +182,7 @@ func (o *Observer) add(e Entry, p *Timeline) {
 		r.ready = slices.Insert(r.ready, i, o)
 	}
 	o.buffer = append(o.buffer, e)
+	o.bytes += size
 }
 
 // maxHint keeps one burst from making every later buffer as large.
@@ -191,7 +197,7 @@ func (o *Observer) empty() []Entry {
 	i, _ := slices.BinarySearchFunc(r.ready, o.seq, bySeq)
 	r.ready = slices.Delete(r.ready, i, i+1)
 	taken := o.buffer
-	o.buffer = nil
+	o.buffer, o.bytes = nil, 0
 	o.hint = min(len(taken), maxHint)
 	return taken
 }
@@ -230,11 +236,4 @@ func (o *Observer) countDropped() {
 }
 
 // Logger returns the logger of the process timeline t belongs to.
-func (t *Timeline) Logger() *slog.Logger { return t.root.log() }
-
-func (r *root) log() *slog.Logger {
-	if r.logger != nil {
-		return r.logger
-	}
-	return slog.Default()
-}
+func (t *Timeline) Logger() *slog.Logger { return t.root.logger }

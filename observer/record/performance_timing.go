@@ -44,6 +44,7 @@ func (t *timings) of(name string) *atomic.Int64 {
 // SetRoute sets the route of t's request. It does nothing on a process timeline.
 func (t *Timeline) SetRoute(route string) {
 	if t.parent != nil {
+		route = Name(route)
 		t.route.Store(&route)
 	}
 }
@@ -72,11 +73,11 @@ func IsTimingName(name string) bool {
 //   - a time that is negative or above [MaxTime]
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	if t.parent == nil {
-		return fmt.Errorf("record: SetTiming %q: only a request's timeline has timings, not the process's", name)
+		return fmt.Errorf("record: SetTiming %q: only a request's timeline has timings, not the process's", Name(name))
 	}
 	moment := t.timings.of(name)
 	if moment == nil {
-		return fmt.Errorf("record: SetTiming %q: must be one of %s, %s and %s", name, RequestStart, ResponseStart, ResponseEnd)
+		return fmt.Errorf("record: SetTiming %q: must be one of %s, %s and %s", Name(name), RequestStart, ResponseStart, ResponseEnd)
 	}
 	if at < 0 || at > MaxTime {
 		return fmt.Errorf("record: SetTiming %q: %v: must not be negative, and at most 146 years", name, at)

@@ -73,14 +73,15 @@ type root struct {
 	units      units
 	epoch      time.Time
 	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
-	clock      func() time.Duration
-	limit      int // entries that the process timeline keeps of each type
+	clock      func() time.Duration      // nil for the monotonic clock
+	limit      int                       // entries that the process timeline keeps of each type
 	childLimit int
 	maxChunks  int64 // that may be in use
 	urgentAt   int64 // chunks in use that bring the collection forward
 	interval   time.Duration
 	scheduler  func(func())
 	logger     *slog.Logger
+	code       programCode
 
 	tracers  attachments[Tracer]
 	meters   attachments[Meter]
@@ -100,6 +101,7 @@ type root struct {
 	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
 	overflow, unshown [numKinds]atomic.Uint64
 	lostMarks         atomic.Uint64
+	clockRead         atomic.Int64  // what clock returned last, in nanoseconds
 	passedMarks       atomic.Uint64 // marks under no span that a tracer took
 
 	_ [128]byte
@@ -127,12 +129,14 @@ func ProcessTimeline() *Timeline { return defaultTimeline }
 func NewTimeline(o TimelineOptions) *Timeline {
 	r := &root{
 		epoch:      time.Now(),
-		clock:      o.Clock,
 		limit:      limitOr(o.BufferSize, defaultBufferSize),
 		childLimit: limitOr(o.ChildBufferSize, defaultChildBufferSize),
 		interval:   o.Interval,
 		scheduler:  o.Scheduler,
-		logger:     o.Logger,
+		logger:     SafeLogger(o.Logger),
+	}
+	if o.Clock != nil {
+		r.clock = r.readClock(o.Clock)
 	}
 	if o.MaxPending <= 0 {
 		o.MaxPending = defaultMaxPending
@@ -289,13 +293,13 @@ func (t *Timeline) Record(typ Type, name string, start, duration time.Duration, 
 func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
 	k, ok := kindOf(typ)
 	if !ok {
-		return Entry{}, fmt.Errorf("record: entry type %q of %q: not supported; supported are %v", typ, name, SupportedEntryTypes())
+		return Entry{}, fmt.Errorf("record: entry type %q of %q: not supported; supported are %v", Name(string(typ)), Name(name), SupportedEntryTypes())
 	}
 	s, d := interval(t.origin, start, duration)
 	if s-t.origin != start || d != duration {
-		return Entry{}, fmt.Errorf("record: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, name, start, duration)
+		return Entry{}, fmt.Errorf("record: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, Name(name), start, duration)
 	}
-	e := t.newEntry(SpanIDs{}, k, name, s, d, 0)
+	e := t.newEntry(SpanIDs{}, k, Name(name), s, d, 0)
 	if allScalars(attrs) {
 		e.attrs = slices.Clone(attrs)
 	} else {

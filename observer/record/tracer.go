@@ -167,6 +167,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	if !ok {
 		return false
 	}
+	name = Name(name)
 	start, duration = interval(p.Timeline.origin, start, duration)
 	if !allScalars(attrs) {
 		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
@@ -322,12 +323,13 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 		return ctx, nil
 	}
 	start, _ = interval(p.Timeline.origin, start, 0)
-	return p.Tracer.Start(ctx, p.To, name, p.Timeline.anchor(start).Add(start))
+	return p.Tracer.Start(ctx, p.To, Name(name), p.Timeline.anchor(start).Add(start))
 }
 
 // End records a measure that has just ended, whose span is not nil or that failed. Start and Duration are as for
 // Record. The entry of a measure that failed has the message as the attribute "error".
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+	name = Name(name)
 	start, duration = interval(p.Timeline.origin, start, duration)
 	if !allScalars(attrs) {
 		p.freezeAndRecord(kindMeasure, span, name, start, duration, attrs, failure)

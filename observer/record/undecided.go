@@ -34,7 +34,7 @@ func (t *Timeline) Discard(root Span) {
 	t.closed.Store(true)
 	t.disconnect()
 	t.mu.Lock()
-	t.buffer = nil
+	t.dropBuffer()
 	if root != nil {
 		root.Marks().End()
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -99,7 +100,7 @@ func (t *Timeline) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	if t.receiver != nil {
 		size = s.Size()
 	}
-	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, maxJournalSize))}, attrs)
+	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, math.MaxInt32/2))}, attrs)
 }
 
 // Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
@@ -109,7 +110,7 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 		return false
 	}
 	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-	return t.put(t.newEntry(ids, k, d.Name, start, duration, start+duration), d.Attrs)
+	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
 // End ends a unit with the span that is its root, and hands over everything. The span has no entry.
@@ -135,7 +136,7 @@ func (t *Timeline) end(root Span) {
 	}
 	t.disconnect()
 	t.mu.Lock()
-	t.buffer = nil
+	t.dropBuffer()
 	if t.taken() == NoMarks {
 		t.shard.late.Add(uint64(t.late))
 	}

@@ -81,7 +81,8 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 	}
 	finished := rec.gets == getsSpan || rec.gets == getsMeasure || rec.gets == getsMarkAlone
 	atOnce := finished && t.closed.Load()
-	room := atOnce || t.shard.reserve(t, size)
+	full := finished && j.size+size >= maxJournalSize // it is handed over now
+	room := atOnce || full || t.shard.reserve(t, size)
 	if !room && rec.gets == getsMark && t.taken() == AllMarks { // only its span loses it
 		rec.gets, finished = getsMarkAlone, true
 		rec.span.Marks().dropped++

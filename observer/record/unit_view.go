@@ -31,8 +31,11 @@ func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// maxNoted is how many entries of a unit without a receiver wait in its journal, which costs less than the buffer.
-const maxNoted = 64
+// Bounds of the entries of a unit without a receiver that wait in its journal, which costs less than the buffer.
+const (
+	maxNoted     = 64
+	maxNotedSize = 16 << 10 // bytes
+)
 
 // note puts an entry into the journal of a unit without a receiver. It returns false if the buffer has to take it: it has
 // been read, or there are many entries. t.mu is held.
@@ -44,11 +47,15 @@ func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
 		t.journal, t.shown = newJournal(), 0
 	}
 	j := t.journal
-	if len(j.records) == maxNoted {
+	rec := &journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind}
+	size := rec.sizeWith(attrs)
+	if len(j.records) == maxNoted || j.size+size > maxNotedSize {
 		return false
 	}
 	j.ids = append(j.ids, e.ids)
-	j.append(&journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, ids: int32(len(j.ids))}, attrs)
+	rec.ids = int32(len(j.ids))
+	j.append(rec, attrs)
+	j.size += size
 	return true
 }
 
@@ -87,7 +94,7 @@ func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 // held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	b := t.ensureBuffer()
-	if !b.room(e.kind) {
+	if !b.room(e.kind) || !b.reserve(entrySize+len(e.name)+len(attrs)*attrSize+Contents(attrs)) {
 		b.refuse(e.kind, e.name, e.start)
 		return false
 	}

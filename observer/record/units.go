@@ -22,6 +22,7 @@ const (
 // units find each unit of a process timeline whose journal is not empty.
 type units struct {
 	shards [unitShards]unitShard
+	views  viewBooks
 
 	flush  chan struct{} // has a value while one goroutine flushes
 	timer  *time.Timer   // of the next sweep; runs while armed
@@ -53,6 +54,7 @@ type UnitStats struct {
 
 	Waiting      int // units that wait now
 	WaitingBytes int // of their journals
+	ViewBytes    int // of the entries that units keep for their readers
 }
 
 // A cause says why a part is handed over.
@@ -114,7 +116,9 @@ func (t *Timeline) FlushUnits(ctx context.Context) error {
 	}
 	// Now, everything that is not handed over is under way on other goroutines.
 	for i := range us.shards {
-		us.shards[i].drain()
+		if !us.shards[i].drain(ctx) {
+			return context.Cause(ctx)
+		}
 	}
 	return nil
 }
@@ -164,6 +168,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.Refused += h.refused.Load()
 		s.MarksWithoutSpan += h.unattached.Load()
 	}
+	s.ViewBytes = r.units.views.total()
 	s.MarksDropped = r.lostMarks.Load()
 	s.LongUnits, s.OldUnits, s.CrowdedUnits, s.Flushes = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.lock()
@@ -250,7 +255,7 @@ type unitShard struct {
 	// count in the other number. A sync.WaitGroup does not: bubbles of testing/synctest must not share one.
 	turn    int
 	under   [2]int
-	drained *sync.Cond // one of the numbers is 0
+	drained *sync.Cond // one of the numbers has become 0, or the context of a flush has ended
 
 	_ [64]byte // keeps the next one's lock off these cache lines
 }
@@ -385,15 +390,35 @@ func (h *unitShard) done(turn int) {
 	}
 }
 
-// drain returns when the hand-overs that are under way now have ended. Only one goroutine may call it at a time.
-func (h *unitShard) drain() {
+// drain returns when the hand-overs that are under way now have ended, or ctx, and then false. Only one goroutine may call it at a time.
+func (h *unitShard) drain(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.await(ctx, 1-h.turn) { // left over from a call whose ctx has ended
+		return false
+	}
 	now := h.turn
 	h.turn = 1 - now
-	for h.under[now] > 0 {
+	return h.await(ctx, now)
+}
+
+// await waits until none of the hand-overs of a turn is under way. h.mu is held.
+func (h *unitShard) await(ctx context.Context, turn int) bool {
+	if h.under[turn] == 0 {
+		return true
+	}
+	defer context.AfterFunc(ctx, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.drained.Broadcast()
+	})()
+	for h.under[turn] > 0 {
+		if ctx.Err() != nil {
+			return false
+		}
 		h.drained.Wait()
 	}
+	return true
 }
 
 // appendOlder appends the units that came before the given sweep.

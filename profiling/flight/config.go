@@ -8,6 +8,9 @@ import (
 )
 
 // Config configures [NewRecorder]. The zero value is a recorder that waits for [Recorder.Arm].
+//
+// An armed recorder writes an execution trace. On Go 1.26 the runtime ends a program that meanwhile calls trace.NewTask, trace.StartRegion or trace.Log
+// with a type or a category of 64 KiB or more: cut such names if they come from outside.
 type Config struct {
 	Armed bool // perfline.Start arms the recorder until Disarm or Shutdown
 

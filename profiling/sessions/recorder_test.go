@@ -172,8 +172,8 @@ func TestCloseWhileStarting(t *testing.T) {
 	}
 }
 
-// A start calls the program's clock, which may use the recorder: no lock is held. A clock that panics leaves the recorder as
-// it was, and Close during a start ends the session.
+// A start calls the program's clock, which may use the recorder: no lock is held. A clock that panics stands still, and Close
+// during a start ends the session.
 func TestClockUsesTheRecorder(t *testing.T) { synctest.Test(t, testClockUsesTheRecorder) }
 
 func testClockUsesTheRecorder(t *testing.T) {
@@ -191,10 +191,16 @@ func testClockUsesTheRecorder(t *testing.T) {
 	}
 
 	next(func() { panic("broken") })
-	func() {
-		defer func() { _ = recover() }()
-		_, _ = start()
-	}()
+	id, err := start()
+	if err != nil || id != 1 || (*record.Timeline)(tl).Panics() != 1 {
+		t.Fatalf("session %d, %v; %d panics are counted, want one and session 1", id, err, (*record.Timeline)(tl).Panics())
+	}
+	if _, err := r.Stop(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	if err := r.Release(id); err != nil {
+		t.Error(err)
+	}
 	next(func() {
 		if all := r.Statuses(); len(all) != 0 {
 			t.Errorf("while a session starts, the statuses are %+v", all)
@@ -202,9 +208,8 @@ func testClockUsesTheRecorder(t *testing.T) {
 		_, err := start()
 		wantErr(t, err, sessions.ErrInProgress, "being started")
 	})
-	id, err := start()
-	if err != nil || id != 1 {
-		t.Fatalf("session %d, %v; want session 1", id, err)
+	if id, err = start(); err != nil || id != 2 {
+		t.Fatalf("session %d, %v; want session 2", id, err)
 	}
 	next(func() { _ = r.Stats() })
 	if _, err := r.Stop(t.Context(), id); err != nil {

@@ -33,11 +33,12 @@ func Part(s string, length int) string {
 	return Text(s)
 }
 
-// TraceState returns the values of a tracestate header, and none if they are longer than a
+// TraceState returns the values of a tracestate header, and none if they are longer together than a
 // valid one can be. A parsed part keeps the whole header in memory.
 func TraceState(values []string) []string {
+	length := 0
 	for _, v := range values {
-		if len(v) > maxTraceState {
+		if length += len(v); length > maxTraceState {
 			return nil
 		}
 	}

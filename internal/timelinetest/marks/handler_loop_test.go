@@ -3,6 +3,7 @@ package marks_test
 import (
 	"bytes"
 	"context"
+	"log"
 	"log/slog"
 	"strings"
 	"testing"
@@ -33,5 +34,24 @@ func TestHandlerOfAnObserversPanic(t *testing.T) {
 	}
 	if calls != 1 || strings.Count(text.String(), "boom") != 1 {
 		t.Errorf("called %d times; logged %s", calls, &text)
+	}
+}
+
+// slog's default handler prints a line, also when the handler around it becomes the default: without care it would wait for itself.
+func TestDefaultHandlerInsidePrints(t *testing.T) {
+	before, to := slog.Default(), log.Writer()
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		log.SetOutput(to)
+	})
+	var lines bytes.Buffer
+	log.SetOutput(&lines)
+	slog.SetDefault(slog.New(marks.NewHandler(slog.Default().Handler(), nil)))
+	slog.With("a", 1).WithGroup("g").Info("first", "b", 2)
+	log.Print("second")
+	for _, line := range []string{"INFO first a=1 g.b=2\n", "INFO second\n"} {
+		if got := lines.String(); strings.Count(got, line) != 1 {
+			t.Errorf("printed %q, want %q once", got, line)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -303,4 +304,39 @@ func TestStatsWhileUnitsAreHandedOver(t *testing.T) {
 	close(stop)
 	all.Wait()
 	root.End()
+}
+
+// The views of all units have a bound in bytes, whatever the entries refer to. What finds no room is counted, and a unit's end gives its room back.
+func TestViewsAreBounded(t *testing.T) {
+	tl := undelivered()
+	tracing := spantest.New(rec(tl))
+	tracing.Discard = true
+	long := strings.Repeat("x", 10<<10)
+	var roots []*spantest.Span
+	for range 40 {
+		root := tracing.NewRoot("root")
+		view(root.Unit()).Entries()
+		for range 100 { // 40 MiB in all
+			mark(root, "m", slog.String("text", long+strings.Repeat("y", len(roots)))) // each unit has texts of its own
+		}
+		roots = append(roots, root)
+	}
+	held := 0
+	for _, root := range roots {
+		held += len(view(root.Unit()).Entries())
+	}
+	const most = 16 << 20
+	s, marks := rec(tl).UnitStats(), tl.Stats()[observer.Mark]
+	if s.ViewBytes > most || s.ViewBytes < most*9/10 || held*len(long) > s.ViewBytes {
+		t.Errorf("%d marks of %d bytes are in views that count %d bytes, want at most %d, and more than their texts", held, len(long), s.ViewBytes, most)
+	}
+	if uint64(held)+marks.BufferFull != marks.Recorded || marks.Recorded+marks.Overflow != 4000 {
+		t.Errorf("%d marks are in views, and the counts are %+v", held, marks)
+	}
+	for _, root := range roots {
+		root.End()
+	}
+	if s := rec(tl).UnitStats(); s.ViewBytes != 0 {
+		t.Errorf("after the end of all units, their views count %d bytes", s.ViewBytes)
+	}
 }

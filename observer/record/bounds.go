@@ -1,0 +1,64 @@
+package record
+
+import (
+	"log/slog"
+	"unsafe"
+)
+
+// Bounds of texts from outside, in bytes. Each text is cut where it comes in, and ends in "…" then: it may be a client's, and what is kept for each
+// request or repeated in each span must not grow with it. Attributes of OpenTelemetry's API keep their values whole, because the specification knows no
+// default limit for them (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT sets one): they are counted instead.
+const (
+	MaxName = 2 << 10  // of spans, marks, measures, events, routes and instrumentation scopes
+	MaxKey  = 256      // of an attribute
+	MaxText = 16 << 10 // of an attribute's value that marks and measures have, and of an error's text
+)
+
+// Name returns a name within MaxName.
+func Name(s string) string { return cut(s, MaxName) }
+
+// Key returns an attribute's key within MaxKey.
+func Key(s string) string { return cut(s, MaxKey) }
+
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	b := budget{elements: 1, bytes: limit - len(ellipsis)}
+	return b.print(func(p *printer) { p.str(s) })
+}
+
+// Contents returns the bytes that attributes refer to.
+func Contents(attrs []slog.Attr) (n int) {
+	for i := range attrs {
+		n += len(attrs[i].Key) + valueSize(attrs[i].Value)
+	}
+	return n
+}
+
+func valueSize(v slog.Value) (n int) {
+	switch v.Kind() {
+	case slog.KindString:
+		return len(v.String())
+	case slog.KindGroup:
+		members := v.Group()
+		return Contents(members) + len(members)*attrSize
+	case slog.KindAny:
+		switch list := v.Any().(type) {
+		case []string:
+			for _, s := range list {
+				n += len(s) + int(unsafe.Sizeof(s))
+			}
+		case []bool:
+			n = len(list)
+		case []int64:
+			n = 8 * len(list)
+		case []float64:
+			n = 8 * len(list)
+		case []byte:
+			n = len(list)
+		}
+	default:
+	}
+	return n
+}

@@ -1,0 +1,100 @@
+package record
+
+import (
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// LogTo returns the handler that a handler around next has to call. It is next itself, except for slog's default handler. That one prints
+// through package log. When the handler around it becomes part of the default logger, [slog.SetDefault] leads package log to that logger: the
+// handler would end at itself, and the program would hang. LogTo's handler prints the same lines to where package log prints when LogTo is
+// called. It cannot ask package log later: that one may be waiting for it with its lock held.
+func LogTo(next slog.Handler) slog.Handler {
+	if next == nil || reflect.TypeOf(next).String() != "*slog.defaultHandler" {
+		return next
+	}
+	to, prefix, flags := log.Writer(), log.Prefix(), log.Flags()
+	if leadsToSlog(to) {
+		to = os.Stderr
+		if flags == 0 {
+			flags = log.LstdFlags // SetDefault has cleared them
+		}
+	}
+	const files = log.Lshortfile | log.Llongfile // package log would take them from its caller
+	return &lineHandler{next: next, lines: log.New(to, prefix, flags&^files), files: flags & files}
+}
+
+// leadsToSlog reports whether package log prints to slog's default logger.
+func leadsToSlog(w io.Writer) bool { return reflect.TypeOf(w).String() == "*slog.handlerWriter" }
+
+// A lineHandler prints as slog's default handler does. It does not change: WithAttrs and WithGroup make another.
+type lineHandler struct {
+	next  slog.Handler // which knows the level
+	lines *log.Logger
+	files int // of package log's flags
+	with  []func(slog.Handler) slog.Handler
+}
+
+var _ slog.Handler = (*lineHandler)(nil)
+
+func (h *lineHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// bareLine is what slog.TextHandler prints of a record that has nothing but attributes, before these.
+const bareLine = `level=INFO msg=""`
+
+func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
+	var attrs strings.Builder
+	var text slog.Handler = slog.NewTextHandler(&attrs, &slog.HandlerOptions{Level: slog.Level(math.MinInt)})
+	for _, with := range h.with {
+		text = with(text)
+	}
+	bare := slog.NewRecord(time.Time{}, slog.LevelInfo, "", 0)
+	r.Attrs(func(a slog.Attr) bool {
+		bare.AddAttrs(a)
+		return true
+	})
+	if err := text.Handle(ctx, bare); err != nil {
+		return err
+	}
+	line := strings.TrimSuffix(strings.TrimPrefix(attrs.String(), bareLine), "\n")
+	return h.lines.Output(0, h.place(r.PC)+r.Level.String()+" "+r.Message+line)
+}
+
+// place returns where the record was made, as package log prints it.
+func (h *lineHandler) place(pc uintptr) string {
+	if h.files == 0 || pc == 0 {
+		return ""
+	}
+	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	file := frame.File
+	if h.files&log.Lshortfile != 0 {
+		file = filepath.Base(file)
+	}
+	return file + ":" + strconv.Itoa(frame.Line) + ": "
+}
+
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return h.and(func(text slog.Handler) slog.Handler { return text.WithAttrs(attrs) })
+}
+
+func (h *lineHandler) WithGroup(name string) slog.Handler {
+	return h.and(func(text slog.Handler) slog.Handler { return text.WithGroup(name) })
+}
+
+func (h *lineHandler) and(with func(slog.Handler) slog.Handler) slog.Handler {
+	c := *h
+	c.with = append(c.with[:len(c.with):len(c.with)], with)
+	return &c
+}
