@@ -112,6 +112,7 @@ func TestFlushesCountTheirOwn(t *testing.T) {
 		release <- queue.Answer{}                            // abcd
 		release <- queue.Answer{Err: errors.New("refused")}  // efgf: e is of both, f and g of the second
 		release <- queue.Answer{Rejected: 9, Message: "old"} // g of neither
+		synctest.Wait()                                      // until the queue has counted it: a Shutdown before that tells it
 		flushes.Wait()
 		wantError(t, errs[0], "1 letters not delivered to http://receiver: refused")
 		wantError(t, errs[1], "3 letters not delivered to http://receiver: refused")
