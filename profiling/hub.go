@@ -43,7 +43,7 @@ type hub struct {
 	// does not work. newFallback is nil where there is none.
 	newBest     func(budget float64) (sampling.Engine, error)
 	newFallback func() sampling.Engine
-	logs        logQueue
+	logs        hubLog
 
 	mu     sync.Mutex // guards what follows
 	queue  []func()   // to do on the hub's goroutine

@@ -58,10 +58,11 @@ func lineOf(r slog.Record) string {
 	return line
 }
 
-// A handler that blocks has one goroutine and maxLines lines. Further lines are counted.
+// A handler that blocks has one goroutine and 32 lines. Further lines are counted.
 func TestLogIsBounded(t *testing.T) {
+	const lines = 32
 	synctest.Test(t, func(t *testing.T) {
-		var q logQueue
+		var q hubLog
 		open := make(chan struct{})
 		var got []string
 		logTo(t, handle{do: func(r slog.Record) {
@@ -71,7 +72,7 @@ func TestLogIsBounded(t *testing.T) {
 		q.log(slog.LevelInfo, "first")
 		synctest.Wait()
 		before := runtime.NumGoroutine()
-		for n := range maxLines + 10 {
+		for n := range lines + 10 {
 			q.log(slog.LevelInfo, fmt.Sprint("line ", n))
 		}
 		synctest.Wait()
@@ -80,8 +81,8 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		close(open)
 		synctest.Wait()
-		if len(got) != 1+maxLines || got[0] != "first" || got[1] != "line 0 dropped_lines=10" || got[maxLines] != fmt.Sprint("line ", maxLines-1) {
-			t.Errorf("%d lines:\n%s\nwant the first %d, in their order, and how many were dropped", len(got), strings.Join(got, "\n"), 1+maxLines)
+		if len(got) != 1+lines || got[0] != "first" || got[1] != "line 0 dropped_lines=10" || got[lines] != fmt.Sprint("line ", lines-1) {
+			t.Errorf("%d lines:\n%s\nwant the first %d, in their order, and how many were dropped", len(got), strings.Join(got, "\n"), 1+lines)
 		}
 		q.log(slog.LevelInfo, "later")
 		synctest.Wait() // the goroutine ends, or the bubble would not
@@ -96,7 +97,7 @@ func TestLogHandlerFails(t *testing.T) {
 	for name, fail := range map[string]func(){"panic": func() { panic("handler") }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var q logQueue
+				var q hubLog
 				var got []string
 				logTo(t, handle{do: func(r slog.Record) {
 					if r.Message == "bad" {
@@ -121,7 +122,7 @@ func TestLogHandlerFails(t *testing.T) {
 // A message is logged once for each reason, and only for so many reasons.
 func TestLogOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q logQueue
+		var q hubLog
 		var got []string
 		logTo(t, handle{do: func(r slog.Record) { got = append(got, lineOf(r)) }})
 		for n := range 3 * maxReasons {
@@ -137,7 +138,7 @@ func TestLogOnce(t *testing.T) {
 // The handler is asked for a line's level, and does not get the labels of the code that logs.
 func TestLogHandlerIsCalledAsBySlog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q logQueue
+		var q hubLog
 		var out bytes.Buffer
 		logTo(t, slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		q.log(slog.LevelInfo, "quiet")
