@@ -101,6 +101,8 @@ func (s Stats) Counts() []exporter.Count {
 	all.add("perfline.spans",
 		exporter.Count{Name: "measure", N: b.MeasureSpans, What: "spans made from measures"},
 		exporter.Count{Name: "other", N: b.OtherSpans, What: "spans started by other code"})
+	all.add("perfline.panics",
+		exporter.Count{N: b.Panics, Lost: true, What: "panics in observers' callbacks, and in the timeline's clock and scheduler"})
 	all.add("perfline.requests",
 		exporter.Count{Name: "slow", N: b.Requests.Slow, What: "requests that are kept because they were slow"},
 		exporter.Count{Name: "failed", N: b.Requests.Failed, What: "requests that are kept because they failed"},

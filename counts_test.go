@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
@@ -49,6 +50,28 @@ func TestCountsAreComplete(t *testing.T) {
 		if n > 0 && !numbers[n] {
 			t.Errorf("the count with %d is missing", n)
 		}
+	}
+}
+
+// A panic of an observer's callback is a count.
+func TestCountOfPanics(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}})
+	pl, ctx, _ := start(t, perfline.Config{Timeline: tl})
+	if _, err := tl.Observe(func(observer.List) { panic("callback") }, observer.Options{Type: observer.Mark}); err != nil {
+		t.Fatal(err)
+	}
+	marks.Mark(ctx, "m")
+	tl.Deliver()
+	for _, c := range pl.Counts() {
+		if c.Group == "perfline.panics" && (c.N != 1 || !c.Lost) {
+			t.Errorf("the count is %+v, want 1, lost", c)
+		}
+	}
+	if n := pl.Stats().Bridge.Panics; n != 1 {
+		t.Errorf("%d panics are counted, want 1", n)
+	}
+	if err := pl.Shutdown(patient(t)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 //	perfline.entries            by perfline.entry.type and perfline.outcome
 //	perfline.marks              by perfline.outcome
 //	perfline.spans              by perfline.outcome; .off_timeline and .unlabelled
+//	perfline.panics             of observers' callbacks, and of the timeline's clock and scheduler
 //	perfline.requests           by perfline.outcome; .exported, .untracked and .refused
 //	perfline.delivery.spans     by perfline.outcome; .pending, .unanswered and .retries
 //	perfline.delivery.logs      the same
@@ -43,6 +44,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.entries", "{entry}", "Entries of the timeline, by outcome."},
 		{"perfline.marks", "{mark}", "Marks, by outcome: event of a span, log record, or why not."},
 		{"perfline.spans", "{span}", "Spans, from measures and from other code."},
+		{"perfline.panics", "{panic}", "Panics in observers' callbacks, and in the timeline's clock and scheduler."},
 		{"perfline.requests", "{request}", "Requests, by what the keep policy decided."},
 		{"perfline.requests.exported", "{request}", "Requests that were not sampled and were exported because they are kept."},
 		{"perfline.requests.untracked", "{request}", "Unsampled requests that could not be kept, because most spans of their instrumentation never end."},

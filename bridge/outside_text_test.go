@@ -80,7 +80,7 @@ func TestDefaultHandlerInsidePrints(t *testing.T) {
 	}
 }
 
-// typed is an error whose method panics where there is none.
+// typed is an error with a pointer's method. The method of a nil pointer panics.
 type typed struct{ text string }
 
 func (e *typed) Error() string { return e.text }

@@ -20,6 +20,7 @@ type Stats struct {
 	Requests         RequestStats // of a TracerProvider with a KeepPolicy
 
 	SpansOffTimeline uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
+	Panics           uint64 // panics in callbacks of the timeline's observers, in the timeline's Clock and its Scheduler
 }
 
 // RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once, sampled or not, but for Exported, Untracked and Refused.
@@ -81,7 +82,7 @@ func (c *counters) read(t *record.Timeline) Stats {
 	if c.logs != nil && c.logs.form == SpanEventsAndLogRecords { // else the log records are counted
 		s.MarkRecords += u.MarksOnlyTaken
 	}
-	s.Requests.Refused = u.Refused
+	s.Requests.Refused, s.Panics = u.Refused, t.Panics()
 	return s
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/marks"
 )
 
 // The samples of a span lie in its time, give or take a millisecond. A tick that stands still for longer, on a busy machine, has read the clock before a
@@ -16,14 +15,7 @@ func TestLabSamplesOfARequest(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
 	burn(0, p.sampled()) // each span begins just after a tick
-	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) {
-		burn(100*ms, p.sampled())
-		_, m := marks.Start(r.Context(), "more")
-		burn(100*ms, p.sampled())
-		m.End()
-	})
-	p.call("StopProfiler", `{"sessionID":1}`, nil)
-	d := p.detail()
+	d := p.work()
 	var c struct {
 		Spans []struct{ Samples [][3]float64 }
 	}

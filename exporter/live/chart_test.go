@@ -13,11 +13,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// The samples of a request are on its time, each with its stack, and grouped by span.
-func TestSamplesOfARequest(t *testing.T) {
-	p := start(t, allowed, live.Config{})
-	p.serve("GET /before", "/before", func(http.ResponseWriter, *http.Request) {})
-	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
+// work serves a request with a measure, each of which burns until it is sampled, and ends session 1.
+func (p *program) work() detail {
 	p.serve("GET /work", "/work", func(_ http.ResponseWriter, r *http.Request) {
 		burn(100*ms, p.sampled())
 		_, m := marks.Start(r.Context(), "more")
@@ -25,7 +22,15 @@ func TestSamplesOfARequest(t *testing.T) {
 		m.End()
 	})
 	p.call("StopProfiler", `{"sessionID":1}`, nil)
-	d := p.detail()
+	return p.detail()
+}
+
+// The samples of a request are on its time, each with its stack, and grouped by span.
+func TestSamplesOfARequest(t *testing.T) {
+	p := start(t, allowed, live.Config{})
+	p.serve("GET /before", "/before", func(http.ResponseWriter, *http.Request) {})
+	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
+	d := p.work()
 	var c struct {
 		Session  uint32
 		Engine   string

@@ -236,7 +236,9 @@ func FuzzWaterfall(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		r := requests.NewRecent(requests.Config{})
-		r.OnEnd(span(1, 1, 0, s, 0, ms, event(s, ms, attribute.String("key", s))))
+		r.OnEnd(span(1, 1, 0, s, 0, ms, event(s, ms, attribute.String("key", s)), func(stub *tracetest.SpanStub) {
+			stub.Attributes = []attribute.KeyValue{attribute.String("http.response.status_code", s)}
+		}))
 		all := r.Requests()
 		if len(all) == 0 {
 			return // longer than the bytes for one trace

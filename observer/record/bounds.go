@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Bounds of texts from outside, in bytes. Each text is cut where it comes in, and ends in "…" then: it may be a client's, and what is kept for each
-// request or repeated in each span must not grow with it. Attributes of OpenTelemetry's API keep their values whole, because the specification knows no
-// default limit for them (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT sets one): they are counted instead.
+// Bounds of texts from outside, in bytes. A client may have chosen a text, and memory and spans must not grow with the text. A longer text is cut where
+// it comes in, and ends in "…". Values of attributes of OpenTelemetry's API stay whole, because the specification has no default limit for the values
+// (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT sets one). Bounds of memory count the values.
 const (
 	MaxName = 2 << 10  // of spans, marks, measures, events, routes and instrumentation scopes
 	MaxKey  = 256      // of an attribute
@@ -28,8 +28,8 @@ func cut(s string, limit int) string {
 	return b.print(func(p *printer) { p.str(s) })
 }
 
-// Contents returns the bytes that attributes refer to.
-func Contents(attrs []slog.Attr) (n int) {
+// contents returns the bytes that attributes refer to.
+func contents(attrs []slog.Attr) (n int) {
 	for i := range attrs {
 		n += len(attrs[i].Key) + valueSize(attrs[i].Value)
 	}
@@ -42,7 +42,7 @@ func valueSize(v slog.Value) (n int) {
 		return len(v.String())
 	case slog.KindGroup:
 		members := v.Group()
-		return Contents(members) + len(members)*attrSize
+		return contents(members) + len(members)*attrSize
 	case slog.KindAny:
 		switch list := v.Any().(type) {
 		case []string:

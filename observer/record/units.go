@@ -394,7 +394,7 @@ func (h *unitShard) done(turn int) {
 func (h *unitShard) drain(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.await(ctx, 1-h.turn) { // left over from a call whose ctx has ended
+	if !h.await(ctx, 1-h.turn) { // an earlier flush did not wait for these: the context of that flush had ended
 		return false
 	}
 	now := h.turn

@@ -50,6 +50,7 @@ func TestTraceState(t *testing.T) {
 		{"usual", []string{"vendor=1"}, true},
 		{"the longest", []string{longest}, true},
 		{"longer", []string{longest + ","}, false},
+		{"longer together", []string{longest[:len(longest)/2], longest[len(longest)/2:] + ","}, false},
 		{"one of several", []string{"vendor=1", strings.Repeat(" ", 1<<20)}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ const titles = {
   'perfline.entries': 'The timeline: marks, measures, requests',
   'perfline.marks': 'Marks',
   'perfline.spans': 'Spans',
+  'perfline.panics': 'Panics in observers, clocks and schedulers',
   'perfline.requests': 'Requests by the policy that keeps them',
   'perfline.requests.exported': 'Requests exported because they are kept',
   'perfline.requests.untracked': 'Requests that could not be kept',
