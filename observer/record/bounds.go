@@ -28,8 +28,8 @@ func cut(s string, limit int) string {
 	return b.print(func(p *printer) { p.str(s) })
 }
 
-// contents returns the bytes that attributes refer to.
-func contents(attrs []slog.Attr) (n int) {
+// Contents returns the bytes that attributes refer to.
+func Contents(attrs []slog.Attr) (n int) {
 	for i := range attrs {
 		n += len(attrs[i].Key) + valueSize(attrs[i].Value)
 	}
@@ -42,7 +42,7 @@ func valueSize(v slog.Value) (n int) {
 		return len(v.String())
 	case slog.KindGroup:
 		members := v.Group()
-		return contents(members) + len(members)*attrSize
+		return Contents(members) + len(members)*attrSize
 	case slog.KindAny:
 		switch list := v.Any().(type) {
 		case []string:

@@ -86,7 +86,7 @@ const entrySize = int(unsafe.Sizeof(Entry{}))
 
 // size returns the memory of an entry.
 func (e *Entry) size() int {
-	return entrySize + len(e.name) + len(e.attrs)*attrSize + contents(e.attrs)
+	return entrySize + len(e.name) + len(e.attrs)*attrSize + Contents(e.attrs)
 }
 
 // lockBuffer locks t.mu and returns t's buffer, which has all that the calling goroutine recorded. If t has none, it returns an empty one.

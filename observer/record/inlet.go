@@ -60,7 +60,7 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c, pass := in.last, r.passes.Load()
-	size := len(e.name) + contents(attrs)
+	size := len(e.name) + Contents(attrs)
 	if c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs || c.n > 0 && c.bytes+size > chunkBytes {
 		if c = r.grow(in, pass); c == nil {
 			lost := &r.overflow

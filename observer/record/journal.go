@@ -88,7 +88,7 @@ func newJournal() *journal {
 const attrSize = int(unsafe.Sizeof(slog.Attr{}))
 
 func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
-	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize + contents(attrs)
+	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize + Contents(attrs)
 }
 
 // append appends a record with its attributes, of which it copies the list.

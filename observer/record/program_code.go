@@ -8,17 +8,20 @@ import (
 	"sync/atomic"
 )
 
-// programCode counts what happened in the program's code: callbacks of observers, clocks and schedulers of timelines.
+// programCode counts what happened in the program's code: callbacks, samplers, outputs and whatever else a program gives to perfline.
 type programCode struct {
 	panics atomic.Uint64
 	logged sync.Map // a string for each kind of code that has had its line
 }
 
+// Try calls f, which is code of the program, or calls nothing else that may panic. It returns false if f panicked, or ended its goroutine: that is
+// counted in [Timeline.Panics], and the first time for each kind of code it is logged. what names the kind; there are few. Try does not stop
+// [runtime.Goexit]: the caller's deferred functions run next.
+func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }
+
 // Panics returns how many calls of the program's code have panicked or ended their goroutine, in the process timeline and all its units.
 func (t *Timeline) Panics() uint64 { return t.root.code.panics.Load() }
 
-// try calls f, which is code of the program. It returns false if f panicked, or ended its goroutine. That is counted in [Timeline.Panics], and logged the
-// first time for each what, which names the kind of code. try does not stop [runtime.Goexit]: the caller's deferred functions run next.
 func (r *root) try(what string, f func()) (ok bool) {
 	defer func() {
 		if !ok {
@@ -57,10 +60,13 @@ func (r *root) report(to *slog.Logger, p any, message string, attrs ...any) {
 	if p == nil {
 		attrs = append(attrs, "panic", GoexitText)
 	} else {
-		attrs = append(attrs, "panic", panicValue{p}, "stack", string(debug.Stack()))
+		attrs = append(attrs, "panic", PanicValue(p), "stack", string(debug.Stack()))
 	}
 	to.ErrorContext(NewContext(context.Background(), NewTimeline(TimelineOptions{BufferSize: -1})), message, attrs...)
 }
+
+// PanicValue returns the value of a panic for a line of a [SafeLogger].
+func PanicValue(p any) slog.LogValuer { return panicValue{p} }
 
 // A panicValue is printed when its line is written, on a goroutine that nobody waits for: its methods are the program's code.
 type panicValue struct{ v any }

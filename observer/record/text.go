@@ -27,7 +27,7 @@ func (b *budget) text(v any) string {
 		return b.print(func(p *printer) { p.attribute(v) })
 	}
 	// Most values are errors and Stringers. Their texts are not copied.
-	r, ok := protect(call)
+	r, ok := Protect(call)
 	switch {
 	case !ok:
 		return b.print(func(p *printer) { p.methodPanic(name, v, r) })
@@ -41,19 +41,19 @@ func (b *budget) text(v any) string {
 // print returns what f prints.
 func (b *budget) print(f func(*printer)) string {
 	p := &printer{budget: *b, plus: true}
-	if r, ok := protect(func() { f(p) }); !ok {
+	if r, ok := Protect(func() { f(p) }); !ok {
 		// A method panicked while the panic of another was printed.
 		*p = printer{budget: *b}
 		p.str("!PANIC: ")
-		protect(func() { p.arg(r) }) // of a third panic nothing is printed
+		Protect(func() { p.arg(r) }) // of a third panic nothing is printed
 	}
 	b.elements, b.bytes = p.elements, p.bytes
 	return string(p.buf)
 }
 
-// protect calls f and returns what f panicked with. It cannot print that: a method
+// Protect calls f and returns what f panicked with. It cannot print that: a method
 // which calls runtime.Goexit must not run in a deferred function.
-func protect(f func()) (r any, ok bool) {
+func Protect(f func()) (r any, ok bool) {
 	defer func() {
 		if !ok {
 			r = recover()
@@ -102,7 +102,7 @@ func (p *printer) attribute(v any) {
 func (p *printer) marshaler(v any, marshal func() ([]byte, error)) {
 	var text []byte
 	var err error
-	r, ok := protect(func() { text, err = marshal() })
+	r, ok := Protect(func() { text, err = marshal() })
 	p.plus = false
 	switch {
 	case !ok && isNilPointer(v):
@@ -150,7 +150,7 @@ func (p *printer) methods(v any) (has bool) {
 }
 
 func (p *printer) call(name string, v any, method func()) {
-	if r, ok := protect(method); !ok {
+	if r, ok := Protect(method); !ok {
 		p.methodPanic(name, v, r)
 	}
 }
@@ -357,6 +357,29 @@ func ErrorText(err error) string {
 	b.elements, b.bytes = maxElements, MaxText
 	return b.text(message{err})
 }
+
+// ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText] does.
+func ValueText(v any) string {
+	b := newBudget()
+	b.elements, b.bytes = maxElements, MaxText
+	return b.text(v)
+}
+
+// SafeError returns an error that says what err says now: its method Error calls no code of the program. It wraps err. nil stays nil.
+func SafeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &safeError{text: ErrorText(err), err: err}
+}
+
+type safeError struct {
+	text string
+	err  error
+}
+
+func (e *safeError) Error() string { return e.text }
+func (e *safeError) Unwrap() error { return e.err }
 
 // A message has only the method Error of an error.
 type message struct{ err error }

@@ -94,7 +94,7 @@ func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 // held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	b := t.ensureBuffer()
-	if !b.room(e.kind) || !b.reserve(entrySize+len(e.name)+len(attrs)*attrSize+contents(attrs)) {
+	if !b.room(e.kind) || !b.reserve(entrySize+len(e.name)+len(attrs)*attrSize+Contents(attrs)) {
 		b.refuse(e.kind, e.name, e.start)
 		return false
 	}
