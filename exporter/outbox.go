@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +13,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/within"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // An outbox has the encoded items of one signal, which wait for the receiver.
@@ -23,7 +23,8 @@ type outbox struct {
 	blocks  blocks        // of the queue
 	batch   int           // items of a request at most
 	invalid atomic.Uint64 // items that were dropped before the queue
-	close   func() error  // closes the sender once, and returns the same error again
+	sender  sendCloser
+	closed  within.Once // of sender
 }
 
 // withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no deadline.
@@ -51,13 +52,13 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 	if err := c.check(); err != nil {
 		return err
 	}
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = record.SafeLogger(c.Logger)
 	vars := environ.NewReader(c.Logger)
 	sender, to, err := c.sender(vars, signal)
 	if err != nil {
 		return err
 	}
-	o.close = sync.OnceValue(sender.Close)
+	o.sender = sender
 	b := otlp.ReadBatch(vars, signal, c.QueueSize)
 	o.batch = min(b.BatchSize, max(b.QueueSize/2, 1))
 	o.queue = queue.New(queue.Config[encoded]{
@@ -134,7 +135,9 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 func (o *outbox) Shutdown(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if err := errors.Join(o.queue.Shutdown(ctx), o.close()); err != nil {
+	err := o.queue.Shutdown(ctx)
+	err = errors.Join(err, o.closed.Do(ctx, within.Grace, "closing the Sender", func(context.Context) error { return o.sender.Close() }))
+	if err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}
 	return nil

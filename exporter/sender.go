@@ -9,6 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a message
@@ -27,18 +29,22 @@ type Sender interface {
 type Answer struct {
 	Err        error         // nil: the receiver took the request, except for Rejected; it goes to the log and must name no secrets
 	Retry      bool          // with Err: the same request may succeed later; otherwise its items are lost
-	After      time.Duration // with Retry: the pause that the receiver wants, 5 minutes at most; 0 leaves it to the delivery
+	After      time.Duration // with Retry: the pause that the receiver wants, 5 minutes at most, of which ForceFlush and Shutdown leave 3 s; 0 leaves it to the delivery
 	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
 	Unknown    bool          // with Err, without Retry: the receiver does not know the signal; log records and profiles then pause for 10 minutes, spans do not
+	TooLarge   bool          // with Err, without Retry: the receiver takes no requests as large as that; their items are sent again in smaller ones, those of profiles are lost
 	Rejected   int64         // without Err: how many items the receiver turned down, for the reason in Message
 	Message    string        // the reason, or a warning if Rejected is 0; it goes to the log and must name no secrets
 }
+
+// maxName is how many bytes of a Sender's name are printed.
+const maxName = 256
 
 // sender returns the sender of requests, and its name for messages.
 func (c Config) sender(vars *environ.Reader, signal otlp.Signal) (s sendCloser, name string, err error) {
 	if c.Sender != nil {
 		if named, ok := c.Sender.(fmt.Stringer); ok {
-			return customSender{c.Sender}, named.String(), nil
+			return customSender{c.Sender}, text.Cut(record.ValueText(named), maxName), nil
 		}
 		return customSender{c.Sender}, fmt.Sprintf("%T", c.Sender), nil
 	}
@@ -61,7 +67,8 @@ type customSender struct{ sender Sender }
 func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
 	a := c.sender.Send(ctx, body)
 	return queue.Answer{
-		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, TooLarge: a.TooLarge,
+		Rejected: a.Rejected, Message: a.Message,
 	}
 }
 

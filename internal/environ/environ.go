@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // maxShown is how many bytes of a value are shown.
@@ -29,16 +30,14 @@ func Get(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
 // A Reader logs each wrong variable once. It belongs to one goroutine.
 type Reader struct {
-	log   *slog.Logger
-	wrong map[string]bool
+	log     *slog.Logger
+	wrong   map[string]bool
+	ignored map[string]bool
 }
 
 // NewReader returns a Reader that logs to log, where nil means slog.Default().
 func NewReader(log *slog.Logger) *Reader {
-	if log == nil {
-		log = slog.Default()
-	}
-	return &Reader{log: log, wrong: map[string]bool{}}
+	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{}, ignored: map[string]bool{}}
 }
 
 // Read returns what parse makes of the first variable that is set and right, else otherwise. It checks all of them,
@@ -73,6 +72,15 @@ func (r *Reader) Warn(name string, instead any) {
 	v := lookUp(name)
 	r.log.Warn("perfline: environment variable ignored: wrong value",
 		"variable", name, "value", v.show(Raw(name)), "rule", v.Rule(), "instead", fmt.Sprint(instead))
+}
+
+// Ignored logs that a variable, which is right, has no effect.
+func (r *Reader) Ignored(name, why string) {
+	if r.ignored[name] {
+		return
+	}
+	r.ignored[name] = true
+	r.log.Warn("perfline: environment variable without effect", "variable", name, "reason", why)
 }
 
 // Wrong reports whether the variable was found to be wrong.

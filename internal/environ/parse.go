@@ -108,7 +108,7 @@ func URL(raw string) (*url.URL, error) {
 	if err == nil && u.Port() != "" {
 		port, err = strconv.Atoi(u.Port())
 	}
-	if err != nil || port > math.MaxUint16 || u.Host == "" || !utf8.ValidString(raw) || (u.Scheme != "http" && u.Scheme != "https") {
+	if err != nil || u.Port() != "" && (port < 1 || port > math.MaxUint16) || u.Host == "" || !utf8.ValidString(raw) || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, errors.New(urlRule)
 	}
 	return u, nil

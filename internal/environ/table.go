@@ -160,7 +160,7 @@ var variables = []Variable{
 		Name: otlp + "CLIENT_KEY", Signals: true, Fatal: true, hide: hideContent, Sets: "The key to that certificate. Set both or none.", Must: fileRule, Default: "none",
 	},
 	{
-		Name: otlp + "INSECURE", Signals: true, Sets: "Whether to connect without TLS, whatever the endpoint's scheme.",
+		Name: otlp + "INSECURE", Signals: true, Sets: "No effect: the scheme of the endpoint decides, as OpenTelemetry's specification says of endpoints that have one, and perfline takes no others.",
 		Must: boolRule, Default: "`true` for an endpoint with `http` and for none, else `false`",
 	},
 	{
@@ -267,9 +267,6 @@ var variables = []Variable{
 		Choices: []string{"off", "remote"}, Default: "empty. A wrong value counts as `off`, because it was meant to restrict profiling",
 	},
 }
-
-// HeaderRule is the rule for headers, wherever they are given.
-const HeaderRule = "for gRPC, names must have letters, digits and - _ . only, and values printable ASCII; for HTTP, values must have no control characters"
 
 func limit(name, of, otherwise string) Variable {
 	return Variable{Name: name, Sets: of, Must: limitRule, Default: otherwise}

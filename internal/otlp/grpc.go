@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -45,7 +46,7 @@ func newGRPCWire(s *Settings) (*grpcWire, error) {
 	reconnect := backoff.DefaultConfig
 	reconnect.MaxDelay = longestReconnect
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(security), grpc.WithUserAgent(userAgent()),
+		grpc.WithTransportCredentials(security), grpc.WithUserAgent(s.userAgent()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 20 * time.Second}),
 	}
 	if s.Dial != nil { // also around the proxy of the environment
@@ -75,9 +76,10 @@ func (w *grpcWire) Send(ctx context.Context, body []byte) queue.Answer {
 		// A receiver refuses by trailers alone. After headers, gRPC itself may have made the status, about an answer that it could
 		// not read: such a receiver may have taken the request. So may one that was interrupted.
 		interrupted := answered.Code() == codes.Canceled || answered.Code() == codes.DeadlineExceeded
-		refused := len(header) == 0 && len(trailer) > 0 && !interrupted
+		refused := len(header) == 0 && len(trailer) > 0 && !interrupted || refusedByProxy(answered)
 		return queue.Answer{
 			Err: err, Retry: retry, After: after, Unanswered: request.sent && !refused, Unknown: answered.Code() == codes.Unimplemented,
+			TooLarge: !retry && refused && tooLarge(answered),
 		}
 	}
 	return taken(answer.bytes)
@@ -117,12 +119,24 @@ func retryable(s *status.Status) (bool, time.Duration) {
 	after, asked := retryDelay(s)
 	switch s.Code() {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
-		return true, after
+		return !tooLarge(s), after
 	case codes.ResourceExhausted: // without a delay, the request is too large
 		return asked, after
 	default:
 		return false, 0
 	}
+}
+
+// tooLarge reports whether a call may have ended because its request is too large. A receiver answers RESOURCE_EXHAUSTED then. It does
+// so about a quota, too, where smaller requests do no harm. Receivers written in Rust answer OUT_OF_RANGE, which otherwise means that a
+// stream cannot be continued.
+func tooLarge(s *status.Status) bool {
+	return s.Code() == codes.ResourceExhausted || s.Code() == codes.OutOfRange && strings.Contains(s.Message(), "too large") || refusedByProxy(s)
+}
+
+// refusedByProxy reports whether a proxy has refused a request as too large. A proxy answers 413 over HTTP, which gRPC passes on in words only.
+func refusedByProxy(s *status.Status) bool {
+	return s.Code() == codes.Unknown && strings.Contains(s.Message(), "HTTP status code received from server: 413")
 }
 
 // retryDelay returns the delay of the first RetryInfo in the details of s. It is read without its Go type, which would

@@ -51,6 +51,7 @@ func TestRetryGRPC(t *testing.T) {
 					}
 					answer = s.Err()
 					want := queue.Answer{Unanswered: code == codes.Canceled || code == codes.DeadlineExceeded, Unknown: code == codes.Unimplemented}
+					want.TooLarge = code == codes.ResourceExhausted && !c.asked
 					if retried[code] || code == codes.ResourceExhausted && c.asked {
 						want.Retry, want.After = true, c.after
 					}
@@ -61,13 +62,13 @@ func TestRetryGRPC(t *testing.T) {
 	}
 }
 
-// A receiver that takes less than a request has is not asked again.
+// A receiver that takes less than a request has says so.
 func TestTooLargeGRPC(t *testing.T) {
 	endpoint := serveGRPC(t, &grpcReceiver{export: func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
 		return &coltracepb.ExportTraceServiceResponse{}, nil
 	}}, nil, nil)
 	sender := senderTo(t, GRPC, endpoint)
-	check(t, sender.Send(t.Context(), requestOf(t, 4<<20)), queue.Answer{}, "code = ResourceExhausted desc = grpc: received message larger than max")
+	check(t, sender.Send(t.Context(), requestOf(t, 4<<20)), queue.Answer{TooLarge: true}, "code = ResourceExhausted desc = grpc: received message larger than max")
 	check(t, sender.Send(t.Context(), requestOf(t, 3<<20)), queue.Answer{}, "")
 }
 
@@ -138,7 +139,13 @@ func TestGarbageGRPC(t *testing.T) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Grpc-Status", "8")
 			w.Header().Set("Grpc-Status-Details-Bin", "////")
-		}, queue.Answer{}, "code = ResourceExhausted"},
+		}, queue.Answer{TooLarge: true}, "code = ResourceExhausted"},
+		{"Rust's words for a request that is too large", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/grpc")
+			w.Header().Set("Grpc-Status", "11")
+			w.Header().Set("Grpc-Message", "Error, decoded message length too large: found 5 bytes, the limit is: 4 bytes")
+		}, queue.Answer{TooLarge: true}, "code = OutOfRange"},
+		{"HTTP that refuses large requests", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) }, queue.Answer{TooLarge: true}, "413"},
 		{"a long message with control characters", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Grpc-Status", "16")

@@ -14,8 +14,9 @@ func (c Config) headers(signal Signal, protocol string) (map[string]string, erro
 	chosen := c.Headers
 	for _, name := range environ.OfSignal(signal.Variable, "HEADERS") {
 		headers, ok := headersOf(environ.Get(name))
+		ok = ok && environ.Twice(headers) == ""
 		for key, value := range headers {
-			ok = ok && sendable(protocol, key, value)
+			ok = ok && environ.CanSend(protocol == GRPC, key, value)
 		}
 		if !ok {
 			return nil, fmt.Errorf("exporter: %w", environ.Error(name))
@@ -24,15 +25,18 @@ func (c Config) headers(signal Signal, protocol string) (map[string]string, erro
 			chosen = headers
 		}
 	}
+	if twice := environ.Twice(c.Headers); twice != "" {
+		return nil, fmt.Errorf("exporter: Headers: %q comes twice: %s", twice, environ.HeaderRule)
+	}
 	for key, value := range c.Headers {
-		if !sendable(protocol, key, value) {
+		if !environ.CanSend(protocol == GRPC, key, value) {
 			return nil, fmt.Errorf("exporter: Headers: %q cannot be sent: %s", key, environ.HeaderRule)
 		}
 	}
 	return chosen, nil
 }
 
-// headersOf parses headers as OpenTelemetry's exporters do.
+// headersOf parses headers: those of W3C Baggage, whose values are percent-encoded.
 func headersOf(raw string) (map[string]string, bool) {
 	headers := map[string]string{}
 	for pair := range strings.SplitSeq(raw, ",") {
@@ -40,28 +44,15 @@ func headersOf(raw string) (map[string]string, bool) {
 			continue
 		}
 		key, escaped, found := strings.Cut(pair, "=")
-		value, err := url.PathUnescape(escaped)
+		value, err := url.PathUnescape(strings.TrimSpace(escaped))
 		if err != nil || !found {
 			return nil, false
 		}
-		headers[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		key = strings.TrimSpace(key)
+		if _, twice := headers[key]; twice {
+			return nil, false
+		}
+		headers[key] = value
 	}
 	return headers, true
-}
-
-// sendable reports whether the protocol's implementation sends a header. A request with another one fails.
-func sendable(protocol, key, value string) bool {
-	if !environ.IsToken(key) {
-		return false
-	}
-	if protocol == HTTP {
-		return environ.Sendable(value)
-	}
-	key = strings.ToLower(key)
-	if strings.ContainsFunc(key, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
-	}) {
-		return false
-	}
-	return strings.HasSuffix(key, "-bin") || !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
 }

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -32,15 +33,17 @@ const (
 type httpWire struct {
 	client *http.Client
 	url    string
+	host   string // in place of the URL's, unless it is empty
 	header http.Header
 	gzip   bool
 }
 
 func newHTTPWire(s *Settings) *httpWire {
-	header := http.Header{"User-Agent": {userAgent()}}
+	header := http.Header{}
 	for key, value := range s.Headers {
 		header.Set(key, value)
 	}
+	header.Set("User-Agent", s.userAgent())
 	header.Set("Content-Type", protobufType)
 	if s.Gzip {
 		header.Set("Content-Encoding", "gzip")
@@ -62,7 +65,7 @@ func newHTTPWire(s *Settings) *httpWire {
 	}
 	return &httpWire{
 		client: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
-		url:    s.URL.String(), header: header, gzip: s.Gzip,
+		url:    s.URL.String(), host: header.Get("Host"), header: header, gzip: s.Gzip,
 	}
 }
 
@@ -90,6 +93,7 @@ func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
 		return queue.Answer{Err: reason(err)}
 	}
 	request.Header = w.header.Clone()
+	request.Host = cmp.Or(w.host, request.Host) // net/http ignores the header
 	request.ContentLength = int64(len(body))
 	request.GetBody = func() (io.ReadCloser, error) { return l.reader(body), nil }
 	response, err := w.client.Do(request)
@@ -139,6 +143,8 @@ func refusal(response *http.Response) queue.Answer {
 	switch response.StatusCode {
 	case http.StatusNotFound:
 		a.Unknown = true
+	case http.StatusRequestEntityTooLarge:
+		a.TooLarge = true
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		a.Retry, a.After = true, queue.RetryAfter(response.Header, time.Now())
 	}

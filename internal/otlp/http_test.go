@@ -33,7 +33,7 @@ func TestStatusHTTP(t *testing.T) {
 		{404, "", "", queue.Answer{Unknown: true}, "404 Not Found"},
 		{405, "", "", queue.Answer{}, "405 Method Not Allowed"},
 		{408, "", "", queue.Answer{}, "408"},
-		{413, "", "too large", queue.Answer{}, "413 Request Entity Too Large: too large"},
+		{413, "", "too large", queue.Answer{TooLarge: true}, "413 Request Entity Too Large: too large"},
 		{429, "", "", queue.Answer{Retry: true}, "429"},
 		{429, "Retry-After: 7", "", queue.Answer{Retry: true, After: 7 * time.Second}, "429"},
 		{429, "Retry-After: -7", "", queue.Answer{Retry: true}, "429"},

@@ -73,3 +73,13 @@ func userAgent() string {
 	}
 	return "perfline-OTLP-Exporter-Go/" + version
 }
+
+// userAgent returns the header User-Agent: that of the program, if it has one, before perfline's own.
+func (s *Settings) userAgent() string {
+	for name, value := range s.Headers {
+		if strings.EqualFold(name, "User-Agent") && value != "" {
+			return value + " " + userAgent()
+		}
+	}
+	return userAgent()
+}

@@ -39,7 +39,7 @@ func TestResolve(t *testing.T) {
 	}{
 		{"OTLP's default", nil, Config{}, "grpc to http://localhost:4317", "http://localhost:4317/v1/traces"},
 		{"OTLP's default over HTTP", env{protocol: HTTP}, Config{}, "http/protobuf to http://localhost:4318", "http://localhost:4318/v1/traces"},
-		{"OTLP's default with TLS", env{insecure: "false"}, Config{Protocol: HTTP}, "http/protobuf to http://localhost:4318", "https://localhost:4318/v1/traces"},
+		{"a variable without effect", env{insecure: "false"}, Config{Protocol: HTTP}, "http/protobuf to http://localhost:4318", "http://localhost:4318/v1/traces"},
 		{"a variable is a base", env{endpoint: "http://h:4318"}, Config{}, "http/protobuf to http://h:4318", "http://h:4318/v1/traces"},
 		{"with a path", env{endpoint: "http://h:4318/otlp/"}, Config{}, "http/protobuf to http://h:4318/otlp/", "http://h:4318/otlp/v1/traces"},
 		{"with an escaped path", env{endpoint: "http://h:4318/a%2Fb"}, Config{}, "http/protobuf to http://h:4318/a/b", "http://h:4318/a%2Fb/v1/traces"},
@@ -47,8 +47,9 @@ func TestResolve(t *testing.T) {
 		{"the signal's without a path", env{ofTraces: "https://t:4318"}, Config{}, "http/protobuf to https://t:4318", "https://t:4318/"},
 		{"the field is a base", env{ofTraces: "http://h:1"}, Config{Endpoint: "http://f:4318/"}, "http/protobuf to http://f:4318/", "http://f:4318/v1/traces"},
 		{"unless it has a path", nil, Config{Endpoint: "http://f:4318/in"}, "http/protobuf to http://f:4318/in", "http://f:4318/in"},
-		{"the variable makes it insecure", env{endpoint: "https://h:4318", insecure: "true"}, Config{}, "http/protobuf to https://h:4318", "http://h:4318/v1/traces"},
-		{"but not the field", env{insecure: "true"}, Config{Endpoint: "https://h:4318"}, "http/protobuf to https://h:4318", "https://h:4318/v1/traces"},
+		{"the scheme wins", env{endpoint: "https://h:4318", insecure: "true"}, Config{}, "http/protobuf to https://h:4318", "https://h:4318/v1/traces"},
+		{"over gRPC too", env{endpoint: "https://h:4317", insecure: "true"}, Config{}, "grpc to https://h:4317", "https://h:4317/v1/traces"},
+		{"the field's scheme wins", env{insecure: "true"}, Config{Endpoint: "https://h:4318"}, "http/protobuf to https://h:4318", "https://h:4318/v1/traces"},
 		{"the protocol's field wins", env{protocol: HTTP}, Config{Endpoint: "http://h:4318", Protocol: GRPC}, "grpc to http://h:4318", "http://h:4318/v1/traces"},
 		{"a password is not in the name", nil, Config{Endpoint: "http://u:secret@h:1"}, "grpc to http://h:1", "http://u:secret@h:1/v1/traces"},
 	} {

@@ -119,7 +119,7 @@ func TestSend(t *testing.T) {
 		{"no certificate of the client", env{ca: known}, mutual, map[string]string{GRPC: ":", HTTP: ":"}}, // any error: the first write fails, or the read of an alert
 		{"an unknown authority", nil, plain, map[string]string{GRPC: "unknown authority", HTTP: "unknown authority"}},
 		{"another authority", env{ca: others.file("CERTIFICATE", others.certificate.Raw)}, plain, map[string]string{GRPC: "unknown authority", HTTP: "unknown authority"}},
-		{"TLS to a receiver without", env{"OTEL_EXPORTER_OTLP_INSECURE": "false"}, nil, map[string]string{GRPC: "first record does not look like a TLS handshake", HTTP: "server gave HTTP response to HTTPS client"}},
+		{"TLS to a receiver without", env{"OTEL_EXPORTER_OTLP_INSECURE": "true"}, nil, map[string]string{GRPC: "first record does not look like a TLS handshake", HTTP: "server gave HTTP response to HTTPS client"}},
 	} {
 		for _, protocol := range []string{GRPC, HTTP} {
 			t.Run(c.name+" "+protocol, func(t *testing.T) {
@@ -148,6 +148,9 @@ func TestSend(t *testing.T) {
 				}
 				for name, value := range c.env {
 					t.Setenv(name, value)
+				}
+				if c.secured == nil && c.fails != nil {
+					endpoint = strings.Replace(endpoint, "http:", "https:", 1)
 				}
 				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
 				t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Tenant=web%20shop")

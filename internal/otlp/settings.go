@@ -3,7 +3,9 @@ package otlp
 import (
 	"cmp"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -27,6 +29,7 @@ type Settings struct {
 	Dial     Dial          // makes the connections; nil means TCP
 
 	signal Signal
+	files  certificateFiles
 	redactor
 }
 
@@ -46,6 +49,7 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	}
 	to = to.or(s.Protocol)
 	if s.Protocol == GRPC {
+		to.url = withPort(to.url)
 		if _, err := url.Parse(target(to.url.Host)); err != nil { // as gRPC reads it
 			return nil, fmt.Errorf("exporter: endpoint %q: must have a host name or an address without a zone for %s", secret.URL(to.url.String()), GRPC)
 		}
@@ -53,21 +57,74 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	if s.Headers, err = c.headers(signal, s.Protocol); err != nil {
 		return nil, err
 	}
-	insecure := to.url.Scheme == "http"
-	byVariable := environ.Read(vars, insecure, environ.Bool, environ.OfSignal(signal.Variable, "INSECURE")...)
-	if c.Endpoint == "" {
-		insecure = byVariable
+	if s.Protocol == GRPC && to.url.User != nil { // net/http sends it by itself
+		s.Headers = withUser(s.Headers, to.url.User)
 	}
-	if s.TLS, err = tlsConfig(signal, s.Protocol, insecure); err != nil {
+	if err := s.secure(vars, to.url.Scheme == "https"); err != nil {
 		return nil, err
 	}
 	compression := environ.OfSignal(signal.Variable, "COMPRESSION")
 	s.Gzip = environ.Read(vars, "none", environ.Choice(compression[0]), compression...) == "gzip"
 	s.Timeout = environ.Read(vars, defaultTimeout, environ.Milliseconds(0), environ.OfSignal(signal.Variable, "TIMEOUT")...)
 	s.Name = s.Protocol + " to " + secret.URL(to.url.String())
-	s.URL = to.address(signal, s.TLS != nil)
+	s.URL = to.address(signal)
 	s.redactor = c.redactor(signal, to.url)
 	return s, nil
+}
+
+// secure decides about TLS. The scheme of an endpoint takes precedence over the variable, which has no effect then (OpenTelemetry's
+// specification, protocol/exporter). A variable that is wrong, or says otherwise, is logged. Certificates that cannot be used are an error.
+func (s *Settings) secure(vars *environ.Reader, secure bool) error {
+	signal := s.signal
+	insecure := environ.OfSignal(signal.Variable, "INSECURE")
+	if environ.Read(vars, !secure, environ.Bool, insecure...) == secure {
+		for _, name := range insecure {
+			if environ.Get(name) != "" && !vars.Wrong(name) {
+				vars.Ignored(name, "the scheme of the endpoint decides about TLS")
+				break
+			}
+		}
+	}
+	files := newCertificateFiles(signal)
+	config, err := files.read()
+	if err != nil || secure {
+		s.TLS, s.files = config, files
+		return err
+	}
+	for _, name := range files.variables {
+		if files.paths[name] != "" {
+			return fmt.Errorf("exporter: %s: must be unset where the connection is without TLS: the scheme of the endpoint is http", name)
+		}
+	}
+	return nil
+}
+
+// withPort returns an endpoint with the port of its scheme if it has none. gRPC would take 443 for both.
+func withPort(u *url.URL) *url.URL {
+	if u.Port() != "" {
+		return u
+	}
+	port := "80"
+	if u.Scheme == "https" {
+		port = "443"
+	}
+	with := *u
+	with.Host = net.JoinHostPort(u.Hostname(), port)
+	return &with
+}
+
+// withUser returns headers that give a user and a password, unless they have an authorization already.
+func withUser(headers map[string]string, user *url.Userinfo) map[string]string {
+	with := map[string]string{}
+	for name, value := range headers {
+		if strings.EqualFold(name, "authorization") {
+			return headers
+		}
+		with[name] = value
+	}
+	password, _ := user.Password()
+	with["authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+	return with
 }
 
 // HasEndpoint reports whether c or a variable has an endpoint for the signal. It returns an error if one is no URL.
@@ -128,12 +185,8 @@ func (e endpoint) or(protocol string) endpoint {
 }
 
 // address returns the address of requests over HTTP.
-func (e endpoint) address(signal Signal, secure bool) *url.URL {
+func (e endpoint) address(signal Signal) *url.URL {
 	u := *e.url
-	u.Scheme = "http"
-	if secure {
-		u.Scheme = "https"
-	}
 	switch {
 	case e.origin == ofAll, e.origin == ofField && (u.Path == "" || u.Path == "/"):
 		return u.JoinPath(signal.Path)

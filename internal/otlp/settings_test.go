@@ -85,6 +85,15 @@ func TestVariablesThatFail(t *testing.T) {
 		{"a header's name that gRPC refuses", GRPC, env{headers: "a!=secret"}, headers + " ("},
 		{"a header's name that gRPC refuses", HTTP, env{headers: "a!=secret"}, fine},
 
+		{"a header that the protocol sets", "", env{headers: "Content-Type=text/secret"}, headers + " ("},
+		{"a header that the protocol sets", "", env{headers: "connection=close"}, headers + " ("},
+		{"a header that gRPC sets", GRPC, env{headers: "grpc-timeout=1S"}, headers + " ("},
+		{"a header that gRPC sets", HTTP, env{headers: "grpc-timeout=1S"}, fine},
+		{"the host", GRPC, env{headers: "Host=secret"}, headers + " ("},
+		{"the host", HTTP, env{headers: "Host=h"}, fine},
+		{"a header that comes twice", "", env{headers: "a=secret,A=c"}, headers + " ("},
+		{"a header that comes twice", "", env{headers: "a=secret, a =c"}, headers + " ("},
+
 		{"a certificate", "", env{ca: certificate}, fine},
 		{"a certificate's file that is not there", "", env{ca: "/no/such.pem"}, ca + ` "/no/such.pem": must be the name of a readable file in PEM format: no such file or directory`},
 		{"a key in place of a certificate", "", env{ca: key}, ca + ` "` + key + `": must be the name of a readable file in PEM format: it has no certificate`},
@@ -93,7 +102,7 @@ func TestVariablesThatFail(t *testing.T) {
 		{"a certificate and its key", "", env{client: certificate, keyFile: key}, fine},
 		{"a certificate and another key", "", env{client: certificate, keyFile: otherKey}, client + " and " + keyFile + ": must be a certificate and its key"},
 		{"a certificate without a key", "", env{client: certificate}, client + " and " + keyFile + ": must be set both or not at all"},
-		{"a certificate for a connection without TLS", HTTP, env{ca: certificate, "OTEL_EXPORTER_OTLP_TRACES_INSECURE": "true"}, ca + ": must be unset where the connection is without TLS"},
+		{"a certificate for a connection without TLS", "", env{ca: certificate, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://h:4317"}, ca + ": must be unset where the connection is without TLS"},
 
 		{"an endpoint that is not used", "", env{endpoint: "http://u:secret@h:port"}, endpoint + ` "…@h:port": must be a URL`},
 		{"a port that no machine has", "", env{endpoint: "http://h:99999"}, endpoint + ` "http://h:99999": must be a URL`},
@@ -149,7 +158,7 @@ func TestVariablesThatWarn(t *testing.T) {
 				"OTEL_EXPORTER_OTLP_TIMEOUT": "1", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "0", "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
 				"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "none", "OTEL_EXPORTER_OTLP_INSECURE": "true", "OTEL_EXPORTER_OTLP_TRACES_INSECURE": "false",
 			}, "",
-			settings{}, nil,
+			settings{insecure: true}, []string{"without effect\" variable=OTEL_EXPORTER_OTLP_TRACES_INSECURE reason=\"the scheme of the endpoint decides about TLS\""},
 		},
 		{
 			"the signal's are wrong", env{
@@ -175,7 +184,7 @@ func TestVariablesThatWarn(t *testing.T) {
 				"variable=OTEL_EXPORTER_OTLP_TIMEOUT value=10s rule=\"must be a whole number of milliseconds, 0 or more\" instead=10s",
 			},
 		},
-		{"the field's scheme wins", env{"OTEL_EXPORTER_OTLP_INSECURE": "true"}, "https://h", settings{timeout: 10 * time.Second}, nil},
+		{"the field's scheme wins", env{"OTEL_EXPORTER_OTLP_INSECURE": "true"}, "https://h", settings{timeout: 10 * time.Second}, []string{"without effect\" variable=OTEL_EXPORTER_OTLP_INSECURE"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, value := range c.env {

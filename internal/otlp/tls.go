@@ -7,23 +7,74 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// tlsConfig returns what a connection is secured with, nil for a connection without TLS. It refuses certificates and
-// keys that cannot be used, also where others win. With gRPC, certificates secure a connection that is otherwise
-// insecure, as with OpenTelemetry's exporters.
-func tlsConfig(signal Signal, protocol string, insecure bool) (*tls.Config, error) {
-	certificates := environ.OfSignal(signal.Variable, "CERTIFICATE")
-	clients, keys := environ.OfSignal(signal.Variable, "CLIENT_CERTIFICATE"), environ.OfSignal(signal.Variable, "CLIENT_KEY")
+// A certificateFiles is where the certificates and keys of a signal are. It notices when they change.
+type certificateFiles struct {
+	certificates, clients, keys []string // variables; the signal's come first, and win
+	variables                   []string // all
+	paths                       map[string]string
+	seen                        []fileState // of the variables
+}
+
+type fileState struct {
+	changed time.Time
+	size    int64
+}
+
+func newCertificateFiles(signal Signal) (f certificateFiles) {
+	f.certificates = environ.OfSignal(signal.Variable, "CERTIFICATE")
+	f.clients, f.keys = environ.OfSignal(signal.Variable, "CLIENT_CERTIFICATE"), environ.OfSignal(signal.Variable, "CLIENT_KEY")
+	f.variables = slices.Concat(f.certificates, f.clients, f.keys)
+	f.paths = map[string]string{}
+	for _, name := range f.variables {
+		f.paths[name] = environ.Get(name)
+	}
+	f.seen = f.states()
+	return f
+}
+
+func (f certificateFiles) states() []fileState {
+	all := make([]fileState, len(f.variables))
+	for i, name := range f.variables {
+		if f.paths[name] == "" {
+			continue
+		}
+		if info, err := os.Stat(f.paths[name]); err == nil {
+			all[i] = fileState{info.ModTime(), info.Size()}
+		}
+	}
+	return all
+}
+
+// renewed reads certificates and keys again if their files have changed since they were read. It returns false if they have not, or as
+// long as they cannot be used: a file may be half written.
+func (s *Settings) renewed() bool {
+	now := s.files.states()
+	if s.TLS == nil || slices.Equal(now, s.files.seen) {
+		return false
+	}
+	config, err := s.files.read()
+	if err != nil {
+		return false
+	}
+	s.TLS, s.files.seen = config, now
+	return true
+}
+
+// read returns what a connection with TLS is secured with. It refuses certificates and keys that cannot be used, also where others win.
+func (f certificateFiles) read() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	for i := range certificates { // the signal's come first, and win
-		authorities, err := authoritiesOf(certificates[i])
+	for i := range f.certificates {
+		authorities, err := f.authorities(f.certificates[i])
 		if err != nil {
 			return nil, err
 		}
-		client, err := clientOf(clients[i], keys[i])
+		client, err := f.client(f.clients[i], f.keys[i])
 		if err != nil {
 			return nil, err
 		}
@@ -34,27 +85,15 @@ func tlsConfig(signal Signal, protocol string, insecure bool) (*tls.Config, erro
 			config.Certificates = []tls.Certificate{*client}
 		}
 	}
-	switch {
-	case !insecure:
-		return config, nil
-	case protocol == HTTP:
-		for _, name := range append(certificates, clients...) {
-			if environ.Get(name) != "" {
-				return nil, fmt.Errorf("exporter: %s: must be unset where the connection is without TLS", name)
-			}
-		}
-	case config.RootCAs != nil || config.Certificates != nil:
-		return config, nil
-	}
-	return nil, nil //nolint:nilnil // documented: nil means without TLS
+	return config, nil
 }
 
-// authoritiesOf returns the certificates in the file that a variable names, nil if it is unset.
-func authoritiesOf(variable string) (*x509.CertPool, error) {
-	if environ.Get(variable) == "" {
+// authorities returns the certificates in the file that a variable names, nil if it is unset.
+func (f certificateFiles) authorities(variable string) (*x509.CertPool, error) {
+	if f.paths[variable] == "" {
 		return nil, nil //nolint:nilnil // documented
 	}
-	pem, err := readFile(variable)
+	pem, err := f.content(variable)
 	if err != nil {
 		return nil, err
 	}
@@ -65,19 +104,19 @@ func authoritiesOf(variable string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// clientOf returns the program's own certificate, nil if both variables are unset.
-func clientOf(certificate, key string) (*tls.Certificate, error) {
-	switch hasCertificate, hasKey := environ.Get(certificate) != "", environ.Get(key) != ""; {
+// client returns the program's own certificate, nil if both variables are unset.
+func (f certificateFiles) client(certificate, key string) (*tls.Certificate, error) {
+	switch hasCertificate, hasKey := f.paths[certificate] != "", f.paths[key] != ""; {
 	case !hasCertificate && !hasKey:
 		return nil, nil //nolint:nilnil // documented
 	case !hasCertificate || !hasKey:
 		return nil, fmt.Errorf("exporter: %s and %s: must be set both or not at all", certificate, key)
 	}
-	certificatePEM, err := readFile(certificate)
+	certificatePEM, err := f.content(certificate)
 	if err != nil {
 		return nil, err
 	}
-	keyPEM, err := readFile(key)
+	keyPEM, err := f.content(key)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +127,16 @@ func clientOf(certificate, key string) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// readFile reads the file that a variable names.
-func readFile(variable string) ([]byte, error) {
-	content, err := os.ReadFile(environ.Get(variable))
+// maxFile is how large a file of certificates may be, in bytes.
+const maxFile = 1 << 20
+
+// content returns what is in the file that a variable names. It does not begin to read what may have no end.
+func (f certificateFiles) content(variable string) ([]byte, error) {
+	info, err := os.Stat(f.paths[variable])
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile) {
+		return nil, fmt.Errorf("exporter: %w: it is no file, or has more than 1 MiB", environ.Error(variable))
+	}
+	content, err := os.ReadFile(f.paths[variable])
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return nil, fmt.Errorf("exporter: %w: %w", environ.Error(variable), path.Err) // without the name, which may be a key
 	}

@@ -147,7 +147,8 @@ type sender struct{ *otlp.Sender }
 func (s sender) Send(ctx context.Context, body []byte) exporter.Answer {
 	a := s.Sender.Send(ctx, body)
 	return exporter.Answer{
-		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, TooLarge: a.TooLarge,
+		Rejected: a.Rejected, Message: a.Message,
 	}
 }
 

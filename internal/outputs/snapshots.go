@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/within"
 )
 
 // Snapshots is a span processor for an exporter that takes the SDK's spans: the console, or one of the
@@ -24,8 +24,7 @@ import (
 type Snapshots struct {
 	queue    *queue.Queue[*snapshot]
 	exporter sdktrace.SpanExporter
-	shutdown sync.Once // of exporter
-	err      error     // of its Shutdown
+	shutdown within.Once // of exporter
 }
 
 var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
@@ -78,8 +77,8 @@ func (s *Snapshots) ForceFlush(ctx context.Context) error {
 // same error.
 func (s *Snapshots) Shutdown(ctx context.Context) error {
 	err := s.queue.Shutdown(ctx)
-	s.shutdown.Do(func() { s.err = s.exporter.Shutdown(ctx) })
-	if err := errors.Join(err, s.err); err != nil {
+	err = errors.Join(err, s.shutdown.Do(ctx, within.Grace, fmt.Sprintf("the shutdown of %T", s.exporter), s.exporter.Shutdown))
+	if err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}
 	return nil

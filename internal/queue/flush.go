@@ -7,10 +7,12 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/perfline/perfline/observer/record"
 )
 
 // afterDeadline is how long a Shutdown whose context is over waits for the attempt that it has just cancelled.
-const afterDeadline = time.Second
+const afterDeadline = 250 * time.Millisecond
 
 // A flush waits until the items up to a number are settled. The queue's lock guards it.
 type flush struct {
@@ -39,15 +41,17 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.flushes = append(q.flushes, f)
 	q.hurry()
 	q.mu.Unlock()
+	var cause error
 	select {
 	case <-f.done:
 	case <-ctx.Done():
+		cause = record.SafeError(context.Cause(ctx)) // which is printed under the lock
 	}
 	q.mu.Lock()
 	switch {
 	case !f.over:
 		q.flushes = slices.DeleteFunc(q.flushes, func(other *flush) bool { return other == f })
-		return fmt.Errorf("%s still wait for %s: %w", q.c.What, q.c.To, context.Cause(ctx))
+		return q.stillWait(cause)
 	case f.lost > 0:
 		return fmt.Errorf("%d %s not delivered to %s: %w", f.lost, q.c.What, q.c.To, f.err)
 	default:
@@ -59,12 +63,14 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 // added later are dropped.
 //
 // Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the attempt under way and waits a
-// second at most for its end. Items that are not settled stay in Pending. If the receiver may have them, because an attempt was not
-// answered, they count as Failed and Unanswered. The error says how many of the waiting items were not delivered, and why. Further
-// calls wait for the same end and return the same; the first of their contexts to end counts.
+// quarter of a second at most for its end. Items that are not settled stay in Pending. If the receiver may have them, because an
+// attempt was not answered, they count as Failed and Unanswered. The error says how many of the waiting items were not delivered,
+// and why. Further calls wait for the same end and return the same. The context of a further call ends only that call, with an
+// error that says how many items still wait.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
-	if !q.closing {
+	first := !q.closing
+	if first {
 		q.closing = true
 		q.last.upTo = q.added
 		q.flushes = append(q.flushes, &q.last)
@@ -74,16 +80,29 @@ func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	select {
 	case <-q.done:
 	case <-ctx.Done():
-		q.kill(fmt.Errorf("the context of Shutdown: %w", context.Cause(ctx)))
+		cause := record.SafeError(context.Cause(ctx)) // which is printed under the lock
+		if first {
+			q.kill(fmt.Errorf("the context of Shutdown: %w", cause))
+		}
 		t := time.NewTimer(afterDeadline)
 		defer t.Stop()
 		select {
 		case <-q.done:
 		case <-t.C:
+			if q.life.Err() == nil { // the first call goes on
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				return q.stillWait(cause)
+			}
 		}
 	}
 	q.end()
 	return q.err
+}
+
+// stillWait returns the error of a call that does not wait any longer. The queue's lock is held.
+func (q *Queue[T]) stillWait(cause error) error {
+	return fmt.Errorf("%d %s still wait for %s: %w", q.stats.Pending, q.c.What, q.c.To, cause)
 }
 
 // end makes the books final.
@@ -103,7 +122,7 @@ func (q *Queue[T]) end() {
 	q.time.Stop()
 	q.waiting, q.aside = fifo[T]{}, nil
 	for _, f := range q.flushes {
-		q.release(f, fmt.Errorf("%s still wait for %s: %w", q.c.What, q.c.To, errShut))
+		q.release(f, q.stillWait(errShut))
 	}
 	q.flushes = nil
 	close(q.done)
@@ -118,10 +137,12 @@ func (q *Queue[T]) failUnanswered(why error) {
 		q.stats.Unanswered += uint64(item.Count())
 		q.reason = why
 	}
-	if q.unanswered || q.state == sending {
-		for _, item := range q.batch {
-			fail(item)
-		}
+	doubtful := q.doubtful
+	if q.state == sending {
+		doubtful = max(doubtful, q.sent)
+	}
+	for _, item := range q.batch[:doubtful] {
+		fail(item)
 	}
 	for _, a := range q.aside {
 		if a.unanswered {

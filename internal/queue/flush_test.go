@@ -150,7 +150,7 @@ func TestFlushEndsWithItsContext(t *testing.T) {
 		s.add("a")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), minPause/4, errors.New("enough"))
 		defer cancel()
-		wantError(t, s.Flush(ctx), "letters still wait for http://receiver: enough")
+		wantError(t, s.Flush(ctx), "1 letters still wait for http://receiver: enough")
 		s.set(fine)
 		s.stop()
 		if got := s.Stats(); got.Delivered != 1 {
@@ -269,7 +269,7 @@ func TestShutdownGivesUp(t *testing.T) {
 		{"ignoring its context", 0, func(context.Context, []item) queue.Answer {
 			time.Sleep(time.Minute)
 			return queue.Answer{}
-		}, 6 * time.Second, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
+		}, 5250 * time.Millisecond, queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -283,6 +283,9 @@ func TestShutdownGivesUp(t *testing.T) {
 				var calls sync.WaitGroup
 				for _, ctx := range []context.Context{ctx, context.Background(), ctx} {
 					calls.Go(func() { wantError(t, s.Shutdown(ctx), c.err) })
+					if c.took > 0 {
+						synctest.Wait() // the context of the first call counts
+					}
 				}
 				calls.Wait()
 				if took := time.Since(began); took > c.took || c.took >= 5*time.Second && took != c.took {
@@ -300,6 +303,33 @@ func TestShutdownGivesUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A later caller of Shutdown has the time of its own context, and ends nothing.
+func TestShutdownOfAHastyCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, config{}, func(ctx context.Context, _ []item) queue.Answer {
+			select {
+			case <-ctx.Done():
+				return queue.Answer{Err: ctx.Err()}
+			case <-time.After(10 * time.Second):
+				return queue.Answer{}
+			}
+		})
+		s.add("ab")
+		var patient sync.WaitGroup
+		patient.Go(s.stop)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		wantError(t, s.Shutdown(ctx), "2 letters still wait for http://receiver: context deadline exceeded")
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the second caller waited %v, one second longer than its context at most", took)
+		}
+		patient.Wait()
+		s.want(t, "ab")
+	})
 }
 
 // silentOnce does not answer the first attempt, and answers a to the others.
@@ -396,7 +426,7 @@ func TestFlushDuringShutdown(t *testing.T) {
 		go func() { flushed <- s.Flush(context.Background()) }()
 		synctest.Wait()
 		go func() { _ = s.Shutdown(context.Background()) }()
-		wantError(t, <-flushed, "letters still wait for http://receiver: the queue is shut down")
+		wantError(t, <-flushed, "1 letters still wait for http://receiver: the queue is shut down")
 		synctest.Wait()
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -49,7 +50,7 @@ var anyStep = rapid.Custom(func(t *rapid.T) step {
 })
 
 var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
-	a := answering{what: rapid.SampledFrom([]string{"ok", "ok", "partial", "retry", "retry", "retry after", "aside", "unanswered retry", "refuse", "unknown", "unanswered", "hang", "panic"}).Draw(t, "answer")}
+	a := answering{what: rapid.SampledFrom([]string{"ok", "ok", "partial", "retry", "retry", "retry after", "aside", "unanswered retry", "refuse", "unknown", "unanswered", "hang", "panic", "goexit", "too large", "too large"}).Draw(t, "answer")}
 	a.took = time.Duration(rapid.SampledFrom([]int{0, 0, 10, 2000}).Draw(t, "ms")) * time.Millisecond
 	err := errors.New(a.what)
 	switch a.what {
@@ -69,18 +70,21 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 		a.a = queue.Answer{Err: err, Unknown: true}
 	case "unanswered":
 		a.a = queue.Answer{Err: err, Unanswered: true}
+	case "too large":
+		a.a = queue.Answer{Err: err, TooLarge: true}
 	}
 	return a
 })
 
 // Items are added, flushed, answered and shut down at random. At each step the books balance and agree with the receiver,
 // bounds and order are kept, and no item arrives twice. After an answer that is Unknown, nothing waits, and items are dropped for
-// a while. The queue keeps each item until it is settled, and then releases it once.
+// a while. Requests of several items are halved after an answer that is TooLarge, down to 64 KiB. The queue keeps each item until it
+// is settled, and then releases it once.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := config{
 			MaxCount: rapid.SampledFrom([]int{0, 4, 20}).Draw(rt, "MaxCount"), MaxBytes: rapid.SampledFrom([]int{0, 100}).Draw(rt, "MaxBytes"),
-			BatchCount: rapid.SampledFrom([]int{0, 1, 5}).Draw(rt, "BatchCount"), BatchBytes: rapid.SampledFrom([]int{0, 40}).Draw(rt, "BatchBytes"),
+			BatchCount: rapid.SampledFrom([]int{0, 1, 5}).Draw(rt, "BatchCount"), BatchBytes: rapid.SampledFrom([]int{0, 40 * kib4}).Draw(rt, "BatchBytes"),
 			DropOldest: rapid.Bool().Draw(rt, "DropOldest"), GiveUp: rapid.SampledFrom([]int{0, 3}).Draw(rt, "GiveUp"),
 			Delay: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(rt, "Delay"), Timeout: rapid.SampledFrom([]time.Duration{0, 3 * time.Second}).Draw(rt, "Timeout"),
 			UnknownPause: rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Second}).Draw(rt, "UnknownPause"),
@@ -107,6 +111,7 @@ type model struct {
 	perhaps map[int]int  // the counts of items that are not, and of which an attempt was not answered
 	want    queue.Stats  // Delivered, Failed, Unanswered
 	unknown bool         // an answer since the last check was Unknown
+	limit   int          // of a request of several items, in bytes, because the receiver has refused a larger one; 0: none
 	pause   time.Time    // when the last pause for that ends
 	added   int          // the newest item
 	failed  int          // the newest item that failed for that
@@ -116,6 +121,9 @@ type model struct {
 func (m *model) wrong(format string, args ...any) {
 	m.wrongs = append(m.wrongs, fmt.Sprintf(format, args...))
 }
+
+// kib4 is what an item of the model takes of a request, in bytes, for each byte that it has in the queue.
+const kib4 = 4 << 10
 
 // A numbered item has a number for a name.
 type numbered struct {
@@ -179,7 +187,7 @@ func (m *model) checkStored(when string, batch []numbered) {
 
 func (n numbered) Count() int   { return n.count }
 func (n numbered) Bytes() int   { return n.bytes }
-func (n numbered) Request() int { return n.bytes }
+func (n numbered) Request() int { return n.bytes * kib4 }
 
 func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 	m.mu.Lock()
@@ -187,7 +195,7 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 	count, bytes := 0, 0
 	for _, i := range batch {
 		count += i.count
-		bytes += i.bytes
+		bytes += i.Request()
 		if m.done[i.number] || i.number <= m.failed {
 			m.wrong("item %d was sent again after it was settled", i.number)
 		}
@@ -198,6 +206,9 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 	}
 	if m.c.BatchCount > 0 && count > m.c.BatchCount && len(batch) > 1 || m.c.BatchBytes > 0 && bytes > m.c.BatchBytes && len(batch) > 1 {
 		m.wrong("a batch of %d items has count %d and %d bytes", len(batch), count, bytes)
+	}
+	if m.limit > 0 && bytes > m.limit && len(batch) > 1 {
+		m.wrong("a request of %d bytes was sent after the receiver refused one of %d", bytes, 2*m.limit)
 	}
 	given := answering{what: "ok"}
 	if len(m.answers) > 0 {
@@ -228,6 +239,14 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 			m.perhaps[i.number] = i.count
 		}
 		return a
+	case "too large":
+		if m.limit = max(bytes/2, 64<<10); bytes <= 64<<10 {
+			m.limit = 0
+		}
+		if m.limit > 0 && len(batch) > 1 {
+			return a
+		}
+		fallthrough
 	case "refuse", "unknown":
 		if given.what == "unknown" && m.c.UnknownPause > 0 {
 			m.unknown, m.pause = true, time.Now().Add(m.c.UnknownPause)
@@ -236,7 +255,7 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 		for _, i := range batch {
 			m.want.Unanswered += uint64(m.perhaps[i.number])
 		}
-	case "unanswered", "panic":
+	case "unanswered", "panic", "goexit":
 		m.want.Failed += uint64(count)
 		m.want.Unanswered += uint64(count)
 	default:
@@ -246,8 +265,11 @@ func (m *model) send(ctx context.Context, batch []numbered) queue.Answer {
 		m.done[i.number] = true
 		delete(m.perhaps, i.number)
 	}
-	if given.what == "panic" {
+	switch given.what {
+	case "panic":
 		panic("on purpose")
+	case "goexit":
+		runtime.Goexit()
 	}
 	return a
 }
@@ -280,7 +302,7 @@ func (m *model) check(when string, s queue.Stats, accepted uint64, down bool) {
 		m.unknown, m.failed, m.want.Failed, m.want.Unanswered = false, m.added, s.Failed, s.Unanswered
 		clear(m.perhaps)
 	}
-	if m.c.MaxCount > 0 && s.Pending > uint64(m.c.MaxCount) || m.c.MaxBytes > 0 && s.PendingBytes > m.c.MaxBytes && s.PendingBytes < 500 {
+	if m.c.MaxCount > 0 && s.Pending > uint64(m.c.MaxCount) || m.c.MaxBytes > 0 && s.PendingBytes > m.c.MaxBytes {
 		m.wrong("%s: more waits than may: %+v", when, s)
 	}
 }

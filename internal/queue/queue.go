@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/perfline/perfline/observer/record"
 )
 
 var (
@@ -27,7 +29,7 @@ type Config[T Item] struct {
 	To   string // the receiver, in log lines and errors; no secrets
 
 	// MaxCount and MaxBytes bound what waits, with the batch that is being sent, by Count and Bytes; 0 means no bound. An item that
-	// exceeds a bound by itself is accepted when the queue is empty, and dropped otherwise.
+	// exceeds a bound by itself is dropped.
 	MaxCount, MaxBytes int
 
 	// BatchCount and BatchBytes bound a batch, by Count and Request; 0 means no bound. An item that exceeds one by itself travels
@@ -107,13 +109,15 @@ type Queue[T Item] struct {
 	armed   bool
 	state   state
 
-	// The batch is being sent, or waits for its next attempt.
-	batch      []T
-	first      uint64    // the number of its first item
-	since      time.Time // its first attempt
-	tries      int
-	unanswered bool // an attempt was not answered: the receiver may have it
-	aside      []setAside[T]
+	// The first items of the batch are being sent, or wait for their next attempt.
+	batch    []T
+	sent     int       // of the last attempt; 0 before
+	first    uint64    // the number of the first item
+	since    time.Time // the first attempt
+	tries    int
+	doubtful int // how many of the first items the receiver may have, because an attempt with them was not answered
+	most     int // bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has not
+	aside    []setAside[T]
 
 	failures  int  // attempts in a row that ask for a pause
 	throttled bool // the receiver asked for the pause
@@ -149,9 +153,7 @@ func New[T Item](c Config[T]) *Queue[T] {
 	if c.Send == nil {
 		panic("queue: Config.Send is nil")
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = record.SafeLogger(c.Logger)
 	if c.Keep == nil {
 		c.Keep = func(item T) T { return item }
 	}
@@ -229,7 +231,7 @@ func (q *Queue[T]) Reason() error {
 
 // full reports whether a whole batch waits.
 func (q *Queue[T]) full() bool {
-	return q.waiting.count >= q.c.BatchCount || q.waiting.request >= q.c.BatchBytes
+	return q.waiting.count >= q.c.BatchCount || q.waiting.request >= q.batchBytes()
 }
 
 // arm starts the timer of Delay.
@@ -251,7 +253,7 @@ func (q *Queue[T]) makeRoom(count, bytes int) bool {
 	fits := func(pending uint64, pendingBytes int) bool {
 		return pending+uint64(count) <= uint64(q.c.MaxCount) && bytes <= q.c.MaxBytes-pendingBytes
 	}
-	if fits(q.stats.Pending, q.stats.PendingBytes) || q.waiting.items+len(q.batch)+len(q.aside) == 0 {
+	if fits(q.stats.Pending, q.stats.PendingBytes) {
 		return true
 	}
 	if !q.c.DropOldest {
@@ -288,6 +290,7 @@ func (q *Queue[T]) dropOldest() {
 	case q.state != sending && len(q.batch) > 0 && q.first < number:
 		item, number = q.batch[0], q.first
 		q.batch = removed(q.batch, 0)
+		q.sent, q.doubtful = max(0, q.sent-1), max(0, q.doubtful-1)
 		q.first++
 	case at >= 0:
 		item = q.aside[at].item

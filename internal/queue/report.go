@@ -3,6 +3,8 @@ package queue
 import (
 	"slices"
 	"time"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 const (
@@ -36,6 +38,7 @@ type event struct {
 	refused   bool   // with failure: another attempt would not help
 	unknown   bool   // with failure: the receiver does not know the items
 	recovered bool   // delivery works again
+	smaller   int    // bytes of a request from now on, because the receiver has refused a larger one; 0: as before
 	overflow  bool   // items were dropped while delivery worked
 	lost      uint64 // with recovered and overflow
 	rejected  uint64 // items that the receiver turned down
@@ -84,24 +87,27 @@ func (q *Queue[T]) mayWarn() bool {
 	return true
 }
 
-// log logs an event. The logger is the program's: it may take its time, add items itself, or panic.
+// log logs an event.
 func (q *Queue[T]) log(e event) {
-	defer func() { _ = recover() }()
 	switch {
 	case e.failure != nil && e.unknown:
 		q.c.Logger.Warn("perfline: the receiver does not know "+q.c.What+"; they are dropped and counted, and tried again now and then without a further line",
-			"to", q.c.To, "pause", q.c.UnknownPause, "error", e.failure)
+			"to", q.c.To, "pause", q.c.UnknownPause, "error", text.Line(e.failure.Error(), maxReason))
 	case e.failure != nil && e.refused:
 		q.c.Logger.Warn("perfline: "+q.c.What+" are refused and dropped; requests are not affected, the error names the cause",
-			"to", q.c.To, "error", e.failure)
+			"to", q.c.To, "error", text.Line(e.failure.Error(), maxReason))
 	case e.failure != nil:
 		q.c.Logger.Warn("perfline: "+q.c.What+" are not delivered; requests are not affected, what does not fit the queue is dropped and counted",
-			"to", q.c.To, "error", e.failure)
+			"to", q.c.To, "error", text.Line(e.failure.Error(), maxReason))
 	case e.recovered:
 		q.c.Logger.Info("perfline: "+q.c.What+" are delivered again", "to", q.c.To, "lost", e.lost)
 	case e.overflow && q.logged.allow("overflow"):
 		q.c.Logger.Warn("perfline: "+q.c.What+" are dropped because the queue is full; requests are not affected, such losses are counted",
 			"to", q.c.To, "dropped", e.lost)
+	}
+	if e.smaller > 0 && q.logged.allow("smaller") {
+		q.c.Logger.Info("perfline: the receiver takes no requests as large as that; "+q.c.What+" travel in smaller ones from now on",
+			"to", q.c.To, "bytes", e.smaller)
 	}
 	switch {
 	case e.rejected > 0 && q.logged.allow("rejected: "+e.message):

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // The pauses between attempts.
@@ -23,20 +24,55 @@ const maxKept = 4096
 // maxReason is how many bytes of a receiver's text are logged.
 const maxReason = 1 << 10
 
-// run sends until the queue is shut down and empty, or given up.
+// run sends until the queue is shut down and empty, or given up. A Sender that ends the goroutine does not end that.
 func (q *Queue[T]) run() {
-	defer q.end()
-	for {
-		batch, until := q.next()
-		if batch == nil {
-			return
+	over := false
+	defer func() {
+		if over {
+			q.end()
+		} else {
+			go q.run()
 		}
-		pause, e := q.settle(q.attempt(batch, until))
+	}()
+	for q.step() {
+	}
+	over = true
+}
+
+// step makes an attempt and what follows from it. It returns false if there is nothing more to send.
+func (q *Queue[T]) step() bool {
+	batch, until := q.next()
+	if batch == nil {
+		return false
+	}
+	a := Answer{Err: errGoexit, Unanswered: true}
+	defer func() { // also if Send ends the goroutine
+		pause, e := q.settle(a)
 		q.log(e)
 		if pause > 0 {
 			q.pause(pause)
 		}
+	}()
+	if p, ok := record.Protect(func() { a = q.attempt(batch, until) }); !ok {
+		a.Err = fmt.Errorf("panic: %s", record.PanicText(p))
 	}
+	return true
+}
+
+// errGoexit stands for an answer that a Sender has not given.
+var errGoexit = errors.New("the sender ended its goroutine")
+
+// attempt sends the batch. Send is the program's code.
+func (q *Queue[T]) attempt(batch []T, until time.Time) Answer {
+	ctx := q.life
+	if !until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	a := q.c.Send(ctx, batch)
+	a.Err = record.SafeError(a.Err) // which is printed under the lock
+	return a
 }
 
 // next waits for a batch to send, and returns it with the end of its time, if it has one; nil when there will be none.
@@ -65,7 +101,8 @@ func (q *Queue[T]) next() (batch []T, until time.Time) {
 		until = q.since.Add(q.c.Timeout)
 	}
 	q.rush, q.state = false, sending
-	return q.batch, until
+	q.sent = q.portion()
+	return q.batch[:q.sent], until
 }
 
 // wait gives the lock away until the sending goroutine is woken, until t, or until life ends.
@@ -97,18 +134,18 @@ func (q *Queue[T]) cut() bool {
 		return true
 	}
 	if q.waiting.items > 0 && (q.closing || q.c.Delay <= 0 || q.oldestWaiting() <= q.due || q.full()) {
-		q.first, q.tries, q.unanswered = q.oldestWaiting(), 0, false
+		q.first, q.tries, q.doubtful = q.oldestWaiting(), 0, 0
 		for count, bytes := 0, 0; q.waiting.items > 0; {
 			item := q.waiting.front()
 			c, b := item.Count(), item.Request()
-			if len(q.batch) > 0 && (c > q.c.BatchCount-count || b > q.c.BatchBytes-bytes) {
+			if len(q.batch) > 0 && (c > q.c.BatchCount-count || b > q.batchBytes()-bytes) {
 				break
 			}
 			q.waiting.pop(c, b)
 			q.batch = append(q.batch, item)
 			count += c
 			bytes += b
-			if count >= q.c.BatchCount || bytes >= q.c.BatchBytes {
+			if count >= q.c.BatchCount || bytes >= q.batchBytes() {
 				break
 			}
 		}
@@ -121,26 +158,48 @@ func (q *Queue[T]) cut() bool {
 	if len(q.aside) > 0 {
 		a := q.aside[0]
 		q.aside = removed(q.aside, 0)
-		q.batch, q.first, q.since, q.tries, q.unanswered = append(q.batch, a.item), a.number, a.since, a.tries, a.unanswered
+		q.batch, q.first, q.since, q.tries, q.doubtful = append(q.batch, a.item), a.number, a.since, a.tries, 0
+		if a.unanswered {
+			q.doubtful = 1
+		}
 		return true
 	}
 	return false
 }
 
-// attempt sends the batch.
-func (q *Queue[T]) attempt(batch []T, until time.Time) (a Answer) {
-	defer func() {
-		if r := recover(); r != nil {
-			a = Answer{Err: fmt.Errorf("panic: %v", r), Unanswered: true}
-		}
-	}()
-	ctx := q.life
-	if !until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, until)
-		defer cancel()
+// minMost is how small a request is never made on purpose, in bytes. Who refuses that has another reason.
+const minMost = 64 << 10
+
+// batchBytes returns how long a request may be.
+func (q *Queue[T]) batchBytes() int {
+	if q.most > 0 {
+		return min(q.most, q.c.BatchBytes)
 	}
-	return q.c.Send(ctx, batch)
+	return q.c.BatchBytes
+}
+
+// portion returns how many items of the batch fit in a request: at least 1.
+func (q *Queue[T]) portion() (n int) {
+	for bytes := 0; n < len(q.batch); n++ {
+		if bytes += q.batch[n].Request(); n > 0 && bytes > q.batchBytes() {
+			break
+		}
+	}
+	return n
+}
+
+// shrink notes that the receiver does not take a request as long as the last one. It returns false if the items cannot be sent in smaller ones.
+func (q *Queue[T]) shrink() bool {
+	bytes := 0
+	for _, item := range q.batch[:q.sent] {
+		bytes += item.Request()
+	}
+	if bytes <= minMost { // the reason was another one from the start
+		q.most = 0
+		return false
+	}
+	q.most = min(q.batchBytes(), max(bytes/2, minMost))
+	return q.sent > 1
 }
 
 // settle enters in the books what became of the batch, and returns how long to wait before the next attempt and what there is
@@ -149,9 +208,14 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state = busy
-	q.unanswered = q.unanswered || a.Unanswered
+	if a.Unanswered {
+		q.doubtful = max(q.doubtful, q.sent)
+	}
 	if q.ended || a.Err != nil && q.life.Err() != nil {
 		return 0, e // given up: end enters it in the books
+	}
+	if a.TooLarge && q.shrink() {
+		return 0, event{smaller: q.most}
 	}
 	before := q.stats.lost()
 	if a.Err == nil {
@@ -163,6 +227,7 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 		}
 		switch {
 		case a.Unknown && q.c.UnknownPause > 0:
+			q.sent = len(q.batch)
 			q.failed(a)
 			q.failWaiting(a.Err)
 			q.unknown = time.Now().Add(q.c.UnknownPause)
@@ -178,13 +243,13 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 	return pause, e
 }
 
-// delivered counts the batch, of which the receiver may have turned down some.
+// delivered counts what was sent, of which the receiver may have turned down some.
 func (q *Queue[T]) delivered(a *Answer) {
 	if a.Message = text.Cut(a.Message, maxReason); a.Message == "" && a.Rejected > 0 {
 		a.Message = "the receiver gave no reason"
 	}
 	var count uint64
-	for _, item := range q.batch {
+	for _, item := range q.batch[:q.sent] {
 		count += uint64(item.Count())
 	}
 	rejected := min(uint64(max(a.Rejected, 0)), count)
@@ -192,23 +257,23 @@ func (q *Queue[T]) delivered(a *Answer) {
 	q.stats.Delivered += count - rejected
 	q.stats.Failed += rejected
 	if rejected > 0 {
-		q.lose(q.first, errors.New(a.Message), rejected, q.batch...)
+		q.lose(q.first, errors.New(a.Message), rejected, q.batch[:q.sent]...)
 	}
-	q.clearBatch()
+	q.releaseSent()
 }
 
-// failed counts the batch as lost.
+// failed counts what was sent as lost.
 func (q *Queue[T]) failed(a Answer) {
 	var count uint64
-	for _, item := range q.batch {
+	for i, item := range q.batch[:q.sent] {
 		count += uint64(item.Count())
+		if i < q.doubtful {
+			q.stats.Unanswered += uint64(item.Count())
+		}
 	}
 	q.stats.Failed += count
-	if q.unanswered {
-		q.stats.Unanswered += count
-	}
-	q.lose(q.first, a.Err, count, q.batch...)
-	q.clearBatch()
+	q.lose(q.first, a.Err, count, q.batch[:q.sent]...)
+	q.releaseSent()
 }
 
 // failWaiting counts all items that wait as lost.
@@ -236,24 +301,33 @@ func (q *Queue[T]) failWaiting(why error) {
 	q.time.Stop()
 }
 
-func (q *Queue[T]) clearBatch() {
-	for _, item := range q.batch {
+// releaseSent takes what was sent out of the queue.
+func (q *Queue[T]) releaseSent() {
+	for _, item := range q.batch[:q.sent] {
 		q.forget(item)
 		q.c.Release(item)
 	}
-	clear(q.batch)
-	if q.batch = q.batch[:0]; cap(q.batch) > maxKept {
+	q.nextPortion()
+}
+
+// nextPortion takes what was sent out of the batch.
+func (q *Queue[T]) nextPortion() {
+	rest := copy(q.batch, q.batch[q.sent:])
+	clear(q.batch[rest:])
+	q.batch = q.batch[:rest]
+	q.first += uint64(q.sent)
+	q.sent, q.tries, q.doubtful = 0, 0, max(0, q.doubtful-q.sent)
+	if rest == 0 && cap(q.batch) > maxKept {
 		q.batch = nil
 	}
 }
 
-// putAside puts the batch's items behind the others, each to be sent alone.
+// putAside puts what was sent behind the others, each to be sent alone.
 func (q *Queue[T]) putAside() {
-	for i, item := range q.batch {
-		q.aside = append(q.aside, setAside[T]{item, q.first + uint64(i), q.since, q.tries, q.unanswered})
+	for i, item := range q.batch[:q.sent] {
+		q.aside = append(q.aside, setAside[T]{item, q.first + uint64(i), q.since, q.tries, i < q.doubtful})
 	}
-	clear(q.batch)
-	q.batch = q.batch[:0]
+	q.nextPortion()
 }
 
 // nextPause returns the pause before the next attempt. A part of it is chance: programs that lost their receiver together, or

@@ -331,20 +331,74 @@ func TestLoggers(t *testing.T) {
 // A Sender that ends its goroutine ends the queue: nothing waits for it for ever.
 func TestSenderEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, config{}, func(context.Context, []item) queue.Answer {
+		goexit := func(context.Context, []item) queue.Answer {
 			runtime.Goexit()
 			return queue.Answer{}
-		})
+		}
+		s := start(t, config{}, goexit)
 		s.add("a")
 		synctest.Wait()
 		s.add("b")
-		if err := s.Flush(t.Context()); err == nil {
-			t.Error("Flush says nothing of what is lost")
+		wantError(t, s.Flush(t.Context()), "1 letters not delivered to http://receiver: the sender ended its goroutine")
+		s.wantStats(queue.Stats{Accepted: 2, Failed: 2, Unanswered: 2})
+		s.set(fine)
+		s.add("c")
+		if err := s.Flush(t.Context()); err != nil {
+			t.Error(err)
 		}
-		if err := s.Shutdown(t.Context()); err == nil {
-			t.Error("Shutdown says nothing of what is lost")
+		s.set(goexit)
+		s.add("d")
+		wantError(t, s.Shutdown(t.Context()), "1 letters not delivered to http://receiver: the sender ended its goroutine")
+		s.want(t, "a b c d")
+		s.wantStats(queue.Stats{Accepted: 4, Failed: 3, Unanswered: 3, Delivered: 1})
+	})
+}
+
+// A receiver that takes no large requests gets smaller ones: the size that it takes is found by halving, and remembered. An item that
+// is too large by itself is lost alone.
+func TestReceiverOfSmallRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const kib = 1 << 10
+		limit, refused, taken := 100*kib, 0, 0
+		s := start(t, config{BatchBytes: 512 * kib, Delay: time.Second}, func(_ context.Context, batch []item) queue.Answer {
+			bytes := 0
+			for _, i := range batch {
+				bytes += i.bytes
+			}
+			if bytes > limit {
+				refused++
+				return queue.Answer{Err: errors.New("413"), TooLarge: true}
+			}
+			taken++
+			return queue.Answer{}
+		})
+		for i, c := range []struct{ refused, taken int }{{3, 8}, {3, 16}, {3, 24}} { // of 512, 256 and 128 KiB, once
+			for range 64 {
+				s.Add(item{"a", 1, 8 * kib})
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if refused != c.refused || taken != c.taken {
+				t.Errorf("after %d batches, %d requests were refused and %d taken, want %+v", i+1, refused, taken, c)
+			}
 		}
-		s.wantStats(queue.Stats{Accepted: 2, Failed: 1, Unanswered: 1, Dropped: 1})
+		s.wantStats(queue.Stats{Accepted: 192, Delivered: 192, Retries: 3})
+		s.Add(item{"b", 1, 8 * kib})
+		s.Add(item{"L", 1, 101 * kib})
+		s.Add(item{"c", 1, 8 * kib})
+		wantError(t, s.Flush(t.Context()), "1 letters not delivered to http://receiver: 413")
+		s.wantStats(queue.Stats{Accepted: 195, Delivered: 194, Failed: 1, Retries: 3})
+		limit, refused = -1, 0 // it refuses everything in these words, so that the size is not the reason
+		s.Add(item{"d", 1, kib})
+		wantError(t, s.Flush(t.Context()), "1 letters not delivered to http://receiver: 413")
+		limit, refused, taken = 512*kib, 0, 0
+		for range 64 {
+			s.Add(item{"a", 1, 8 * kib})
+		}
+		s.stop()
+		if refused != 0 || taken != 1 {
+			t.Errorf("%d requests of a batch were refused and %d taken", refused, taken)
+		}
 	})
 }
 

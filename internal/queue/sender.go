@@ -21,6 +21,7 @@ type Answer struct {
 	Err        error         // nil: the receiver took the request, but for Rejected
 	Retry      bool          // with Err: the same request may succeed later
 	After      time.Duration // with Retry: the receiver wants no request before; 0 leaves it to the queue
+	TooLarge   bool          // with Err: the receiver does not take requests as large as that
 	Aside      bool          // with Retry: the others go first, the request itself may be at fault
 	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
 	Unknown    bool          // with Err, without Retry: the receiver does not know this kind of data; see [Config].UnknownPause
