@@ -157,14 +157,14 @@ func (s *encoding) handOverTo(p *TracerProvider, to audience, finished *record.F
 		start = part.end
 		if to != onlyExporters {
 			for _, o := range p.recorders {
-				o.Accept(spans)
+				p.accept(o, spans)
 			}
 		}
 		if to == onlyRecorders || !part.sampled && !s.exports {
 			continue
 		}
 		for _, o := range p.exporters {
-			o.Accept(spans)
+			p.accept(o, spans)
 		}
 	}
 }
@@ -373,25 +373,11 @@ func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
 	if s.to != everyOutput && s.measureIDs[place].IsValid() {
 		return s.measureIDs[place]
 	}
-	id := parent.tracer.provider.measureID(context.Background(), parent.spanContext.TraceID())
+	id := parent.tracer.provider.newSpanID(context.Background(), parent.spanContext.TraceID())
 	if s.to != everyOutput {
 		s.measureIDs[place] = id
 	}
 	return id
-}
-
-// measureID returns the id of a measure's span. The id is random if the program's generator panics. Recording never
-// panics. A hand-over may run on a goroutine of the timeline, where a panic would end the program.
-func (p *TracerProvider) measureID(ctx context.Context, t trace.TraceID) (id trace.SpanID) {
-	if _, ok := p.ids.(randomIDs); ok {
-		return newSpanID()
-	}
-	defer func() {
-		if recover() != nil {
-			id = newSpanID()
-		}
-	}()
-	return p.ids.NewSpanID(ctx, t)
 }
 
 // limitedAttributes returns have, with more attributes, within the limits of a span.

@@ -28,6 +28,7 @@ const ScopeName = scope.Name
 // this package need it only where their samplers or processors must see these calls.
 type joined struct {
 	tracer   func() trace.Tracer // for measures under no local span
+	timeline *record.Timeline    // counts panics
 	stats    *counters
 	logs     *markLogs // nil: marks do not become log records
 	requests *requests // of a Processor
@@ -45,7 +46,13 @@ var _ record.Tracer = (*joined)(nil)
 // attach makes j the tracer of a timeline.
 func (j *joined) attach(t *record.Timeline) (detach func()) {
 	learn()
+	j.timeline = t
 	return t.Attach(j)
+}
+
+// try calls f, which calls the methods of a span that another provider has made.
+func (j *joined) try(f func()) bool {
+	return j.timeline.Try("a span or a provider of another package", f)
 }
 
 // spanOf returns the active span of a context. It is one without a span context if there is none.
@@ -57,35 +64,38 @@ func spanOf(active any) trace.Span {
 }
 
 // Under returns the destination of entries under a span of another provider.
-func (j *joined) Under(active any) record.Destination {
+func (j *joined) Under(active any) (to record.Destination) {
 	switch reflect.TypeOf(active) { // asking a span of the SDK takes its lock
 	case sdkTypes.recording:
 		return record.ToSpan
 	case sdkTypes.dropped:
 		return record.ToObservers
 	}
-	span := spanOf(active)
-	switch sc := span.SpanContext(); {
-	case !sc.IsValid():
-		return record.ToTimeline
-	case sc.IsSampled(), span.IsRecording():
-		return record.ToSpan
-	default:
-		return record.ToObservers
-	}
+	j.try(func() { // else to the timeline
+		span := spanOf(active)
+		switch sc := span.SpanContext(); {
+		case !sc.IsValid():
+		case sc.IsSampled(), span.IsRecording():
+			to = record.ToSpan
+		default:
+			to = record.ToObservers
+		}
+	})
+	return to
 }
 
 // IDs returns the ids of a span. A span without Parent counts as its own.
-func (j *joined) IDs(active any) record.SpanIDs {
-	span := spanOf(active)
-	sc := span.SpanContext()
-	if !sc.IsValid() {
-		return record.SpanIDs{}
-	}
-	ids := record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()), Parent: record.ID(sc.SpanID())}
-	if s, ok := active.(interface{ Parent() trace.SpanContext }); ok {
-		ids.Parent = record.ID(s.Parent().SpanID())
-	}
+func (j *joined) IDs(active any) (ids record.SpanIDs) {
+	j.try(func() {
+		sc := spanOf(active).SpanContext()
+		if !sc.IsValid() {
+			return
+		}
+		ids = record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()), Parent: record.ID(sc.SpanID())}
+		if s, ok := active.(interface{ Parent() trace.SpanContext }); ok {
+			ids.Parent = record.ID(s.Parent().SpanID())
+		}
+	})
 	return ids
 }
 
@@ -94,9 +104,13 @@ func (j *joined) TakesLooseMarks() bool { return j.logs != nil }
 
 // Mark adds an event to a span, or makes a log record.
 func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
-	span := spanOf(active)
-	sc := span.SpanContext()
-	event := span.IsRecording() && (!j.logs.replaces() || !sc.IsSampled()) && addEvent(span, name, at, attrs)
+	var sc trace.SpanContext
+	event := false
+	j.try(func() {
+		span := spanOf(active)
+		sc = span.SpanContext()
+		event = span.IsRecording() && (!j.logs.replaces() || !sc.IsSampled()) && addEvent(span, name, at, attrs)
+	})
 	if event {
 		j.stats.events.Add(1)
 	}
@@ -130,6 +144,10 @@ func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) boo
 
 // Measure makes a span. The measure is over, so that no sample is of the span.
 func (j *joined) Measure(active any, m record.Measured) {
+	j.try(func() { j.measure(active, m) })
+}
+
+func (j *joined) measure(active any, m record.Measured) {
 	parent := spanOf(active)
 	ctx := context.Background()
 	if active != nil {
@@ -157,12 +175,20 @@ func (j *joined) Start(ctx context.Context, to record.Destination, name string, 
 	if p, ok := parent.(*recordedSpan); ok && to == record.ToUnit {
 		return p.startMeasure(ctx, name, start)
 	}
-	ctx, span, _ := spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start))
-	own, ok := span.(*recordedSpan)
-	if ok {
+	o := &openedSpan{joined: j}
+	started := ctx
+	ok := j.try(func() {
+		started, o.span, _ = spanlabels.Start(ctx, j.tracerUnder(parent), text.Valid(name), trace.WithTimestamp(start)) //nolint:fatcontext // once
+		o.recorded = o.span.IsRecording()
+	})
+	if !ok {
+		return ctx, nil
+	}
+	own, ok := o.span.(*recordedSpan)
+	if o.own = ok; ok {
 		own.measure = true // its hand-over counts it
 	}
-	return ctx, &openedSpan{span: span, joined: j, recorded: span.IsRecording(), own: ok}
+	return started, o
 }
 
 // tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
@@ -219,11 +245,11 @@ func (o *openedSpan) IDs() record.SpanIDs {
 	return o.joined.IDs(o.span)
 }
 
-func (o *openedSpan) Fail(f record.Failure) { fail(o.span, f) }
+func (o *openedSpan) Fail(f record.Failure) { o.joined.try(func() { fail(o.span, f) }) }
 
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
-	o.span.SetAttributes(convert(attrs)...)
-	o.span.End(trace.WithTimestamp(at))
+	o.joined.try(func() { o.span.SetAttributes(convert(attrs)...) })
+	o.joined.try(func() { o.span.End(trace.WithTimestamp(at)) })
 	if o.recorded && !o.own {
 		o.joined.stats.measures.Add(1)
 	}

@@ -71,7 +71,8 @@ func (k *keeper) decide(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReas
 		counts.reasons[reason].Add(1)
 	}
 	if slow && k.onSlow != nil && (s.sampled || reason != otlpenc.NotKept) {
-		k.onSlow(SlowRequest{TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name, Start: s.startTime, End: s.endTime})
+		slow := SlowRequest{TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name, Start: s.startTime, End: s.endTime}
+		s.tracer.provider.timeline.Try("OnSlow", func() { k.onSlow(slow) })
 	}
 	return reason
 }

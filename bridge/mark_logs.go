@@ -19,8 +19,8 @@ import (
 
 // A LogOutput takes encoded log records. exporter.LogDelivery is one. Its methods may be called concurrently.
 type LogOutput interface {
-	// AcceptLogs takes log records. It runs on a goroutine that records a mark or ends a span: it must not block or panic. The bytes
-	// are valid during the call only. An output that keeps them must copy them.
+	// AcceptLogs takes log records. It runs on a goroutine that records a mark or ends a span, which waits for it: it must not block. After a panic,
+	// these records are lost. The bytes are valid during the call only. An output that keeps them must copy them.
 	AcceptLogs(otlpenc.Records)
 
 	// ForceFlush and Shutdown are as in a span processor.
@@ -36,14 +36,15 @@ type LogLimits struct {
 
 // markLogs makes log records of marks. A nil one makes none.
 type markLogs struct {
-	form   MarkForm
-	output LogOutput
-	group  *otlpenc.Group
-	limits LogLimits
+	timeline *record.Timeline // counts panics
+	form     MarkForm
+	output   LogOutput
+	group    *otlpenc.Group
+	limits   LogLimits
 }
 
 // newMarkLogs returns nil without an output.
-func newMarkLogs(form MarkForm, output LogOutput, limits *LogLimits, res *resource.Resource, groups *otlpenc.Groups) *markLogs {
+func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *LogLimits, res *resource.Resource, groups *otlpenc.Groups) *markLogs {
 	if output == nil {
 		return nil
 	}
@@ -55,7 +56,7 @@ func newMarkLogs(form MarkForm, output LogOutput, limits *LogLimits, res *resour
 		limits = &read
 	}
 	group := groups.Group(cmp.Or(res, resource.Default()), instrumentation.Scope{Name: ScopeName})
-	return &markLogs{form: form, output: output, group: group, limits: *limits}
+	return &markLogs{timeline: t, form: form, output: output, group: group, limits: *limits}
 }
 
 // ofSpans returns l for marks of spans. If no output takes spans, marks cannot be events: SpanEventsAndLogRecords becomes LogRecords then.
@@ -92,28 +93,13 @@ func (l *markLogs) wants(sc trace.SpanContext, event bool) bool {
 func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
 	s := encodings.Get().(*encoding)
 	s.appendLog(l, sc, name, at, attrs)
-	l.output.AcceptLogs(otlpenc.Records{Group: l.group, Bytes: s.logs, Count: 1})
-	s.free()
+	defer s.free()
+	l.accept(otlpenc.Records{Group: l.group, Bytes: s.logs, Count: 1})
 }
 
-// flush flushes the output, beside everything else: spans and log records do not wait for each other's backend.
-func (l *markLogs) flush(ctx context.Context) <-chan error {
-	return l.beside(func(o LogOutput) error { return o.ForceFlush(ctx) })
-}
-
-// shutdown shuts the output down, as flush flushes it.
-func (l *markLogs) shutdown(ctx context.Context) <-chan error {
-	return l.beside(func(o LogOutput) error { return o.Shutdown(ctx) })
-}
-
-func (l *markLogs) beside(do func(LogOutput) error) <-chan error {
-	done := make(chan error, 1)
-	if l == nil {
-		done <- nil
-		return done
-	}
-	go func() { done <- do(l.output) }()
-	return done
+// accept gives log records to the output.
+func (l *markLogs) accept(records otlpenc.Records) {
+	l.timeline.Try("a LogOutput's AcceptLogs", func() { l.output.AcceptLogs(records) })
 }
 
 // appendLog appends the log record of a mark.
@@ -159,6 +145,6 @@ func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
 		}
 	}
 	if count > 0 {
-		p.logs.output.AcceptLogs(otlpenc.Records{Group: p.logs.group, Bytes: s.logs, Count: count})
+		p.logs.accept(otlpenc.Records{Group: p.logs.group, Bytes: s.logs, Count: count})
 	}
 }

@@ -89,7 +89,7 @@ func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), count: adderOf(c.Routes)}
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
 	var groups otlpenc.Groups
-	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
+	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
 	p.stats.logs = p.joined.logs
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)

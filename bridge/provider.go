@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,14 +24,15 @@ import (
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
+	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
 
 // An Output takes encoded spans. Its methods may be called concurrently.
 type Output interface {
-	// Accept takes spans that have ended. It runs on a goroutine that ends a span: it must not block or panic. The bytes are
-	// valid during the call only. An output that keeps them must copy them.
+	// Accept takes spans that have ended. It runs on a goroutine that ends a span, which waits for it: it must not block. A panic is counted as the
+	// provider's Stats say, and these spans are lost. The bytes are valid during the call only. An output that keeps them must copy them.
 	Accept(otlpenc.Spans)
 
 	// ForceFlush and Shutdown are as in a span processor.
@@ -68,14 +70,14 @@ type TracerProviderConfig struct {
 	Keep *KeepPolicy
 
 	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or kept. The caller is the goroutine that ended
-	// the local root, before its hand-over. OnSlow must not block or panic.
+	// the local root, before its hand-over. OnSlow must not block.
 	OnSlow func(SlowRequest)
 
 	// Routes, when set, counts each local root at its end. It counts local roots that the sampler dropped only with Keep.
 	Routes *routes.Table
 
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
-	// with the SDK's provider.
+	// with the SDK's provider. Unlike there, a panic of theirs does not reach the span's caller: it is counted.
 	Processors []sdktrace.SpanProcessor
 
 	// WithoutPanicRecording leaves out the event for a panic that [trace.Span]'s End meets.
@@ -119,6 +121,7 @@ type TracerProvider struct {
 	recorders  []Output
 	processors atomic.Pointer[[]sdktrace.SpanProcessor]
 	closed     atomic.Bool
+	shutdown   within.Once
 
 	mu      sync.Mutex // guards what follows, and changes of processors
 	tracers map[instrumentation.Scope]*tracer
@@ -155,7 +158,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
-	p.joined.logs = newMarkLogs(c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
+	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
 	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
 	p.stats.logs = p.logs
 	p.detach = p.joined.attach(p.timeline)
@@ -185,11 +188,14 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		name = tracerName
 	}
 	scope := instrumentation.Scope{
-		Name: name, Version: c.InstrumentationVersion(), SchemaURL: c.SchemaURL(),
+		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()), SchemaURL: record.Name(c.SchemaURL()),
 		Attributes: limitedSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
 	}
 	return p.tracer(scope)
 }
+
+// maxTracers bounds the tracers that a provider remembers. Programs have one for each library. Further ones are made anew each time.
+const maxTracers = 1024
 
 func (p *TracerProvider) tracer(scope instrumentation.Scope) *tracer {
 	p.mu.Lock()
@@ -197,7 +203,9 @@ func (p *TracerProvider) tracer(scope instrumentation.Scope) *tracer {
 	t, ok := p.tracers[scope]
 	if !ok {
 		t = &tracer{provider: p, scope: scope, group: p.groups.Group(p.resource, scope)}
-		p.tracers[scope] = t
+		if len(p.tracers) < maxTracers {
+			p.tracers[scope] = t
+		}
 	}
 	return t
 }
@@ -240,58 +248,73 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	return false
 }
 
+// grace is how long ForceFlush and Shutdown go on after their context.
+const grace = 2 * within.Grace
+
 // ForceFlush hands over the spans that have ended before the call, and flushes the outputs, Logs beside the others, and then the
-// processors. It returns all their errors.
+// processors. It returns all their errors. It returns shortly after the end of ctx, whatever hangs: the error names that then.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
-	err := p.timeline.FlushUnits(ctx)
-	logs := p.logs.flush(ctx)
-	err = errors.Join(err, p.flushOutputs(ctx))
+	r := within.Begin(ctx, grace)
+	r.Do(handOver, p.timeline.FlushUnits)
+	p.flushOutputs(r)
 	for _, sp := range *p.processors.Load() {
 		if ctx.Err() != nil {
-			return errors.Join(err, <-logs, ctx.Err())
+			return errors.Join(r.End(), ctx.Err())
 		}
-		err = errors.Join(err, sp.ForceFlush(ctx))
+		r.Do(nameOf("the span processor", sp), sp.ForceFlush)
 	}
-	return errors.Join(err, <-logs)
+	return r.End()
 }
 
-func (p *TracerProvider) flushOutputs(ctx context.Context) (err error) {
-	for _, o := range slices.Concat(p.recorders, p.exporters) {
-		err = errors.Join(err, o.ForceFlush(ctx))
+const handOver = "bridge: the hand-over of spans that have ended"
+
+// nameOf names what a program has given, for errors.
+func nameOf(what string, given any) string { return fmt.Sprintf("bridge: %s %T", what, given) }
+
+// flushOutputs flushes the outputs. Spans and log records do not wait for each other's backend.
+func (p *TracerProvider) flushOutputs(r *within.Run) {
+	if p.logs != nil {
+		r.Go(nameOf("the log output", p.logs.output), p.logs.output.ForceFlush)
 	}
-	return err
+	for _, o := range slices.Concat(p.recorders, p.exporters) {
+		r.Do(nameOf("the output", o), o.ForceFlush)
+	}
 }
 
 // Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs.
-// It returns all their errors. It does all that even if ctx has ended. Spans that end later are counted as dropped by the
-// outputs. Further calls do nothing.
-func (p *TracerProvider) Shutdown(ctx context.Context) (err error) {
+// It returns all their errors. It does all that even if ctx has ended. It returns shortly after the end of ctx, whatever hangs: the error names that
+// then. Spans that end later are counted as dropped by the outputs. Further calls wait for the first one, within their own context, and return the
+// same error.
+func (p *TracerProvider) Shutdown(ctx context.Context) error {
+	return p.shutdown.Do(ctx, grace, "bridge: the shutdown of the provider", p.stop)
+}
+
+func (p *TracerProvider) stop(ctx context.Context) error {
 	p.mu.Lock()
 	all := *p.processors.Load()
-	closed := p.closed.Swap(true)
+	p.closed.Store(true)
 	p.mu.Unlock()
-	if closed {
-		return nil
-	}
-	handOver := context.WithoutCancel(ctx) // it does not wait for outputs
-	err = p.timeline.FlushUnits(handOver)
-	logs := p.logs.flush(ctx)
-	err = errors.Join(err, p.flushOutputs(ctx)) // before processors, which may block or panic
-	defer func() {
-		err = errors.Join(err, p.timeline.FlushUnits(handOver))
-		p.detach()
-		p.timeline.AbandonUnits(receiver{p})
-		last := p.logs.shutdown(ctx)
-		for _, o := range slices.Concat(p.recorders, p.exporters) {
-			err = errors.Join(err, o.Shutdown(ctx))
-		}
-		err = errors.Join(err, <-logs, <-last)
-	}()
+	flushUnits := func(ctx context.Context) error { return p.timeline.FlushUnits(context.WithoutCancel(ctx)) } // it does not wait for backends
+	r := within.Begin(ctx, grace)
+	r.Do(handOver, flushUnits)
+	p.flushOutputs(r) // before processors, which may hang
 	for _, sp := range all {
-		err = errors.Join(err, sp.Shutdown(ctx))
+		r.Do(nameOf("the span processor", sp), sp.Shutdown)
 	}
 	p.processors.Store(new([]sdktrace.SpanProcessor))
-	return err
+	r.Do(handOver, flushUnits)
+	p.detach()
+	r.Do(handOver, func(context.Context) error {
+		p.timeline.AbandonUnits(receiver{p})
+		return nil
+	})
+	if p.logs != nil {
+		r.Go(nameOf("the log output", p.logs.output), p.logs.output.Shutdown)
+	}
+	for _, o := range slices.Concat(p.recorders, p.exporters) {
+		r.Do(nameOf("the output", o), o.Shutdown)
+	}
+	return r.End()
 }
 
 // Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover all providers of its

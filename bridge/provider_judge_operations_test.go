@@ -206,10 +206,10 @@ type wrappedSpan struct{ trace.Span }
 // tracer makes a tracer, or finds one.
 func (j *judge) tracer() {
 	provider := j.Below(providers)
-	name := []string{"", "shop", "payment", j.Text()}[j.Below(4)]
+	name := record.Name([]string{"", "shop", "payment", j.Text()}[j.Below(4)])
 	var options []trace.TracerOption
 	if j.Below(2) == 0 {
-		options = append(options, trace.WithInstrumentationVersion(j.Text()), trace.WithSchemaURL(j.Text()))
+		options = append(options, trace.WithInstrumentationVersion(record.Name(j.Text())), trace.WithSchemaURL(record.Name(j.Text())))
 	}
 	if j.Below(2) == 0 {
 		options = append(options, trace.WithInstrumentationAttributes(j.attributes()...))

@@ -304,11 +304,8 @@ func (s *recordedSpan) endState(at time.Time) bool {
 }
 
 func (s *recordedSpan) callProcessors() {
-	if s.tentative {
-		return
-	}
-	for _, sp := range *s.tracer.provider.processors.Load() {
-		sp.OnEnd(endedSpan{s})
+	if !s.tentative {
+		s.tracer.provider.onEnd(s)
 	}
 }
 

@@ -20,7 +20,10 @@ type Stats struct {
 	Requests         RequestStats // of a TracerProvider with a KeepPolicy
 
 	SpansOffTimeline uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
-	Panics           uint64 // panics in callbacks of the timeline's observers, in the timeline's Clock and its Scheduler
+
+	// Panics counts calls of the program's code that panicked or ended their goroutine: outputs, processors, samplers, observers and the like, of all
+	// providers of the timeline.
+	Panics uint64
 }
 
 // RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once, sampled or not, but for Exported, Untracked and Refused.

@@ -108,9 +108,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	s.labelGoroutine(ctx, name)
 	var started context.Context = c
 	if !tentative {
-		for _, sp := range *t.provider.processors.Load() {
-			sp.OnStart(ctx, s)
-		}
+		t.provider.onStart(ctx, s)
 	}
 	if tracelog.Enabled() {
 		started = s.traceStart(started)
@@ -164,11 +162,9 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	var sc trace.SpanContextConfig
 	switch sc.TraceID = parent.TraceID(); {
 	case !sc.TraceID.IsValid():
-		sc.TraceID, sc.SpanID = t.provider.ids.NewIDs(ctx)
-	case t == t.provider.marks:
-		sc.SpanID = t.provider.measureID(ctx, sc.TraceID)
+		sc.TraceID, sc.SpanID = t.provider.newIDs(ctx)
 	default:
-		sc.SpanID = t.provider.ids.NewSpanID(ctx, sc.TraceID)
+		sc.SpanID = t.provider.newSpanID(ctx, sc.TraceID)
 	}
 	if t.provider.inherits && (parent.IsValid() || t.provider.samplesRoots) {
 		decision := sdktrace.Drop
@@ -181,7 +177,7 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		}
 		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
-	result := t.provider.sampler.ShouldSample(sdktrace.SamplingParameters{
+	result := t.provider.shouldSample(sdktrace.SamplingParameters{
 		ParentContext: ctx,
 		TraceID:       sc.TraceID,
 		Name:          name,

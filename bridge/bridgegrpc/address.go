@@ -13,8 +13,12 @@ func hostPort(addr net.Addr) (host string, port int) {
 		at := a.AddrPort()
 		return at.Addr().Unmap().String(), int(at.Port())
 	}
-	if addr == nil || addr.String() == "@" { // a Unix socket that was not bound to a name
+	if addr == nil {
 		return "", 0
 	}
-	return received.HostPort(addr.String())
+	text := addressOf(addr)
+	if text == "@" { // a Unix socket that was not bound to a name
+		return "", 0
+	}
+	return received.HostPort(text)
 }

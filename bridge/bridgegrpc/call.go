@@ -60,7 +60,7 @@ func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end
 		slog.String("responseStatus", codeName(code)))
 	if at := c.request.Load(); at != 0 {
 		if c.server != nil {
-			attrs = append(attrs, slog.String("serverAddress", c.server.String()))
+			attrs = append(attrs, slog.String("serverAddress", addressOf(c.server)))
 		}
 		attrs = append(attrs, slog.Duration(record.RequestStart, time.Duration(at-1)))
 	}

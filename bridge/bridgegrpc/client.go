@@ -11,6 +11,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
@@ -62,7 +63,8 @@ var _ stats.Handler = (*client)(nil)
 
 // TagRPC is called before anything else of an attempt.
 func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if h.Filter != nil && !h.Filter(info) {
+	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
+	if !traces(c.tl, h.Filter, info) {
 		if ctx.Value(h) == nil {
 			return ctx
 		}
@@ -70,24 +72,27 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		// that call's.
 		return context.WithValue(ctx, h, nil)
 	}
-	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
-	c.start = c.tl.Now()
-	ctx, c.span = h.tracer.Start(ctx, c.method, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(semconv.RPCSystemNameGRPC, semconv.RPCMethod(c.method)))
+	c.start, c.span = c.tl.Now(), noop.Span{}
+	c.tl.Try(ofSpan, func() {
+		ctx, c.span = h.tracer.Start(ctx, c.method, trace.WithSpanKind(trace.SpanKindClient), //nolint:fatcontext // once
+			trace.WithAttributes(semconv.RPCSystemNameGRPC, semconv.RPCMethod(c.method)))
+	})
 	md, ok := metadata.FromOutgoingContext(ctx) // a copy
 	if !ok {
 		md = metadata.MD{}
 	}
-	h.Propagators.Inject(ctx, outgoing(md))
+	c.tl.Try(ofPropagators, func() { h.Propagators.Inject(ctx, outgoing(md)) })
 	return context.WithValue(metadata.NewOutgoingContext(ctx, md), h, c)
 }
 
 // HandleRPC is called for the events of an attempt, concurrently.
 func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	c, ok := ctx.Value(h).(*call)
-	if !ok {
-		return
+	if c, ok := ctx.Value(h).(*call); ok {
+		c.tl.Try(ofSpan, func() { h.handle(ctx, c, event) })
 	}
+}
+
+func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 	switch e := event.(type) {
 	case *stats.OutHeader:
 		c.server = e.RemoteAddr
@@ -103,7 +108,7 @@ func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
 		c.encodedSize.Add(int64(e.CompressedLength))
 		c.decodedSize.Add(int64(e.Length))
 	case *stats.End:
-		h.end(ctx, c, status.Convert(e.Error))
+		h.end(ctx, c, statusOf(e.Error))
 	}
 }
 
@@ -125,6 +130,6 @@ func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	end := c.tl.Now()
 	failed := st.Code() != codes.OK
 	c.record(ctx, record.Resource, st.Code(), end)
-	endSpan(c.span, nil, st, failed)
-	h.durations.record(ctx, c.method, st.Code(), failed, end-c.start)
+	c.tl.Try(ofSpan, func() { endSpan(c.span, nil, st, failed) })
+	c.tl.Try(ofMeter, func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
 }

@@ -11,6 +11,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
@@ -76,13 +77,14 @@ var _ stats.Handler = (*server)(nil)
 
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if serving.Served(ctx) || (h.Filter != nil && !h.Filter(info)) {
+	tl := (*record.Timeline)(h.Timeline)
+	if serving.Served(ctx) || !traces(tl, h.Filter, info) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
-	span, borrowed := serving.Span(ctx)
+	span, borrowed := spanAbove(ctx, tl)
 	if !borrowed {
-		ctx, span = h.start(h.Propagators.Extract(ctx, incoming{ctx}), info, c)
+		ctx, span = h.start(extract(ctx, tl, h.Propagators), info, c)
 		c.span = span
 	}
 	ctx, c.tl, c.closes = serving.Timeline(ctx, span, (*record.Timeline)(h.Timeline))
@@ -91,16 +93,23 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (context.Context, trace.Span) {
-	public := h.PublicEndpoint != nil && h.PublicEndpoint(ctx, info)
-	return serving.StartSpan(ctx, h.tracer, c.method, &arrival{ctx, c}, public)
+	tl, started, span := (*record.Timeline)(h.Timeline), ctx, trace.Span(noop.Span{})
+	public := h.PublicEndpoint != nil // the safe answer
+	if public {
+		tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
+	}
+	tl.Try(ofSpan, func() { started, span = serving.StartSpan(ctx, h.tracer, c.method, &arrival{ctx, c}, public) }) //nolint:fatcontext // once
+	return started, span
 }
 
 // HandleRPC is called for the events of a call. It may be called concurrently for a stream.
 func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	c, ok := ctx.Value(h).(*call)
-	if !ok {
-		return
+	if c, ok := ctx.Value(h).(*call); ok {
+		c.tl.Try(ofSpan, func() { h.handle(ctx, c, event) })
 	}
+}
+
+func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 	switch e := event.(type) {
 	case *stats.Begin:
 		c.begun = true
@@ -124,7 +133,7 @@ func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 			h.refuse(ctx, c)
 		}
 	case *stats.End:
-		h.end(ctx, c, c.method, status.Convert(e.Error))
+		h.end(ctx, c, c.method, statusOf(e.Error))
 	}
 }
 
@@ -153,8 +162,8 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	c.record(ctx, record.Navigation, st.Code(), end)
 	if c.span != nil {
 		failed := isServerError(st.Code())
-		endSpan(c.span, c.attrs, st, failed)
-		h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end)
+		c.tl.Try(ofSpan, func() { endSpan(c.span, c.attrs, st, failed) })
+		c.tl.Try(ofMeter, func() { h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end) })
 	}
 	if c.closes {
 		c.tl.Close()

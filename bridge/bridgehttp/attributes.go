@@ -8,7 +8,6 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/internal/text"
 )
 
 // attributes has the attributes of a request's span. It does not refer to the request.
@@ -42,7 +41,7 @@ func (a *attributes) readRequest(r *http.Request, m method) {
 		}
 	}
 	if host, port := received.HostPort(r.RemoteAddr); host != "" {
-		a.peer, a.peerPort = text.Valid(host), uint16(port)
+		a.peer, a.peerPort = received.Part(host, len(r.RemoteAddr)), uint16(port) // middleware may have put a header there
 		a.client = clientAddress(r, a.peer)
 	}
 	a.agent = received.Text(received.First(r.Header["User-Agent"]))

@@ -95,9 +95,12 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 		})
 	default:
 		c.over.Do(func() {
-			c.span.SetAttributes(semconv.ErrorType(err))
-			c.span.SetStatus(codes.Error, errorText(err))
-			c.end(now, errorText(err))
+			why := errorText(err)
+			c.tl.Try(ofSpan, func() {
+				c.span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
+				c.span.SetStatus(codes.Error, why)
+			})
+			c.end(now, why)
 		})
 	}
 	return n, err
@@ -128,7 +131,9 @@ func (b switchedBody) CloseWrite() error {
 
 // abandon ends a call whose body is unreachable, at the time of its last use. The runtime
 // calls abandon and must not wait for span processors.
-func (c *call) abandon() { go c.complete(time.Duration(c.used.Load()), "abandoned") }
+func (c *call) abandon() {
+	go c.tl.Try("the context or the span of a call that was abandoned", func() { c.complete(time.Duration(c.used.Load()), "abandoned") })
+}
 
 // complete ends the call at the moment now of its timeline, unless it is over.
 func (c *call) complete(now time.Duration, incomplete string) {
@@ -138,14 +143,16 @@ func (c *call) complete(now time.Duration, incomplete string) {
 func (c *call) end(now time.Duration, incomplete string) {
 	c.cleanup.Stop() // it keeps all that the context refers to
 
-	if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) { // the size as it was transferred
-		c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
-	}
-	if incomplete == "abandoned" {
-		c.span.End(trace.WithTimestamp(c.tl.Origin().Add(now)))
-	} else {
-		c.span.End()
-	}
+	c.tl.Try(ofSpan, func() {
+		if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) { // the size as it was transferred
+			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
+		}
+		if incomplete == "abandoned" {
+			c.span.End(trace.WithTimestamp(c.tl.Origin().Add(now)))
+		} else {
+			c.span.End()
+		}
+	})
 	var place record.Place
 	place.Locate(c.ctx)
 	place = place.On(c.tl)

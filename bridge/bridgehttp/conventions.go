@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/propagation"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/internal/environ"
@@ -61,10 +60,6 @@ func spanMethod(attr string) string {
 	}
 	return attr
 }
-
-// errorType is error.type of an error: its own word for it or its type, behind what
-// fmt.Errorf wrapped around it.
-func errorType(err error) string { return semconv.ErrorType(err).Value.AsString() }
 
 // protocolVersion is network.protocol.version: "1.1", "2".
 func protocolVersion(major, minor int) string {

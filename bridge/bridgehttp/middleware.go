@@ -3,11 +3,9 @@ package bridgehttp
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -147,12 +145,12 @@ type request struct {
 // ServeHTTP implements [http.Handler].
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if serving.Served(ctx) || (m.Filter != nil && !m.Filter(r)) {
+	if serving.Served(ctx) || !m.traces(r) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
 	q := &request{m: m, method: methodOf(r, m.methods)}
-	if q.span, q.borrowed = serving.Span(ctx); q.borrowed {
+	if q.span, q.borrowed = m.spanAbove(ctx); q.borrowed {
 		q.ctx = ctx
 	} else {
 		q.start(ctx, r)
@@ -197,14 +195,10 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // start starts the request's span.
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
-	ctx = m.Propagators.Extract(ctx, carrier{propagation.HeaderCarrier(r.Header)})
-	name := spanMethod(q.method.attr)
-	if m.SpanName != nil {
-		name = text.Valid(m.SpanName(r, ""))
-	}
-	public := m.PublicEndpoint != nil && m.PublicEndpoint(r)
+	ctx = m.extract(ctx, r.Header)
+	name, public := m.spanName(r, "", spanMethod(q.method.attr)), m.isPublic(r)
 	q.arriving = r
-	q.ctx, q.span = serving.StartSpan(ctx, m.tracer, name, q, public)
+	q.ctx, q.span = m.startSpan(ctx, name, q, public)
 	q.arriving = nil
 }
 
@@ -236,7 +230,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	if !q.borrowed {
 		defer q.recordMetrics() // after the end of the span, when a keep policy has decided
-		defer q.span.End()
+		defer q.m.try(ofSpan, func() { q.span.End() })
 	}
 	res := &q.response
 	if returned && !res.begun {
@@ -252,7 +246,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 
 	x := exchange{
 		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
-		status: res.status, route: text.Valid(q.route(r, res.status)),
+		status: res.status, route: text.Valid(record.Name(q.route(r, res.status))),
 	}
 	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 		x.failure = panicType(p)
@@ -261,16 +255,18 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	if !q.borrowed {
 		k := q.m.kinds.Get(x)
 		q.kind, q.took = k, end
-		q.describe(r, &x, k, p)
+		q.m.try(ofSpan, func() { q.describe(r, &x, k, p) })
 	}
 	q.navigation(r, &x, end)
 }
 
-// recordMetrics records the metrics of a request whose span has ended. It does nothing if a function of the program panicked before
+// recordMetrics records the metrics of a request whose span has ended. It does nothing if a function of the program ended the goroutine before
 // the request's kind was known.
 func (q *request) recordMetrics() {
 	if q.kind != nil {
-		q.m.meter.record(serving.MetricsContext(q.ctx, q.span), q.took, q.read.Load(), q.response.written, q.kind)
+		q.m.try(ofMeter, func() {
+			q.m.meter.record(serving.MetricsContext(q.ctx, q.span), q.took, q.read.Load(), q.response.written, q.kind)
+		})
 	}
 }
 
@@ -282,7 +278,9 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, p a
 	}
 	switch {
 	case q.m.SpanName != nil:
-		span.SetName(text.Valid(q.m.SpanName(r, x.route)))
+		if name := q.m.spanName(r, x.route, ""); name != "" {
+			span.SetName(name)
+		}
 	case x.route != "":
 		span.SetName(k.name)
 	}
@@ -300,8 +298,8 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, p a
 	span.SetStatus(codes.Error, "handler panicked")
 	span.AddEvent("exception", trace.WithAttributes(
 		semconv.ExceptionType(x.failure),
-		semconv.ExceptionMessage(text.Valid(fmt.Sprint(p))),
-		semconv.ExceptionStacktrace(string(debug.Stack()))))
+		semconv.ExceptionMessage(text.Valid(record.PanicText(p))),
+		semconv.ExceptionStacktrace(stack())))
 }
 
 // answer gives the span the attributes of the answer.

@@ -84,25 +84,27 @@ func (p *phases) restart() {
 
 func (p *phases) got(c *call, info httptrace.GotConnInfo) {
 	now := c.now()
+	var remote net.Addr
+	if info.Conn != nil {
+		c.tl.Try(ofConnection, func() { remote = info.Conn.RemoteAddr() })
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.connected, p.reused, p.at[requestStart] = true, info.Reused, now
-	if info.Conn != nil {
-		p.remote = info.Conn.RemoteAddr()
-	}
+	p.connected, p.reused, p.remote, p.at[requestStart] = true, info.Reused, remote, now
 	if info.Reused {
 		clear(p.at[:requestStart]) // of a dial that another request gets
 	}
 }
 
 // peer is whom the connection is with.
-func (p *phases) peer() (host string, port int) {
+func (p *phases) peer(c *call) (host string, port int) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.remote == nil {
-		return "", 0
+	remote := p.remote
+	p.mu.Unlock()
+	if remote != nil {
+		c.tl.Try(ofConnection, func() { host, port = received.HostPort(remote.String()) })
 	}
-	return received.HostPort(p.remote.String())
+	return host, port
 }
 
 // append appends those that came, as attributes of a resource entry.

@@ -13,6 +13,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A panic of one of the Server's own functions leaves nothing unended.
@@ -27,14 +28,10 @@ func TestServerFunctionPanics(t *testing.T) {
 		return "span"
 	}
 	h := server.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { tl = observer.FromContext(req.Context()) }))
-	func() {
-		defer func() {
-			if p := recover(); p != "name" {
-				t.Errorf("recovered %v", p)
-			}
-		}()
-		h.ServeHTTP(httptest.NewRecorder(), newRequest(t, http.MethodGet, "/", nil))
-	}()
+	h.ServeHTTP(httptest.NewRecorder(), newRequest(t, http.MethodGet, "/", nil))
+	if n := (*record.Timeline)(tl).Panics(); n != 1 {
+		t.Errorf("%d panics are counted, want one", n)
+	}
 	r.flush(t)
 	r.got.one(t, "span")
 	if _, err := tl.Observe(func(observer.List) {}, observer.Options{Type: observer.Mark}); err == nil {

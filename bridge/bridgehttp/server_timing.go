@@ -94,7 +94,9 @@ func (t *timing) header(q *request, res *response) {
 	c := &q.m.ServerTiming
 	var room [256]byte
 	entries := c.entries(q.tl)
-	value := c.appendEntries(c.appendTrace(room[:0], q.span), entries)
+	var sc trace.SpanContext
+	q.m.try(ofSpan, func() { sc = q.span.SpanContext() })
+	value := c.appendEntries(c.appendTrace(room[:0], sc), entries)
 	h := res.Header()
 	if len(value) > 0 {
 		// First, because readers take the first metric of a name. A header of the handler's may
@@ -125,10 +127,12 @@ func (t *timing) trailer(q *request, res *response) {
 	}
 	h := res.Header()
 	var values []string
+	sent := map[string]int{} // a proxy's header may have very many fields
+	for _, v := range t.fields {
+		sent[v]++
+	}
 	for _, v := range h[serverTimingKey] {
-		if i := slices.Index(t.fields, v); i >= 0 {
-			t.fields = slices.Delete(t.fields, i, i+1)
-		} else {
+		if sent[v]--; sent[v] < 0 {
 			values = append(values, v)
 		}
 	}
@@ -160,8 +164,7 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 }
 
 // appendTrace appends which trace a span belongs to, as far as there is room.
-func (c *ServerTiming) appendTrace(value []byte, span trace.Span) []byte {
-	sc := span.SpanContext()
+func (c *ServerTiming) appendTrace(value []byte, sc trace.SpanContext) []byte {
 	if !sc.IsValid() || c.NoTrace {
 		return value
 	}

@@ -2,7 +2,6 @@ package bridgehttp
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -15,11 +14,11 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -112,31 +111,36 @@ func (t *transport) CloseIdleConnections() {
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	refused := r.URL == nil || r.Header == nil // by the base, as net/http's does
-	if refused || (t.Filter != nil && !t.Filter(r)) {
+	if refused {
 		return t.base.RoundTrip(r)
 	}
-	c := &call{t: t, tl: record.FromContext(r.Context()), name: address(r.URL)}
-	m := methodOf(r, t.methods)
-	name := spanMethod(m.attr)
-	if t.SpanName != nil {
-		name = text.Valid(t.SpanName(r))
+	c := &call{t: t, tl: record.FromContext(r.Context())}
+	if !t.traces(c, r) {
+		return t.base.RoundTrip(r)
 	}
-	ctx, span := t.tracer.Start(r.Context(), name, clientKind, trace.WithAttributes(c.request(r, m)...))
-	c.ctx, c.span = ctx, span
-	c.start = c.tl.Since(serving.Start(span))
-
-	out := r.Clone(httptrace.WithClientTrace(ctx, c.phases.trace(c))) // a RoundTripper must not change its request
-	out.Trailer = r.Trailer                                           // the caller sets its values while the base reads the body
-	t.Propagators.Inject(ctx, carrier{propagation.HeaderCarrier(out.Header)})
-	c.countBody(out)
+	c.name = address(r.URL)
+	m := methodOf(r, t.methods)
+	name := t.spanName(c, r, spanMethod(m.attr))
+	c.ctx, c.span = r.Context(), noop.Span{}
+	started := c.tl.Try(ofSpan, func() {
+		c.ctx, c.span = t.tracer.Start(c.ctx, name, clientKind, trace.WithAttributes(c.request(r, m)...))
+		c.start = c.tl.Since(serving.Start(c.span))
+	})
+	if !started {
+		c.start = c.tl.Now()
+	}
 	returned := false
 	defer func() {
 		if !returned { // the base panicked, or ended the goroutine
 			c.failed = "the transport did not return"
-			c.span.SetStatus(codes.Error, c.failed)
+			c.tl.Try(ofSpan, func() { c.span.SetStatus(codes.Error, c.failed) })
 			c.complete(c.tl.Now(), "")
 		}
 	}()
+	out := r.Clone(httptrace.WithClientTrace(c.ctx, c.phases.trace(c))) // a RoundTripper must not change its request
+	out.Trailer = r.Trailer                                             // the caller sets its values while the base reads the body
+	c.inject(out.Header)
+	c.countBody(out)
 	resp, err := t.base.RoundTrip(out)
 	returned = true
 	c.answered(resp, err)
@@ -148,7 +152,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // request is what is known of a request before it is sent.
 func (c *call) request(r *http.Request, m method) []attribute.KeyValue {
-	server, port := received.HostPort(text.Valid(r.URL.Host))
+	server, port := received.HostPort(received.Text(r.URL.Host))
 	if port == 0 {
 		port = usualPort(r.URL.Scheme)
 	}
@@ -176,7 +180,7 @@ func redirects(r *http.Request) (n int) {
 // address is a URL without what may be secret, as all that is opaque may be.
 func address(u *url.URL) string {
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return text.Valid(bare.String())
+	return received.Text(bare.String()) // a server has chosen it if it is a redirect's
 }
 
 // countBody counts what is sent of a body whose length is not known.
@@ -206,6 +210,19 @@ func (c *call) countBody(out *http.Request) {
 
 // answered notes the response's header, or why there is none.
 func (c *call) answered(resp *http.Response, err error) {
+	c.tl.Try(ofSpan, func() { c.describe(resp, err) })
+	if err != nil || resp == nil {
+		c.failed = errorText(err)
+		c.complete(c.tl.Now(), "")
+		return
+	}
+	c.protocol = nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
+	c.encoded = !resp.Uncompressed
+	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
+}
+
+// describe tells the metrics and the call's span of the response's header, or why there is none.
+func (c *call) describe(resp *http.Response, err error) {
 	now := c.tl.Now()
 	x := &c.x
 	if err != nil {
@@ -218,13 +235,13 @@ func (c *call) answered(resp *http.Response, err error) {
 		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
 	k := c.t.kinds.Get(*x)
-	c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k)
+	c.tl.Try(ofMeter, func() { c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k) })
 	if serving.Takes(c.span) {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
 		if resp != nil {
 			attrs = append(attrs, semconv.NetworkProtocolVersion(x.version))
 		}
-		if host, port := c.phases.peer(); host != "" {
+		if host, port := c.phases.peer(c); host != "" {
 			attrs = append(attrs, semconv.NetworkPeerAddress(host))
 			if port > 0 {
 				attrs = append(attrs, semconv.NetworkPeerPort(port))
@@ -235,26 +252,6 @@ func (c *call) answered(resp *http.Response, err error) {
 			c.span.SetStatus(codes.Error, errorText(err))
 		}
 	}
-	if err != nil || resp == nil {
-		c.failed = errorText(err)
-		c.complete(c.tl.Now(), "")
-		return
-	}
-	c.protocol = nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
-	c.encoded = !resp.Uncompressed
-	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
-}
-
-// errorText is what an error says, without a URL in front, which may hold secrets. It may quote
-// what a server sent.
-func errorText(err error) string {
-	for u := (*url.Error)(nil); errors.As(err, &u); {
-		err = u.Err
-	}
-	if err == nil {
-		return ""
-	}
-	return received.Text(err.Error())
 }
 
 var clientKind = trace.WithSpanKind(trace.SpanKindClient)

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -97,7 +98,7 @@ func texts(attrs []attribute.KeyValue, keys []attribute.Key) string {
 	for _, key := range keys {
 		for _, kv := range attrs {
 			if kv.Key == key || key == every {
-				fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
+				fmt.Fprintf(&b, " %s=%s", text.Escape(string(kv.Key), ""), text.Escape(kv.Value.String(), ""))
 			}
 		}
 	}
