@@ -9,6 +9,7 @@ import (
 // ContinuousStats are the counts of a part of perfline that profiles all the time, since its start.
 type ContinuousStats struct {
 	Failed uint64 // profiles that could not be taken
+	PutOff uint64 // profiles of the runtime that were left out, because one of their kind takes more than a hundredth of a processor
 
 	// The CPU profiler. It restarts when its buffer is full or its engine failed.
 	State       State          // stopped while a restart fails

@@ -27,6 +27,7 @@ type fakeEngine struct {
 	panics      string        // the method that does
 	on          bool
 	starts      []time.Duration // the intervals of each Start
+	tries       []time.Time     // of Start while it is busy
 	stops       int
 	queue       []sampling.Sample
 	onStop      []sampling.Sample
@@ -54,6 +55,7 @@ func (e *fakeEngine) Start(interval time.Duration) error {
 	case e.failsAt == always || e.failsAt != 0 && e.failsAt == interval:
 		return e.fails
 	case e.busy:
+		e.tries = append(e.tries, time.Now())
 		return sampling.ErrBusy
 	}
 	e.on = true

@@ -123,9 +123,10 @@ func (h *hub) pauseAll() {
 // startEngine starts the engine, or its fallback. Without an error the engine runs, or the hub waits until
 // other code does not use the CPU profiler.
 func (h *hub) startEngine() error {
-	err := h.call(func() error { return h.engine.Start(h.interval) })
+	var err error
+	took := h.spent(func() { err = h.call(func() error { return h.engine.Start(h.interval) }) })
 	if errors.Is(err, sampling.ErrBusy) {
-		h.waitForCPUProfiler(err)
+		h.waitForCPUProfiler(err, took)
 		return nil
 	}
 	if err != nil {
@@ -149,8 +150,9 @@ func (h *hub) startEngine() error {
 }
 
 // waitForCPUProfiler leaves the CPU profiler to other code until the next try.
-func (h *hub) waitForCPUProfiler(reason error) {
-	h.tickAt = time.Now().Add(busyRetry)
+func (h *hub) waitForCPUProfiler(reason error, took time.Duration) {
+	pause := min(max(busyRetry, busyShare*took), busyMost)
+	h.tickAt = time.Now().Add(pause)
 	for _, p := range h.profilers {
 		p.markBusy()
 	}
@@ -158,6 +160,10 @@ func (h *hub) waitForCPUProfiler(reason error) {
 		h.busySince = time.Now()
 		h.logs.log(slog.LevelWarn, "profiling: CPU profiler is in use elsewhere in this process; sampling paused", slog.String("reason", reason.Error()))
 	}
+	if pause > busyRetry && h.busyPause <= busyRetry {
+		h.logs.log(slog.LevelWarn, "profiling: a try to get the CPU profiler takes long; the next one comes later", slog.Duration("took", took), slog.Duration("pause", pause))
+	}
+	h.busyPause = pause
 }
 
 // flush distributes what was sampled up to now.
@@ -174,7 +180,7 @@ func (h *hub) read(from func(func(*sampling.Sample)) error) {
 	case errors.Is(err, sampling.ErrTaken):
 		h.sampling = false
 		h.pauseAll()
-		h.waitForCPUProfiler(err)
+		h.waitForCPUProfiler(err, 0)
 	case err != nil:
 		h.removeFull()
 		h.pauseSampling()

@@ -2,13 +2,13 @@ package profiling
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/wall"
@@ -27,8 +27,12 @@ var (
 // of the interval is a gap in the samples of all others.
 const slowDownDelay = 10 * time.Second
 
-// busyRetry is how often the hub tries to get the CPU profiler while other code has it. Each try looks at all goroutines.
-const busyRetry = time.Second
+// The hub tries to get the CPU profiler again while other code has it. Each try looks at all goroutines: tries have one in busyShare of a processor.
+const (
+	busyRetry = time.Second // between two tries at least
+	busyMost  = time.Minute // at most
+	busyShare = 100
+)
 
 // answerTimeout is how long the start of an engine, and all that waits for the hub meanwhile, waits
 // for the answer of StartCPUProfile. The answer takes long while other code writes a profile.
@@ -61,14 +65,16 @@ type hub struct {
 	budget         float64       // that a wall engine was made with
 	sampling       bool          // the engine runs
 	interval       time.Duration
-	slowDownAt     time.Time // when to change to a longer interval, which would do; zero for never
-	tickAt         time.Time // when the engine's tick, or another try to start it, is due
-	lostCounted    uint64    // how many of the engine's lost samples the profilers have counted
-	busySince      time.Time // when other code got the CPU profiler; zero when it is free
+	slowDownAt     time.Time                  // when to change to a longer interval, which would do; zero for never
+	tickAt         time.Time                  // when the engine's tick, or another try to start it, is due
+	lostCounted    uint64                     // how many of the engine's lost samples the profilers have counted
+	busySince      time.Time                  // when other code got the CPU profiler; zero when it is free
+	busyPause      time.Duration              // before the next try to get it
+	spent          func(func()) time.Duration // cputime.Spent
 }
 
 func newHub(wallClock bool) *hub {
-	h := &hub{wall: wallClock, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols()}
+	h := &hub{wall: wallClock, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols(), spent: cputime.Spent}
 	if wallClock {
 		h.newBest = func(budget float64) (sampling.Engine, error) { return wall.New(budget, h.symbols) }
 	} else {
@@ -273,13 +279,8 @@ func (h *hub) removeFull() {
 		h.remove(p) // which may read the engine: others may be full now
 		go func() {
 			p.makeTrace()
-			defer func() {
-				if v := recover(); v != nil {
-					h.logs.log(slog.LevelError, "profiling: OnSampleBufferFull panicked; the profiler has its trace", slog.String("panic", fmt.Sprint(v)))
-				}
-			}()
 			if p.o.OnSampleBufferFull != nil {
-				p.o.OnSampleBufferFull(p)
+				(*record.Timeline)(p.axis.timeline).Try("OnSampleBufferFull of a profiler", func() { p.o.OnSampleBufferFull(p) })
 			}
 		}()
 	}

@@ -80,6 +80,35 @@ func TestStartWhileBusy(t *testing.T) {
 	})
 }
 
+// Tries to get the CPU profiler look at all goroutines. They have a hundredth of a processor, and the longest pause is a minute.
+func TestTriesWhileBusy(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: time.Second, 10 * time.Millisecond: time.Second, 100 * time.Millisecond: 10 * time.Second, time.Second: time.Minute} {
+		t.Run(took.String(), func(t *testing.T) {
+			onDesk(t, func(d *desk) {
+				d.hub.spent = func(try func()) time.Duration {
+					try()
+					return took
+				}
+				d.tell(func(e *fakeEngine) { e.busy = true })
+				p := d.start(d.Context(), 10*time.Millisecond, 0)
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				d.tell(func(e *fakeEngine) {
+					if n := len(e.tries); n < 3 || e.tries[n-1].Sub(e.tries[n-2]) != want {
+						d.Errorf("%d tries, %v after each other, want %v", n, e.tries[n-1].Sub(e.tries[n-2]), want)
+					}
+					e.busy = false
+				})
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				d.wantState(p, Started)
+				d.emit(1)
+				d.stop(p)
+			})
+		})
+	}
+}
+
 // A profiler that has taken no sample when other code takes the CPU profiler from it returns ErrBusy from Stop.
 func TestStopWithoutSamples(t *testing.T) {
 	onDesk(t, func(d *desk) {

@@ -11,6 +11,9 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
+// serving has an element for each profile that ServeProfile takes. One may take 200 MB.
+var serving = make(chan struct{}, 2)
+
 // ServeProfile serves /debug/pprof/profile beside other profilers. The handler of net/http/pprof
 // fails while anything samples. Mount ServeProfile in its place, for clients that may see the
 // program's code:
@@ -26,13 +29,26 @@ import (
 // 10 ms of CPU time apart. Their weights are as measured, as in runtime/pprof. They have the labels of the
 // local root span that they ran for: of a request, its server span.
 //
-// Errors are 400 for a wrong parameter, 403 if PERFLINE_PROFILING is off, and 409 if other code had the
-// CPU profiler all the time. If other code had it for a part of the time, the profile's comments say for
-// how long (go tool pprof -comments).
+// Clients see functions of all modules: [Policy] does not apply. Two profiles are taken at a time, as one may take 200 MB.
+//
+// Errors are 400 for a wrong parameter, 405 for another method than GET, 403 if PERFLINE_PROFILING is off or a browser
+// asks on behalf of a page of another site, and 409 if other code had the CPU profiler all the time or while two profiles
+// are being taken. If other code had it for a part of the time, the profile's comments say for how long (go tool pprof
+// -comments).
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		serveError(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %.40q: must be GET", r.Method))
+		return
+	}
+	// A page that opens the address in a window navigates, which guards allow: links should work.
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+		serveError(w, http.StatusForbidden, "a page of another site may not start a profile")
+		return
+	}
 	length := 30 * time.Second
-	if v := r.FormValue("seconds"); v != "" {
+	if v := r.URL.Query().Get("seconds"); v != "" { // a form would be read from the body
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > 3600 {
 			serveError(w, http.StatusBadRequest, fmt.Sprintf("seconds=%.40q: must be a whole number between 1 and 3600", v))
@@ -42,6 +58,14 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := CheckEnvironment(); err != nil {
 		serveError(w, http.StatusForbidden, err.Error())
+		return
+	}
+	select {
+	case serving <- struct{}{}:
+		defer func() { <-serving }()
+	default:
+		w.Header().Set("Retry-After", "30")
+		serveError(w, http.StatusConflict, fmt.Sprintf("%d profiles are being taken, which is the most at a time: try again later", cap(serving)))
 		return
 	}
 	full := make(chan struct{})

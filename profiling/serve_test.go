@@ -149,6 +149,58 @@ func TestServeProfileRefuses(t *testing.T) {
 	}
 }
 
+// Only a GET that no page of another site asks for starts a profile: a link on such a page is a GET that guards allow.
+func TestServeProfileOfAPage(t *testing.T) {
+	for _, c := range []struct {
+		method, site string
+		status       int
+	}{
+		{http.MethodPost, "", http.StatusMethodNotAllowed}, {http.MethodHead, "", http.StatusMethodNotAllowed}, {http.MethodGet, "cross-site", http.StatusForbidden},
+		{http.MethodGet, "same-site", http.StatusForbidden}, {http.MethodGet, "same-origin", http.StatusOK}, {http.MethodGet, "none", http.StatusOK}, {http.MethodGet, "", http.StatusOK},
+	} {
+		t.Run(c.method+" "+c.site, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				profiling.FakeEngines(t)
+				w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), c.method, "/?seconds=1", strings.NewReader("seconds=3600"))
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				if c.site != "" {
+					r.Header.Set("Sec-Fetch-Site", c.site)
+				}
+				began := time.Now()
+				profiling.ServeProfile(w, r)
+				if w.Code != c.status || time.Since(began) > 2*time.Second {
+					t.Errorf("%d after %v: %s", w.Code, time.Since(began), w.Body)
+				}
+			})
+		})
+	}
+}
+
+// Two profiles are taken at a time, and not a third one.
+func TestServeProfileTwoAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		profiling.FakeEngines(t)
+		ask := func() int {
+			w := httptest.NewRecorder()
+			profiling.ServeProfile(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?seconds=10", http.NoBody))
+			return w.Code
+		}
+		for range 2 {
+			codes := make(chan int, 2)
+			for range 2 {
+				go func() { codes <- ask() }()
+			}
+			synctest.Wait()
+			if code := ask(); code != http.StatusConflict {
+				t.Errorf("the third one has the status %d", code)
+			}
+			if a, b := <-codes, <-codes; a != http.StatusOK || b != http.StatusOK {
+				t.Errorf("two have the statuses %d and %d", a, b)
+			}
+		}
+	})
+}
+
 func TestServeProfileWhileOtherCodeProfiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profiling.FakeEngines(t).Take(true)

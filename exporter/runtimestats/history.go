@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // The times of a history, and its length.
@@ -95,19 +96,26 @@ func (h *History) After(t time.Time) []Sample {
 // at returns the i-th sample, from the oldest. h.mu is held.
 func (h *History) at(i int) *Sample { return &h.samples[(h.next+i)%len(h.samples)] }
 
-// sample takes one, and starts the timer for the next.
+// sample takes one.
 func (h *History) sample() {
 	defer h.sampling.Done()
-	now := time.Now()
-	s := h.reader.read(now)
-	losses := h.counter.read(&s)
+	defer h.again() // also if a function of the Config panics or ends the goroutine: there is no sample then
+	record.Protect(func() {
+		s := h.reader.read(time.Now())
+		losses := h.counter.read(&s)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		slot := h.slot()
+		s.Losses = slot.Losses[:0]
+		s.Losses = append(s.Losses, losses...)
+		*slot = s
+	})
+}
 
+// again starts the timer for the next sample.
+func (h *History) again() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	slot := h.slot()
-	s.Losses = slot.Losses[:0]
-	s.Losses = append(s.Losses, losses...)
-	*slot = s
 	if h.stopped {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,4 +188,41 @@ func TestMemoryOfAHistory(t *testing.T) {
 			t.Errorf("the samples take %d bytes, want at most three quarters of %d, and more than a quarter", size, most)
 		}
 	})
+}
+
+// Functions of the program that panic or end the goroutine cost a sample, and no more.
+func TestFunctionsThatFail(t *testing.T) {
+	for name, fail := range map[string]func(){"panic": func() { panic("user code") }, "Goexit": runtime.Goexit} {
+		for _, what := range []string{"Counts", "Read", "CPUTime"} {
+			t.Run(what+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var failing atomic.Bool
+					fails := func(function string) {
+						if failing.Load() && function == what {
+							fail()
+						}
+					}
+					h := runtimestats.Start(runtimestats.Config{
+						Counts:  func() []exporter.Count { fails("Counts"); return nil },
+						Read:    func(samples []metrics.Sample) { fails("Read"); metrics.Read(samples) },
+						CPUTime: func() time.Duration { fails("CPUTime"); return time.Second },
+					})
+					defer h.Stop()
+					time.Sleep(12 * time.Second)
+					synctest.Wait()
+					before := len(h.Samples())
+					failing.Store(true)
+					time.Sleep(10 * time.Second)
+					synctest.Wait()
+					during := len(h.Samples())
+					failing.Store(false)
+					time.Sleep(10 * time.Second)
+					synctest.Wait()
+					if after := len(h.Samples()); before != 3 || during != 3 || after != 5 {
+						t.Errorf("there are %d samples before, %d while it fails and %d afterwards, want 3, 3 and 5", before, during, after)
+					}
+				})
+			})
+		}
+	}
 }

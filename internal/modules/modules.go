@@ -90,8 +90,7 @@ func (s *Set) Of(function string) Module {
 		}
 		return Module{Main, path, s.mainVersion}
 	}
-	// Only paths of the standard library begin with an element that is no domain.
-	if first, _, _ := strings.Cut(pkg, "/"); pkg != "" && !strings.Contains(first, ".") {
+	if IsStandard(pkg) {
 		return Module{Standard, "std", runtime.Version()}
 	}
 	return Module{}

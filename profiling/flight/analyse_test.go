@@ -1,8 +1,11 @@
 package flight
 
 import (
+	"context"
 	"errors"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -207,3 +210,69 @@ func TestSnapshotIsReleased(t *testing.T) {
 		}
 	})
 }
+
+// A function that watches and fails keeps no result from the others, nor from itself later. One that hangs is told of 1024 results at most
+// afterwards, and holds up Shutdown for its context only.
+func TestWatchers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		fails   func(stop <-chan struct{})
+		results int
+		panics  uint64
+		told    int // before it goes on
+	}{
+		{"panic", func(<-chan struct{}) { panic("watching is hard") }, 3, 3, 3},
+		{"a panic with a value that panics", func(<-chan struct{}) { panic(panicking{}) }, 3, 3, 3},
+		{"Goexit", func(<-chan struct{}) { runtime.Goexit() }, 3, 3, 3},
+		{"hang", func(stop <-chan struct{}) { <-stop }, 3, 0, 1},
+		{"hang for long", func(stop <-chan struct{}) { <-stop }, maxNotices + 11, 10, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, Config{MinInterval: -1, Requests: 2 * maxNotices}, &fake{})
+				stop := make(chan struct{})
+				var told atomic.Int32
+				h.Watch(func(states.Root, *states.Request) {
+					told.Add(1)
+					c.fails(stop)
+				})
+				h.arm(t, 0)
+				for i := range c.results {
+					r := root(0)
+					r.RootID[2], r.RootID[3] = byte(i), byte(i>>8)
+					if !h.Slow(r) {
+						t.Fatalf("request %d is not accepted", i)
+					}
+					time.Sleep(time.Second)
+				}
+				synctest.Wait()
+				h.mu.Lock()
+				others := len(h.answers)
+				h.mu.Unlock()
+				if got := int(told.Load()); got != c.told || others != c.results {
+					t.Errorf("it was told of %d results and the other function of %d, want %d and %d", got, others, c.told, c.results)
+				}
+				if got := h.Stats().Panics; got != c.panics {
+					t.Errorf("%d failures are counted, want %d", got, c.panics)
+				}
+				if lines := strings.Count(h.log.String(), "a function that watches a flight recorder failed"); lines > 1 || c.panics > 0 && lines == 0 {
+					t.Errorf("logged %s", h.log)
+				}
+				if c.told < c.results {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					began := time.Now()
+					if err := h.Shutdown(ctx); err == nil || time.Since(began) > 2*time.Second {
+						t.Errorf("while the function hangs, Shutdown returns %v after %v", err, time.Since(began))
+					}
+				}
+				close(stop)
+			})
+		})
+	}
+}
+
+// panicking is a value whose text cannot be made.
+type panicking struct{}
+
+func (panicking) String() string { panic("the value's own panic") }

@@ -1,7 +1,6 @@
 package flight
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 	"github.com/perfline/perfline/profiling/states"
@@ -80,7 +81,7 @@ func NewRecorder(c Config) *Recorder {
 func newRecorder(c Config, of process) *Recorder {
 	c.fill()
 	return &Recorder{
-		c: c, process: of, log: cmp.Or(c.Logger, slog.Default()), stop: make(chan struct{}), stopped: make(chan struct{}),
+		c: c, process: of, log: record.SafeLogger(c.Logger), stop: make(chan struct{}), stopped: make(chan struct{}),
 		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU), results: newResults(c), logged: map[string]bool{},
 	}
 }
@@ -91,7 +92,7 @@ func (r *Recorder) Start(log *slog.Logger) {
 	again := r.started
 	r.started = true
 	if r.c.Logger == nil && log != nil && !again {
-		r.log = log
+		r.log = record.SafeLogger(log)
 	}
 	r.mu.Unlock()
 	if again || !r.c.Armed {
@@ -212,6 +213,9 @@ func (r *Recorder) Slow(root states.Root) bool {
 	return false
 }
 
+// maxLogged is how many bytes of a request's name are logged.
+const maxLogged = 200
+
 // armForSlow arms the recorder because a request was slow.
 func (r *Recorder) armForSlow(name string) {
 	defer r.goroutines.Done()
@@ -226,9 +230,9 @@ func (r *Recorder) armForSlow(name string) {
 	switch {
 	case closed:
 	case err != nil:
-		r.logOnce("auto", "perfline: a request was slow, but the flight recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it", "request", name, "error", err)
+		r.logOnce("auto", "perfline: a request was slow, but the flight recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it", "request", text.Line(name, maxLogged), "error", err)
 	default:
-		r.logger().Info("perfline: a request was slow; the flight recorder is armed for a minute", "request", name)
+		r.logger().Info("perfline: a request was slow; the flight recorder is armed for a minute", "request", text.Line(name, maxLogged))
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/within"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
@@ -38,8 +40,7 @@ type run struct {
 	to     string       // the receiver, without secrets
 	close  func() error // closes the sender
 
-	shutdown sync.Once
-	err      error // of Shutdown
+	shutdown within.Once
 }
 
 // New returns an exporter that does nothing before its Start, for the field ProfileExporter of perfline.Config.
@@ -68,13 +69,13 @@ func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.
 		return errors.New("otlpprofiles: the exporter has been started already")
 	}
 	c := e.c
-	c.Logger = cmp.Or(c.Logger, log, slog.Default())
+	c.Logger = record.SafeLogger(cmp.Or(c.Logger, log))
 	vars := environ.FromContext(ctx, c.Logger)
 	if err := c.resolve(vars); err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
 	}
 	r := &run{}
-	var err error
+	err := errors.New("Config.Sender ended the goroutine that asked for its name")
 	continuous.Unlabelled(func() { err = r.deliver(c, vars) })
 	if err != nil {
 		return fmt.Errorf("otlpprofiles: %w", err)
@@ -128,26 +129,31 @@ func (e *Exporter) Flush(ctx context.Context) error {
 
 // Shutdown takes the last profiles, except of leaked goroutines, delivers those that wait, and closes the connections. It gives up when
 // ctx ends, and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive, the error
-// says how many, and why. Further calls return the same. Stats are final then. Before Start, Shutdown does nothing.
+// says how many, and why. Further calls return the same, or an error when their own context ends before. Stats are final then. Before Start, Shutdown
+// does nothing.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	r := e.started()
 	if r == nil {
 		return nil
 	}
-	r.shutdown.Do(func() {
-		if err := r.source.Stop(ctx); err != nil {
-			r.err = fmt.Errorf("otlpprofiles: the last profiles were not taken before Shutdown's context was over: %w", err)
-		}
-		err := r.queue.Shutdown(ctx)
-		if s := exporter.Stats(r.queue.Stats()); s.Lost() > 0 {
-			r.err = errors.Join(r.err, fmt.Errorf("otlpprofiles: %d of %d profiles did not reach %s: %w",
-				s.Lost(), s.Accepted, r.to, cmp.Or(errors.Unwrap(err), r.queue.Reason())))
-		}
-		if err := r.close(); err != nil {
-			r.err = errors.Join(r.err, fmt.Errorf("otlpprofiles: closing the connections to %s: %w", r.to, err))
-		}
-	})
-	return r.err
+	return r.shutdown.Do(ctx, 2*within.Grace, "otlpprofiles: the shutdown", r.stop)
+}
+
+func (r *run) stop(ctx context.Context) (err error) {
+	if e := r.source.Stop(ctx); e != nil {
+		err = fmt.Errorf("otlpprofiles: the last profiles were not taken before Shutdown's context was over: %w", e)
+	}
+	e := r.queue.Shutdown(ctx)
+	if s := exporter.Stats(r.queue.Stats()); s.Lost() > 0 {
+		err = errors.Join(err, fmt.Errorf("otlpprofiles: %d of %d profiles did not reach %s: %w",
+			s.Lost(), s.Accepted, r.to, cmp.Or(errors.Unwrap(e), r.queue.Reason())))
+	}
+	closing := within.Begin(ctx, within.Grace)
+	closing.Do("closing the connections to "+r.to, func(context.Context) error { return r.close() })
+	if e := closing.End(); e != nil {
+		err = errors.Join(err, fmt.Errorf("otlpprofiles: %w", e))
+	}
+	return err
 }
 
 // Stats returns what became of the profiles that were taken. A profile has one sample type: a heap profile counts as up to four. They

@@ -9,6 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A sendCloser sends requests until it is closed.
@@ -17,11 +19,14 @@ type sendCloser interface {
 	io.Closer
 }
 
+// maxName is how many bytes of a Sender's name are printed.
+const maxName = 256
+
 // sender returns the sender of requests, and its name for messages.
 func (c Config) sender(vars *environ.Reader) (s sendCloser, name string, err error) {
 	if c.Sender != nil {
 		if named, ok := c.Sender.(fmt.Stringer); ok {
-			return customSender{c.Sender}, named.String(), nil
+			return customSender{c.Sender}, text.Cut(record.ValueText(named), maxName), nil
 		}
 		return customSender{c.Sender}, fmt.Sprintf("%T", c.Sender), nil
 	}
@@ -39,7 +44,8 @@ type customSender struct{ sender exporter.Sender }
 func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
 	a := c.sender.Send(ctx, body)
 	return queue.Answer{
-		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, Rejected: a.Rejected, Message: a.Message,
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, TooLarge: a.TooLarge,
+		Rejected: a.Rejected, Message: a.Message,
 	}
 }
 

@@ -2,6 +2,7 @@ package pyroscope
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -45,7 +46,13 @@ type client struct {
 	now    func() time.Time
 	hidden *strings.Replacer // takes secrets out of texts of the server and the network
 	sent   uint64            // profiles that the server has taken
+	renew  func()            // leaves the connections of the pusher's own HTTP client; nil for the program's
+	silent int               // attempts in a row that had no answer in time
 }
+
+// maxSilent is after how many attempts in a row without an answer the connections are left. One over HTTP/2 may be dead for a quarter of an hour before
+// the system notices.
+const maxSilent = 2
 
 func newClient(c Config, now func() time.Time, dial dialer) *client {
 	endpoint, _ := url.JoinPath(c.ServerAddress, pushPath) // resolve has parsed the address
@@ -76,6 +83,11 @@ func newClient(c Config, now func() time.Time, dial dialer) *client {
 			// A redirected POST becomes a GET, or loses its authorization.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport:     newTransport(life, dial),
+		}
+		cl.renew = func() {
+			old := cl.http.Transport.(*http.Transport)
+			cl.http.Transport = newTransport(life, dial)
+			old.CloseIdleConnections()
 		}
 	}
 	return cl
@@ -126,7 +138,9 @@ func (c *client) post(ctx context.Context, request []byte) (queue.Answer, fault)
 		return queue.Answer{Err: err}, none
 	}
 	req.Header = c.header.Clone()
+	req.Host = cmp.Or(c.header.Get("Host"), req.Host) // net/http ignores the header
 	resp, err := c.http.Do(req)
+	c.heard(ctx, err)
 	if err != nil {
 		return unanswered(ctx, err, written.Load()), none
 	}
@@ -136,6 +150,19 @@ func (c *client) post(ctx context.Context, request []byte) (queue.Answer, fault)
 		return taken(resp, body), none
 	}
 	return c.refusal(resp, body)
+}
+
+// heard notes whether an attempt had an answer in time, and leaves connections that are silent for too long.
+func (c *client) heard(ctx context.Context, err error) {
+	timeout := (net.Error)(nil)
+	if !errors.As(err, &timeout) || !timeout.Timeout() || ctx.Err() != nil {
+		c.silent = 0
+		return
+	}
+	if c.silent++; c.silent >= maxSilent && c.renew != nil {
+		c.silent = 0
+		c.renew()
+	}
 }
 
 // unanswered returns the answer to a request without a response. The server may have taken a request that was sent

@@ -3,6 +3,7 @@ package pyroscope
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
@@ -82,8 +84,8 @@ type Config struct {
 	// of each trace then.
 	TraceIDs bool
 
-	// QueueSize bounds the profiles that wait for delivery, in bytes of compressed requests.
-	// 0 means DefaultQueueSize.
+	// QueueSize bounds the profiles that wait for delivery, in bytes of compressed requests. A
+	// larger profile is dropped. 0 means DefaultQueueSize.
 	QueueSize int
 
 	// Resource describes the service; give the tracer provider's. Its service.namespace,
@@ -125,9 +127,7 @@ func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // resolve fills c from the variables and the defaults, and checks it. It returns the tags of all profiles, by the names
 // that the server gives them. It logs wrong variables that do no harm.
 func (c *Config) resolve(ctx context.Context) (tags map[string]string, err error) {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = record.SafeLogger(c.Logger)
 	if c.Resource == nil {
 		c.Resource = resource.Default()
 	}
@@ -203,6 +203,9 @@ func (c *Config) resolveHeaders() error {
 			return wrong(from, envHeaders, "") // without encoding/json's error, which may hold a secret
 		}
 	}
+	if twice := environ.Twice(c.Headers); twice != "" {
+		return fmt.Errorf("pyroscope: %s: name %q: must not come twice", from, twice)
+	}
 	for name, value := range c.Headers {
 		if !environ.IsToken(name) {
 			return fmt.Errorf("pyroscope: %s: name %q: must be a header's name: letters, digits and !#$%%&'*+-.^_`|~", from, name)
@@ -210,6 +213,12 @@ func (c *Config) resolveHeaders() error {
 		if !environ.Sendable(value) {
 			return fmt.Errorf("pyroscope: %s: value of %q: must have no control characters", from, name)
 		}
+		if !environ.CanSend(false, name, value) || strings.HasPrefix(strings.ToLower(name), "connect-") {
+			return fmt.Errorf("pyroscope: %s: name %q: must not be a header that the protocol sets itself", from, name)
+		}
+	}
+	if strings.Contains(c.BasicAuthUser, ":") { // RFC 7617, section 2: the server would take it for the end of the user
+		return errors.New("pyroscope: BasicAuthUser: must have no colon")
 	}
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
@@ -30,8 +30,7 @@ type Pusher struct {
 
 	releaseIDs func() // ends the attribute pyroscope.profile.id of spans
 
-	shutdown sync.Once
-	err      error // of Shutdown
+	shutdown within.Once
 }
 
 // Start profiles from now on, and pushes a profile of each kind every [Config].UploadInterval until Shutdown, and one of
@@ -85,23 +84,24 @@ func (p *Pusher) Flush(ctx context.Context) error {
 
 // Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It gives up when ctx ends,
 // and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive,
-// the error says how many, and why. Further calls return the same. Stats are final then.
+// the error says how many, and why. Further calls return the same, or an error when their own context ends before. Stats are final then.
 func (p *Pusher) Shutdown(ctx context.Context) error {
-	p.shutdown.Do(func() {
-		p.releaseIDs()
-		if err := p.source.Stop(ctx); err != nil {
-			p.err = fmt.Errorf("pyroscope: the last profiles were not taken before Shutdown's context was over: %w", err)
-		}
-		err := p.queue.Shutdown(ctx)
-		p.client.close()
-		s := p.Stats()
-		if s.Lost() == 0 {
-			return
-		}
-		p.err = errors.Join(p.err, fmt.Errorf("pyroscope: %d of %d profiles did not reach %s: %s: %w",
-			s.Lost(), s.Accepted, p.to, s.causes(), cmp.Or(errors.Unwrap(err), p.queue.Reason())))
-	})
-	return p.err
+	return p.shutdown.Do(ctx, 2*within.Grace, "pyroscope: the shutdown", p.stop)
+}
+
+func (p *Pusher) stop(ctx context.Context) (err error) {
+	p.releaseIDs()
+	if e := p.source.Stop(ctx); e != nil {
+		err = fmt.Errorf("pyroscope: the last profiles were not taken before Shutdown's context was over: %w", e)
+	}
+	e := p.queue.Shutdown(ctx)
+	p.client.close()
+	s := p.Stats()
+	if s.Lost() == 0 {
+		return err
+	}
+	return errors.Join(err, fmt.Errorf("pyroscope: %d of %d profiles did not reach %s: %s: %w",
+		s.Lost(), s.Accepted, p.to, s.causes(), cmp.Or(errors.Unwrap(e), p.queue.Reason())))
 }
 
 // LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken each UploadInterval. The
@@ -116,7 +116,7 @@ func (p *Pusher) Stats() Stats {
 		Pending: q.Pending, PendingBytes: q.PendingBytes, Retries: q.Retries,
 	}
 	c := p.source.Stats()
-	s.Failed, s.Restarts = c.Failed, c.Restarts
+	s.Failed, s.PutOff, s.Restarts = c.Failed, c.PutOff, c.Restarts
 	s.State, s.Engine, s.Fallback = c.State, c.Engine, c.Fallback
 	s.LostSamples, s.Gaps, s.GapTime, s.BusyGaps, s.BusyTime = c.LostSamples, c.Gaps, c.GapTime, c.BusyGaps, c.BusyTime
 	return s

@@ -21,6 +21,7 @@ type Stats struct {
 	PendingBytes int    // bytes of the requests of Pending
 	Retries      uint64 // attempts to send a profile again
 	Failed       uint64 // profiles that could not be taken in the program; not in Accepted
+	PutOff       uint64 // profiles of the runtime that were left out, because one of their kind takes more than a hundredth of a processor
 
 	// The CPU profiler. It restarts when its buffer is full or its engine failed.
 	State       profiling.State // stopped while a restart fails

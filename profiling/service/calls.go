@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -28,7 +29,7 @@ func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerA
 	if call, ok := connect.CallInfoForHandlerContext(ctx); ok {
 		peer = call.Peer().Addr
 	}
-	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id, "remote", peer, "route", cut(options.Route))
+	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id, "remote", text.Line(peer, maxSaid), "route", cut(options.Route))
 	return &profilerv1.SessionID{SessionId: uint32(id)}, nil
 }
 
@@ -45,7 +46,7 @@ func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*pr
 	if err != nil {
 		return nil, status(err)
 	}
-	stopped, err := s.recorder.Session(sessions.SessionID(a.GetSessionId()))
+	stopped, err := s.recorder.RemoteSession(sessions.SessionID(a.GetSessionId()))
 	if err != nil {
 		return nil, status(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -38,7 +40,7 @@ func status(err error) error {
 	}
 	for _, c := range errorCodes {
 		if errors.Is(err, c.err) {
-			answer := connect.NewError(c.code, err)
+			answer := connect.NewError(c.code, said(err))
 			if c.badRequest {
 				// The error is without the detail only if that cannot be encoded, and an ErrorInfo can.
 				if d, err := connect.NewErrorDetail(&errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: "perfline.profiler.v1"}); err == nil {
@@ -48,8 +50,14 @@ func status(err error) error {
 			return answer
 		}
 	}
-	return connect.NewError(connect.CodeInternal, err)
+	return connect.NewError(connect.CodeInternal, said(err))
 }
+
+// maxSaid is how many bytes of an error a client gets. It is a header over gRPC.
+const maxSaid = 1 << 10
+
+// said returns an error for a client. It may quote what the client has sent.
+func said(err error) error { return errors.New(text.Line(record.ErrorText(err), maxSaid)) }
 
 // refuse answers a client that is not allowed, in its protocol.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {

@@ -12,7 +12,7 @@ func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q se
 	if q, length, err = query(a); err != nil {
 		return nil, q, 0, err
 	}
-	of, err = s.recorder.Session(sessions.SessionID(a.GetSessionId()))
+	of, err = s.recorder.RemoteSession(sessions.SessionID(a.GetSessionId()))
 	return of, q, length, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/service/profilerv1/profilerv1connect"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -26,7 +27,7 @@ type Recorder interface {
 	CheckRemote() error
 	Start(context.Context, sessions.StartOptions) (sessions.SessionID, error)
 	Stop(context.Context, sessions.SessionID) (*sessions.Session, error)
-	Session(sessions.SessionID) (*sessions.Session, error)
+	RemoteSession(sessions.SessionID) (*sessions.Session, error)
 	Release(sessions.SessionID) error
 	ReleaseAll() int
 	Statuses() []sessions.Status
@@ -65,9 +66,7 @@ type Config struct {
 
 // NewHandler returns the service's handler and the path to mount it at, as the constructors that connect generates do.
 func NewHandler(r Recorder, c Config) (path string, h http.Handler) {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = record.SafeLogger(c.Logger)
 	s := &server{
 		recorder:    r,
 		logger:      c.Logger,

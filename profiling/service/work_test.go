@@ -34,7 +34,7 @@ type recorderOf struct {
 	s *sessions.Session
 }
 
-func (k recorderOf) Session(sessions.SessionID) (*sessions.Session, error) { return k.s, nil }
+func (k recorderOf) RemoteSession(sessions.SessionID) (*sessions.Session, error) { return k.s, nil }
 
 // Queries that go through whole timelines wait for each other, two at a time, and are given up
 // with who asked; a page of events does not wait.

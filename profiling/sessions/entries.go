@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"time"
+	"unsafe"
 	"weak"
 
 	"go.opentelemetry.io/otel/trace"
@@ -51,6 +52,9 @@ const unnamedRequest = "request"
 // maxText is the most bytes of a name, and of a string in a detail: both may come from clients of the program.
 const maxText = 1024
 
+// entryBytes is how many bytes of text a session keeps for an entry, on average over all of its MaxEvents.
+const entryBytes = 256
+
 const chunkSize = 4096
 
 // An entryStore holds the entries of a session. It is not safe for concurrent use.
@@ -60,6 +64,7 @@ type entryStore struct {
 	requests           map[weak.Pointer[observer.Timeline]]*frame
 	chunks             [][]storedEntry
 	count              int
+	bytes              int64 // of the texts and details of the records
 	dropped            uint64
 }
 
@@ -93,7 +98,16 @@ func (s *entryStore) add(e *observer.Entry, start time.Duration) *storedEntry {
 			f.name, f.root = r.name, r.span
 		}
 	}
+	if size := r.contents(); s.bytes+size > int64(s.max)*entryBytes {
+		s.dropped++
+		return nil
+	}
 	return s.append(r)
+}
+
+// contents returns the bytes that a record refers to.
+func (r *storedEntry) contents() int64 {
+	return int64(len(r.name) + len(r.detail)*int(unsafe.Sizeof(slog.Attr{})) + record.Contents(r.detail))
 }
 
 func (s *entryStore) append(r storedEntry) *storedEntry {
@@ -101,6 +115,7 @@ func (s *entryStore) append(r storedEntry) *storedEntry {
 		s.chunks = append(s.chunks, make([]storedEntry, 0, chunkSize))
 	}
 	s.count++
+	s.bytes += r.contents()
 	last := &s.chunks[len(s.chunks)-1]
 	*last = append(*last, r)
 	return &(*last)[len(*last)-1]
@@ -109,7 +124,7 @@ func (s *entryStore) append(r storedEntry) *storedEntry {
 // retain forgets the records for which keep returns false, and the requests that have no other.
 func (s *entryStore) retain(keep func(*storedEntry) bool) {
 	all := s.chunks
-	s.chunks, s.count = nil, 0
+	s.chunks, s.count, s.bytes = nil, 0, 0
 	used := map[*frame]bool{}
 	for _, chunk := range all {
 		for i := range chunk {

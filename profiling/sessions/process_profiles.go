@@ -153,7 +153,7 @@ func (s *recording) takeProcess() (all []processProfile, failed uint64) {
 	}
 	all, errs := s.processStart.grown(s.id, s.shows)
 	if len(errs) > 0 {
-		s.r.log().Warn("perfline: a profiling session lacks profiles of the process", "session", s.id, "error", errors.Join(errs...))
+		s.r.c.Logger.Warn("perfline: a profiling session lacks profiles of the process", "session", s.id, "error", errors.Join(errs...))
 	}
 	return all, uint64(len(errs))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -38,8 +39,8 @@ type Config struct {
 	SampleInterval time.Duration // of sessions without one of their own; 0 and negative values mean profiling.DefaultSampleInterval
 	MaxSamples     int           // of a session; 0 means profiling.DefaultMaxBufferSize. A sample takes some 50 bytes
 
-	// MaxEvents is how many entries a session keeps, at most 2³⁰; 0 means 1 000 000. An entry takes some 300 bytes, and its
-	// attributes. A session that waits for a request holds up to twice as many. When the request has come, the session has
+	// MaxEvents is how many entries a session keeps, at most 2³⁰; 0 means 1 000 000. An entry takes some 300 bytes, and its name and
+	// attributes, which are bounded as well: to 256 bytes for each of MaxEvents, whichever entries have them. A session that waits for a request holds up to twice as many. When the request has come, the session has
 	// those that ended after the request began, and all further ones up to MaxEvents.
 	MaxEvents int
 
@@ -93,6 +94,7 @@ func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
 		c.Timeline = observer.ProcessTimeline()
 	}
+	c.Logger = record.SafeLogger(c.Logger)
 	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), profiling.DefaultSampleInterval)
 	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), profiling.DefaultMaxBufferSize)
 	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<30)
@@ -100,13 +102,6 @@ func NewRecorder(c Config) *Recorder {
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
 	return &Recorder{c: c, maxProcessProfile: maxProcessProfile, startSampler: c.startProfiler, recordings: map[SessionID]*recording{}}
-}
-
-func (r *Recorder) log() *slog.Logger {
-	if r.c.Logger != nil {
-		return r.c.Logger
-	}
-	return slog.Default()
 }
 
 // Shows reports whether clients outside the program may see frames of a function, as [profiling.Policy.Shows] of Config.Policy.

@@ -47,6 +47,7 @@ type recording struct {
 	ready    chan struct{} // closed when session and err are set
 	session  *Session
 	err      error
+	remote   func() *Session // session as clients outside the program may see it, once that is ready
 
 	stopCalled bool        // guarded by the recorder's mu, as is expiry
 	expiry     *time.Timer // nil until the session is ready
@@ -76,6 +77,7 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*rec
 		cancel: cancel, progress: progress{ctx: work}, stopped: make(chan struct{}), ready: make(chan struct{}),
 		state: InProgress, entries: newEntryStore(r.c.MaxEvents),
 	}
+	s.remote = sync.OnceValue(s.remoteSession)
 	if o.Route != "" {
 		s.state, s.waiting = Waiting, true
 		s.entries.max = 2 * r.c.MaxEvents
@@ -97,7 +99,7 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*rec
 	}
 	s.overflow = s.tl.Stats().Total().Overflow
 	s.zero = s.tl.Now()
-	s.readCPU()
+	s.readCPU(s.zero)
 	return s, nil
 }
 
@@ -185,12 +187,13 @@ func (s *recording) run() {
 
 // endAtLength reads the CPU time, and ends the session if it has reached its length.
 func (s *recording) endAtLength() {
+	now := s.tl.Now() // without the lock: the clock may be the program's
 	s.mu.Lock()
-	s.readCPU()
-	isLong, overlong := s.tl.Now()-s.zero >= s.maxLength(), s.waiting || s.o.Length == 0
+	s.readCPU(now)
+	isLong, overlong := now-s.zero >= s.maxLength(), s.waiting || s.o.Length == 0
 	s.mu.Unlock()
 	if isLong && s.r.endByItself(s, overlong) && overlong {
-		s.r.log().Warn("perfline: a profiling session reached its maximum length and was stopped", "session", s.id, "length", s.r.c.MaxLength)
+		s.r.c.Logger.Warn("perfline: a profiling session reached its maximum length and was stopped", "session", s.id, "length", s.r.c.MaxLength)
 	}
 }
 
@@ -202,21 +205,21 @@ func (s *recording) maxLength() time.Duration {
 	return cmp.Or(s.o.Length, s.r.c.MaxLength)
 }
 
-// readCPU takes a reading. s.mu is held.
-func (s *recording) readCPU() {
+// readCPU takes a reading, now. s.mu is held.
+func (s *recording) readCPU(now time.Duration) {
 	if used := cputime.Process(); used > 0 {
-		s.cpu = append(s.cpu, reading{at: s.tl.Now(), used: used})
+		s.cpu = append(s.cpu, reading{at: now, used: used})
 	}
 }
 
 // forget drops what is older than lookBack while the session waits. Samples and readings may be twice as old.
 func (s *recording) forget() {
+	now := s.tl.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != Waiting {
 		return
 	}
-	now := s.tl.Now()
 	s.entries.retain(func(r *storedEntry) bool { return r.end >= now-lookBack })
 	s.cpu = slices.DeleteFunc(s.cpu, func(r reading) bool { return r.at < now-2*lookBack })
 	if s.sampler != nil && !s.sampler.Stopped() {
@@ -228,10 +231,11 @@ func (s *recording) forget() {
 
 // stop ends the recording. It is called once.
 func (s *recording) stop() {
+	now := s.tl.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.end = s.tl.Now()
-	s.readCPU()
+	s.end = now
+	s.readCPU(now)
 	s.state = Processing
 	close(s.stopped)
 }
@@ -265,7 +269,7 @@ func (s *recording) collect() *source {
 	var err error
 	if s.sampler != nil {
 		if t, err = s.sampler.Stop(); err != nil {
-			s.r.log().Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
+			s.r.c.Logger.Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
 		}
 	}
 	s.mu.Lock()
@@ -303,7 +307,7 @@ func (s *recording) deliver() {
 		return
 	case <-late.C:
 	}
-	s.r.log().Warn("perfline: a profiling session goes on without an observer whose callback did not return: callbacks must not block",
+	s.r.c.Logger.Warn("perfline: a profiling session goes on without an observer whose callback did not return: callbacks must not block",
 		"session", s.id, "after", deliveryTimeout)
 	for range 2 { // a pass leaves what is written while it runs
 		(*record.Timeline)(s.tl).Flush()
@@ -330,6 +334,7 @@ func during(t *profile.Trace, from, to time.Duration) *profile.Trace {
 }
 
 func (s *recording) status() Status {
+	at := s.tl.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := Status{
@@ -345,7 +350,7 @@ func (s *recording) status() Status {
 		now.Cost = s.callbackTime + sampleTime(stats.Profiling)
 		return now
 	case Waiting, InProgress:
-		now.Length, now.Progress = s.tl.Now()-s.zero, 0
+		now.Length, now.Progress = at-s.zero, 0
 	default:
 	}
 	if s.entries != nil {

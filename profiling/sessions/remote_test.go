@@ -75,3 +75,62 @@ func TestStartOptions(t *testing.T) {
 		t.Errorf("trace is %+v", got.Trace())
 	}
 }
+
+// Clients outside the program see no function that the policy hides, also in sessions that the program has started. The program sees all.
+func TestRemoteSession(t *testing.T) {
+	everything(t)
+	s := open(t, sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{profiling.ModuleStandard}}})
+	player := s.play()
+	id := s.start(sessions.StartOptions{Process: true})
+	if _, err := s.RemoteSession(id); !errors.Is(err, sessions.ErrState) {
+		t.Errorf("of a session that runs: %v", err)
+	}
+	player().sample(10)
+	allocate(100)
+	own := s.stop(id)
+	remote, err := s.RemoteSession(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := s.RemoteSession(id); again != remote {
+		t.Error("it is made again for each client")
+	}
+	for who, session := range map[string]*sessions.Session{"the program": own, "a client": remote} {
+		hidden := 0
+		for _, f := range session.Trace().Frames {
+			if f.Name == "main.work" {
+				hidden++
+			}
+		}
+		groups := 0
+		for _, tl := range session.Timelines() {
+			for e := range session.All(tl.ID) {
+				if e.Type == sessions.Samples {
+					groups++
+				}
+				if e.Name == "main.work" {
+					hidden++
+				}
+			}
+		}
+		for _, name := range session.ProcessProfiles() {
+			for _, sample := range parsed(t, session, name).Sample {
+				if calls(sample, "sessions_test.allocate") {
+					hidden++
+				}
+			}
+		}
+		if wants := who == "the program"; (hidden > 2) != wants || !wants && hidden > 0 {
+			t.Errorf("%s sees %d places with functions that the policy hides", who, hidden)
+		}
+		if len(session.Trace().Samples) != 10 || groups == 0 || len(session.ProcessProfiles()) == 0 || session.ID() != id {
+			t.Errorf("%s sees %d samples in %d groups and the profiles %v", who, len(session.Trace().Samples), groups, session.ProcessProfiles())
+		}
+	}
+	if err := s.Release(id); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.RemoteSession(id); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("of a session that was released: %v", err)
+	}
+}

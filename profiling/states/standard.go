@@ -1,18 +1,10 @@
 package states
 
-import "strings"
+import (
+	"strings"
 
-// standardRoots are the first elements of the import paths of the standard library. The trace does not have the paths of
-// GOROOT when a program was built with -trimpath, and paths of other modules may have no dot.
-var standardRoots = map[string]bool{
-	"archive": true, "bufio": true, "bytes": true, "cmp": true, "compress": true, "container": true, "context": true, "crypto": true,
-	"database": true, "debug": true, "embed": true, "encoding": true, "errors": true, "expvar": true, "flag": true, "fmt": true,
-	"go": true, "hash": true, "html": true, "image": true, "index": true, "internal": true, "io": true, "iter": true, "log": true,
-	"maps": true, "math": true, "mime": true, "net": true, "os": true, "path": true, "plugin": true, "reflect": true, "regexp": true,
-	"runtime": true, "simd": true, "slices": true, "sort": true, "strconv": true, "strings": true, "structs": true, "sync": true,
-	"syscall": true, "testing": true, "text": true, "time": true, "unicode": true, "unique": true, "unsafe": true, "uuid": true,
-	"vendor": true, "weak": true,
-}
+	"github.com/perfline/perfline/internal/modules"
+)
 
 // standardPaths are import paths that count as the standard library's, with the packages below.
 var standardPaths = []string{
@@ -42,5 +34,5 @@ func Standard(function string) bool {
 	if !nested {
 		first, _, _ = strings.Cut(function, ".")
 	}
-	return standardRoots[first]
+	return modules.IsStandard(first)
 }

@@ -10,14 +10,22 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// leakShare bounds the share of time in which the runtime looks for leaked goroutines: one in so many.
-const leakShare = 1000
+// What profiles take must not grow with the program: a profile of 100 000 goroutines with labels takes more than a second of a processor. These bound
+// the shares of time: one in so many.
+const (
+	snapshotShare = 100  // of a kind of profile
+	leakShare     = 1000 // of looking for leaked goroutines
+)
+
+// worthPuttingOff is how much CPU time a profile takes at least that puts off the next one.
+const worthPuttingOff = 100 * time.Millisecond
 
 // ErrStopped is the error of [Source.Take] after [Source.Stop].
 var ErrStopped = errors.New("profiling is stopped")
@@ -60,6 +68,7 @@ type Config struct {
 type Process struct {
 	Now       func() time.Time
 	Clock     func() time.Duration                // the time by the clock of traces
+	Spent     func(f func()) time.Duration        // calls f, and returns its CPU time; nil means cputime.Spent
 	Profiler  func(full func()) (Profiler, error) // calls full when it has stopped because its buffer is full
 	Snapshots []Snapshot
 	Leaks     *Snapshot // nil: the runtime has no profile of leaked goroutines
@@ -83,7 +92,8 @@ func ThisProcess(ctx context.Context, spans spanlabels.Selection) Process {
 type Source struct {
 	c     Config
 	cpu   cpuProfile
-	since map[string]time.Time // when the last snapshot was taken, by kind; the loop's, as logged
+	since map[string]time.Time // when the last snapshot was taken, by kind; the loop's, as due and logged
+	due   map[string]time.Time // when the next one may be taken
 
 	logged map[string]bool    // events that have their one log line
 	takes  chan chan struct{} // from Take; the loop closes each when the sink has the profiles
@@ -99,8 +109,11 @@ type Source struct {
 
 // Start takes profiles from now on. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling.
 func Start(c Config) (*Source, error) {
+	if c.Process.Spent == nil {
+		c.Process.Spent = cputime.Spent
+	}
 	s := &Source{
-		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)}, since: map[string]time.Time{},
+		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)}, since: map[string]time.Time{}, due: map[string]time.Time{},
 		logged: map[string]bool{}, takes: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := s.cpu.begin(); err != nil {
@@ -147,7 +160,7 @@ func (s *Source) run() {
 	for {
 		select {
 		case <-tick.C:
-			s.take(false)
+			s.take(false, false)
 		case <-leaksDue:
 			began := time.Now()
 			s.takeSnapshot(s.c.Process.Leaks)
@@ -155,20 +168,42 @@ func (s *Source) run() {
 		case <-s.cpu.full:
 			s.takeCPU(false)
 		case taken := <-s.takes:
-			s.take(false)
+			s.take(false, true)
 			close(taken)
 		case <-s.stop:
-			s.take(true)
+			s.take(true, true)
 			return
 		}
 	}
 }
 
-// take takes a profile of each kind, except of leaked goroutines.
-func (s *Source) take(last bool) {
+// take takes a profile of each kind, except of leaked goroutines. Kinds that take too long are put off, unless all are asked for.
+func (s *Source) take(last, all bool) {
 	s.takeCPU(last)
 	for i := range s.c.Process.Snapshots {
-		s.takeSnapshot(&s.c.Process.Snapshots[i])
+		of := &s.c.Process.Snapshots[i]
+		if !all && s.c.Process.Now().Before(s.due[of.Kind]) {
+			s.mu.Lock()
+			s.stats.PutOff++
+			s.mu.Unlock()
+			continue
+		}
+		s.spend(of)
+	}
+}
+
+// spend takes a profile, and decides when the next one of its kind may be taken. The CPU time decides: on a busy machine, any profile takes long.
+func (s *Source) spend(of *Snapshot) {
+	began := s.c.Process.Now()
+	took := s.c.Process.Spent(func() { s.takeSnapshot(of) })
+	if took < worthPuttingOff {
+		return
+	}
+	next := snapshotShare * took
+	s.due[of.Kind] = began.Add(next)
+	if next > s.c.Interval {
+		s.log("put off "+of.Kind, fmt.Sprintf("perfline: a %s profile took %v of CPU time, so that the next one comes after %v; %s.PutOff counts those that are left out",
+			of.Kind, took.Round(time.Millisecond), next.Round(time.Second), s.c.Counts), nil)
 	}
 }
 

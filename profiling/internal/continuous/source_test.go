@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,6 +107,70 @@ func start(t *testing.T, s *sink, p *profiler, log io.Writer) *continuous.Source
 		t.Fatal(err)
 	}
 	return source
+}
+
+// A kind of profile that takes long has a hundredth of the time. Others and those that are asked for come as before, and the log has a line.
+func TestSnapshotsThatTakeLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		var long, used atomic.Int64
+		long.Store(int64(time.Second))
+		var log bytes.Buffer
+		source, err := continuous.Start(continuous.Config{
+			Interval: 10 * time.Second, Sink: s, Counts: "Books", Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Process: continuous.Process{
+				Now: time.Now, Clock: func() time.Duration { return 0 }, Spent: func(take func()) time.Duration {
+					before := used.Load()
+					take()
+					return time.Duration(used.Load() - before)
+				}, Profiler: func(func()) (continuous.Profiler, error) { return &profiler{}, nil },
+				Snapshots: []continuous.Snapshot{
+					{Kind: continuous.Heap, Take: write("h")},
+					{Kind: continuous.Goroutine, Take: func(w io.Writer) error {
+						used.Add(long.Load())
+						time.Sleep(time.Second)
+						return write("g")(w)
+					}},
+				},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func() (heap, goroutine int) {
+			for _, got := range s.all() {
+				if strings.HasPrefix(got, continuous.Heap) {
+					heap++
+				} else if strings.HasPrefix(got, continuous.Goroutine) {
+					goroutine++
+				}
+			}
+			return heap, goroutine
+		}
+		time.Sleep(1005 * time.Second)
+		synctest.Wait()
+		if heap, goroutine := count(); heap != 100 || goroutine != 10 || source.Stats().PutOff != 90 {
+			t.Errorf("%d profiles of the heap and %d of goroutines, and %d are put off, want 100, 10 and 90", heap, goroutine, source.Stats().PutOff)
+		}
+		if err := source.Take(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, goroutine := count(); goroutine != 11 {
+			t.Errorf("a profile of goroutines that was asked for is put off")
+		}
+		long.Store(int64(99 * time.Millisecond)) // the rest of the second it waits
+		time.Sleep(200 * time.Second)            // the one that was asked for put off those of 100 s
+		synctest.Wait()
+		if heap, goroutine := count(); heap != 121 || goroutine != 21 {
+			t.Errorf("%d profiles of the heap and %d of goroutines, which are short now", heap, goroutine)
+		}
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "a goroutine profile took 1s of CPU time, so that the next one comes after 1m40s; Books.PutOff counts") {
+			t.Errorf("logged %s", log.String())
+		}
+		if err := source.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func write(data string) func(io.Writer) error {
