@@ -319,3 +319,44 @@ func TestRealConnections(t *testing.T) {
 		})
 	}
 }
+
+// A function of the program that panics lets nobody in. net/http answers that for the one request, and the guard goes on.
+func TestFunctionsThatPanic(t *testing.T) {
+	failing := true
+	fail := func() {
+		if failing {
+			panic("user code")
+		}
+	}
+	for name, g := range map[string]guard.Guard{
+		"Authorize": {Authorize: func(*http.Request) error { fail(); return nil }},
+		"Refuse": {
+			Authorize: func(*http.Request) error {
+				if failing {
+					return errors.New("closed")
+				}
+				return nil
+			},
+			Refuse: func(http.ResponseWriter, *http.Request, error) { fail() },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := 0
+			g.Logger = slog.New(slog.DiscardHandler)
+			h := g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { in++ }))
+			ask := func() (panicked any) {
+				defer func() { panicked = recover() }()
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost/", http.NoBody))
+				return nil
+			}
+			failing = true
+			if panicked := ask(); panicked != "user code" || in > 0 {
+				t.Errorf("with the panic %v, %d requests came in", panicked, in)
+			}
+			failing = false
+			if panicked := ask(); panicked != nil || in != 1 {
+				t.Errorf("afterwards, with the panic %v, %d requests came in", panicked, in)
+			}
+		})
+	}
+}

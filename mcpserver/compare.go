@@ -90,7 +90,7 @@ func (s *server) recordedOf(q requests.Request) *profile.Trace {
 	if id == 0 {
 		return nil
 	}
-	recorded, err := s.source.Sessions().Session(id)
+	recorded, err := s.source.Sessions().RemoteSession(id)
 	if err != nil || recorded.Trace() == nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,6 +16,8 @@ import (
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -67,6 +68,7 @@ type server struct {
 	logger  *slog.Logger
 	listed  *lookup.Cache
 	flight  states.Recorder
+	waits   *lookup.Waits
 	calls   chan struct{} // has an element for each call in progress
 	starts  *serve.Rate
 	profile profiles
@@ -76,9 +78,14 @@ type server struct {
 // Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall find it.
 func Handler(source Source, c Config) http.Handler {
 	s := &server{
-		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: cmp.Or(c.Logger, slog.Default()), flight: source.Waits(),
+		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: record.SafeLogger(c.Logger), flight: source.Waits(),
 		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls), starts: serve.NewRate(maxStarts),
 	}
+	shows := profiling.Policy{}.Shows
+	if sessions := source.Sessions(); sessions != nil {
+		shows = sessions.Shows
+	}
+	s.waits = lookup.NewWaits(s.flight, shows)
 	tools := s.tools()
 	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
 		Stateless:           true, // a session would cost memory after its client has left

@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/mcpserver"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -31,6 +32,9 @@ type names struct {
 
 var benign = names{"GET /a", "query", "read", "order", "17", "failed", "main.work", "GET /b"}
 
+// showsAll lets clients see the functions of all modules.
+var showsAll = sessions.NewRecorder(sessions.Config{Policy: profiling.Policy{Modules: []string{profiling.ModuleAny}}})
+
 // A recorded is a source with one slow request, whose names come from outside.
 type recorded struct {
 	states.Recorder
@@ -41,7 +45,7 @@ type recorded struct {
 
 func (r *recorded) Recent() *requests.Recent       { return r.recent }
 func (r *recorded) Routes() *routes.Table          { return r.routes }
-func (r *recorded) Sessions() *sessions.Recorder   { return nil }
+func (r *recorded) Sessions() *sessions.Recorder   { return showsAll }
 func (r *recorded) Waits() states.Recorder         { return r }
 func (r *recorded) Counts() []exporter.Count       { return nil }
 func (r *recorded) Runtime() *runtimestats.History { return nil }

@@ -107,7 +107,7 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	defer cancel()
 	recorded, err := recorder.Stop(stopping, id)
 	if errors.Is(err, sessions.ErrState) { // a person has stopped it on the page
-		recorded, err = recorder.Session(id)
+		recorded, err = recorder.RemoteSession(id)
 	}
 	if waited != nil {
 		_ = recorder.Release(id) // the caller did not ask for a part of it

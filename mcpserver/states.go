@@ -11,7 +11,6 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -24,7 +23,7 @@ func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) req
 	if s.flight != nil && snapshot.KeepReason() != otlpenc.NotKept {
 		s.awaitResult(ctx, snapshot)
 	}
-	return lookup.WithWaits(snapshot.Request(), s.flight)
+	return s.waits.With(snapshot.Request())
 }
 
 // awaitResult returns when the flight recorder has the result of a request, or will not have it soon.
@@ -39,7 +38,7 @@ func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 		}
 	})
 	defer stop()
-	if _, ok := s.flight.Result(of.TraceID, of.SpanID); ok || s.flight.Stats().Pending == 0 {
+	if _, ok := s.waits.Result(of.TraceID, of.SpanID); ok || s.flight.Stats().Pending == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, resultTime)

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // The names of the tools.
@@ -90,7 +91,7 @@ func add[In any](s *server, m *mcp.Server, t tool, call func(context.Context, *m
 		defer func() {
 			if p := recover(); p != nil {
 				s.logger.Error("perfline: a tool for agents panicked; its caller gets an error, the program goes on",
-					"tool", string(t.name), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+					"tool", string(t.name), "panic", record.PanicValue(p), "stack", string(debug.Stack()))
 				result, err = failed(refuse("%s has failed by a defect: see the program's log", t.name)), nil
 			}
 		}()

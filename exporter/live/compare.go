@@ -180,7 +180,7 @@ func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []r
 }
 
 func (h *handler) part(s requests.Snapshot) requests.Part {
-	q := lookup.WithWaits(s.Request(), h.flight)
+	q := h.waits.With(s.Request())
 	session, hottest := h.sampled(q)
 	return requests.Part{Request: q, Profile: newSampledRequest(q, session, hottest).trace}
 }

@@ -35,7 +35,7 @@ var canaries = map[string]string{
 	"an error":           "canary-error",
 	"a background span":  "canary-background",
 	"a function":         "canaryFunction",
-	"a cause of a wait":  "canary.Waited",
+	"a cause of a wait":  "main.canaryWaited",
 }
 
 func canaryFunction() { burn(300 * time.Millisecond) }
@@ -66,7 +66,7 @@ func withCanaries(t *testing.T, c live.Config) (p *program, all map[string]strin
 	f.mu.Lock()
 	f.results[q.Root.SpanID] = &states.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Name: q.Root.Name, Duration: q.Root.Duration(),
-		Causes: []states.Cause{{Kind: states.Mutex, Duration: q.Root.Duration(), Function: "canary.Waited", SpanID: q.Root.SpanID}},
+		Causes: []states.Cause{{Kind: states.Mutex, Duration: q.Root.Duration(), Function: "main.canaryWaited", SpanID: q.Root.SpanID}},
 	}
 	f.mu.Unlock()
 	all = maps.Clone(canaries)

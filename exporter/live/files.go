@@ -225,7 +225,7 @@ func (h *handler) results(s *sessions.Session) []*states.Request {
 		if tl.Lane > 0 || !tl.SpanID.IsValid() {
 			continue
 		}
-		if r, ok := h.flight.Result(tl.TraceID, tl.SpanID); ok {
+		if r, ok := h.waits.Result(tl.TraceID, tl.SpanID); ok {
 			all = append(all, r)
 		}
 	}

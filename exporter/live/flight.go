@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,16 +54,21 @@ func (h *handler) flightState() flightState {
 // arm arms the recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
 func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	var argument struct {
-		Length float64 `json:"length"`
+		Length *float64 `json:"length"`
 	}
 	if !h.mayControl(w, r, &argument) {
 		return
 	}
 	const shortest, longest = time.Nanosecond, 24 * time.Hour
-	length := time.Duration(argument.Length * float64(time.Millisecond))
-	if argument.Length < 0 || argument.Length > observer.Milliseconds(longest) || argument.Length > 0 && length < shortest {
+	if argument.Length == nil {
+		refuse(w, http.StatusBadRequest, "length: must be given, in milliseconds; 0 means until it is disarmed")
+		return
+	}
+	given := *argument.Length
+	length := time.Duration(given * float64(time.Millisecond))
+	if given < 0 || given > observer.Milliseconds(longest) || given > 0 && length < shortest {
 		refuse(w, http.StatusBadRequest, fmt.Sprintf("length %g: must be 0, which means until it is disarmed, or from %g to %g milliseconds",
-			argument.Length, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
+			given, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
 		return
 	}
 	if wait := h.arms.Take(time.Now()); wait > 0 {
@@ -76,7 +82,7 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
-		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client", r.RemoteAddr, "for", length)
+		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client", shown(r.RemoteAddr), "for", length)
 		answer(w, h.flightState())
 	}
 }
@@ -87,7 +93,7 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.flight.Disarm()
-	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client", r.RemoteAddr)
+	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client", shown(r.RemoteAddr))
 	answer(w, h.flightState())
 }
 
@@ -107,11 +113,27 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxArmBody))
 	if err == nil {
-		err = json.Unmarshal(body, argument)
+		err = decode(body, argument)
 	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, shown(err.Error()))
 		return false
 	}
 	return true
+}
+
+// decode decodes the one object of a body. Fields that are not known are errors: a name that is written wrong must not mean the default.
+func decode(body []byte, to any) error {
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return errors.New("the body must be a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the body must be one JSON object")
+	}
+	return nil
 }

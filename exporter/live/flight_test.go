@@ -87,7 +87,7 @@ func TestFlightControls(t *testing.T) {
 	if got := post("arm", `{"length":60000}`, http.StatusOK); got.Status != "armed" || got.Until != 1e12 {
 		t.Errorf("armed: %+v", got)
 	}
-	post("arm", `{}`, http.StatusOK)
+	post("arm", `{"length":0}`, http.StatusOK)
 	if got := fmt.Sprint(f.arms); got != "[1m0s 0s]" {
 		t.Errorf("armed for %s", got)
 	}
@@ -95,17 +95,17 @@ func TestFlightControls(t *testing.T) {
 		t.Errorf("disarmed: %+v", got)
 	}
 	f.refuses = fmt.Errorf("flight: %w: stop it", states.ErrInUse)
-	post("arm", `{}`, http.StatusConflict)
+	post("arm", `{"length":0}`, http.StatusConflict)
 	if got := p.overview().Flight; got.Status != "in use" || !strings.Contains(got.Reason, "another flight recorder") {
 		t.Errorf("beside another recorder: %+v", got)
 	}
 	f.refuses = errors.New("forbidden")
-	post("arm", `{}`, http.StatusForbidden)
+	post("arm", `{"length":0}`, http.StatusForbidden)
 	f.refuses = nil
 	for range 6 { // 10 with the four above
-		post("arm", `{}`, http.StatusOK)
+		post("arm", `{"length":0}`, http.StatusOK)
 	}
-	rec := p.do(ask(http.MethodPost, "flight/arm", `{}`))
+	rec := p.do(ask(http.MethodPost, "flight/arm", `{"length":0}`))
 	if rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") == "" {
 		t.Errorf("the eleventh in a minute is %d %v", rec.Code, rec.Header())
 	}
@@ -126,6 +126,13 @@ func TestFlightRefuses(t *testing.T) {
 		{"a form", http.MethodPost, "flight/arm", "length=0", "application/x-www-form-urlencoded", "", http.StatusUnsupportedMediaType, nil},
 		{"no JSON", http.MethodPost, "flight/arm", "length=0", "application/json", "", http.StatusBadRequest, nil},
 		{"no body", http.MethodPost, "flight/disarm", "", "application/json", "", http.StatusBadRequest, nil},
+		{"a field that is written wrong", http.MethodPost, "flight/arm", `{"lengths":5000}`, "application/json", "", http.StatusBadRequest, []string{"lengths"}},
+		{"a field of another call", http.MethodPost, "flight/disarm", `{"length":0}`, "application/json", "", http.StatusBadRequest, []string{"length"}},
+		{"two objects", http.MethodPost, "flight/arm", `{"length":1} {"length":2}`, "application/json", "", http.StatusBadRequest, nil},
+		{"no length", http.MethodPost, "flight/arm", `{}`, "application/json", "", http.StatusBadRequest, []string{"length: must be given"}},
+		{"a length of null", http.MethodPost, "flight/arm", `{"length":null}`, "application/json", "", http.StatusBadRequest, []string{"length: must be given"}},
+		{"null", http.MethodPost, "flight/arm", `null`, "application/json", "", http.StatusBadRequest, nil},
+		{"a list", http.MethodPost, "flight/arm", `[5000]`, "application/json", "", http.StatusBadRequest, nil},
 		{"too large", http.MethodPost, "flight/arm", `{"length":0` + strings.Repeat(" ", 2000) + "}", "application/json", "", http.StatusBadRequest, nil},
 		{"a negative length", http.MethodPost, "flight/arm", `{"length":-1}`, "application/json", "", http.StatusBadRequest, nil},
 		{"more than a day", http.MethodPost, "flight/arm", `{"length":1e300}`, "application/json", "", http.StatusBadRequest, []string{"1e+300", "8.64e+07 milliseconds"}},
@@ -168,7 +175,7 @@ func TestFlightRefuses(t *testing.T) {
 	if got := p.overview().Flight; got != (flightState{Status: "none"}) {
 		t.Errorf("without a recorder: %+v", got)
 	}
-	if got := p.do(ask(http.MethodPost, "flight/arm", `{}`)).Code; got != http.StatusNotFound {
+	if got := p.do(ask(http.MethodPost, "flight/arm", `{"length":0}`)).Code; got != http.StatusNotFound {
 		t.Errorf("arming without a recorder: %d", got)
 	}
 }

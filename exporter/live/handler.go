@@ -17,6 +17,8 @@ import (
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -79,6 +81,7 @@ type handler struct {
 	history  *runtimestats.History // of the runtime; nil without one
 	recorder *sessions.Recorder
 	flight   states.Recorder // nil without one
+	waits    *lookup.Waits
 	arms     *serve.Rate
 	logger   *slog.Logger
 	refresh  time.Duration
@@ -109,13 +112,18 @@ func Handler(source Source, c Config) http.Handler {
 		recorder: source.Sessions(),
 		flight:   source.Waits(),
 		arms:     serve.NewRate(maxArms),
-		logger:   cmp.Or(c.Logger, slog.Default()),
+		logger:   record.SafeLogger(c.Logger),
 		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
 		streams:  make(chan struct{}, maxStreams),
 		work:     make(chan struct{}, maxWork),
 		listed:   lookup.NewCache(maxListed, maxHeld),
 		opened:   lookup.NewCache(maxOpened, maxHeld),
 	}
+	shows := profiling.Policy{}.Shows
+	if h.recorder != nil {
+		shows = h.recorder.Shows
+	}
+	h.waits = lookup.NewWaits(h.flight, shows)
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))
 	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })

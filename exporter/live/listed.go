@@ -19,7 +19,7 @@ func (h *handler) find(traceID, spanID string) (requests.Request, bool) {
 	if !ok {
 		return requests.Request{}, false
 	}
-	return lookup.WithWaits(s.Request(), h.flight), true
+	return h.waits.With(s.Request()), true
 }
 
 func (h *handler) snapshot(traceID, spanID string) (s requests.Snapshot, ok bool) {

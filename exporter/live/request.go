@@ -11,7 +11,6 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -103,7 +102,7 @@ func (h *handler) request(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.opened.Add(s)
-	answer(w, h.detail(lookup.WithWaits(s.Request(), h.flight)))
+	answer(w, h.detail(h.waits.With(s.Request())))
 }
 
 func refuseRequest(w http.ResponseWriter) {
@@ -157,7 +156,7 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 		if status.State != sessions.Ready || q.Root.End.Before(status.Started) {
 			continue
 		}
-		s, err := h.recorder.Session(status.ID)
+		s, err := h.recorder.RemoteSession(status.ID)
 		if err != nil || s.Trace() == nil || q.Root.Start.After(s.Started().Add(s.Length())) {
 			continue
 		}

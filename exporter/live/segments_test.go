@@ -17,10 +17,10 @@ func TestWaitsOfBars(t *testing.T) {
 	if len(row) != 1 || row[0].Kind != states.Mutex.String() || row[0].In == nil || row[0].By == nil || row[0].Wait <= 0 {
 		t.Fatalf("the bar has %+v, want one wait", row)
 	}
-	if got, want := d.Waits.Functions[*row[0].In], `example.com/app.(*Index).Search\u0000`; got != want {
+	if got, want := d.Waits.Functions[*row[0].In], `main.(*Index).Search\u0000`; got != want {
 		t.Errorf("it is in %s, want %s", got, want)
 	}
-	if by := d.Waits.Parties[*row[0].By]; by.Trace != holder.Trace || by.Span != holder.Span || by.Function != "example.com/app.(*Index).rebuild" || by.Stack != nil {
+	if by := d.Waits.Parties[*row[0].By]; by.Trace != holder.Trace || by.Span != holder.Span || by.Function != "main.(*Index).rebuild" || by.Stack != nil {
 		t.Errorf("it is ended by %+v, want the request %+v", by, holder)
 	}
 	if first := d.Rows[0].States[0]; first.Class != "running" || first.By != nil || first.In != nil || first.Wait != 0 {

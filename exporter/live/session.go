@@ -88,5 +88,5 @@ func (h *handler) session(id string) (*sessions.Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session %s: must be a number", shown(id))
 	}
-	return h.recorder.Session(sessions.SessionID(n))
+	return h.recorder.RemoteSession(sessions.SessionID(n))
 }

@@ -40,9 +40,9 @@ func waited(t *testing.T) (p *program, f *flightRecorder, result *states.Request
 	holderTrace, holderRoot := ids(t, holder.Trace, holder.Span)
 	_, lookup := ids(t, q.Trace, q.Rows[1].ID)
 	const begin, over, took = 10 * ms, 60 * ms, 100 * ms
-	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "example.com/app.(*Index).Search\x00", File: "/src/app.go", Line: 3}}
-	by := &states.Party{Goroutine: 5, Function: "example.com/app.(*Index).rebuild", Request: "POST /index", TraceID: holderTrace, RootID: holderRoot, Stack: stack[1:]}
-	gone := &states.Party{Goroutine: 6, Function: "example.com/app.other", Request: "GET /gone", TraceID: trace.TraceID{1}, RootID: trace.SpanID{1}}
+	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.(*Index).Search\x00", File: "/src/app.go", Line: 3}}
+	by := &states.Party{Goroutine: 5, Function: "main.(*Index).rebuild", Request: "POST /index", TraceID: holderTrace, RootID: holderRoot, Stack: stack[1:]}
+	gone := &states.Party{Goroutine: 6, Function: "main.other", Request: "GET /gone", TraceID: trace.TraceID{1}, RootID: trace.SpanID{1}}
 	own := &states.Party{Goroutine: 7, Request: "GET /search", TraceID: traceID, RootID: root}
 	result = &states.Request{
 		TraceID: traceID, RootID: root, Name: "GET /search", Duration: took,
@@ -53,9 +53,9 @@ func waited(t *testing.T) (p *program, f *flightRecorder, result *states.Request
 				{Kind: states.Select, Start: over, End: over + 1, SpanID: root, Stack: stack, By: gone},
 				{Kind: states.Select, Start: over + 1, End: took, SpanID: root, By: own},
 			}},
-			{ID: 7, Function: "example.com/app.fetch"},
+			{ID: 7, Function: "main.fetch"},
 		},
-		Causes: []states.Cause{{Kind: states.Mutex, Duration: over - begin, Function: "example.com/app.(*Index).Search", SpanID: lookup, By: by}},
+		Causes: []states.Cause{{Kind: states.Mutex, Duration: over - begin, Function: "main.(*Index).Search", SpanID: lookup, By: by}},
 	}
 	f.mu.Lock()
 	f.results[root] = result
@@ -88,10 +88,10 @@ func TestWaits(t *testing.T) {
 	}
 	holder := p.overview().Requests.Requests[1]
 	mutex := w.Goroutines[0].Intervals[1]
-	if mutex.Kind != states.Mutex.String() || mutex.Class != "waiting" || mutex.In != `example.com/app.(*Index).Search\u0000` || mutex.Span != d.Rows[1].ID {
+	if mutex.Kind != states.Mutex.String() || mutex.Class != "waiting" || mutex.In != `main.(*Index).Search\u0000` || mutex.Span != d.Rows[1].ID {
 		t.Errorf("the wait is %+v", mutex)
 	}
-	if by := mutex.By; by == nil || by.Function != "example.com/app.(*Index).rebuild" || by.Request != "POST /index" || by.Trace != holder.Trace || by.Span != holder.Span || by.Own {
+	if by := mutex.By; by == nil || by.Function != "main.(*Index).rebuild" || by.Request != "POST /index" || by.Trace != holder.Trace || by.Span != holder.Span || by.Own {
 		t.Errorf("the party is %+v, want a link to %+v", by, holder)
 	}
 	if s := w.Stacks; len(s) != 2 || mutex.Stack == nil || len(s[*mutex.Stack]) != 2 || s[*mutex.Stack][0].Function != "sync.(*Mutex).Lock" ||
@@ -157,13 +157,13 @@ func TestWaitsAreBounded(t *testing.T) {
 	g := &result.Goroutines[1]
 	deep := make([]states.Frame, 95)
 	for n := range deep {
-		deep[n] = states.Frame{Function: fmt.Sprint("example.com/app.f", n)}
+		deep[n] = states.Frame{Function: fmt.Sprint("main.f", n)}
 	}
 	long := strings.Repeat("x", 1000)
 	for i := range 4000 {
 		var stack []states.Frame
 		for n := range 5 {
-			stack = append(stack, states.Frame{Function: fmt.Sprint("example.com/app.f", i, n, long)})
+			stack = append(stack, states.Frame{Function: fmt.Sprint("main.f", i, n, long)})
 		}
 		stack = append(stack, deep...)
 		g.Intervals = append(g.Intervals, states.Interval{Kind: states.Mutex, Start: time.Duration(3 * i), End: time.Duration(3*i + 1 + i%2), Stack: stack})
@@ -196,9 +196,9 @@ func TestWaitsLeaveRoom(t *testing.T) {
 		did(states.Interval{Kind: states.OnCPU}, ms)
 	}
 	for i := range 1000 {
-		by := &states.Party{Goroutine: 8, Function: fmt.Sprint("example.com/app.f", i)}
+		by := &states.Party{Goroutine: 8, Function: fmt.Sprint("main.f", i)}
 		for n := range 64 {
-			by.Stack = append(by.Stack, states.Frame{Function: fmt.Sprint("example.com/app.f", i, n, strings.Repeat("x", 300))})
+			by.Stack = append(by.Stack, states.Frame{Function: fmt.Sprint("main.f", i, n, strings.Repeat("x", 300))})
 		}
 		did(states.Interval{Kind: states.Mutex, By: by}, 1)
 	}

@@ -1,6 +1,7 @@
 package lookup_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,16 +99,40 @@ func (r recorder) Result(id trace.TraceID, root trace.SpanID) (*states.Request, 
 	return r.result, id == r.result.TraceID && root == r.result.RootID
 }
 
-func TestWithWaits(t *testing.T) {
+func TestWaits(t *testing.T) {
 	s := snapshots(2, 0)
-	r := recorder{result: &states.Request{TraceID: s[0].TraceID, RootID: s[0].SpanID}}
-	if got := lookup.WithWaits(s[0].Request(), r).States; got != r.result {
-		t.Errorf("the request has the result %v, want %v", got, r.result)
+	stack := []states.Frame{{Function: "hidden.g"}, {Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}, {Function: "hidden.h"}}
+	by := &states.Party{Goroutine: 2, Function: "hidden.g", Stack: stack}
+	r := recorder{result: &states.Request{
+		TraceID: s[0].TraceID, RootID: s[0].SpanID,
+		Goroutines: []states.Goroutine{{Function: "hidden.f", Intervals: []states.Interval{{Stack: stack, By: by}, {Stack: stack, By: by}}}},
+		Causes:     []states.Cause{{Kind: states.Mutex, Function: "hidden.f", By: by}, {Function: "main.f"}},
+	}}
+	before := fmt.Sprintf("%#v", *by)
+	w := lookup.NewWaits(r, func(function string) bool { return !strings.HasPrefix(function, "hidden.") })
+	got := w.With(s[0].Request()).States
+	if got == nil || got.RootID != s[0].SpanID {
+		t.Fatalf("the request has the result %+v", got)
 	}
-	if got := lookup.WithWaits(s[1].Request(), r).States; got != nil {
+	text, err := json.Marshal(got)
+	if err != nil || strings.Contains(string(text), "hidden.") {
+		t.Errorf("the result has a hidden function: %s, error %v", text, err)
+	}
+	visible := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}}
+	first := got.Goroutines[0].Intervals[0]
+	if !slices.Equal(first.Stack, visible) || first.By.Function != "main.f" || got.Causes[0].By != first.By || got.Causes[1].Function != "main.f" {
+		t.Errorf("the result is %s, want the visible functions in it", text)
+	}
+	if after := fmt.Sprintf("%#v", *by); after != before {
+		t.Errorf("the recorder's own result has become %s", after)
+	}
+	if again, _ := w.Result(s[0].TraceID, s[0].SpanID); again != got {
+		t.Error("the same result is made anew")
+	}
+	if got := w.With(s[1].Request()).States; got != nil {
 		t.Errorf("another request has the result %v, want none", got)
 	}
-	if got := lookup.WithWaits(s[0].Request(), nil).States; got != nil {
+	if got := lookup.NewWaits(nil, nil).With(s[0].Request()).States; got != nil {
 		t.Errorf("without a recorder, the request has the result %v, want none", got)
 	}
 }

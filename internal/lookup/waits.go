@@ -1,17 +1,74 @@
 package lookup
 
 import (
+	"sync"
+
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/states"
 )
 
-// WithWaits returns q with the result of the flight recorder. The recorder may be nil, and may have no result.
-func WithWaits(q requests.Request, recorder states.Recorder) requests.Request {
-	if recorder == nil {
-		return q
-	}
-	if result, ok := recorder.Result(q.TraceID(), q.Root.SpanID); ok {
+// Waits are the results of a flight recorder, as clients outside the program may see them. Its methods may be called concurrently.
+type Waits struct {
+	recorder states.Recorder // nil without one
+	policy   func(function string) bool
+
+	mu    sync.Mutex // guards what follows
+	names map[string]bool
+	shown map[*states.Request]*states.Request
+}
+
+// The bounds of what Waits remembers.
+const (
+	maxNames = 16 << 10
+	maxShown = 16
+)
+
+// NewWaits returns the results of a recorder, which may be nil. shows is [profiling.Policy.Shows] of the program's policy.
+func NewWaits(recorder states.Recorder, shows func(function string) bool) *Waits {
+	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{}, shown: map[*states.Request]*states.Request{}}
+}
+
+// With returns q with its result. There may be none.
+func (w *Waits) With(q requests.Request) requests.Request {
+	if result, ok := w.Result(q.TraceID(), q.Root.SpanID); ok {
 		q.States = result
 	}
 	return q
+}
+
+// Result returns the result for a request, as [states.Recorder.Result] does.
+func (w *Waits) Result(t trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+	if w.recorder == nil {
+		return nil, false
+	}
+	result, ok := w.recorder.Result(t, root)
+	if !ok {
+		return nil, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	shown := w.shown[result]
+	if shown == nil {
+		shown = shownTo(result, w.shows)
+		if len(w.shown) == maxShown {
+			clear(w.shown)
+		}
+		w.shown[result] = shown
+	}
+	return shown, true
+}
+
+// shows asks the policy once about each function. w.mu is held.
+func (w *Waits) shows(function string) bool {
+	shows, known := w.names[function]
+	if !known {
+		shows = w.policy(function)
+		if len(w.names) == maxNames {
+			clear(w.names)
+		}
+		w.names[function] = shows
+	}
+	return shows
 }

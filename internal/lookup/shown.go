@@ -1,0 +1,87 @@
+package lookup
+
+import "github.com/perfline/perfline/profiling/states"
+
+// shownTo returns r without the functions that shows hides: the time of a hidden function counts for the nearest visible one that called
+// it. r does not change. shows is called often, and for the same names.
+func shownTo(r *states.Request, shows func(function string) bool) *states.Request {
+	v := &view{shows: shows, stacks: map[stackKey][]states.Frame{}, parties: map[*states.Party]*states.Party{}}
+	q := *r
+	q.Goroutines = make([]states.Goroutine, len(r.Goroutines))
+	for i := range r.Goroutines {
+		g := r.Goroutines[i]
+		g.Function = v.function(g.Function, nil)
+		intervals := make([]states.Interval, len(g.Intervals))
+		for j := range g.Intervals {
+			intervals[j] = g.Intervals[j]
+			intervals[j].Stack, intervals[j].By = v.stack(g.Intervals[j].Stack), v.party(g.Intervals[j].By)
+		}
+		g.Intervals = intervals
+		q.Goroutines[i] = g
+	}
+	q.Causes = make([]states.Cause, len(r.Causes))
+	for i := range r.Causes {
+		c := r.Causes[i]
+		c.Function, c.By = v.function(c.Function, nil), v.party(c.By)
+		q.Causes[i] = c
+	}
+	return &q
+}
+
+// A view makes one visible copy of each stack and party: they are shared in what it copies, too.
+type view struct {
+	shows   func(string) bool
+	stacks  map[stackKey][]states.Frame
+	parties map[*states.Party]*states.Party
+}
+
+// A stackKey tells one stack from another.
+type stackKey struct {
+	first *states.Frame
+	n     int
+}
+
+// function returns the name of a function, or of the nearest visible one in its stack; empty without one.
+func (v *view) function(name string, stack []states.Frame) string {
+	if name == "" || v.shows(name) {
+		return name
+	}
+	for _, f := range stack {
+		if !states.Standard(f.Function) {
+			return f.Function
+		}
+	}
+	return ""
+}
+
+func (v *view) stack(all []states.Frame) []states.Frame {
+	if len(all) == 0 {
+		return nil
+	}
+	key := stackKey{&all[0], len(all)}
+	if known, ok := v.stacks[key]; ok {
+		return known
+	}
+	var visible []states.Frame
+	for _, f := range all {
+		if v.shows(f.Function) {
+			visible = append(visible, f)
+		}
+	}
+	v.stacks[key] = visible
+	return visible
+}
+
+func (v *view) party(p *states.Party) *states.Party {
+	if p == nil {
+		return nil
+	}
+	if known, ok := v.parties[p]; ok {
+		return known
+	}
+	own := *p
+	own.Stack = v.stack(p.Stack)
+	own.Function = v.function(p.Function, own.Stack)
+	v.parties[p] = &own
+	return &own
+}
