@@ -102,7 +102,7 @@ func (s Stats) Counts() []exporter.Count {
 		exporter.Count{Name: "measure", N: b.MeasureSpans, What: "spans made from measures"},
 		exporter.Count{Name: "other", N: b.OtherSpans, What: "spans started by other code"})
 	all.add("perfline.panics",
-		exporter.Count{N: b.Panics, Lost: true, What: "panics in observers' callbacks, and in the timeline's clock and scheduler"})
+		exporter.Count{N: b.Panics, Lost: true, What: "panics of the program's code that perfline called: outputs, processors, samplers, observers and the like"})
 	all.add("perfline.requests",
 		exporter.Count{Name: "slow", N: b.Requests.Slow, What: "requests that are kept because they were slow"},
 		exporter.Count{Name: "failed", N: b.Requests.Failed, What: "requests that are kept because they failed"},
@@ -150,6 +150,7 @@ func (s Stats) Counts() []exporter.Count {
 		all.add(engineGroup, exporter.Count{Name: string(taken.Engine), N: 1, Now: true, What: what})
 	}
 	all.add("perfline.profiling.failed", exporter.Count{N: taken.Failed, Lost: true, What: "profiles that could not be taken"})
+	all.add("perfline.profiling.put_off", exporter.Count{N: taken.PutOff, What: "profiles left out because their kind takes too much time"})
 	all.add("perfline.profiling.lost_samples", exporter.Count{N: taken.LostSamples, Lost: true, What: "samples that the engine lost"})
 	all.add("perfline.profiling.gaps", exporter.Count{N: uint64(max(0, taken.Gaps)), What: "times when nothing was sampled for a while"})
 	w := s.Waits

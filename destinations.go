@@ -2,13 +2,13 @@ package perfline
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/within"
 )
 
 // destinations are where ended spans go. perfline's provider has them one by one. For a provider of the SDK, they are a
@@ -43,24 +43,30 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 }
 
 // ForceFlush flushes spans and log records. They do not wait for each other's backend.
-func (d *destinations) ForceFlush(ctx context.Context) (err error) {
-	logs := beside(ctx, d.logs, (*exporter.LogDelivery).ForceFlush)
-	if to := d.backend(); to != nil {
-		err = to.ForceFlush(ctx)
+func (d *destinations) ForceFlush(ctx context.Context) error {
+	r := within.Begin(ctx, 2*within.Grace)
+	if d.logs != nil {
+		r.Go("perfline: the delivery of log records", d.logs.ForceFlush)
 	}
-	return errors.Join(err, <-logs)
+	if to := d.backend(); to != nil {
+		r.Do("perfline: the delivery of spans", to.ForceFlush)
+	}
+	return r.End()
 }
 
 func (d *destinations) Shutdown(ctx context.Context) error {
 	if d.removed.Load() {
 		return nil
 	}
-	logs := beside(ctx, d.logs, (*exporter.LogDelivery).Shutdown)
-	err := d.recent.Shutdown(ctx)
-	if to := d.backend(); to != nil {
-		err = errors.Join(err, to.Shutdown(ctx))
+	r := within.Begin(ctx, 2*within.Grace)
+	if d.logs != nil {
+		r.Go("perfline: the delivery of log records", d.logs.Shutdown)
 	}
-	return errors.Join(err, <-logs)
+	r.Do("perfline: the requests in memory", d.recent.Shutdown)
+	if to := d.backend(); to != nil {
+		r.Do("perfline: the delivery of spans", to.Shutdown)
+	}
+	return r.End()
 }
 
 // backend returns the delivery to the backend, and nil without one.

@@ -17,14 +17,14 @@ import (
 //	perfline.entries            by perfline.entry.type and perfline.outcome
 //	perfline.marks              by perfline.outcome
 //	perfline.spans              by perfline.outcome; .off_timeline and .unlabelled
-//	perfline.panics             of observers' callbacks, and of the timeline's clock and scheduler
+//	perfline.panics             panics of the program's code
 //	perfline.requests           by perfline.outcome; .exported, .untracked and .refused
 //	perfline.delivery.spans     by perfline.outcome; .pending, .unanswered and .retries
 //	perfline.delivery.logs      the same
 //	perfline.delivery.metrics   the same
 //	perfline.delivery.otlp_profiles  the same
 //	perfline.delivery.profiles  by perfline.outcome; .pending and .retries
-//	perfline.profiling.failed, .lost_samples, .gaps and .gap_time
+//	perfline.profiling.failed, .put_off, .lost_samples, .gaps and .gap_time
 //	perfline.profiling.engine   1 for the engine in use, which perfline.profiling.engine names
 //	perfline.profiling.state    1 for the state that perfline.profiling.state names, 0 for the others
 //	perfline.measures           by perfline.outcome; .series
@@ -44,7 +44,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.entries", "{entry}", "Entries of the timeline, by outcome."},
 		{"perfline.marks", "{mark}", "Marks, by outcome: event of a span, log record, or why not."},
 		{"perfline.spans", "{span}", "Spans, from measures and from other code."},
-		{"perfline.panics", "{panic}", "Panics in observers' callbacks, and in the timeline's clock and scheduler."},
+		{"perfline.panics", "{panic}", "Panics of the program's code that perfline called."},
 		{"perfline.requests", "{request}", "Requests, by what the keep policy decided."},
 		{"perfline.requests.exported", "{request}", "Requests that were not sampled and were exported because they are kept."},
 		{"perfline.requests.untracked", "{request}", "Unsampled requests that could not be kept, because most spans of their instrumentation never end."},
@@ -66,6 +66,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.delivery.otlp_profiles.unanswered", "{profile}", "Failed profiles over OTLP that the receiver may have."},
 		{"perfline.delivery.otlp_profiles.retries", "{request}", "Requests with profiles over OTLP that were sent again."},
 		{"perfline.profiling.failed", "{profile}", "Profiles that could not be taken."},
+		{"perfline.profiling.put_off", "{profile}", "Profiles of the runtime that were left out, because their kind takes too much time."},
 		{"perfline.profiling.lost_samples", "{sample}", "Samples that the engine lost."},
 		{"perfline.profiling.gaps", "{gap}", "How often profiling sampled nothing for a while."},
 		{measuresGroup, "{measure}", "Measures that the histogram of measures has without their attributes, or lost, by outcome."},
@@ -110,7 +111,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		return nil, failed
 	}
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := p.Stats()
+		s := p.Stats() // which guards against the program's code: the caller is a goroutine of OpenTelemetry's SDK
 		for _, c := range p.present(s.Counts()) {
 			if c.Group == engineGroup {
 				o.ObserveInt64(engine, int64(c.N), metric.WithAttributes(attribute.String(engineGroup, c.Name)))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,7 +26,9 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
+	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -114,7 +115,7 @@ type Pipeline struct {
 	before   Stats                    // when Start was done
 	history  runtimeHistory
 
-	shutdown sync.Once
+	shutdown within.Once
 }
 
 // Start sets up these parts, as the variables and the Config say:
@@ -145,22 +146,31 @@ type Pipeline struct {
 // OTEL_SDK_DISABLED=true, the timeline works and trace contexts are propagated, but nothing else
 // leaves the process. docs/variables.md has all variables.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
+	var p *Pipeline
 	var started []interface{ Shutdown(context.Context) error }
-	defer func() {
-		if err == nil {
+	complete := false
+	defer func() { // also when code of the program panics, or ends the goroutine
+		if complete {
 			return
 		}
-		for _, s := range started {
-			err = errors.Join(err, s.Shutdown(ctx))
+		stopping, cancel := bounded(ctx)
+		defer cancel()
+		if p != nil && p.tracing != nil { // which has all of them
+			_ = p.Shutdown(stopping)
+			return
 		}
-		err = fmt.Errorf("perfline: %w", err)
+		r := within.Begin(stopping, wholeGrace)
+		for _, s := range started {
+			r.Go(fmt.Sprintf("the shutdown of %T", s), s.Shutdown)
+		}
+		err = fmt.Errorf("perfline: %w", errors.Join(err, r.End()))
 	}()
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	c.fill()
 	vars := environ.NewReader(c.Logger)
-	p := &Pipeline{
+	p = &Pipeline{
 		timeline: c.Timeline, recent: requests.NewRecent(c.Recent), routes: routes.NewTable(routes.Config{}), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 	}
 	checkOthers(vars)
@@ -175,6 +185,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
 		otel.SetTextMapPropagator(propagator) // also of a service that makes no spans
+		complete = true
 		return p, nil
 	}
 	res := newResource(ctx, c, vars)
@@ -236,6 +247,26 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
+	if v, ok := record.Protect(func() { p.startMetrics(c, out, res, vars) }); !ok {
+		c.Logger.Warn("perfline: code of Config.Metrics or of the global meter provider panicked; some metrics are not available", "panic", record.PanicValue(v))
+	}
+	if c.Waits != nil {
+		r := within.Begin(ctx, within.Grace)
+		r.Do(ofWaits, func(context.Context) error {
+			c.Waits.Start(c.Logger)
+			return nil
+		})
+		if err := r.End(); err != nil {
+			c.Logger.Warn("perfline: the recorder of what slow requests waited for has not started", "error", err)
+		}
+	}
+	p.before = p.Stats()
+	complete = true
+	return p, nil
+}
+
+// startMetrics begins to deliver metrics, if there is a reader. The methods of readers and of global providers are the program's code.
+func (p *Pipeline) startMetrics(c Config, out *outputs.Outputs, res *resource.Resource, vars *environ.Reader) {
 	if reader := out.Metrics(res); reader != nil {
 		p.points = out.Points
 		checkMetrics(vars)
@@ -246,21 +277,23 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		}
 	}
 	p.startMeasures(c)
-	var unavailable error
-	if p.metrics, unavailable = p.registerMetrics(otel.GetMeterProvider()); unavailable != nil {
-		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", unavailable)
+	var err error
+	if p.metrics, err = p.registerMetrics(otel.GetMeterProvider()); err != nil {
+		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", err)
 	}
-	if c.Waits != nil {
-		c.Waits.Start(c.Logger)
-	}
-	p.before = p.Stats()
-	return p, nil
 }
 
 // fill gives fields that are not set their defaults.
 func (c *Config) fill() {
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = record.SafeLogger(c.Logger)
 	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
+	tl := (*record.Timeline)(c.Timeline)
+	if c.Waits != nil {
+		c.Waits = &guardedWaits{recorder: c.Waits, timeline: tl}
+	}
+	if c.ProfileExporter != nil {
+		c.ProfileExporter = &guardedProfiles{exporter: c.ProfileExporter, timeline: tl}
+	}
 	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
 	c.Logs.Logger = cmp.Or(c.Logs.Logger, c.Logger)
 	c.Profiles.Logger = cmp.Or(c.Profiles.Logger, c.Logger)
@@ -325,55 +358,88 @@ func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 // Waits is the recorder of what slow requests waited for. It is nil without [Config].Waits.
 func (p *Pipeline) Waits() states.Recorder { return p.waits }
 
-// Flush hands over and delivers all that was recorded before the call.
+// wholeGrace is how long Flush and Shutdown go on after their context: their parts need a moment to return their errors.
+const wholeGrace = 3 * within.Grace
+
+// Flush hands over and delivers all that was recorded before the call. It returns when ctx ends, or a second later if something hangs: the error
+// names it then.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
 	}
-	profiles := beside(ctx, p.profiles, (*pyroscope.Pusher).Flush)
-	exported := beside(ctx, p.exported, ProfileExporter.Flush)
-	err := p.tracing.flush(ctx)
-	if p.meters != nil {
-		err = errors.Join(err, p.meters.ForceFlush(ctx))
+	r := within.Begin(ctx, wholeGrace)
+	if p.profiles != nil {
+		r.Go("perfline: the delivery of profiles", p.profiles.Flush)
 	}
-	return errors.Join(err, <-profiles, <-exported)
+	if p.exported != nil {
+		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Flush)
+	}
+	r.Do("perfline: the delivery of spans", p.tracing.flush)
+	if p.meters != nil {
+		r.Do("perfline: the delivery of metrics", p.meters.ForceFlush)
+	}
+	return r.End()
 }
 
 // shutdownFor is how long Shutdown takes at most if its context has no deadline.
 const shutdownFor = 10 * time.Second
 
-// Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second
-// later if something hangs. A ctx without a deadline gets 10 seconds. If spans, marks, measures,
-// log records, metric points or profiles made since Start did not arrive, it returns a [*LostError], joined with
-// other errors. Further calls do nothing and return nil. Stats stays readable.
-func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, shutdownFor)
-		defer cancel()
+// bounded gives ctx a deadline unless it has one.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
 	}
-	p.shutdown.Do(func() {
+	return context.WithTimeout(ctx, shutdownFor)
+}
+
+// Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second later if something hangs: the error names it then.
+// A ctx without a deadline gets 10 seconds. If spans, marks, measures, log records, metric points or profiles made since Start did not arrive, it
+// returns a [*LostError], joined with other errors. The first call decides how long the parts have. Further calls wait for it within their own
+// context, and return the same error. Stats stays readable.
+func (p *Pipeline) Shutdown(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return p.shutdown.Do(ctx, wholeGrace, "perfline: Shutdown", p.stop)
+}
+
+// stop stops all parts.
+func (p *Pipeline) stop(ctx context.Context) error {
+	r := within.Begin(ctx, wholeGrace)
+	r.Go("perfline: the recorder of sessions", func(context.Context) error {
 		p.sessions.Close()
-		p.history.stop()
-		waits := beside(ctx, p.waits, states.Recorder.Shutdown)
-		if p.tracing == nil {
-			err = <-waits
-			return
-		}
-		profiles := beside(ctx, p.profiles, (*pyroscope.Pusher).Shutdown)
-		exported := beside(ctx, p.exported, ProfileExporter.Shutdown)
-		err = p.tracing.shutdown(ctx)
-		err = errors.Join(err, <-profiles, <-exported, <-waits)
-		if p.measures != nil { // its last points are still delivered
-			p.measures.Stop()
-		}
-		if p.meters != nil { // after the spans and profiles, whose last counts it sends
-			err = errors.Join(err, p.meters.Shutdown(ctx))
-		}
-		if p.metrics != nil {
-			err = errors.Join(err, p.metrics.Unregister())
-		}
-		err = errors.Join(p.Stats().lost(p.before), err)
+		return nil
 	})
-	return err
+	r.Go("perfline: the history of the runtime", func(context.Context) error {
+		p.history.stop()
+		return nil
+	})
+	if p.waits != nil {
+		r.Go("perfline: "+ofWaits, p.waits.Shutdown)
+	}
+	if p.tracing == nil {
+		return r.End()
+	}
+	if p.profiles != nil {
+		r.Go("perfline: the delivery of profiles", p.profiles.Shutdown)
+	}
+	if p.exported != nil {
+		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Shutdown)
+	}
+	r.Do("perfline: the delivery of spans", p.tracing.shutdown)
+	r.Wait()
+	if p.measures != nil { // its last points are still delivered
+		p.measures.Stop()
+	}
+	if p.meters != nil { // after the spans and profiles, whose last counts it sends
+		r.Do("perfline: the delivery of metrics", p.meters.Shutdown)
+	}
+	if p.metrics != nil {
+		r.Do("perfline: its own counts as metrics", func(context.Context) error { return p.metrics.Unregister() })
+	}
+	var lost error
+	r.Do("perfline: the counts", func(context.Context) error {
+		lost = p.Stats().lost(p.before)
+		return nil
+	})
+	return errors.Join(lost, r.End())
 }

@@ -79,6 +79,7 @@ func (p *Pipeline) LastMinute() *profile.Trace {
 func (s Stats) profiling() profiling.ContinuousStats {
 	f, all := s.Profiles, s.OTLPProfiling
 	all.Failed += f.Failed
+	all.PutOff += f.PutOff
 	all.Restarts += f.Restarts
 	all.LostSamples = max(all.LostSamples, f.LostSamples)
 	all.Gaps, all.GapTime = max(all.Gaps, f.Gaps), max(all.GapTime, f.GapTime)

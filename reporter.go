@@ -16,6 +16,8 @@ import (
 
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A reporter logs the errors that OpenTelemetry cannot return to a caller. Some come
@@ -38,27 +40,33 @@ var (
 	_ logr.LogSink      = (*reporter)(nil)
 )
 
-const repeatInterval = 10 * time.Minute
+const (
+	repeatInterval = 10 * time.Minute
+	maxReported    = 1 << 10 // bytes of an error
+)
 
 // Handle implements OpenTelemetry's ErrorHandler.
 func (r *reporter) Handle(err error) {
-	if r.known(err) {
+	err = record.SafeError(err) // whoever has made it: the caller may be a goroutine of OpenTelemetry's SDK
+	known := false
+	record.Protect(func() { known = r.known(err) }) // which calls the methods Is and As of errors
+	if known {
 		return
 	}
-	text := err.Error()
+	said := text.Line(err.Error(), maxReported)
 	r.mu.Lock()
 	now := r.now()
-	same := text == r.last
+	same := said == r.last
 	if same && now.Sub(r.logged) < repeatInterval {
 		r.repeated++
 		r.mu.Unlock()
 		return
 	}
-	attrs := []any{"error", err}
+	attrs := []any{"error", said}
 	if same && r.repeated > 0 {
 		attrs = append(attrs, "repeated", r.repeated)
 	}
-	r.last, r.logged, r.repeated = text, now, 0
+	r.last, r.logged, r.repeated = said, now, 0
 	r.mu.Unlock()
 	r.log.Warn("perfline: OpenTelemetry reports", attrs...)
 }
@@ -99,7 +107,7 @@ func (r *reporter) Error(err error, message string, _ ...any) {
 	case "parse duration", "non-positive duration", "duration overflows time.Duration", "parse headers":
 		return // of variables that package outputs has checked
 	}
-	r.Handle(fmt.Errorf("%s: %w", message, err))
+	r.Handle(fmt.Errorf("%s: %w", message, record.SafeError(err)))
 }
 
 // WithValues implements [logr.LogSink].

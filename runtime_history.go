@@ -11,14 +11,16 @@ import (
 func (p *Pipeline) Runtime() *runtimestats.History {
 	r := &p.history
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	late := r.started == nil && r.ended
 	if r.started == nil {
 		r.started = runtimestats.Start(runtimestats.Config{Counts: p.Counts})
-		if r.ended {
-			r.started.Stop()
-		}
 	}
-	return r.started.(*runtimestats.History) //nolint:forcetypeassert // nothing else is ever there
+	h := r.started.(*runtimestats.History) //nolint:forcetypeassert // nothing else is ever there
+	r.mu.Unlock()
+	if late {
+		h.Stop()
+	}
+	return h
 }
 
 // A runtimeHistory begins with its first use. It has the history by an interface, so that a program without a page does not link

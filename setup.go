@@ -19,6 +19,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -65,7 +66,9 @@ func (c Config) check() error {
 		return errors.New("field Waits: must be nil when Keep is off, or when TracerProvider is set: nothing finds slow requests then")
 	}
 	if c.TracerProvider != nil && c.Sampler != nil {
-		return fmt.Errorf("field Sampler %s: must be nil when TracerProvider is set, because that provider has a sampler already", c.Sampler.Description())
+		name := fmt.Sprintf("%T", c.Sampler)
+		record.Protect(func() { name = record.Name(c.Sampler.Description()) })
+		return fmt.Errorf("field Sampler %s: must be nil when TracerProvider is set, because that provider has a sampler already", name)
 	}
 	if c.TracerProvider != nil {
 		if _, shutDown := c.TracerProvider.Tracer(bridge.ScopeName).(noop.Tracer); shutDown {

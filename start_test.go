@@ -10,11 +10,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -48,8 +50,8 @@ func TestStartErrors(t *testing.T) {
 		{"attribute without a key", perfline.Config{Attributes: []attribute.KeyValue{{}}}, nil, `perfline: field Attributes[0] "": must`},
 		{"endpoint", perfline.Config{Traces: exporter.Config{Endpoint: "localhost"}}, nil, `perfline: exporter: Endpoint "localhost": must be a URL`},
 		{"protocol", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: "udp"}}, nil, `perfline: exporter: Protocol "udp": must be grpc or http/protobuf`},
-		{"header over gRPC", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
-		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: for gRPC, names must`},
+		{"header over gRPC", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: names must be of letters`},
+		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: names must be of letters`},
 		{"queue", perfline.Config{Traces: exporter.Config{QueueSize: -1}}, nil, "perfline: Traces.QueueSize -1: must not be negative"},
 		{"queue that is too large", perfline.Config{Traces: exporter.Config{QueueSize: 1<<24 + 1}}, nil, "perfline: Traces.QueueSize 16777217: must be 16777216 or less"},
 		{"recent", perfline.Config{Recent: requests.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
@@ -380,3 +382,48 @@ func testLimitOfMarks(t *testing.T, start starter) {
 		t.Errorf("of five marks, the bridge counts %+v, want %+v", got, want)
 	}
 }
+
+// A sampler that cannot say what it is has its type in the error.
+func TestSamplerWithoutDescription(t *testing.T) {
+	c := perfline.Config{TracerProvider: sdktrace.NewTracerProvider(), Sampler: silentSampler{}}
+	if _, err := perfline.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "field Sampler perfline_test.silentSampler: must be nil") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type silentSampler struct{ sdktrace.Sampler }
+
+func (silentSampler) Description() string { panic("user code") }
+
+// A reader of metrics that panics costs metrics, and nothing else.
+func TestMetricsThatPanic(t *testing.T) {
+	before := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	sent := &collected{}
+	pl, ctx, log := start(t, perfline.Config{Metrics: sdkmetric.NewPeriodicReader(panickingExporter{}, sdkmetric.WithInterval(time.Hour)), Traces: exporter.Config{Sender: sent}})
+	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "span")
+	span.End()
+	err := pl.Shutdown(patient(t))
+	if got := sent.text(); got != "span" {
+		t.Errorf("sent %q", got)
+	}
+	if got := log.String(); !strings.Contains(got, "code of Config.Metrics or of the global meter provider panicked") || !strings.Contains(got, "panic=\"user code\"") {
+		t.Errorf("logged %s", got)
+	}
+	if err == nil || !strings.Contains(err.Error(), "the delivery of metrics panicked: user code") {
+		t.Errorf("Shutdown returns %v", err)
+	}
+}
+
+type panickingExporter struct{ sdkmetric.Exporter }
+
+func (panickingExporter) Temporality(k sdkmetric.InstrumentKind) metricdata.Temporality {
+	return sdkmetric.DefaultTemporalitySelector(k)
+}
+func (panickingExporter) Aggregation(sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+	panic("user code")
+}
+func (panickingExporter) Export(context.Context, *metricdata.ResourceMetrics) error {
+	panic("user code")
+}
+func (panickingExporter) Shutdown(context.Context) error { panic("user code") }

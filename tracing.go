@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
+	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling/spanlabels"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -88,10 +89,14 @@ func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput, logLim
 		flush:    to.ForceFlush,
 		shutdown: func(ctx context.Context) error {
 			err := errors.Join(joined.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
-			c.TracerProvider.UnregisterSpanProcessor(joined)
-			to.removeFrom(c.TracerProvider)
-			labels.Stop()
-			return err
+			r := within.Begin(ctx, 2*within.Grace)
+			r.Do("perfline: leaving Config.TracerProvider", func(context.Context) error { // whose own Shutdown may run, and hang
+				labels.Stop()
+				c.TracerProvider.UnregisterSpanProcessor(joined)
+				to.removeFrom(c.TracerProvider)
+				return nil
+			})
+			return errors.Join(err, r.End())
 		},
 	}
 }

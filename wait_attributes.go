@@ -2,6 +2,7 @@ package perfline
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -196,7 +198,12 @@ func (a *annotator) ForceFlush(ctx context.Context) error {
 
 // Shutdown implements [bridge.Output].
 func (a *annotator) Shutdown(ctx context.Context) error {
-	a.stop()
+	r := within.Begin(ctx, within.Grace)
+	r.Do("the end of watching "+ofWaits, func(context.Context) error { // the program's code
+		a.stop()
+		return nil
+	})
+	stopped := r.End()
 	a.release()
-	return a.next.Shutdown(ctx)
+	return errors.Join(stopped, a.next.Shutdown(ctx))
 }

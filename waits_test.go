@@ -37,7 +37,7 @@ func TestWaits(t *testing.T) {
 	done := make(chan *states.Request, 1)
 	recorder.Watch(func(_ states.Root, result *states.Request) { done <- result })
 	pl, ctx, log := start(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1}})
-	if pl.Waits() != states.Recorder(recorder) || recorder.State().Status != states.Armed {
+	if w := pl.Waits(); w == nil || w.State().Status != states.Armed || recorder.State().Status != states.Armed {
 		t.Fatalf("after Start, the recorder is %+v", recorder.State())
 	}
 	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,11 +23,12 @@ type Kind string
 // The kinds.
 const (
 	Pass    Kind = "pass"
-	Refuse  Kind = "refused" // does not listen, and has closed its connections
-	Hang    Kind = "hanging" // accepts and reads, passes nothing on and never answers
-	Slow    Kind = "slow"    // passes all on, as slowly as its Mode says
-	Garbage Kind = "garbage" // answers with random bytes and passes nothing on
-	Lie     Kind = "lying"   // answers requests of HTTP/1.1 with 200 and random bytes, and passes nothing on
+	Refuse  Kind = "refused"   // does not listen, and has closed its connections
+	Hang    Kind = "hanging"   // accepts and reads, passes nothing on and never answers
+	Slow    Kind = "slow"      // passes all on, as slowly as its Mode says
+	Garbage Kind = "garbage"   // answers with random bytes and passes nothing on
+	Lie     Kind = "lying"     // answers requests of HTTP/1.1 with 200 and random bytes, and passes nothing on
+	Forget  Kind = "forgotten" // has forgotten its open connections: they swallow all for good. New ones pass all on
 )
 
 // A Mode is what a [Proxy] does. Of [Slow] it says how slowly.
@@ -59,6 +61,8 @@ type Proxy struct {
 type link struct {
 	client net.Conn
 
+	forgotten atomic.Bool
+
 	mu     sync.Mutex // guards server
 	server net.Conn
 	cut    bool
@@ -77,10 +81,17 @@ func NewProxy(ctx context.Context, target string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{
-		target: target, address: "127.0.0.1:" + strconv.Itoa(ports["proxy"]), mode: Mode{Kind: Pass},
-		changed: make(chan struct{}), conns: map[*link]bool{},
-	}
+	return open(ctx, target, "127.0.0.1:"+strconv.Itoa(ports["proxy"]))
+}
+
+// Twin is another proxy to the same target, at the same port of 127.0.0.2: where a host with another
+// address is. Only Linux has such an address.
+func (p *Proxy) Twin(ctx context.Context) (*Proxy, error) {
+	return open(ctx, p.target, strings.Replace(p.address, "127.0.0.1", "127.0.0.2", 1))
+}
+
+func open(ctx context.Context, target, address string) (*Proxy, error) {
+	p := &Proxy{target: target, address: address, mode: Mode{Kind: Pass}, changed: make(chan struct{}), conns: map[*link]bool{}}
 	l, err := p.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -101,10 +112,11 @@ func (p *Proxy) Bytes() (up, down int64) { return p.up.Load(), p.down.Load() }
 
 // Set changes the mode. Connections stay open where the new mode can go on with them, as from
 // Pass to Hang. Set cuts them when the mode becomes Refuse, Garbage or Lie. It also cuts them
-// after Hang, Garbage and Lie, where bytes went nowhere.
+// after Hang, Garbage and Lie, where bytes went nowhere. What it has forgotten stays so in all modes: a client
+// that waits on such a connection has to leave it by itself.
 func (p *Proxy) Set(m Mode) error {
 	switch m.Kind {
-	case Pass, Refuse, Hang, Slow, Garbage, Lie:
+	case Pass, Refuse, Hang, Slow, Garbage, Lie, Forget:
 	default:
 		return fmt.Errorf("proxy: mode %q: must be one of the kinds", m.Kind)
 	}
@@ -121,6 +133,8 @@ func (p *Proxy) Set(m Mode) error {
 		switch m.Kind {
 		case Refuse, Garbage, Lie:
 			l.close()
+		case Forget:
+			l.forgotten.Store(true)
 		default:
 			if before == Garbage || before == Lie || before == Hang && m.Kind != Hang {
 				l.close()
@@ -226,12 +240,12 @@ func (p *Proxy) run(l *link) {
 	}
 	var answers sync.WaitGroup
 	defer answers.Wait()
-	answers.Go(func() { p.copy(l.client, server, &p.down, true) })
-	p.copy(server, l.client, &p.up, false)
+	answers.Go(func() { p.copy(l, l.client, server, &p.down, true) })
+	p.copy(l, server, l.client, &p.up, false)
 }
 
-// copy passes on bytes in one direction. In the mode Hang they go nowhere.
-func (p *Proxy) copy(to, from net.Conn, count *atomic.Int64, answers bool) {
+// copy passes on bytes of a link in one direction. In the mode Hang, and of a link that is forgotten, they go nowhere.
+func (p *Proxy) copy(l *link, to, from net.Conn, count *atomic.Int64, answers bool) {
 	defer to.Close()
 	buffer := make([]byte, chunk)
 	for {
@@ -254,7 +268,7 @@ func (p *Proxy) copy(to, from net.Conn, count *atomic.Int64, answers bool) {
 			mode, _ = p.now()
 		default:
 		}
-		if n > 0 && mode.Kind != Hang {
+		if n > 0 && mode.Kind != Hang && !l.forgotten.Load() {
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}

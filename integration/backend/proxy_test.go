@@ -241,3 +241,46 @@ func TestProxyCloseEnds(t *testing.T) {
 		t.Error("the request was answered")
 	}
 }
+
+// What a proxy has forgotten swallows all for good. New connections work.
+func TestProxyForgets(t *testing.T) {
+	p, _, _ := newProxy(t)
+	ask := func(conn net.Conn) error {
+		if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n")); err != nil {
+			return err
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+			return err
+		}
+		_, err := conn.Read(make([]byte, 1))
+		return err
+	}
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", p.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	before := dial()
+	if _, err := before.Write([]byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := before.Read(make([]byte, 1<<10)); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []Kind{Forget, Pass} {
+		set(t, p, Mode{Kind: kind})
+		if err := ask(before); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: a connection that is forgotten says %v", kind, err)
+		}
+		now := dial()
+		if _, err := now.Write([]byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := now.Read(make([]byte, 1)); err != nil {
+			t.Errorf("%s: a new connection says %v", kind, err)
+		}
+	}
+}

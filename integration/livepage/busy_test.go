@@ -60,8 +60,8 @@ func startBusy(t *testing.T) (page, request string) {
 	root.End(trace.WithTimestamp(began.Add(100 * ms)))
 	id := root.SpanContext()
 
-	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "example.com/app.(*Index).Search", File: "/src/app/index.go", Line: 7}}
-	by := &states.Party{Goroutine: 99, Function: "example.com/app.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID()}
+	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.(*Index).Search", File: "/src/app/index.go", Line: 7}}
+	by := &states.Party{Goroutine: 99, Function: "main.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID()}
 	var did []states.Interval
 	at := time.Duration(0)
 	do := func(kind states.Kind, took time.Duration, span trace.SpanID, by *states.Party) {
@@ -79,7 +79,7 @@ func startBusy(t *testing.T) (page, request string) {
 	w.flight = &flightRecorder{state: states.State{Status: states.Disarmed}, result: &states.Request{
 		TraceID: id.TraceID(), RootID: id.SpanID(), Name: "GET /report", Start: began, Duration: 100 * ms,
 		Goroutines: []states.Goroutine{{ID: 7, Function: "net/http.(*conn).serve", Intervals: did}},
-		Causes:     []states.Cause{{Kind: states.Mutex, Duration: 15 * ms, Function: "example.com/app.(*Index).Search", SpanID: render.SpanID(), By: by}},
+		Causes:     []states.Cause{{Kind: states.Mutex, Duration: 15 * ms, Function: "main.(*Index).Search", SpanID: render.SpanID(), By: by}},
 	}}
 	return w.serve(t), fmt.Sprintf("#/requests/%s/%s", id.TraceID(), id.SpanID())
 }

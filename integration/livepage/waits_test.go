@@ -106,9 +106,9 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 	root.End(trace.WithTimestamp(began.Add(100 * ms)))
 	id := root.SpanContext()
 
-	stack := []states.Frame{{Function: "sync.(*Mutex).Lock", File: "/go/sync/mutex.go", Line: 46}, {Function: "example.com/app.(*Index).Search", File: "/src/app/index.go", Line: 7}}
-	by := &states.Party{Goroutine: 99, Function: "example.com/app.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID(),
-		Stack: []states.Frame{{Function: "example.com/app.(*Index).rebuild", File: "/src/app/index.go", Line: 70}}}
+	stack := []states.Frame{{Function: "sync.(*Mutex).Lock", File: "/go/sync/mutex.go", Line: 46}, {Function: "main.(*Index).Search", File: "/src/app/index.go", Line: 7}}
+	by := &states.Party{Goroutine: 99, Function: "main.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID(),
+		Stack: []states.Frame{{Function: "main.(*Index).rebuild", File: "/src/app/index.go", Line: 70}}}
 	did := func(kind states.Kind, from, to time.Duration, span trace.SpanID, stack []states.Frame, by *states.Party) states.Interval {
 		return states.Interval{Kind: kind, Start: from, End: to, SpanID: span, Stack: stack, By: by}
 	}
@@ -120,9 +120,9 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 				did(states.Runnable, 50*ms, 60*ms, lookup.SpanID(), stack, nil), did(states.Syscall, 60*ms, 80*ms, id.SpanID(), stack, nil),
 				did(states.Gap, 80*ms, 100*ms, id.SpanID(), nil, nil),
 			}},
-			{ID: 8, Function: "example.com/app.fetch", Intervals: []states.Interval{did(states.Network, 20*ms, 40*ms, id.SpanID(), stack, nil)}},
+			{ID: 8, Function: "main.fetch", Intervals: []states.Interval{did(states.Network, 20*ms, 40*ms, id.SpanID(), stack, nil)}},
 		},
-		Causes: []states.Cause{{Kind: states.Mutex, Duration: 40 * ms, Function: "example.com/app.(*Index).Search", SpanID: lookup.SpanID(), By: by}},
+		Causes: []states.Cause{{Kind: states.Mutex, Duration: 40 * ms, Function: "main.(*Index).Search", SpanID: lookup.SpanID(), By: by}},
 	}}
 	return w, w.serve(t), fmt.Sprintf("#/requests/%s/%s", id.TraceID(), id.SpanID())
 }

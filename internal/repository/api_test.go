@@ -20,9 +20,20 @@ import (
 func TestAPIDocumented(t *testing.T) {
 	atRoot(t)
 	var all strings.Builder
-	fset := token.NewFileSet()
+	for _, p := range publishedPackages(t) {
+		for _, line := range apiOf(p) {
+			fmt.Fprintln(&all, line)
+		}
+		fmt.Fprintln(&all)
+	}
+	documented(t, "docs/api.txt", "", strings.TrimSuffix(all.String(), "\n"))
+}
+
+// publishedPackages returns the packages that others can import.
+func publishedPackages(t *testing.T) (all []*types.Package) {
+	t.Helper()
 	paths, exports := published(t)
-	imported := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+	imported := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
 		if exports[path] == "" {
 			return nil, errors.New("it was not built")
 		}
@@ -33,15 +44,12 @@ func TestAPIDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		for _, line := range apiOf(p) {
-			fmt.Fprintln(&all, line)
-		}
-		fmt.Fprintln(&all)
+		all = append(all, p)
 	}
-	documented(t, "docs/api.txt", "", strings.TrimSuffix(all.String(), "\n"))
+	return all
 }
 
-// published returns the packages that others can import, and the files with the compiler's account of these packages and of
+// published returns the paths of the packages that others can import, and the files with the compiler's account of these packages and of
 // their dependencies. It leaves out the code that protoc-gen-go and protoc-gen-connect-go generate: the schema in proto describes it.
 func published(t *testing.T) (paths []string, exports map[string]string) {
 	t.Helper()

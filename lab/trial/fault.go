@@ -33,6 +33,7 @@ var faults = []fault{
 	{kind: backend.Hang},
 	{kind: backend.Slow},
 	{kind: backend.Garbage},
+	{kind: backend.Forget, times: 3},
 	{name: "killed and started", kind: killed, times: 3},
 	{kind: diskFull, loses: true},
 }

@@ -23,8 +23,8 @@ func TestRows(t *testing.T) {
 		{" sigterm , jaeger/hanging", "sigterm/healthy sigterm/jaeger hanging sigterm/pyroscope away jaeger/hanging"},
 		{"jaeger/slow,jaeger/slow", "jaeger/slow"},
 		{"random", "random"},
-		{"collector,jaeger/without logs", "collector/absent collector/refused collector/hanging collector/slow collector/garbage collector/killed and started collector/disk full collector/sigterm jaeger/without logs"},
-		{"pyroscope", "pyroscope/absent pyroscope/refused pyroscope/hanging pyroscope/slow pyroscope/garbage pyroscope/killed and started pyroscope/disk full pyroscope/lying"},
+		{"collector,jaeger/without logs", "collector/absent collector/refused collector/hanging collector/slow collector/garbage collector/forgotten collector/killed and started collector/disk full collector/sigterm jaeger/without logs"},
+		{"pyroscope", "pyroscope/absent pyroscope/refused pyroscope/hanging pyroscope/slow pyroscope/garbage pyroscope/forgotten pyroscope/killed and started pyroscope/disk full pyroscope/lying"},
 	} {
 		set, err := parse([]string{"-only", c.only}, os.Stderr)
 		var names []string
@@ -35,9 +35,9 @@ func TestRows(t *testing.T) {
 			t.Errorf("-only %q chooses %q, %v; want %q", c.only, got, err, c.want)
 		}
 	}
-	for args, want := range map[string]int{"": 1 + 3*7 + 2 + 4 + 1, "-short": 5, "-short -only collector": 7 + 1, "-random 0": 3*7 + 2 + 4 + 1} {
+	for args, want := range map[string]int{"": 1 + 3*8 + 2 + 4 + 1, "-short": 5, "-short -only collector": 8 + 1, "-random 0": 3*8 + 2 + 4 + 1} {
 		if set, err := parse(strings.Fields(args), os.Stderr); len(set.rows) != want || err != nil {
-			t.Errorf("%q: %d rows, %v; want random, seven faults of three backends, two that lie, four ends, and one without logs: %d", args, len(set.rows), err, want)
+			t.Errorf("%q: %d rows, %v; want random, eight faults of three backends, two that lie, four ends, and one without logs: %d", args, len(set.rows), err, want)
 		}
 	}
 	if _, err := parse([]string{"-only", "jaeger/odd"}, os.Stderr); err == nil || !strings.Contains(err.Error(), `"jaeger/odd"`) || !strings.Contains(err.Error(), "jaeger/hanging") {

@@ -1,0 +1,139 @@
+package perfline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/within"
+	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/states"
+)
+
+// A guardedWaits is the recorder that a program gives as Config.Waits. Requests, timers and OpenTelemetry's readers call it: a panic there is counted,
+// and counts as no answer.
+type guardedWaits struct {
+	recorder states.Recorder
+	timeline *record.Timeline
+	stats    lastKnown[states.Stats]
+}
+
+var _ states.Recorder = (*guardedWaits)(nil)
+
+const ofWaits = "Config.Waits"
+
+var errWaitsPanicked = errors.New("the method of Config.Waits panicked, or ended its goroutine")
+
+func (w *guardedWaits) try(f func()) bool { return w.timeline.Try(ofWaits, f) }
+
+func (w *guardedWaits) Start(log *slog.Logger) { w.try(func() { w.recorder.Start(log) }) }
+
+func (w *guardedWaits) Slow(r states.Root) (asked bool) {
+	w.try(func() { asked = w.recorder.Slow(r) })
+	return asked
+}
+
+func (w *guardedWaits) Result(t trace.TraceID, s trace.SpanID) (q *states.Request, ok bool) {
+	w.try(func() { q, ok = w.recorder.Result(t, s) })
+	return q, ok && q != nil
+}
+
+func (w *guardedWaits) Watch(f func(states.Root, *states.Request)) (stop func()) {
+	var stopped func()
+	w.try(func() { stopped = w.recorder.Watch(f) })
+	return func() {
+		if stopped != nil {
+			w.try(stopped)
+		}
+	}
+}
+
+func (w *guardedWaits) Arm(d time.Duration) error {
+	err := errWaitsPanicked
+	w.try(func() { err = w.recorder.Arm(d) })
+	return record.SafeError(err)
+}
+
+func (w *guardedWaits) Disarm() { w.try(w.recorder.Disarm) }
+
+func (w *guardedWaits) State() (s states.State) {
+	if !w.try(func() { s = w.recorder.State() }) {
+		s = states.State{Status: states.Disarmed, Reason: errWaitsPanicked.Error()}
+	}
+	return s
+}
+
+func (w *guardedWaits) Stats() states.Stats {
+	return w.stats.of(w.try, w.recorder.Stats)
+}
+
+func (w *guardedWaits) Shutdown(ctx context.Context) error {
+	r := within.Begin(ctx, within.Grace)
+	r.Do(ofWaits, w.recorder.Shutdown)
+	return r.End()
+}
+
+// A guardedProfiles is the exporter that a program gives as Config.ProfileExporter, as [guardedWaits] is its recorder.
+type guardedProfiles struct {
+	exporter  ProfileExporter
+	timeline  *record.Timeline
+	stats     lastKnown[exporter.Stats]
+	profiling lastKnown[profiling.ContinuousStats]
+}
+
+var _ ProfileExporter = (*guardedProfiles)(nil)
+
+const ofProfiles = "Config.ProfileExporter"
+
+func (p *guardedProfiles) try(f func()) bool { return p.timeline.Try(ofProfiles, f) }
+
+func (p *guardedProfiles) Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error {
+	return p.run(ctx, func(ctx context.Context) error { return p.exporter.Start(ctx, res, log) })
+}
+
+func (p *guardedProfiles) Flush(ctx context.Context) error { return p.run(ctx, p.exporter.Flush) }
+
+func (p *guardedProfiles) Shutdown(ctx context.Context) error { return p.run(ctx, p.exporter.Shutdown) }
+
+func (p *guardedProfiles) run(ctx context.Context, f func(context.Context) error) error {
+	r := within.Begin(ctx, 2*within.Grace)
+	r.Do(ofProfiles, f)
+	return r.End()
+}
+
+func (p *guardedProfiles) Stats() exporter.Stats { return p.stats.of(p.try, p.exporter.Stats) }
+
+func (p *guardedProfiles) Profiling() profiling.ContinuousStats {
+	return p.profiling.of(p.try, p.exporter.Profiling)
+}
+
+func (p *guardedProfiles) LastMinute() (t *profile.Trace) {
+	p.try(func() { t = p.exporter.LastMinute() })
+	return t
+}
+
+// A lastKnown is what a function of the program returned when it last returned.
+type lastKnown[T any] struct {
+	mu    sync.Mutex // guards value
+	value T
+}
+
+// of calls ask by try, and returns the last known value if that panics.
+func (l *lastKnown[T]) of(try func(func()) bool, ask func() T) T {
+	var v T
+	ok := try(func() { v = ask() })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ok {
+		l.value = v
+	}
+	return l.value
+}
