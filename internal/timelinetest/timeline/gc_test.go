@@ -1,6 +1,7 @@
 package timeline_test
 
 import (
+	"cmp"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -40,9 +41,14 @@ func attr(e observer.Entry, key string) slog.Value {
 	return slog.Value{}
 }
 
-// cyclesOf are the numbers of the cycles, which must follow each other.
+// cyclesOf are the numbers of the cycles, which must follow each other by their ends. Lists have them by their starts, which may differ: the pause of a
+// collection has two parts, and a long one begins before the end of the last collection.
 func cyclesOf(t *testing.T, who string, entries []observer.Entry) (numbers []int64) {
 	t.Helper()
+	end := func(e observer.Entry) time.Duration { return e.StartTime() + e.Duration() }
+	entries = slices.SortedStableFunc(slices.Values(entries), func(a, b observer.Entry) int {
+		return cmp.Or(cmp.Compare(end(a), end(b)), cmp.Compare(attr(a, "cycle").Int64(), attr(b, "cycle").Int64()))
+	})
 	for _, e := range entries {
 		if e.Type() != observer.GC || attr(e, "cycle").Kind() != slog.KindInt64 {
 			t.Fatalf("%s got %v %v, want a collection with its number", who, e, e.Detail())
