@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -103,6 +104,9 @@ func (v Variable) show(value string) string {
 	value = strings.TrimSpace(value)
 	if v.hide != nil {
 		value = v.hide(value)
+	}
+	if strings.Contains(value, "://") { // also in a variable for something else
+		value = secret.URL(value)
 	}
 	return text.Cut(value, maxShown)
 }

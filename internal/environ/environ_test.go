@@ -125,3 +125,20 @@ func FuzzPairs(f *testing.F) {
 		}
 	})
 }
+
+// A URL in the wrong variable is shown without its user and password.
+func TestURLInTheWrongVariable(t *testing.T) {
+	for _, v := range Variables() {
+		for _, value := range []string{"https://shop:hunter2@h.example/path", "grpc://:hunter2@h.example"} {
+			t.Setenv(v.Name, value)
+			if got := Error(v.Name).Error(); strings.Contains(got, "hunter2") || strings.Contains(got, "shop:") {
+				t.Errorf("%s: %s", v.Name, got)
+			}
+			var log bytes.Buffer
+			NewReader(slog.New(slog.NewTextHandler(&log, nil))).Warn(v.Name, "another")
+			if strings.Contains(log.String(), "hunter2") {
+				t.Errorf("%s: logged %s", v.Name, log.String())
+			}
+		}
+	}
+}
