@@ -48,20 +48,33 @@ const (
 // for the rest. A list beyond these bounds becomes text. "<cycle>" stands for a
 // value within itself.
 func Freeze(attrs []slog.Attr) []slog.Attr {
-	if allScalars(attrs) {
+	if _, ok := scalars(attrs); ok {
 		return attrs
 	}
 	return freeze(attrs)
 }
 
-// allScalars reports whether no attribute needs to be frozen.
-func allScalars(attrs []slog.Attr) bool {
+// scalars reports whether no attribute needs to be frozen. It returns their contents then, as [Contents] does: the kind of a value is looked at once.
+func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	for i := range attrs {
-		if len(attrs[i].Key) > MaxKey || !scalar(attrs[i].Value) {
-			return false
+		a := &attrs[i]
+		if len(a.Key) > MaxKey {
+			return 0, false
+		}
+		contents += len(a.Key)
+		switch a.Value.Kind() {
+		case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+			return 0, false
+		case slog.KindString:
+			n := len(a.Value.String())
+			if n > MaxText {
+				return 0, false
+			}
+			contents += n
+		default:
 		}
 	}
-	return true
+	return contents, true
 }
 
 func scalar(v slog.Value) bool {
@@ -103,6 +116,7 @@ func (p *Place) freezeAndRecord(
 			}
 			frozen = append(frozen, a)
 		}
+		p.contents = Contents(frozen)
 		ok = p.end(k, span, name, start, duration, frozen, failure)
 	}()
 	b := newBudget()

@@ -41,7 +41,7 @@ type journalRecord struct {
 	taken    bool  // the receiver has had the mark by itself
 	ids      int32 // the place of its ids in the journal, plus 1; 0 for the ids of the span
 	before   int32 // the place of the span's mark before this one, plus 1
-	size     int32 // of the span
+	size     int32 // of the span, and of the contents of the attributes
 }
 
 // gets says what the receiver gets of a record.
@@ -88,7 +88,7 @@ func newJournal() *journal {
 const attrSize = int(unsafe.Sizeof(slog.Attr{}))
 
 func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
-	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize + Contents(attrs)
+	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize
 }
 
 // append appends a record with its attributes, of which it copies the list.

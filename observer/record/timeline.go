@@ -300,7 +300,7 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 		return Entry{}, fmt.Errorf("record: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, Name(name), start, duration)
 	}
 	e := t.newEntry(SpanIDs{}, k, Name(name), s, d, 0)
-	if allScalars(attrs) {
+	if _, ok := scalars(attrs); ok {
 		e.attrs = slices.Clone(attrs)
 	} else {
 		e.attrs = freeze(attrs)

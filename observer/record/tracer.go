@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -112,6 +113,8 @@ type Place struct {
 	To       Destination
 	Tracer   Tracer // nil without one
 	Under    any    // the active span, for the tracer
+
+	contents int // of the attributes that are being recorded
 }
 
 // spanKey is OpenTelemetry's key of the active span in a context, or nil.
@@ -169,9 +172,11 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	}
 	name = Name(name)
 	start, duration = interval(p.Timeline.origin, start, duration)
-	if !allScalars(attrs) {
+	contents, ok := scalars(attrs)
+	if !ok {
 		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
 	}
+	p.contents = contents
 	if k == kindMeasure && p.metered() {
 		return p.endMetered(nil, name, start, duration, attrs, nil)
 	}
@@ -190,6 +195,7 @@ func (p *Place) Queue(e Entry) bool {
 	if e.tl.root != t.root { // its times are another clock's
 		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
+	p.contents = Contents(e.attrs)
 	ok := p.To != ToMeter && p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
 	if e.kind == kindMeasure {
 		p.meter(nil, e.name, duration, e.attrs, nil)
@@ -204,6 +210,7 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 	if p.Span != nil && t.receiver != nil {
 		var rec journalRecord // Go would copy a literal
 		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
+		rec.size = int32(min(p.contents, math.MaxInt32/2))
 		if p.To == ToUnit {
 			switch k {
 			case kindMark:
@@ -331,10 +338,12 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
 	name = Name(name)
 	start, duration = interval(p.Timeline.origin, start, duration)
-	if !allScalars(attrs) {
+	contents, ok := scalars(attrs)
+	if !ok {
 		p.freezeAndRecord(kindMeasure, span, name, start, duration, attrs, failure)
 		return
 	}
+	p.contents = contents
 	p.end(kindMeasure, span, name, start, duration, attrs, failure)
 }
 

@@ -96,9 +96,9 @@ func (t *Timeline) NewChild() *Timeline { return t.NewUnit(time.Now(), nil) }
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
 func (t *Timeline) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	k, _ := kindOf(typ)
-	var size int
+	size := Contents(attrs)
 	if t.receiver != nil {
-		size = s.Size()
+		size += s.Size()
 	}
 	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, math.MaxInt32/2))}, attrs)
 }
