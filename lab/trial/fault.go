@@ -150,7 +150,7 @@ func (t *trial) faultPhase(ctx context.Context, c *component, f fault, length ti
 	<-over
 	t.faulty = p
 	if f.times > 0 {
-		note = fmt.Sprintf("killed %d times", f.times)
+		note = fmt.Sprintf("%s %d times", f.kind, f.times)
 	}
 	if note != "" {
 		t.note(note)
