@@ -69,7 +69,7 @@ func (s shape) record(ctx context.Context, tracer trace.Tracer) {
 	below.End()
 }
 
-// A ledger is something that keeps what requests record, and books of that.
+// A ledger keeps what requests record, and has books of its memory.
 type ledger struct {
 	provider *bridge.TracerProvider
 	tl       *observer.Timeline
@@ -184,7 +184,7 @@ func TestHeapAgainstTheBooks(t *testing.T) {
 			for seed := range 8 {
 				s := anyShape.Example(seed)
 				l := c.set(t)
-				l.serve(s, c.ends) // what is made once
+				l.serve(s, c.ends) // the first request makes what all requests share
 				before, booked := memory.Heap(), l.books()
 				const enough = 4 << 20
 				n := 0

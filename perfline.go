@@ -153,7 +153,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		if complete {
 			return
 		}
-		stopping, cancel := bounded(ctx)
+		stopping, cancel := within.Bounded(ctx, shutdownFor)
 		defer cancel()
 		if p != nil && p.tracing != nil { // which has all of them
 			_ = p.Shutdown(stopping)
@@ -384,20 +384,12 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 // shutdownFor is how long Shutdown takes at most if its context has no deadline.
 const shutdownFor = 10 * time.Second
 
-// bounded gives ctx a deadline unless it has one.
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, shutdownFor)
-}
-
 // Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second later if something hangs: the error names it then.
 // A ctx without a deadline gets 10 seconds. If spans, marks, measures, log records, metric points or profiles made since Start did not arrive, it
 // returns a [*LostError], joined with other errors. The first call decides how long the parts have. Further calls wait for it within their own
 // context, and return the same error. Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := within.Bounded(ctx, shutdownFor)
 	defer cancel()
 	return p.shutdown.Do(ctx, wholeGrace, "perfline: Shutdown", p.stop)
 }

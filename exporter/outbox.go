@@ -121,7 +121,7 @@ func (o *outbox) accept(items otlpenc.Records) {
 // delivered or lost, with an error if some is lost or ctx ended. A ctx without a deadline gets one,
 // of 10 seconds.
 func (o *outbox) ForceFlush(ctx context.Context) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := within.Bounded(ctx, withoutDeadline)
 	defer cancel()
 	if err := o.queue.Flush(ctx); err != nil {
 		return fmt.Errorf("exporter: %w", err)
@@ -133,7 +133,7 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 // under way and gives up the rest. A ctx without a deadline gets one, of 10 seconds. Further calls
 // wait for the same end. Stats are final when it returns; the error says how much did not arrive.
 func (o *outbox) Shutdown(ctx context.Context) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := within.Bounded(ctx, withoutDeadline)
 	defer cancel()
 	err := o.queue.Shutdown(ctx)
 	err = errors.Join(err, o.closed.Do(ctx, within.Grace, "closing the Sender", func(context.Context) error { return o.sender.Close() }))
@@ -141,15 +141,6 @@ func (o *outbox) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("exporter: %w", err)
 	}
 	return nil
-}
-
-// bounded gives ctx a deadline unless it has one. So a receiver that is away cannot delay the
-// program's end by the time of all batches together.
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, withoutDeadline)
 }
 
 // Stats returns the counts.

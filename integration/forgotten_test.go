@@ -87,7 +87,7 @@ func testForgottenConnections(t *testing.T, protocol string, moves bool) {
 
 const movingName = "collector.test"
 
-// A movingHost is the host movingName, which has the address 127.0.0.1 until it moves to 127.0.0.2.
+// A movingHost is the host movingName. The host has the address 127.0.0.1 first, and 127.0.0.2 after its move.
 type movingHost struct{ moved atomic.Bool }
 
 // resolve has the process resolve names by the host's own name server.

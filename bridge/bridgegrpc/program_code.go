@@ -57,7 +57,7 @@ func addressOf(a net.Addr) (text string) {
 	return text
 }
 
-// statusOf returns the status of an error, whose methods may panic.
+// statusOf returns the status of an error. The methods of the error may panic.
 func statusOf(err error) (st *status.Status) {
 	if !record.ProcessTimeline().Try(ofError, func() { st = status.Convert(err) }) {
 		st = status.New(codes.Unknown, record.ErrorText(err))

@@ -260,8 +260,8 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	q.navigation(r, &x, end)
 }
 
-// recordMetrics records the metrics of a request whose span has ended. It does nothing if a function of the program ended the goroutine before
-// the request's kind was known.
+// recordMetrics records the metrics of a request after the end of the request's span. recordMetrics does nothing if a function of the program
+// ended the goroutine before the request's kind was known.
 func (q *request) recordMetrics() {
 	if q.kind != nil {
 		q.m.try(ofMeter, func() {

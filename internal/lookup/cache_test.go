@@ -106,7 +106,7 @@ func TestWaits(t *testing.T) {
 	r := recorder{result: &states.Request{
 		TraceID: s[0].TraceID, RootID: s[0].SpanID,
 		Goroutines: []states.Goroutine{{Function: "hidden.f", Intervals: []states.Interval{{Stack: stack, By: by}, {Stack: stack, By: by}}}},
-		Causes:     []states.Cause{{Kind: states.Mutex, Function: "hidden.f", By: by}, {Function: "main.f"}},
+		Causes:     []states.Cause{{Kind: states.Mutex, Function: "hidden.g", By: by}, {Function: "main.f"}, {Function: "hidden.elsewhere"}},
 	}}
 	before := fmt.Sprintf("%#v", *by)
 	w := lookup.NewWaits(r, func(function string) bool { return !strings.HasPrefix(function, "hidden.") })
@@ -120,7 +120,7 @@ func TestWaits(t *testing.T) {
 	}
 	visible := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}}
 	first := got.Goroutines[0].Intervals[0]
-	if !slices.Equal(first.Stack, visible) || first.By.Function != "main.f" || got.Causes[0].By != first.By || got.Causes[1].Function != "main.f" {
+	if !slices.Equal(first.Stack, visible) || first.By.Function != "main.f" || got.Causes[0].By != first.By || got.Causes[0].Function != "main.f" || got.Causes[1].Function != "main.f" || got.Causes[2].Function != "" {
 		t.Errorf("the result is %s, want the visible functions in it", text)
 	}
 	if after := fmt.Sprintf("%#v", *by); after != before {

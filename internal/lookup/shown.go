@@ -5,7 +5,7 @@ import "github.com/perfline/perfline/profiling/states"
 // shownTo returns r without the functions that shows hides: the time of a hidden function counts for the nearest visible one that called
 // it. r does not change. shows is called often, and for the same names.
 func shownTo(r *states.Request, shows func(function string) bool) *states.Request {
-	v := &view{shows: shows, stacks: map[stackKey][]states.Frame{}, parties: map[*states.Party]*states.Party{}}
+	v := &view{shows: shows, callers: map[string]string{}, stacks: map[stackKey][]states.Frame{}, parties: map[*states.Party]*states.Party{}}
 	q := *r
 	q.Goroutines = make([]states.Goroutine, len(r.Goroutines))
 	for i := range r.Goroutines {
@@ -15,6 +15,7 @@ func shownTo(r *states.Request, shows func(function string) bool) *states.Reques
 		for j := range g.Intervals {
 			intervals[j] = g.Intervals[j]
 			intervals[j].Stack, intervals[j].By = v.stack(g.Intervals[j].Stack), v.party(g.Intervals[j].By)
+			v.noteCaller(&g.Intervals[j], &intervals[j])
 		}
 		g.Intervals = intervals
 		q.Goroutines[i] = g
@@ -22,7 +23,11 @@ func shownTo(r *states.Request, shows func(function string) bool) *states.Reques
 	q.Causes = make([]states.Cause, len(r.Causes))
 	for i := range r.Causes {
 		c := r.Causes[i]
-		c.Function, c.By = v.function(c.Function, nil), v.party(c.By)
+		c.By = v.party(c.By)
+		if caller, hidden := v.callers[c.Function]; hidden { // a cause has no stack
+			c.Function = caller
+		}
+		c.Function = v.function(c.Function, nil)
 		q.Causes[i] = c
 	}
 	return &q
@@ -31,8 +36,16 @@ func shownTo(r *states.Request, shows func(function string) bool) *states.Reques
 // A view makes one visible copy of each stack and party: they are shared in what it copies, too.
 type view struct {
 	shows   func(string) bool
+	callers map[string]string // of hidden functions of intervals, the nearest visible ones
 	stacks  map[stackKey][]states.Frame
 	parties map[*states.Party]*states.Party
+}
+
+// noteCaller notes which visible function called the hidden function of an interval.
+func (v *view) noteCaller(interval, visible *states.Interval) {
+	if name := interval.Function(); name != "" && v.callers[name] == "" && !v.shows(name) {
+		v.callers[name] = visible.Function()
+	}
 }
 
 // A stackKey tells one stack from another.

@@ -36,7 +36,7 @@ func (c Config) headers(signal Signal, protocol string) (map[string]string, erro
 	return chosen, nil
 }
 
-// headersOf parses headers: those of W3C Baggage, whose values are percent-encoded.
+// headersOf parses headers in the format of W3C Baggage: values are percent-encoded.
 func headersOf(raw string) (map[string]string, bool) {
 	headers := map[string]string{}
 	for pair := range strings.SplitSeq(raw, ",") {

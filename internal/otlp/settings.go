@@ -72,8 +72,9 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	return s, nil
 }
 
-// secure decides about TLS. The scheme of an endpoint takes precedence over the variable, which has no effect then (OpenTelemetry's
-// specification, protocol/exporter). A variable that is wrong, or says otherwise, is logged. Certificates that cannot be used are an error.
+// secure decides about TLS. The endpoint's scheme takes precedence over the variable INSECURE (OpenTelemetry's specification,
+// protocol/exporter), so the variable has no effect. secure logs a variable that is wrong or contradicts the scheme. Certificates that
+// cannot be used are an error.
 func (s *Settings) secure(vars *environ.Reader, secure bool) error {
 	signal := s.signal
 	insecure := environ.OfSignal(signal.Variable, "INSECURE")

@@ -130,7 +130,7 @@ func (f certificateFiles) client(certificate, key string) (*tls.Certificate, err
 // maxFile is how large a file of certificates may be, in bytes.
 const maxFile = 1 << 20
 
-// content returns what is in the file that a variable names. It does not begin to read what may have no end.
+// content returns what is in the file that a variable names. content refuses a file that may have no end, such as a pipe, before it reads.
 func (f certificateFiles) content(variable string) ([]byte, error) {
 	info, err := os.Stat(f.paths[variable])
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile) {

@@ -17,6 +17,14 @@ import (
 // is made of parts takes twice or three times as long, so that it has their errors. The whole takes less than a second.
 const Grace = 300 * time.Millisecond
 
+// Bounded returns ctx with a deadline after d, unless ctx has one already.
+func Bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
 // late is what a part has that is called when the run is over, because another one hung: most parts have nothing to do then.
 const late = 10 * time.Millisecond
 
