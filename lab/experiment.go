@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -84,8 +85,18 @@ func program(ctx context.Context, s *setting, words []string) error {
 	if !s.short {
 		args = append(args, "-figures", s.figures)
 	}
-	return s.goCommand(ctx, s.out, ".", append(args, words[1:]...)...)
+	var log bytes.Buffer
+	err := s.goCommand(ctx, io.MultiWriter(s.out, &log), ".", append(args, words[1:]...)...)
+	if err != nil {
+		text := log.String()
+		return fmt.Errorf("%w; its output ends with\n%s", err, text[max(0, len(text)-endOfOutput):])
+	}
+	return nil
 }
+
+// endOfOutput is how many bytes of a failed program's output its error repeats. What follows the
+// program may fill pages.
+const endOfOutput = 3000
 
 // goCommand runs the go command in a folder, and prints its times. When ctx ends, the command gets
 // an interrupt, and so stops what it has started.

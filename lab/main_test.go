@@ -129,3 +129,11 @@ func TestCommandTimes(t *testing.T) {
 		t.Errorf("CPU %v, and the command printed %q; want its times", s.cpu, &out)
 	}
 }
+
+// The output of a failed program may be pages before the end of the laboratory's.
+func TestErrorRepeatsTheEndOfTheOutput(t *testing.T) {
+	err := experiment{name: "calls", short: []string{"./calls -unknown"}}.run(t.Context(), &setting{short: true, out: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "-unknown") || !strings.Contains(err.Error(), "not defined") {
+		t.Errorf("error %v, want what the program printed", err)
+	}
+}

@@ -84,7 +84,7 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 		s.env = append(s.env, "COLLECTOR_CERTIFICATE="+c.Certificate, "COLLECTOR_KEY="+c.Key)
 	}
 	for name, port := range s.ports {
-		s.env = append(s.env, fmt.Sprintf("COLLECTOR_%s_PORT=%d", name, port))
+		s.env = append(s.env, fmt.Sprintf("COLLECTOR_%s_PORT=%d", name, port.number))
 	}
 	if c.Tempo == "" {
 		s.env = append(s.env, "COLLECTOR_TRACES_TO=[otlp_grpc/jaeger]")

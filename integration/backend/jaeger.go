@@ -37,7 +37,7 @@ func startJaeger(ctx context.Context, disk bool) (*Jaeger, error) {
 	}
 	s.env = []string{"JAEGER_HOST=127.0.0.1", "JAEGER_MAX_TRACES=200000", "JAEGER_DATA=" + s.dir}
 	for name, port := range s.ports {
-		s.env = append(s.env, fmt.Sprintf("JAEGER_%s_PORT=%d", name, port))
+		s.env = append(s.env, fmt.Sprintf("JAEGER_%s_PORT=%d", name, port.number))
 	}
 	s.ready = s.url("HEALTH") + "/status"
 	if err := s.Start(ctx); err != nil {

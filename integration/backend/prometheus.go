@@ -30,7 +30,7 @@ func StartPrometheus(ctx context.Context, flags ...string) (*Prometheus, error) 
 	s.args = append([]string{
 		"--config.file=" + config,
 		"--storage.tsdb.path=" + filepath.Join(s.dir, "data"),
-		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", s.ports["HTTP"]),
+		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", s.ports["HTTP"].number),
 		"--log.level=warn",
 	}, flags...)
 	s.ready = s.url("HTTP") + "/-/ready"

@@ -46,6 +46,7 @@ const chunk = 16 << 10
 type Proxy struct {
 	target   string
 	address  string
+	release  func() // gives the port back
 	up, down atomic.Int64
 	tasks    sync.WaitGroup
 
@@ -77,11 +78,17 @@ func NewProxy(ctx context.Context, target string) (*Proxy, error) {
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		return nil, fmt.Errorf("proxy to %q: must be host:port: %w", target, err)
 	}
-	ports, err := freePorts(ctx, []string{"proxy"})
+	own, err := loopbackPorts.reserve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, target, "127.0.0.1:"+strconv.Itoa(ports["proxy"]))
+	p, err := open(ctx, target, "127.0.0.1:"+strconv.Itoa(own.number))
+	if err != nil {
+		own.release()
+		return nil, err
+	}
+	p.release = own.release
+	return p, nil
 }
 
 // Twin is another proxy to the same target, at the same port of 127.0.0.2: where a host with another
@@ -91,7 +98,7 @@ func (p *Proxy) Twin(ctx context.Context) (*Proxy, error) {
 }
 
 func open(ctx context.Context, target, address string) (*Proxy, error) {
-	p := &Proxy{target: target, address: address, mode: Mode{Kind: Pass}, changed: make(chan struct{}), conns: map[*link]bool{}}
+	p := &Proxy{target: target, address: address, release: func() {}, mode: Mode{Kind: Pass}, changed: make(chan struct{}), conns: map[*link]bool{}}
 	l, err := p.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -155,7 +162,7 @@ func (p *Proxy) Set(m Mode) error {
 	return nil
 }
 
-// listen listens on the proxy's own address. Nothing else gets its port while the proxy refuses.
+// listen listens on the proxy's own address.
 func (p *Proxy) listen(ctx context.Context) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
 	if err != nil {
@@ -179,6 +186,7 @@ func (p *Proxy) Close() error {
 	p.changed = make(chan struct{})
 	p.mu.Unlock()
 	p.tasks.Wait()
+	p.release()
 	return nil
 }
 

@@ -165,8 +165,8 @@ func TestProxyCutsWhatIsBroken(t *testing.T) {
 func TestProxyKeepsItsPort(t *testing.T) {
 	p, _, _ := newProxy(t)
 	_, port, err := net.SplitHostPort(p.Address())
-	if n, _ := strconv.Atoi(port); err != nil || n < firstPort || n >= firstPort+portCount {
-		t.Errorf("the proxy listens on %s, %v; want a port from %d on, %d of them", p.Address(), err, firstPort, portCount)
+	if n, _ := strconv.Atoi(port); err != nil || n < loopbackPorts.first || n >= loopbackPorts.first+loopbackPorts.count {
+		t.Errorf("the proxy listens on %s, %v; want a port from %d on, %d of them", p.Address(), err, loopbackPorts.first, loopbackPorts.count)
 	}
 }
 

@@ -25,7 +25,7 @@ func StartPyroscope(ctx context.Context) (*Pyroscope, error) {
 	s.args = []string{"-config.file=" + config, "-config.expand-env=true"}
 	s.env = []string{"PYROSCOPE_HOST=127.0.0.1", "PYROSCOPE_DATA=" + s.dir}
 	for name, port := range s.ports {
-		s.env = append(s.env, fmt.Sprintf("PYROSCOPE_%s_PORT=%d", name, port))
+		s.env = append(s.env, fmt.Sprintf("PYROSCOPE_%s_PORT=%d", name, port.number))
 	}
 	s.ready = s.url("HTTP") + "/ready"
 	if err := s.Start(ctx); err != nil {

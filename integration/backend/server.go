@@ -4,26 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
 	"time"
 )
 
 // A server is a backend's process, on ports and in a folder that stay the same
 // when it is started again. Its methods are for one goroutine at a time.
 type server struct {
-	name  string         // of the program, for errors
-	bin   string         // the program
-	args  []string       // its arguments
-	env   []string       // what it gets beside this process's environment
-	dir   string         // its working folder, which is the server's own
-	ready string         // the URL that answers 200 when it is ready
-	ports map[string]int // of loopback, by what listens there
+	name  string          // of the program, for errors
+	bin   string          // the program
+	args  []string        // its arguments
+	env   []string        // what it gets beside this process's environment
+	dir   string          // its working folder, which is the server's own
+	ready string          // the URL that answers 200 when it is ready
+	ports map[string]port // by what listens there
 
 	log  syncBuffer
 	proc *process
@@ -36,45 +33,19 @@ func newServer(ctx context.Context, name string, listeners ...string) (*server, 
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(ctx, listeners)
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", name)
 	if err != nil {
 		return nil, err
 	}
-	return &server{name: name, bin: bin, dir: dir, ports: ports}, nil
-}
-
-// Ports of servers and proxies are below the ones that the kernel gives to connections (32768 and above on Linux). A connection could
-// otherwise take their port before they have it, or while they are down.
-const (
-	firstPort = 20_000
-	portCount = 12_000
-)
-
-var picked sync.Map // ports of this process's servers and proxies
-
-// freePorts picks a port for each name. Another process could take one before the server does; Start fails then, and tells.
-func freePorts(ctx context.Context, names []string) (map[string]int, error) {
-	found := map[string]int{}
-	for tries := 0; len(found) < len(names); tries++ {
-		port := firstPort + rand.IntN(portCount)
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port))
-		switch {
-		case err == nil:
-			if err := l.Close(); err != nil {
-				return nil, err
-			}
-			if _, taken := picked.LoadOrStore(port, true); !taken {
-				found[names[len(found)]] = port
-			}
-		case tries == 1000:
-			return nil, err
+	s := &server{name: name, bin: bin, dir: dir, ports: map[string]port{}}
+	for _, l := range listeners {
+		p, err := loopbackPorts.reserve(ctx)
+		if err != nil {
+			return nil, errors.Join(err, s.Stop())
 		}
+		s.ports[l] = p
 	}
-	return found, nil
+	return s, nil
 }
 
 // Start starts the process, at first or after Kill or Terminate, and waits until it is ready.
@@ -134,8 +105,15 @@ func (s *server) Terminate() error {
 	return s.proc.stop(time.Minute)
 }
 
-// Stop terminates the process and removes its folder: it cannot be started again.
-func (s *server) Stop() error { return errors.Join(s.Terminate(), os.RemoveAll(s.dir)) }
+// Stop terminates the process, removes its folder and gives its ports back: the process cannot be
+// started again.
+func (s *server) Stop() error {
+	err := errors.Join(s.Terminate(), os.RemoveAll(s.dir))
+	for _, p := range s.ports {
+		p.release()
+	}
+	return err
+}
 
 // IsUp tells whether the process has been started and has not ended.
 func (s *server) IsUp() bool { return s.proc != nil && !s.proc.ended() }
@@ -147,5 +125,5 @@ func (s *server) Dir() string { return s.dir }
 func (s *server) Log() string { return s.log.String() }
 
 func (s *server) url(listener string) string {
-	return "http://127.0.0.1:" + strconv.Itoa(s.ports[listener])
+	return "http://127.0.0.1:" + strconv.Itoa(s.ports[listener].number)
 }

@@ -26,7 +26,7 @@ func StartVictoriaLogs(ctx context.Context) (*VictoriaLogs, error) {
 	}
 	s.args = []string{
 		"-storageDataPath=" + filepath.Join(s.dir, "data"),
-		"-httpListenAddr=127.0.0.1:" + strconv.Itoa(s.ports["HTTP"]),
+		"-httpListenAddr=127.0.0.1:" + strconv.Itoa(s.ports["HTTP"].number),
 		"-inmemoryDataFlushInterval=1s", // the shortest; the default is 5 s
 		"-loggerLevel=WARN",
 	}

@@ -83,7 +83,7 @@ func (c *component) heal(ctx context.Context, kind backend.Kind) (note string, e
 			return "", fmt.Errorf("%s after it was killed: %w", c.name, err)
 		}
 	case diskFull:
-		return c.makeRoom(ctx)
+		return c.makeRoom()
 	case backend.Lie:
 		note = "it said 200 to all"
 	default:
@@ -121,8 +121,8 @@ func (c *component) useSmallDisk(ctx context.Context) error {
 	return c.process.Start(ctx)
 }
 
-// makeRoom empties the disk, and starts the process again if it has ended.
-func (c *component) makeRoom(ctx context.Context) (note string, err error) {
+// makeRoom empties the disk. [component.startAgain] is for a process that ends because it was full.
+func (c *component) makeRoom() (note string, err error) {
 	note = "its disk was full"
 	if c.next != nil {
 		note += " and its Jaeger away"
@@ -130,11 +130,13 @@ func (c *component) makeRoom(ctx context.Context) (note string, err error) {
 			return "", err
 		}
 	}
-	if err := empty(c.process.Dir()); err != nil {
-		return "", err
-	}
+	return note, empty(c.process.Dir())
+}
+
+// startAgain starts the process if it has ended, and reports whether it had.
+func (c *component) startAgain(ctx context.Context) (bool, error) {
 	if c.process.IsUp() {
-		return note + ": it stayed up", nil
+		return false, nil
 	}
-	return note + ": it ended, and was started again", c.process.Start(ctx)
+	return true, c.process.Start(ctx)
 }

@@ -16,12 +16,13 @@ import (
 type fakeProcess struct {
 	dir     string
 	arrived int
+	down    bool
 }
 
-func (p *fakeProcess) Start(context.Context) error { return nil }
+func (p *fakeProcess) Start(context.Context) error { p.down = false; return nil }
 func (p *fakeProcess) Kill() error                 { p.arrived = 0; return nil }
 func (p *fakeProcess) Stop() error                 { return nil }
-func (p *fakeProcess) IsUp() bool                  { return true }
+func (p *fakeProcess) IsUp() bool                  { return !p.down }
 func (p *fakeProcess) Dir() string                 { return p.dir }
 func (p *fakeProcess) Log() string                 { return "" }
 
@@ -105,5 +106,16 @@ func TestNotMade(t *testing.T) {
 	r := row{name: "fake/disk full", start: start, try: fault{kind: diskFull}.try}.run(t.Context(), settings{length: minLength, rate: 1})
 	if !errors.Is(r.notMade, errNotMade) || len(r.wrong) > 0 {
 		t.Errorf("not made: %v; wrong %v, want only the first", r.notMade, r.wrong)
+	}
+}
+
+// A process whose disk was full may end when there is room again.
+func TestEndedProcessStartsAgain(t *testing.T) {
+	p := &fakeProcess{down: true}
+	c := newFake(t, p).failing()
+	for _, want := range []bool{true, false} {
+		if ended, err := c.startAgain(t.Context()); ended != want || p.down || err != nil {
+			t.Errorf("started again: %t, %v; want %t. The process is down: %t", ended, err, want, p.down)
+		}
 	}
 }

@@ -95,7 +95,7 @@ func (f fault) try(ctx context.Context, t *trial, set settings) error {
 		t.faulty.memory, t.faulty.goroutines = max(t.faulty.memory, healthy.memory), max(t.faulty.goroutines, healthy.goroutines)
 		t.faulty.goroutinesIdle = healthy.goroutinesIdle
 	}
-	if err := t.recover(ctx, set); err != nil {
+	if err := t.recover(ctx, set, c, f); err != nil {
 		return err
 	}
 	return t.settle(ctx, set, !f.loses)
@@ -163,22 +163,32 @@ func (t *trial) faultPhase(ctx context.Context, c *component, f fault, length ti
 }
 
 // recover waits until what was accepted until now is delivered or lost, and something that is
-// accepted from now on is delivered.
-func (t *trial) recover(ctx context.Context, set settings) error {
+// accepted from now on is delivered. A process whose disk was full may end some time after there is
+// room again: it prints what all its goroutines were doing.
+func (t *trial) recover(ctx context.Context, set settings, c *component, f fault) error {
 	began := time.Now()
 	a, err := t.process.Account(ctx)
 	if err != nil {
 		return err
 	}
-	stats := a.Stats
+	stats, restarted := a.Stats, false
+	var notStarted error
 	_, err = t.recovers(ctx, "not recovered", func(a service.Account) bool {
-		return !slices.ContainsFunc(t.flows, func(f *flow) bool {
+		if f.kind == diskFull && notStarted == nil {
+			var ended bool
+			ended, notStarted = c.startAgain(ctx)
+			restarted = restarted || ended
+		}
+		return notStarted != nil || !slices.ContainsFunc(t.flows, func(f *flow) bool {
 			then, now := f.read(stats), f.read(a.Stats)
 			return now.Delivered <= then.Delivered || now.Settled() < then.Accepted || now.Accepted <= then.Accepted
 		})
 	})
-	if err != nil {
+	if err = errors.Join(err, notStarted); err != nil {
 		return err
+	}
+	if restarted {
+		t.note("it ended, and was started again")
 	}
 	t.recovered = time.Since(began)
 	_, err = t.phaseOf(ctx, max(2*time.Second, set.well()-t.recovered))
