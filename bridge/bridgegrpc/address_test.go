@@ -18,6 +18,7 @@ func TestHostPort(t *testing.T) {
 		{"as text", address("[::1]:99"), "::1", 99},
 		{"port with a name", address("h:http"), "h", 0},
 		{"Unix socket", &net.UnixAddr{Name: "/run/shop.sock", Net: "unix"}, "/run/shop.sock", 0},
+		{"Unix socket with a colon", &net.UnixAddr{Name: "/run/shop:1.sock", Net: "unix"}, "/run/shop:1.sock", 0},
 		{"Unix socket without a name", &net.UnixAddr{Name: "@", Net: "unix"}, "", 0},
 		{"a name in memory", address("bufconn"), "bufconn", 0},
 	} {

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/internal/text"
 )
 
 // attributes has the attributes of the span of a call on a server. It does not refer to the call.
@@ -29,7 +28,6 @@ func (a *attributes) readCall(ctx context.Context, method string) {
 	if p, ok := peer.FromContext(ctx); ok {
 		a.server, a.serverPort = hostPort(p.LocalAddr)
 		a.peer, a.peerPort = hostPort(p.Addr)
-		a.server, a.peer = text.Valid(a.server), text.Valid(a.peer) // the name of a Unix socket may be any bytes
 	}
 }
 

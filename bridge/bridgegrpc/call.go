@@ -30,6 +30,8 @@ type call struct {
 	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
 	server net.Addr // of a client: set before request, read after it
 
+	trailed atomic.Bool // of a server: the status was sent
+
 	// When they were, since start, plus one; 0 when they have not come.
 	request, response atomic.Int64
 

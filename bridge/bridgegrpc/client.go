@@ -57,6 +57,7 @@ type client struct {
 	Client
 	tracer    trace.Tracer
 	durations durations
+	fields    serving.Fields
 }
 
 var _ stats.Handler = (*client)(nil)
@@ -81,7 +82,12 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	if !ok {
 		md = metadata.MD{}
 	}
-	c.tl.Try(ofPropagators, func() { h.Propagators.Inject(ctx, outgoing(md)) })
+	c.tl.Try(ofPropagators, func() {
+		for _, field := range h.fields.Of(h.Propagators) { // of the caller of a proxy
+			md.Delete(field)
+		}
+		h.Propagators.Inject(ctx, outgoing(md))
+	})
 	return context.WithValue(metadata.NewOutgoingContext(ctx, md), h, c)
 }
 

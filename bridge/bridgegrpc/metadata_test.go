@@ -35,3 +35,20 @@ func TestCarriers(t *testing.T) {
 		t.Errorf("outgoing: set %v", md)
 	}
 }
+
+// All values of a tracestate are one; a call with two traceparents begins a trace of its own.
+func TestSeveralTraceValues(t *testing.T) {
+	for _, c := range []struct {
+		md            metadata.MD
+		parent, state string
+	}{
+		{metadata.MD{"traceparent": {"p"}, "tracestate": {"a=1", "", " b=2 "}}, "p", "a=1,b=2"},
+		{metadata.MD{"traceparent": {"p", "p"}, "tracestate": {"a=1"}}, "", "a=1"},
+		{nil, "", ""},
+	} {
+		in := incoming{metadata.NewIncomingContext(context.Background(), c.md)}
+		if p, s := in.Get("traceparent"), in.Get("tracestate"); p != c.parent || s != c.state {
+			t.Errorf("%v: got %q and %q, want %q and %q", c.md, p, s, c.parent, c.state)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -55,6 +56,12 @@ func spanAbove(ctx context.Context, tl *record.Timeline) (span trace.Span, ok bo
 func addressOf(a net.Addr) (text string) {
 	record.ProcessTimeline().Try(ofAddress, func() { text = a.String() })
 	return text
+}
+
+// hostPort are the parts of an address as attributes have them.
+func hostPort(a net.Addr) (host string, port int) {
+	record.ProcessTimeline().Try(ofAddress, func() { host, port = received.Socket(a) })
+	return host, port
 }
 
 // statusOf returns the status of an error. The methods of the error may panic.

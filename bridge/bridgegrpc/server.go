@@ -126,6 +126,7 @@ func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		c.decodedSize.Add(int64(e.Length))
 	case *stats.OutTrailer:
 		c.answer() // an answer without messages may be a trailer only
+		c.trailed.Store(true)
 		if !c.begun {
 			// The server has no such method: it answers and tells no End. Should that
 			// answer not go out, there is no event at all, and the span is left to the
@@ -133,7 +134,11 @@ func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 			h.refuse(ctx, c)
 		}
 	case *stats.End:
-		h.end(ctx, c, c.method, statusOf(e.Error))
+		st := statusOf(e.Error)
+		if st.Code() == codes.OK && !c.trailed.Load() { // gRPC tells no error where the client had gone
+			st = status.FromContextError(cmp.Or(ctx.Err(), context.Canceled))
+		}
+		h.end(ctx, c, c.method, st)
 	}
 }
 

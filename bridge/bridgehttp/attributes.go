@@ -1,8 +1,8 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"net/http"
-	"strings"
 
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
@@ -31,19 +31,21 @@ type attributes struct {
 var _ serving.Attributes = (*attributes)(nil)
 
 // readRequest reads a request that arrives.
-func (a *attributes) readRequest(r *http.Request, m method) {
-	a.method, a.path = m, pathOf(r)
-	a.scheme, a.version = scheme(r), protocolVersion(r.ProtoMajor, r.ProtoMinor)
-	if host, port := received.HostPort(r.Host); host != "" {
-		a.server = received.Part(host, len(r.Host))
+func (a *attributes) readRequest(q *request) {
+	r := q.arriving
+	a.method, a.path = q.method, pathOf(r)
+	a.scheme, a.version = q.scheme(r), protocolVersion(r.ProtoMajor, r.ProtoMinor)
+	at := cmp.Or(q.origin.host, r.Host)
+	if host, port := received.Host(at); host != "" {
+		a.server = received.Part(host, len(at))
 		if port != usualPort(a.scheme) {
 			a.serverPort = uint16(port)
 		}
 	}
-	if host, port := received.HostPort(r.RemoteAddr); host != "" {
+	if host, port := received.Address(r.RemoteAddr); host != "" { // a Unix socket has none
 		a.peer, a.peerPort = received.Part(host, len(r.RemoteAddr)), uint16(port) // middleware may have put a header there
-		a.client = clientAddress(r, a.peer)
 	}
+	a.client = cmp.Or(q.origin.address, a.peer)
 	a.agent = received.Text(received.First(r.Header["User-Agent"]))
 }
 
@@ -74,23 +76,16 @@ func pathOf(r *http.Request) string {
 	return received.Part(r.URL.Path, len(r.Method)+len(r.RequestURI))
 }
 
-// clientAddress is whom the request comes from: what the first proxy says, or
-// else the peer.
-func clientAddress(r *http.Request, peer string) string {
-	all := received.First(r.Header["X-Forwarded-For"])
-	first, _, _ := strings.Cut(all, ",")
-	if first = strings.TrimSpace(first); first != "" {
-		return received.Part(first, len(all))
-	}
-	return peer
-}
-
-// scheme is url.scheme of a request received.
-func scheme(r *http.Request) string {
-	if r.TLS != nil {
+// scheme is url.scheme of the request.
+func (q *request) scheme(r *http.Request) string {
+	switch {
+	case q.origin.scheme != "":
+		return q.origin.scheme
+	case r.TLS != nil:
 		return "https"
+	default:
+		return "http"
 	}
-	return "http"
 }
 
 // usualPort is the port of a URL that names none.

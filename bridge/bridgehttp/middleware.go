@@ -52,6 +52,11 @@ type Server struct {
 	// http.server.response.body.size, which the conventions may still change. Spans
 	// and navigation entries have the sizes anyhow.
 	BodySizeMetrics bool
+
+	// IgnoreForwarded takes the client's address, the scheme and the server's address from the connection and the Host
+	// header alone. Use it where clients connect without a proxy: what they write into Forwarded, X-Forwarded-For,
+	// X-Forwarded-Proto and X-Forwarded-Host would be believed.
+	IgnoreForwarded bool
 }
 
 // Middleware gives every request a timeline of its own, a server span and http.server.request.duration by
@@ -135,7 +140,8 @@ type request struct {
 	arriving *http.Request // while the span starts
 	read     atomic.Int64  // bytes of the request's body
 	attrs    *attributes   // that the span keeps; nil unless it is a span of perfline's provider
-	body     countedBody
+	body     arrivingBody
+	origin   sender // what proxies say; empty if the span is borrowed
 	response response
 	timing   timing
 	kind     *exchangeMetrics // nil before the end
@@ -169,11 +175,12 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// is around us looks for the pattern.
 	inner := r.WithContext(q.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
-		q.body = countedBody{r.Body, &q.read}
+		q.body = arrivingBody{countedBody{r.Body, &q.read}, &q.response.arrival.left}
 		inner.Body = &q.body
 	}
 	q.timing.trailers = m.ServerTiming.trailers(r)
 	q.response.request = q
+	q.response.arrival.begin(q, r)
 	returned := false
 	defer func() {
 		r.MultipartForm = inner.MultipartForm
@@ -196,6 +203,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.extract(ctx, r.Header)
+	if !m.IgnoreForwarded {
+		q.origin = readSender(r.Header)
+	}
 	name, public := m.spanName(r, "", spanMethod(q.method.attr)), m.isPublic(r)
 	q.arriving = r
 	q.ctx, q.span = m.startSpan(ctx, name, q, public)
@@ -205,14 +215,14 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 // Attributes implements [serving.Request].
 func (q *request) Attributes(to serving.AttributeSink) {
 	var a attributes
-	a.readRequest(q.arriving, q.method)
+	a.readRequest(q)
 	a.Request(to)
 }
 
 // Keep implements [serving.Request].
 func (q *request) Keep() serving.Attributes {
 	q.attrs = new(attributes)
-	q.attrs.readRequest(q.arriving, q.method)
+	q.attrs.readRequest(q)
 	return q.attrs
 }
 
@@ -245,17 +255,22 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 
 	x := exchange{
-		method: q.method.attr, scheme: scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
+		method: q.method.attr, scheme: q.scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
 		status: res.status, route: text.Valid(record.Name(q.route(r, res.status))),
 	}
-	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+	aborted := p == http.ErrAbortHandler //nolint:errorlint // as net/http compares it
+	if aborted || p == nil {
+		x.failure = res.arrival.outcome(q, r, returned, aborted)
+		p = nil
+	} else {
 		x.failure = panicType(p)
 	}
+	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
 		k := q.m.kinds.Get(x)
 		q.kind, q.took = k, end
-		q.m.try(ofSpan, func() { q.describe(r, &x, k, p) })
+		q.m.try(ofSpan, func() { q.describe(r, &x, k, cut, p) })
 	}
 	q.navigation(r, &x, end)
 }
@@ -271,7 +286,7 @@ func (q *request) recordMetrics() {
 }
 
 // describe tells the request's span what is known at the end.
-func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, p any) {
+func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut bool, p any) {
 	span := q.span
 	if !serving.Takes(span) {
 		return
@@ -291,7 +306,12 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, p a
 	if x.failure == "" {
 		return
 	}
-	if p == nil {
+	switch {
+	case p != nil:
+	case cut:
+		span.SetStatus(codes.Error, "the answer did not arrive whole")
+		return
+	default:
 		span.SetStatus(codes.Error, "")
 		return
 	}

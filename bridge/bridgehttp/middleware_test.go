@@ -238,7 +238,7 @@ func TestMiddlewarePanic(t *testing.T) {
 		{"with an error", io.ErrUnexpectedEOF, false, "Error error.type=*errors.errorString exception=unexpected EOF"},
 		{"after the first byte", "boom", true, "Error error.type=panic http.response.status_code=202 exception=boom"},
 		{"after a server error", "boom", true, "Error error.type=panic http.response.status_code=500 exception=boom"},
-		{"that aborts", http.ErrAbortHandler, true, "Unset http.response.status_code=202"},
+		{"that aborts", http.ErrAbortHandler, true, "Error error.type=handler_aborted http.response.status_code=202"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)

@@ -107,9 +107,14 @@ func stack() string {
 	return string(text[:runtime.Stack(text, false)])
 }
 
-// inject writes the trace of a call into the header of its request.
+// inject writes the trace of a call into the header of its request. What a proxy passes on from its own caller goes first.
 func (c *call) inject(h http.Header) {
-	c.tl.Try(ofPropagators, func() { c.t.Propagators.Inject(c.ctx, carrier{propagation.HeaderCarrier(h)}) })
+	c.tl.Try(ofPropagators, func() {
+		for _, field := range c.t.fields.Of(c.t.Propagators) {
+			h.Del(field)
+		}
+		c.t.Propagators.Inject(c.ctx, carrier{propagation.HeaderCarrier(h)})
+	})
 }
 
 // errorType is error.type of an error: its own word for it or its type, behind what fmt.Errorf wrapped around it.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // A response notes a response while the handler writes it, and is the writer that the handler
@@ -15,10 +16,11 @@ type response struct {
 	http.ResponseWriter
 
 	request  *request // its begun is called before the first byte, while headers can still be set
-	status   int      // the first final one; 0 before it and when the handler took the connection
-	written  int64    // bytes of the body
-	begun    bool     // the header is on its way, or the connection the handler's
-	hijacked bool     // the connection is the handler's
+	arrival  arrival
+	status   int   // the first final one; 0 before it, when the handler took the connection and when it cannot be sent
+	written  int64 // bytes of the body
+	begun    bool  // the header is on its way, or the connection the handler's
+	hijacked bool  // the connection is the handler's
 }
 
 var (
@@ -32,13 +34,16 @@ func (res *response) begin(status int) {
 		return
 	}
 	res.begun = true
-	res.status = status
+	if res.arrival.lost(res.request) == "" {
+		res.status = status
+	}
+	res.arrival.header(res.Header())
 	res.request.begun()
 }
 
 func (res *response) WriteHeader(code int) {
-	// 1xx responses precede the one that counts, but for 101, which is final.
-	if code >= 200 || code == http.StatusSwitchingProtocols {
+	// 1xx responses precede the one that counts, but for 101, which is final. Codes over 999 make net/http panic.
+	if code >= 200 && code <= 999 || code == http.StatusSwitchingProtocols {
 		res.begin(code)
 	}
 	res.ResponseWriter.WriteHeader(code)
@@ -47,15 +52,25 @@ func (res *response) WriteHeader(code int) {
 func (res *response) Write(b []byte) (int, error) {
 	res.begin(http.StatusOK)
 	n, err := res.ResponseWriter.Write(b)
-	res.written += int64(n)
+	res.wrote(n, len(b), err)
 	return n, err
 }
 
 func (res *response) WriteString(s string) (int, error) {
 	res.begin(http.StatusOK)
 	n, err := io.WriteString(res.ResponseWriter, s)
-	res.written += int64(n)
+	res.wrote(n, len(s), err)
 	return n, err
+}
+
+// wrote notes that n bytes of so many were written.
+func (res *response) wrote(n, of int, err error) {
+	a := &res.arrival
+	if err != nil && a.failure == "" && a.declared >= 0 && res.written+int64(of) > a.declared {
+		a.failure = wrongLength // HTTP/2 has an error of its own for it
+	}
+	res.written += int64(n)
+	a.failed(res.request, err)
 }
 
 // ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is
@@ -69,13 +84,14 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 			return n, err
 		}
 	}
-	var more int64
-	if w, ok := res.ResponseWriter.(io.ReaderFrom); ok {
-		more, err = w.ReadFrom(src)
-	} else {
-		more, err = io.Copy(struct{ io.Writer }{res.ResponseWriter}, src)
+	w, ok := res.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		more, err := io.Copy(struct{ io.Writer }{res}, src)
+		return n + more, err
 	}
+	more, err := w.ReadFrom(src)
 	res.written += more
+	res.arrival.copied(res.request, err)
 	return n + more, err
 }
 
@@ -85,7 +101,24 @@ func (res *response) FlushError() error {
 		return http.ErrNotSupported
 	}
 	res.begin(http.StatusOK)
-	return http.NewResponseController(res.ResponseWriter).Flush()
+	err := http.NewResponseController(res.ResponseWriter).Flush()
+	if err == nil {
+		res.arrival.flushed = res.written
+	}
+	res.arrival.failed(res.request, err)
+	return err
+}
+
+// SetWriteDeadline is for [http.ResponseController].
+func (res *response) SetWriteDeadline(deadline time.Time) error {
+	err := http.NewResponseController(res.ResponseWriter).SetWriteDeadline(deadline)
+	if err == nil {
+		res.arrival.until = 0
+		if !deadline.IsZero() {
+			res.arrival.until = max(1, time.Until(deadline)+res.request.tl.Now())
+		}
+	}
+	return err
 }
 
 // hijack takes the connection. The middleware does not see what the handler writes there.

@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -108,10 +109,41 @@ func TestResponses(t *testing.T) {
 			_, _ = io.WriteString(w, "hello")
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
-		}, 200, "hello", true, "200 5 ", codes.Unset,
+		}, 200, "hello", true, "200 5 handler_aborted", codes.Error,
+			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=5 error=handler_aborted"},
+		{"aborted before it", "GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "", false, "  handler_aborted", codes.Error,
+			"requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0 error=handler_aborted"},
+		{"the goroutine ends", "GET", func(http.ResponseWriter, *http.Request) { runtime.Goexit() }, 0, "", false, "  handler_exited", codes.Error,
+			"requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0 error=handler_exited"},
+		{"shorter than declared", "GET", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "9")
+			_, _ = io.WriteString(w, "hello")
+		}, 200, "hello", true, "200 5 content_length_mismatch", codes.Error,
+			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=5 error=content_length_mismatch"},
+		{"longer than declared", "GET", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "9")
+			_, _ = io.WriteString(w, "hello")
+			w.(http.Flusher).Flush()
+			_, _ = io.WriteString(w, "hello")
+		}, 200, "hello", true, "200 5 content_length_mismatch", codes.Error,
+			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=5 error=content_length_mismatch"},
+		{"as long as declared", "GET", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "5")
+			_, _ = io.WriteString(w, "hello")
+		}, 200, "hello", false, "200 5 ", codes.Unset,
 			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=5"},
-		{"aborted before it", "GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "", false, "  ", codes.Unset,
-			"requestStart=0s responseEnd=T requestBodySize=0 encodedBodySize=0"},
+		{"HEAD with a length", "HEAD", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "9") }, 200, "", false, "200  ", codes.Unset,
+			"responseStatus=200 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=0"},
+		{"a status that is none, then another", "GET", func(w http.ResponseWriter, _ *http.Request) {
+			for _, none := range []int{-1, 0, 99, 1000, 1 << 30} {
+				func() {
+					defer func() { _ = recover() }()
+					w.WriteHeader(none)
+				}()
+			}
+			w.WriteHeader(418)
+		}, 418, "", false, "418  ", codes.Unset,
+			"responseStatus=418 requestStart=0s responseStart=T responseEnd=T requestBodySize=0 encodedBodySize=0"},
 	} {
 		for _, protocol := range protocols {
 			t.Run(c.name+" over "+protocol, func(t *testing.T) {

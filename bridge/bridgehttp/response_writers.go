@@ -29,7 +29,11 @@ type (
 
 func (w withF) Flush() {
 	w.begin(http.StatusOK)
+	lost := w.arrival.lost(w.request) // Flush tells no error
 	w.ResponseWriter.(http.Flusher).Flush()
+	if lost == "" {
+		w.arrival.flushed = w.written
+	}
 }
 
 func (w withH) Hijack() (net.Conn, *bufio.ReadWriter, error)  { return w.hijack() }

@@ -72,7 +72,7 @@ type Client struct {
 //
 // The metrics of a Server-Timing header or trailer in the response become entries of type
 // server that start with the resource. Their attributes are "desc" and "resource", the
-// resource's name. Malformed fields and metrics after the 64th are ignored. The
+// resource's name. Metrics without a name, and metrics after the 64th, are ignored. The
 // resource's attributes serverTimingMalformed and serverTimingDropped count them.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
@@ -97,6 +97,7 @@ type transport struct {
 	meter   meter
 	kinds   exchanges
 	methods map[string]string
+	fields  serving.Fields
 }
 
 var _ http.RoundTripper = (*transport)(nil)
@@ -183,13 +184,9 @@ func address(u *url.URL) string {
 	return received.Text(bare.String()) // a server has chosen it if it is a redirect's
 }
 
-// countBody counts what is sent of a body whose length is not known.
+// countBody counts what is sent of a body.
 func (c *call) countBody(out *http.Request) {
-	switch {
-	case out.Body == nil || out.Body == http.NoBody:
-		return
-	case out.ContentLength > 0:
-		c.sent.Store(out.ContentLength)
+	if out.Body == nil || out.Body == http.NoBody {
 		return
 	}
 	count := func(body io.ReadCloser) io.ReadCloser {
@@ -212,7 +209,7 @@ func (c *call) countBody(out *http.Request) {
 func (c *call) answered(resp *http.Response, err error) {
 	c.tl.Try(ofSpan, func() { c.describe(resp, err) })
 	if err != nil || resp == nil {
-		c.failed = errorText(err)
+		c.failed = cmp.Or(errorText(err), "the transport returned no response and no error")
 		c.complete(c.tl.Now(), "")
 		return
 	}
@@ -225,8 +222,11 @@ func (c *call) answered(resp *http.Response, err error) {
 func (c *call) describe(resp *http.Response, err error) {
 	now := c.tl.Now()
 	x := &c.x
-	if err != nil {
+	switch {
+	case err != nil:
 		x.failure = errorType(err)
+	case resp == nil:
+		x.failure = "no_response" // http.Client makes an error of it
 	}
 	if resp != nil {
 		x.status = resp.StatusCode

@@ -30,11 +30,11 @@ func TestTransportServerTiming(t *testing.T) {
 		name    string
 		fields  []string
 		want    []string
-		ignored string // malformed fields and dropped metrics
+		ignored string // malformed and dropped metrics
 	}{
 		{"none", nil, nil, "<nil> <nil>"},
 		{"metrics", []string{`db;dur=1.5;desc="first query", miss`, "cpu;dur=0.001"}, []string{"db 1.5ms first query", "miss 0s <nil>", "cpu 1µs <nil>"}, "<nil> <nil>"},
-		{"malformed values are ignored as a whole", []string{"a;dur=1, b;;", "good;dur=2", "c d", `e;desc="x`}, []string{"good 2ms <nil>"}, "3 <nil>"},
+		{"what does not belong is skipped", []string{"a;dur=1, =b;;", "good;dur=2", "c d", `e;desc="x`}, []string{"a 1ms <nil>", "good 2ms <nil>", "c 0s <nil>", "e 0s <nil>"}, "1 <nil>"},
 		{"64 metrics of 10 000", slices.Repeat([]string{many}, 50), slices.Repeat([]string{"m 1ms <nil>"}, 64), "<nil> 9936"},
 		{"a header of 1 MB", []string{"big;desc=" + strings.Repeat("x", 1<<20), "small;dur=1"}, []string{"small 1ms <nil>"}, "1 <nil>"},
 	} {

@@ -4,6 +4,7 @@ package received
 
 import (
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -45,12 +46,84 @@ func TraceState(values []string) []string {
 	return values
 }
 
+// JoinTraceState is the one value of the fields of a tracestate header (Trace Context, section 3.3.1).
+func JoinTraceState(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	var b strings.Builder
+	for _, v := range values {
+		if v = strings.Trim(v, " \t"); v == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(v)
+	}
+	return b.String()
+}
+
+// Only is the value of a key that may have one, "" when there are none or several.
+func Only(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
 // First is the first of a key's values, "" when there is none.
 func First(values []string) string {
 	if len(values) > 0 {
 		return values[0]
 	}
 	return ""
+}
+
+// Address is the IP address and the port in a text, such as 192.0.2.7, 192.0.2.7:4711, 2001:db8::7 or [2001:db8::7]:4711.
+// A zone is left out: it means nothing elsewhere. The host is empty if the text has no address, the port is 0 without one.
+func Address(s string) (host string, port int) {
+	if s == "" {
+		return "", 0
+	}
+	host, port = HostPort(s)
+	if _, err := netip.ParseAddr(host); err != nil {
+		return "", 0
+	}
+	host, _, _ = strings.Cut(host, "%")
+	return host, port
+}
+
+// Host is the host and the port in a text such as the Host header. The host is empty if the text is no name and no address:
+// it has other characters than letters, digits, dots, hyphens, underscores and, in addresses, colons.
+func Host(s string) (host string, port int) {
+	host, port = HostPort(s)
+	for i := range len(host) {
+		switch c := host[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '_', c == ':':
+		default:
+			return "", 0
+		}
+	}
+	return host, port
+}
+
+// Socket is the host and the port of an end of a connection: an IP address and its port, or the name of a Unix socket
+// and 0. The host is empty if the end has no name. A type of the program's may panic.
+func Socket(a net.Addr) (host string, port int) {
+	switch a := a.(type) {
+	case nil:
+	case *net.TCPAddr:
+		at := a.AddrPort()
+		return at.Addr().Unmap().String(), int(at.Port())
+	case *net.UnixAddr:
+		if a.Name != "@" {
+			return Text(a.Name), 0
+		}
+	default:
+		host, port = HostPort(a.String())
+	}
+	return Text(host), port
 }
 
 // HostPort is net.SplitHostPort for values that may lack a port: 0 then, as

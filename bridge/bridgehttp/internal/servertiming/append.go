@@ -8,9 +8,7 @@
 // no name or description ends the field or adds another. Whatever was written
 // is read back as it was after that replacement.
 //
-// Reading is for responses of unknown servers. It is bounded, and accepts a field value
-// only if the whole value follows the grammar. Browsers go further: they skip characters
-// that do not belong (section 2), which guesses the sender's intention.
+// Reading is for responses of unknown servers. It is bounded, and skips what does not belong, as browsers do (section 2).
 //
 // All functions are safe for concurrent use.
 package servertiming

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -14,133 +15,146 @@ const (
 	maxMetrics = 64      // of one message
 )
 
-// Parse reads the values of a message's Server-Timing fields, in their order.
-// Nothing it returns refers to values.
+// Parse reads the values of a message's Server-Timing fields, in their order, as browsers do. Nothing it returns refers
+// to values.
 //
-//   - A value must follow the grammar and have at most 4 KiB. Otherwise Parse leaves it
-//     out as a whole and counts it in malformed. The grammar is section 2 of Server
-//     Timing, with lists, tokens and quoted-strings as in RFC 9110, sections 5.6.1, 5.6.2
-//     and 5.6.4. A parameter without a value is malformed.
-//   - Names of parameters are case-insensitive (RFC 9110, section 5.6.6). The
-//     first parameter of a name counts, even if its value is of no use; other
-//     parameters are ignored.
-//   - A dur is a number of milliseconds. Section 3.2 reads it by HTML's rules for
-//     floating-point numbers. Parse accepts the numbers that HTML calls valid ("12",
-//     "12.3", ".5", and "1e-7" as JavaScript prints small numbers), without a sign.
-//     Other text, and a number that time.Duration cannot hold, leave the metric without
-//     a duration. A browser makes such a duration 0, or uses the leading digits.
-//     Fractions of a nanosecond are lost.
-//   - A description keeps its UTF-8. Other bytes become U+FFFD.
-//   - Parse returns the first 64 metrics of the message. dropped counts the well-formed
-//     ones after them.
+// The grammar is section 2 of Server Timing. What does not belong there is skipped, so that a field has one result:
+//
+//   - A metric is a token and its parameters. What follows the token is skipped until the next semicolon or comma.
+//     An element of the list that does not begin with a token has no metric, and counts in malformed.
+//   - The value of a parameter is a token or a quoted string. What follows the value is skipped until the next semicolon or
+//     comma. A parameter without a value has the value "". A quoted string that does not end has the value "", and all
+//     that follows belongs to it. A parameter without a name is skipped.
+//   - Names of parameters are case-insensitive. The first parameter of a name counts, also if its value is of no use.
+//     Other parameters than dur and desc are ignored.
+//   - A dur is a number of milliseconds by HTML's rules for floating-point numbers (section 3.2): characters after the
+//     number are ignored. Without a number, the metric has no duration. The same holds for a negative number, which no
+//     entry can have, and for one that time.Duration cannot hold. Fractions of a nanosecond are lost.
+//   - A description keeps its UTF-8. Other bytes and control characters become U+FFFD.
+//
+// A value of more than 4 KiB is left out as a whole and counts in malformed. Parse returns the first 64 metrics of the
+// message. dropped counts the ones after them.
 func Parse(values []string) (metrics []Metric, malformed, dropped int) {
-	for _, value := range values {
-		after, over, ok := appendValue(metrics, value)
-		if !ok {
+	for _, s := range values {
+		if len(s) > maxValue {
 			malformed++
 			continue
 		}
-		metrics = after
-		dropped += over
+		// A recipient ignores empty elements of a list (RFC 9110, section 5.6.1.2).
+		for s = strings.TrimLeft(s, ", \t"); s != ""; s = strings.TrimLeft(s, ", \t") {
+			var m Metric
+			var ok bool
+			switch m, s, ok = parseMetric(s); {
+			case !ok:
+				malformed++
+			case len(metrics) == maxMetrics:
+				dropped++
+			default:
+				m.Name, m.Description = strings.Clone(m.Name), strings.Clone(m.Description)
+				metrics = append(metrics, m)
+			}
+		}
 	}
 	return metrics, malformed, dropped
 }
 
-// appendValue appends the metrics of one field value, up to the bound for the
-// message; over counts the rest.
-func appendValue(metrics []Metric, s string) (_ []Metric, over int, ok bool) {
-	if len(s) > maxValue {
-		return nil, 0, false
-	}
-	// A recipient ignores empty elements of a list (RFC 9110, section 5.6.1.2), and
-	// the whitespace around a value is no part of it (section 5.5).
-	for s = skipOWS(s); s != ""; s = skipOWS(s[1:]) {
-		if s[0] != ',' {
-			var m Metric
-			if m, s, ok = parseMetric(s); !ok {
-				return nil, 0, false
-			}
-			if len(metrics) < maxMetrics {
-				m.Name, m.Description = strings.Clone(m.Name), strings.Clone(m.Description)
-				metrics = append(metrics, m)
-			} else {
-				over++
-			}
-		}
-		if s == "" {
-			break
-		}
-		if s[0] != ',' {
-			return nil, 0, false
-		}
-	}
-	return metrics, over, true
-}
-
-// parseMetric reads a server-timing-metric and the whitespace after it. Its
-// strings may be part of s.
+// parseMetric reads an element of the list, up to its comma. The strings of the metric may be part of s.
 func parseMetric(s string) (m Metric, rest string, ok bool) {
-	if m.Name, s = token(s); m.Name == "" {
-		return Metric{}, "", false
-	}
+	m.Name, s = token(s)
+	s = skipTo(s, ";,")
 	var dur, desc bool // seen
-	for s = skipOWS(s); s != "" && s[0] == ';'; s = skipOWS(s) {
+	for s != "" && s[0] == ';' {
 		var name, value string
-		if name, value, s, ok = parseParam(skipOWS(s[1:])); !ok {
-			return Metric{}, "", false
-		}
+		name, value, s = parseParameter(skipOWS(s[1:]))
 		switch {
 		case strings.EqualFold(name, "dur") && !dur:
 			dur = true
 			m.Duration, m.HasDuration = parseMilliseconds(value)
 		case strings.EqualFold(name, "desc") && !desc:
 			desc = true
-			m.Description = strings.ToValidUTF8(value, "\uFFFD")
+			m.Description = clean(value)
 		}
 	}
-	return m, s, true
+	return m, s, m.Name != ""
 }
 
-func parseParam(s string) (name, value, rest string, ok bool) {
+func parseParameter(s string) (name, value, rest string) {
 	name, s = token(s)
-	s = skipOWS(s)
-	if name == "" || s == "" || s[0] != '=' {
-		return "", "", "", false
+	if s = skipOWS(s); name != "" && s != "" && s[0] == '=' {
+		if s = skipOWS(s[1:]); s != "" && s[0] == '"' {
+			value, s = quotedString(s[1:])
+		} else {
+			value, s = token(s)
+		}
 	}
-	s = skipOWS(s[1:])
-	if s != "" && s[0] == '"' {
-		value, s, ok = quotedString(s[1:])
-		return name, value, s, ok
-	}
-	value, s = token(s)
-	return name, value, s, value != ""
+	return name, value, skipTo(s, ";,")
 }
 
-// parseMilliseconds takes digits, a dot and digits, or both; then perhaps an
-// exponent. No number ends in its dot.
-func parseMilliseconds(s string) (_ time.Duration, ok bool) {
-	last, rest := digits(s)
-	if fraction, dot := strings.CutPrefix(rest, "."); dot {
-		last, rest = digits(fraction)
+// clean is a description as UTF-8 without control characters.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// skipTo leaves out what comes before one of the characters.
+func skipTo(s, chars string) string {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return s[i:]
 	}
-	if last == "" {
+	return ""
+}
+
+// parseMilliseconds reads the number at the beginning of s: perhaps a sign, digits, a dot and digits, or both, and perhaps
+// an exponent.
+func parseMilliseconds(s string) (_ time.Duration, ok bool) {
+	s = strings.TrimLeft(s, " \t\n\f\r")
+	if strings.HasPrefix(s, "+") {
+		s = s[1:]
+	}
+	whole, rest := digits(s)
+	length := len(whole)
+	if after, dot := strings.CutPrefix(rest, "."); dot {
+		fraction, _ := digits(after)
+		if fraction != "" || whole != "" {
+			length += len(".") + len(fraction)
+		}
+		whole += fraction
+	}
+	if whole == "" {
 		return 0, false
 	}
-	if rest == "" {
+	number, exponent := s[:length], exponentOf(s[length:])
+	if exponent == "" {
 		// Exact, where a float64 has no more than 53 bits.
-		d, err := time.ParseDuration(s + "ms")
+		d, err := time.ParseDuration(number + "ms")
 		return d, err == nil
 	}
-	// ParseFloat checks the text after an e, but would accept Go's "1e1_0".
-	if rest[0] != 'e' && rest[0] != 'E' || strings.Contains(rest, "_") {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(s, 64)
+	f, err := strconv.ParseFloat(number+exponent, 64)
 	ns := math.Round(f * float64(time.Millisecond))
 	if err != nil || ns >= math.MaxInt64 {
 		return 0, false
 	}
 	return time.Duration(ns), true
+}
+
+// exponentOf is the exponent at the beginning of s; empty if there is none.
+func exponentOf(s string) string {
+	if s == "" || s[0] != 'e' && s[0] != 'E' {
+		return ""
+	}
+	sign := 1
+	if len(s) > 1 && (s[1] == '+' || s[1] == '-') {
+		sign = 2
+	}
+	power, _ := digits(s[sign:])
+	if power == "" {
+		return ""
+	}
+	return s[:sign+len(power)]
 }
 
 // digits splits s after its leading digits.
@@ -150,31 +164,23 @@ func digits(s string) (leading, rest string) {
 }
 
 // quotedString reads a quoted-string from after its opening quote on.
-func quotedString(s string) (value, rest string, ok bool) {
+func quotedString(s string) (value, rest string) {
 	var unescaped []byte
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c == '"' {
-			return string(unescaped), s[i+1:], true
-		}
-		if c == '\\' {
-			i++
-			if i == len(s) {
-				break
+		switch c {
+		case '"':
+			return string(unescaped), s[i+1:]
+		case '\\':
+			if i++; i == len(s) {
+				return "", ""
 			}
 			c = s[i]
 		}
-		if control(c) {
-			break
-		}
 		unescaped = append(unescaped, c)
 	}
-	return "", "", false
+	return "", ""
 }
-
-// control says that c is none of a quoted-string's characters; all others are,
-// the bytes of any encoding (obs-text) included.
-func control(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
 // token splits s after its leading token, which is empty if there is none.
 func token(s string) (leading, rest string) {

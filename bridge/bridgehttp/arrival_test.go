@@ -1,0 +1,215 @@
+package bridgehttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/observer"
+)
+
+// An answer that does not arrive whole is an error, whatever cut it. An answer of which nothing arrives has no status.
+func TestAnswerThatDoesNotArrive(t *testing.T) {
+	gone := func(r *http.Request) { <-r.Context().Done() }
+	base, stop := context.WithCancelCause(context.Background())
+	stopping := errors.New("the program stops")
+	for _, c := range []struct {
+		name   string
+		only   string // the protocol, or both
+		server func(*http.Server)
+		handle func(t *testing.T, w http.ResponseWriter, r *http.Request, leave func())
+		stays  bool   // the client does, and gets the answer
+		breaks bool   // the client sends half of its body and closes the connection
+		want   string // http.response.status_code error.type
+	}{
+		{
+			name: "the client leaves, and there is no answer",
+			handle: func(_ *testing.T, _ http.ResponseWriter, r *http.Request, leave func()) {
+				leave()
+				gone(r)
+			},
+			want: " client_closed_request",
+		}, {
+			name: "the client leaves before an answer",
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				leave()
+				gone(r)
+				http.Error(w, "too late", http.StatusServiceUnavailable)
+			},
+			want: " client_closed_request",
+		}, {
+			name: "the client leaves in the middle",
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				_, _ = io.WriteString(w, "hello")
+				w.(http.Flusher).Flush()
+				leave()
+				gone(r)
+				_, _ = io.WriteString(w, "hello")
+			},
+			want: "200 client_closed_request",
+		}, {
+			name: "the client leaves in the middle of what is copied",
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				_, _ = io.WriteString(w, strings.Repeat("hello", 1000))
+				leave()
+				for r.Context().Err() == nil {
+					_, _ = io.Copy(w, strings.NewReader("hello"))
+				}
+			},
+			want: "200 client_closed_request",
+		}, {
+			name: "the client leaves a stream of events",
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, "data: 1\n\n")
+				w.(http.Flusher).Flush()
+				leave()
+				gone(r)
+				_, _ = io.WriteString(w, "data: 2\n\n")
+			},
+			want: "200 ",
+		}, {
+			name: "the client has the whole answer, and leaves",
+			handle: func(t *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				w.Header().Set("Content-Length", "5")
+				_, _ = io.WriteString(w, "hello")
+				if err := http.NewResponseController(w).Flush(); err != nil {
+					t.Error(err)
+				}
+				leave()
+				gone(r)
+			},
+			want: "200 ",
+		}, {
+			name: "the upload breaks off", only: "http/1.1", breaks: true,
+			handle: func(t *testing.T, w http.ResponseWriter, r *http.Request, _ func()) {
+				if _, err := io.ReadAll(r.Body); err == nil {
+					t.Error("the body is whole")
+				}
+				http.Error(w, "half a body", http.StatusBadRequest)
+			},
+			want: " client_closed_request",
+		}, {
+			name: "the program ends the context for a cause, and the answer arrives", only: "http/1.1", stays: true,
+			server: func(s *http.Server) { s.BaseContext = func(net.Listener) context.Context { return base } },
+			handle: func(t *testing.T, w http.ResponseWriter, r *http.Request, _ func()) {
+				stop(stopping)
+				if err := context.Cause(r.Context()); !errors.Is(err, stopping) {
+					t.Errorf("the context ended because of %v", err)
+				}
+				_, _ = io.WriteString(w, "hello")
+			},
+			want: "200 ",
+		}, {
+			name: "the server's time for writing is over", only: "http/1.1", // it is too short for a TLS handshake
+			server: func(s *http.Server) { s.WriteTimeout = time.Millisecond },
+			handle: func(_ *testing.T, w http.ResponseWriter, _ *http.Request, _ func()) {
+				time.Sleep(10 * time.Millisecond)
+				w.WriteHeader(http.StatusAccepted)
+			},
+			want: " timeout",
+		}, {
+			name: "the handler's time for writing is over",
+			handle: func(t *testing.T, w http.ResponseWriter, _ *http.Request, _ func()) {
+				_, _ = io.WriteString(w, "hello")
+				if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Millisecond)); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(10 * time.Millisecond)
+			},
+			want: "200 timeout",
+		}, {
+			name: "the handler takes all the time that it needs", only: "http/1.1", stays: true,
+			server: func(s *http.Server) { s.WriteTimeout = time.Millisecond },
+			handle: func(t *testing.T, w http.ResponseWriter, _ *http.Request, _ func()) {
+				if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(10 * time.Millisecond)
+				_, _ = io.WriteString(w, "hello")
+			},
+			want: "200 ",
+		},
+	} {
+		for _, protocol := range protocols {
+			if c.only != "" && c.only != protocol {
+				continue
+			}
+			t.Run(c.name+" over "+protocol, func(t *testing.T) {
+				r := withProcessor(t)
+				metrics := sdkmetric.NewManualReader()
+				entries := watch(t, r.tl, observer.Navigation)
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				served := make(chan struct{})
+				h := bridgehttp.Server{
+					TracerProvider: r.provider, Timeline: r.tl, MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(metrics)),
+				}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { c.handle(t, w, req, leave) }))
+				srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					defer close(served)
+					h.ServeHTTP(w, req)
+				}))
+				if c.server != nil {
+					c.server(srv.Config)
+				}
+				srv.EnableHTTP2 = protocol == "h2"
+				if srv.EnableHTTP2 {
+					srv.StartTLS()
+				} else {
+					srv.Start()
+				}
+				defer srv.Close()
+				if c.breaks {
+					conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 100\r\n\r\nhalf")
+					_ = conn.Close()
+				} else {
+					resp, err := srv.Client().Do(newRequest(t, http.MethodPost, srv.URL, nil).WithContext(ctx))
+					if err == nil {
+						var body []byte
+						if body, err = io.ReadAll(resp.Body); c.stays && string(body) != "hello" {
+							t.Errorf("the client got %q, %v", body, err)
+						}
+						resp.Body.Close()
+					}
+					if c.stays && err != nil {
+						t.Error(err)
+					}
+					srv.CloseClientConnections()
+				}
+				within(t, served, "the handler")
+				r.flush(t)
+				span := r.got.one(t, "POST")
+				failure := tag(span, "error.type")
+				if got := tag(span, "http.response.status_code") + " " + failure; got != c.want || (span.Status().Code == codes.Error) != (failure != "") {
+					t.Errorf("the span has %q and %v, want %q", got, span.Status(), c.want)
+				}
+				if got := attr(only(t, entries()), "error"); got != failure && (got != nil || failure != "") {
+					t.Errorf("the entry has the error %v, want %q", got, failure)
+				}
+				var rm metricdata.ResourceMetrics
+				if err := metrics.Collect(t.Context(), &rm); err != nil {
+					t.Fatal(err)
+				}
+				point := rm.ScopeMetrics[0].Metrics[0].Data.(metricdata.Histogram[float64]).DataPoints[0]
+				if v, _ := point.Attributes.Value("error.type"); v.AsString() != failure {
+					t.Errorf("the metric has error.type %q, want %q", v.AsString(), failure)
+				}
+			})
+		}
+	}
+}
