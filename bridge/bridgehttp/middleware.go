@@ -87,8 +87,23 @@ type Server struct {
 //   - A request that a middleware serves already passes: the handler is wrapped twice, or calls another one.
 //   - Any other span, such as the program's own in the server's BaseContext, is the parent of the request's span.
 //
-// A tracestate longer than any that is valid is ignored. A handler's panic leaves a span with error status and an exception
-// event, and goes on; [http.ErrAbortHandler] is no error. Wrap the mux itself, so that its pattern can be seen: a handler
+// A request has failed if its status is 500 or more, if the handler panicked, or if the answer did not arrive whole. Then
+// span, metrics and entry have error.type: the status, the type of the error, or one of these:
+//
+//   - client_closed_request: the client left before it had the answer. It may leave a stream of server-sent events at any time
+//   - timeout: the time for writing was over, by the server's WriteTimeout or a deadline of the handler's
+//   - content_length_mismatch: the handler wrote less or more than it had declared
+//   - handler_aborted, handler_exited: the handler panicked with [http.ErrAbortHandler], or ended its goroutine
+//
+// An answer of which nothing could be sent has no status. net/http cancels a request's context when the client leaves,
+// and gives no cause. A program that cancels its BaseContext while requests are served should do so with a cause, as
+// signal.NotifyContext does: such requests have not failed.
+//
+// Proxies tell in Forwarded, X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host what the client sent:
+// client.address, url.scheme and server.address have it, unless [Server] says IgnoreForwarded.
+//
+// A tracestate longer than any that is valid is ignored. A handler's panic leaves a span with an exception event, and goes
+// on. Wrap the mux itself, so that its pattern can be seen: a handler
 // in between that copies the request (as http.TimeoutHandler does) hides it.
 //
 // The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and [http.CloseNotifier] exactly when the

@@ -40,8 +40,30 @@ var differences = []difference{
 		why: "the handler's body is not sent"},
 	{where: "server span", what: "http.response.status_code", theirs: absent, ours: "200", when: []string{"a panic in the response"},
 		why: "sent before the panic"},
-	{where: "server span", what: "http.response.status_code", theirs: "200", ours: absent, when: []string{"a hijacked connection"},
-		why: "what the handler writes to the connection is not seen"},
+	{where: "server span", what: "http.response.status_code", theirs: "200", ours: absent, when: []string{"a hijacked connection", "a client that is gone"},
+		why: "what the handler writes to a hijacked connection is not seen; a client that is gone gets no status"},
+	{where: "server span", what: "http.response.status_code", theirs: "400", ours: absent, when: []string{"a body cut short"},
+		why: "required if one was received or sent: the client has gone"},
+	{where: "server span", what: "error.type", theirs: absent, ours: "client_closed_request", when: left,
+		why: "required when the request failed"},
+	{where: "server span", what: "error.type", theirs: absent, ours: "handler_aborted", when: []string{"http.ErrAbortHandler"},
+		why: "required when the request failed: the client does not get the whole answer"},
+	{where: "server span", what: "status", theirs: "Unset", ours: "Error: the answer did not arrive whole", when: append([]string{"http.ErrAbortHandler"}, left...),
+		why: "the request failed"},
+	{where: "server span", what: "client.address", theirs: "203.0.113.9:51234", ours: "203.0.113.9", when: []string{"X-Forwarded-For with a port"},
+		why: "an address has no port"},
+	{where: "server span", what: "client.address", theirs: "unknown", ours: "127.0.0.1", when: []string{"X-Forwarded-For without an address"},
+		why: "the peer's where the client's is not known"},
+	{where: "server span", what: "client.address", theirs: "127.0.0.1", ours: "203.0.113.9", when: []string{"Forwarded"},
+		why: "the conventions name Forwarded first"},
+	{where: "server span", what: "url.scheme", theirs: "http", ours: "https", when: proxied,
+		why: "the scheme of the client's request, if a proxy tells it"},
+	{where: "server metrics", what: "url.scheme", theirs: "http", ours: "https", when: proxied,
+		why: "the scheme of the client's request, if a proxy tells it"},
+	{where: "server span", what: "server.address", theirs: "127.0.0.1", ours: "www.shop.example", when: proxied,
+		why: "the host of the client's request, if a proxy tells it"},
+	{where: "server span", what: "server.port", theirs: "PORT", ours: absent, when: proxied,
+		why: "the port of the client's request, if a proxy tells it: the usual one"},
 	{where: "server span", what: "perfline.stream", theirs: absent, ours: "true", when: []string{"a hijacked connection"},
 		why: "a stream lasts as long as its client stays: it is not a slow request"},
 	{where: "server span", what: "error.type", theirs: absent, ours: "500", when: []string{"500"},
@@ -63,7 +85,7 @@ var differences = []difference{
 		ours: "exception exception.message=multiple Read calls return no data or error, exception.stacktrace, exception.type=*errors.errorString",
 		when: []string{"a panic in the response"}, why: "ours has the stack; theirs is the SDK's"},
 	{where: "server span", what: "events", theirs: "exception exception.message=net/http: abort Handler, exception.type=*errors.errorString", ours: "none",
-		when: []string{"http.ErrAbortHandler"}, why: "a handler's way to hang up, no error"},
+		when: []string{"http.ErrAbortHandler"}, why: "a handler's way to hang up, no exception"},
 
 	// Servers' metrics.
 	{where: "server metrics", what: "recorded", theirs: "0", ours: "1", when: panics,
@@ -86,8 +108,12 @@ var differences = []difference{
 		why: "required when the status is an error"},
 	{where: "server metrics", what: "error.type", theirs: absent, ours: "600", when: []string{"a status above 599"},
 		why: "required when the status is an error"},
-	{where: "server metrics", what: "http.response.status_code", theirs: "200", ours: absent, when: []string{"a hijacked connection"},
-		why: "what the handler writes to the connection is not seen"},
+	{where: "server metrics", what: "http.response.status_code", theirs: "200", ours: absent, when: []string{"a hijacked connection", "a client that is gone"},
+		why: "what the handler writes to a hijacked connection is not seen; a client that is gone gets no status"},
+	{where: "server metrics", what: "http.response.status_code", theirs: "400", ours: absent, when: []string{"a body cut short"},
+		why: "required if one was received or sent: the client has gone"},
+	{where: "server metrics", what: "error.type", theirs: absent, ours: "client_closed_request", when: left,
+		why: "required when the request failed"},
 	{where: "server metrics", what: "http.server.response.body.size", theirs: "1 times, 0 in all", ours: "1 times, 25 in all", when: []string{"POST with a body", "http.ServeContent"},
 		why: "otelhttp does not count what io.Copy hands to the writer's ReadFrom"},
 	{where: "server metrics", what: "http.server.response.body.size", theirs: "1 times, 25 in all", ours: "1 times, 0 in all", when: []string{"HEAD"},
@@ -150,6 +176,8 @@ var differences = []difference{
 const lower = "a method in lower case"
 
 var (
+	left        = []string{"a body cut short", "a client that is gone"}
+	proxied     = []string{"Forwarded", "X-Forwarded-Proto and -Host"}
 	panics      = []string{"a panic", "a panic in the response", "http.ErrAbortHandler"}
 	serverHTTP2 = []string{"HTTP/2", "HTTP/2, POST with a body"}
 	unconnected = []string{"no server", "a wrapped error"}
