@@ -176,12 +176,10 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	checkOthers(vars)
 	propagator := c.Propagator
 	if propagator == nil {
-		if propagator, err = readPropagator(); err != nil {
-			return nil, err
-		}
+		propagator = readPropagator(vars)
 	}
 	if environ.Get(configFile) != "" {
-		return nil, environ.Error(configFile)
+		vars.Ignored(configFile, "perfline does not read configuration files: the other variables and Config count")
 	}
 	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
 		otel.SetTextMapPropagator(propagator) // also of a service that makes no spans

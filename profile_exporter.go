@@ -3,8 +3,8 @@ package perfline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"slices"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
@@ -36,15 +36,13 @@ const profilesExporter = "OTEL_PROFILES_EXPORTER"
 // startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if OTEL_PROFILES_EXPORTER or
 // PERFLINE_PROFILING forbids it.
 func startProfileExporter(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (ProfileExporter, error) {
-	switch name := environ.Get(profilesExporter); {
-	case name != "" && name != "otlp" && name != "none":
-		return nil, fmt.Errorf("exporter: %w", environ.Error(profilesExporter))
-	case name == "none":
+	switch names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter"); {
+	case slices.Contains(names, "none"):
 		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to send
 	case c.ProfileExporter == nil:
-		if name == "otlp" {
+		if len(names) > 0 {
 			c.Logger.Warn("perfline: no profiles are sent over OTLP: set Config.ProfileExporter to otlpprofiles.New of github.com/perfline/perfline/profiling/otlpprofiles",
-				"variable", profilesExporter, "value", name)
+				"variable", profilesExporter, "value", names[0])
 		}
 		return nil, nil //nolint:nilnil // documented
 	}

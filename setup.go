@@ -160,29 +160,22 @@ func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.
 }
 
 // readPropagator returns the propagator that OTEL_PROPAGATORS names.
-func readPropagator() (propagation.TextMapPropagator, error) {
+func readPropagator(vars *environ.Reader) propagation.TextMapPropagator {
 	const variable = "OTEL_PROPAGATORS"
-	all, none := []propagation.TextMapPropagator{}, false
-	for name := range strings.SplitSeq(environ.Get(variable), ",") {
-		switch strings.TrimSpace(name) {
-		case "":
+	names := environ.List(vars, variable, environ.Default(variable))
+	if len(names) == 0 {
+		names = strings.Split(environ.Default(variable), ",")
+	}
+	var all []propagation.TextMapPropagator
+	for _, name := range names {
+		switch name {
 		case "tracecontext":
 			all = append(all, propagation.TraceContext{})
 		case "baggage":
 			all = append(all, propagation.Baggage{})
-		case "none":
-			none = true
-		default:
-			return nil, environ.Error(variable)
 		}
 	}
-	switch {
-	case none && len(all) > 0:
-		return nil, environ.Error(variable)
-	case !none && len(all) == 0:
-		all = append(all, propagation.TraceContext{}, propagation.Baggage{})
-	}
-	return propagation.NewCompositeTextMapPropagator(all...), nil
+	return propagation.NewCompositeTextMapPropagator(all...)
 }
 
 // readMarkForm returns the form of marks: the program's, unless that is the zero value, or the variable's.

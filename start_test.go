@@ -63,12 +63,6 @@ func TestStartErrors(t *testing.T) {
 		{"profiles' scope", perfline.Config{Profiles: pyroscope.Config{ServerAddress: profiles, Spans: 7}}, nil, "Spans 7: must be"},
 		{"disabled", perfline.Config{Service: "\xff"}, env{"OTEL_SDK_DISABLED": "true"}, `Service "\xff"`},
 
-		{"unknown exporter", perfline.Config{}, env{"OTEL_TRACES_EXPORTER": "jaeger"}, `perfline: exporter: OTEL_TRACES_EXPORTER "jaeger": must be otlp, console or none; set Config.SpanExporter for another exporter`},
-		{"unknown exporter of metrics", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "statsd"}, `perfline: exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp or none; set Config.Metrics for another reader`},
-		{"metrics on the console", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "console"}, `perfline: exporter: OTEL_METRICS_EXPORTER "console": must be otlp or none`},
-		{"unknown propagator", perfline.Config{}, env{"OTEL_PROPAGATORS": "tracecontext,b3"}, `perfline: OTEL_PROPAGATORS "tracecontext,b3": must be tracecontext, baggage, both, or none; set Config.Propagator for another format`},
-		{"a propagator and none", perfline.Config{}, env{"OTEL_PROPAGATORS": "none,baggage"}, `perfline: OTEL_PROPAGATORS "none,baggage"`},
-		{"configuration file", perfline.Config{}, env{"OTEL_CONFIG_FILE": "otel.yaml"}, `perfline: OTEL_CONFIG_FILE "otel.yaml": must be empty: perfline does not read configuration files`},
 		{"two places for spans", perfline.Config{SpanExporter: closing{}, Traces: exporter.Config{Endpoint: otlp}}, nil, "perfline: field SpanExporter: must be nil when Traces has"},
 		{"header with a line break", perfline.Config{}, env{"OTEL_EXPORTER_OTLP_ENDPOINT": otlp, "OTEL_EXPORTER_OTLP_HEADERS": "k=" + canary + "%0d%0ax:y"}, "perfline: exporter: OTEL_EXPORTER_OTLP_HEADERS (17 bytes): must be name=value"},
 		{"a header of metrics with a line break", perfline.Config{}, env{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "k=a%0ab"}, "perfline: exporter: OTEL_EXPORTER_OTLP_METRICS_HEADERS ("},
@@ -108,8 +102,9 @@ func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 		"OTEL_SERVICE_NAME": "sh\xffop", "OTEL_TRACES_SAMPLER": "most",
 		"OTEL_SPAN_EVENT_COUNT_LIMIT": "some", "OTEL_ATTRIBUTE_COUNT_LIMIT": "1e3",
 		"OTEL_EXPORTER_OTLP_TIMEOUT": "10s", "OTEL_EXPORTER_OTLP_COMPRESSION": "zip", "OTEL_EXPORTER_OTLP_INSECURE": "yes",
-		"OTEL_METRIC_EXPORT_INTERVAL": "1m", "OTEL_METRIC_EXPORT_TIMEOUT": "0", "OTEL_GO_X_CARDINALITY_LIMIT": "all",
+		"OTEL_METRIC_EXPORT_INTERVAL": "1m", "OTEL_METRIC_EXPORT_TIMEOUT": "-1", "OTEL_GO_X_CARDINALITY_LIMIT": "all",
 		"OTEL_METRICS_EXEMPLAR_FILTER": "some", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "past", "PERFLINE_PROFILING": "on",
+		"OTEL_PROPAGATORS": "b3", "OTEL_TRACES_EXPORTER": "zipkin", "OTEL_LOGS_EXPORTER": "syslog", "OTEL_PROFILES_EXPORTER": "console",
 	}
 	for _, protocol := range []string{exporter.GRPC, exporter.HTTP} {
 		for name, attributes := range map[string]string{
@@ -237,7 +232,15 @@ func TestWarnings(t *testing.T) {
 		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{Service: "shop"}, `value="\xff" rule="must be UTF-8" instead=shop`},
 		{"OTEL_SERVICE_NAME", "\xff", perfline.Config{}, "instead=unknown_service:" + filepath.Base(os.Args[0])},
 		{"OTEL_RESOURCE_ATTRIBUTES", canary, perfline.Config{}, `value="6 bytes" rule="must be key=value pairs of UTF-8, separated by commas, with %2C for a comma and %25 for %" instead=none`},
-		{"OTEL_SPAN_LINK_COUNT_LIMIT", strings.Repeat("9", 1000), perfline.Config{}, `value=` + strings.Repeat("9", 97) + `… rule="must be a whole number; a negative one means no limit" instead=128`},
+		{"OTEL_SPAN_LINK_COUNT_LIMIT", strings.Repeat("9", 1000), perfline.Config{}, `value=` + strings.Repeat("9", 97) + `… rule="must be a whole number, 0 or more" instead=128`},
+		{"OTEL_SPAN_LINK_COUNT_LIMIT", "-1", perfline.Config{}, `value=-1 rule="must be a whole number, 0 or more" instead=128`},
+		{"OTEL_PROPAGATORS", "TraceContext,b3", perfline.Config{}, `value=b3 rule="must be tracecontext, baggage or none; traces break at services that know only another format: set Config.Propagator for them" instead=tracecontext`},
+		{"OTEL_TRACES_EXPORTER", "Zipkin", perfline.Config{}, `value=Zipkin rule="must be otlp, console or none; set Config.SpanExporter for another exporter" instead="otlp with an endpoint, else none"`},
+		{"OTEL_TRACES_EXPORTER", "none,prometheus", perfline.Config{}, `value=prometheus rule="must be otlp, console or none; set Config.SpanExporter for another exporter" instead=none`},
+		{"OTEL_METRICS_EXPORTER", "prometheus", perfline.Config{}, `value=prometheus rule="must be otlp or none; set Config.Metrics for another reader, as Prometheus's" instead=none`},
+		{"OTEL_METRICS_EXPORTER", "console", perfline.Config{}, `value=console rule="must be otlp or none`},
+		{"OTEL_LOGS_EXPORTER", "console", perfline.Config{}, `value=console rule="must be otlp or none"`},
+		{"OTEL_CONFIG_FILE", "/etc/otel.yaml", perfline.Config{}, `reason="perfline does not read configuration files: the other variables and Config count"`},
 		{"PERFLINE_PROFILING", "of", perfline.Config{}, `value=of rule="must be off or remote" instead=off`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -315,7 +318,7 @@ func TestSpanLimits(t *testing.T) {
 		"defaults": {},
 		"all":      {"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "1", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "2", "OTEL_SPAN_EVENT_COUNT_LIMIT": "3", "OTEL_SPAN_LINK_COUNT_LIMIT": "4", "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT": "5", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT": "6"},
 		"general":  {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "7", "OTEL_ATTRIBUTE_COUNT_LIMIT": "8"},
-		"both":     {"OTEL_ATTRIBUTE_COUNT_LIMIT": "8", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "-1", "OTEL_SPAN_EVENT_COUNT_LIMIT": "0"},
+		"both":     {"OTEL_ATTRIBUTE_COUNT_LIMIT": "8", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "150", "OTEL_SPAN_EVENT_COUNT_LIMIT": "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for name, value := range vars {

@@ -59,22 +59,23 @@ func variables(pyroscope string) map[string]cellsOf {
 	const (
 		allWarn = "wwwww"
 		allFail = "eeeee"
-		limit   = "oowww" // a negative limit is none
+		limit   = "wowww"
+		goLimit = "oowww" // a negative limit is none
 		text    = "oooow"
 	)
 	all := map[string]cellsOf{
 		"OTEL_SDK_DISABLED":        {cells: allWarn},
 		"OTEL_SERVICE_NAME":        {cells: text},
 		"OTEL_RESOURCE_ATTRIBUTES": {cells: allWarn},
-		"OTEL_PROPAGATORS":         {cells: allFail},
-		"OTEL_CONFIG_FILE":         {cells: allFail},
+		"OTEL_PROPAGATORS":         {cells: allWarn},
+		"OTEL_CONFIG_FILE":         {cells: allWarn},
 		"OTEL_TRACES_SAMPLER":      {cells: allWarn},
 		"OTEL_TRACES_SAMPLER_ARG":  {cells: "wowww", with: env{"OTEL_TRACES_SAMPLER": "traceidratio"}},
-		"OTEL_TRACES_EXPORTER":     {cells: allFail},
-		"OTEL_METRICS_EXPORTER":    {cells: allFail},
-		"OTEL_LOGS_EXPORTER":       {cells: allFail},
+		"OTEL_TRACES_EXPORTER":     {cells: allWarn},
+		"OTEL_METRICS_EXPORTER":    {cells: allWarn},
+		"OTEL_LOGS_EXPORTER":       {cells: allWarn},
 		"PERFLINE_MARKS":           {cells: allWarn},
-		"OTEL_PROFILES_EXPORTER":   {cells: allFail},
+		"OTEL_PROFILES_EXPORTER":   {cells: allWarn},
 
 		"OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS": {cells: text},
 		"OTEL_GO_X_OBSERVABILITY":                 {cells: allWarn},
@@ -101,7 +102,7 @@ func variables(pyroscope string) map[string]cellsOf {
 	both := maps.Clone(traces)
 	maps.Copy(both, metrics)
 	for what, cells := range map[string]string{
-		"ENDPOINT": allFail, "PROTOCOL": allFail, "HEADERS": allFail,
+		"ENDPOINT": allFail, "PROTOCOL": allWarn, "HEADERS": allFail,
 		"CERTIFICATE": allFail, "CLIENT_CERTIFICATE": allFail, "CLIENT_KEY": allFail,
 		"INSECURE": allWarn, "COMPRESSION": allWarn, "TIMEOUT": "wowww",
 	} {
@@ -125,9 +126,9 @@ func variables(pyroscope string) map[string]cellsOf {
 		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE":        allWarn,
 		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": allWarn,
 		"OTEL_METRIC_EXPORT_INTERVAL":                              allWarn,
-		"OTEL_METRIC_EXPORT_TIMEOUT":                               allWarn,
+		"OTEL_METRIC_EXPORT_TIMEOUT":                               "wowww",
 		"OTEL_METRICS_EXEMPLAR_FILTER":                             allWarn,
-		"OTEL_GO_X_CARDINALITY_LIMIT":                              limit,
+		"OTEL_GO_X_CARDINALITY_LIMIT":                              goLimit,
 		"OTEL_GO_X_PER_SERIES_START_TIMESTAMPS":                    allWarn,
 		"OTEL_GO_X_DEPRECATED_RUNTIME_METRICS":                     "wowww", // 0 is false
 	} {

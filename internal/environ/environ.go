@@ -9,10 +9,12 @@
 package environ
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/perfline/perfline/internal/secret"
@@ -73,6 +75,34 @@ func (r *Reader) Warn(name string, instead any) {
 	v := lookUp(name)
 	r.log.Warn("perfline: environment variable ignored: wrong value",
 		"variable", name, "value", v.show(Raw(name)), "rule", v.Rule(), "instead", fmt.Sprint(instead))
+}
+
+// List returns the choices that a variable names, separated by commas, in lower case and each once. It logs names that
+// are no choice. Without another name, the list is empty, as that of a variable that is unset: otherwise says in the log what
+// counts then. A choice none is the only one.
+func List(r *Reader, name, otherwise string) (list []string) {
+	is := Choice(name)
+	var unknown []string
+	for word := range strings.SplitSeq(Get(name), ",") {
+		word = strings.TrimSpace(word)
+		switch choice, ok := is(word); {
+		case word == "":
+		case !ok:
+			unknown = append(unknown, word)
+		case !slices.Contains(list, choice):
+			list = append(list, choice)
+		}
+	}
+	if len(list) > 1 && slices.Contains(list, "none") {
+		list = []string{"none"}
+	}
+	if len(unknown) > 0 && !r.wrong[name] {
+		r.wrong[name] = true
+		v := lookUp(name)
+		r.log.Warn("perfline: environment variable ignored where it has unknown values", "variable", name,
+			"value", v.show(strings.Join(unknown, ",")), "rule", v.Rule(), "instead", cmp.Or(strings.Join(list, ","), otherwise))
+	}
+	return list
 }
 
 // Ignored logs that a variable, which is right, has no effect.

@@ -51,6 +51,45 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// The known part of a list counts, in any case and each once. Unknown names are one line.
+func TestList(t *testing.T) {
+	const variable = "OTEL_PROPAGATORS"
+	for _, c := range []struct {
+		value   string
+		want    string // joined
+		unknown string // in the log; empty: nothing is logged
+		instead string
+	}{
+		{"", "", "", ""},
+		{" , ,", "", "", ""},
+		{"tracecontext,baggage", "tracecontext,baggage", "", ""},
+		{" TraceContext , BAGGAGE,", "tracecontext,baggage", "", ""},
+		{"baggage,tracecontext,Baggage", "baggage,tracecontext", "", ""},
+		{"none", "none", "", ""},
+		{"tracecontext,None", "none", "", ""},
+		{"tracecontext,baggage,b3", "tracecontext,baggage", "b3", "tracecontext,baggage"},
+		{"b3,tracecontext,X-Ray", "tracecontext", "b3,X-Ray", "tracecontext"},
+		{"b3multi", "", "b3multi", "usual"},
+		{"\xff", "", "\\xff", "usual"},
+	} {
+		t.Run(c.value, func(t *testing.T) {
+			t.Setenv(variable, c.value)
+			var log bytes.Buffer
+			r := NewReader(slog.New(slog.NewTextHandler(&log, nil)))
+			for range 2 {
+				if got := strings.Join(List(r, variable, "usual"), ","); got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+			}
+			lines := strings.Count(log.String(), "\n")
+			if c.unknown == "" && lines > 0 || c.unknown != "" && (lines != 1 || !strings.Contains(log.String(), c.unknown) || !strings.Contains(log.String(), "instead="+c.instead) ||
+				!strings.Contains(log.String(), "set Config.Propagator")) {
+				t.Errorf("logged %q, want one line about %q, if any", log.String(), c.unknown)
+			}
+		})
+	}
+}
+
 // A variable that is in no table is shown as a secret.
 func TestUnlisted(t *testing.T) {
 	t.Setenv("OTEL_UNLISTED", "secret")
@@ -80,7 +119,10 @@ func TestParsers(t *testing.T) {
 	if got, ok := Pairs(" a=b,, c = d%2Ce%3D ,empty=,twice=1,twice=2,"); !ok || !maps.Equal(got, pairs) {
 		t.Errorf("Pairs gives %q, %v; want %q", got, ok, pairs)
 	}
-	for _, value := range []string{"a", "=b", "a=%zz", "a=\xff", "a=%ff", "\xff=b", "ok=1,a"} {
+	if got, ok := Pairs("a%3D=b"); !ok || got["a="] != "b" {
+		t.Errorf("Pairs gives %q, %v for a key in percent-encoding", got, ok)
+	}
+	for _, value := range []string{"a", "=b", "a=%zz", "%zz=a", "%ff=a", "a=\xff", "a=%ff", "\xff=b", "ok=1,a"} {
 		if got, ok := Pairs(value); ok {
 			t.Errorf("Pairs(%q) gives %q, want it refused", value, got)
 		}
@@ -118,7 +160,7 @@ func FuzzPairs(f *testing.F) {
 			if key == "" || !utf8.ValidString(key) || !utf8.ValidString(value) {
 				t.Errorf("%q = %q", key, value)
 			}
-			again = append(again, key+"="+url.PathEscape(value))
+			again = append(again, strings.NewReplacer("=", "%3D").Replace(url.PathEscape(key))+"="+url.PathEscape(value))
 		}
 		if got, ok := Pairs(strings.Join(again, ",")); !ok || !maps.Equal(got, pairs) {
 			t.Errorf("%q becomes %q", pairs, got)

@@ -26,6 +26,12 @@ func Whole(value string) (int, bool) {
 	return n, err == nil
 }
 
+// Limit accepts whole numbers that are not negative.
+func Limit(value string) (int, bool) {
+	n, err := strconv.Atoi(value)
+	return n, err == nil && n >= 0
+}
+
 // Count accepts whole numbers from 1 to most.
 func Count(most int) func(string) (int, bool) {
 	return func(value string) (int, bool) {
@@ -57,7 +63,7 @@ func Choice(name string) func(string) (string, bool) {
 	}
 }
 
-// Pairs accepts key=value pairs, separated by commas, with values in percent-encoding.
+// Pairs accepts key=value pairs, separated by commas, with keys and values in percent-encoding.
 func Pairs(value string) (map[string]string, bool) {
 	pairs := map[string]string{}
 	for pair := range strings.SplitSeq(value, ",") {
@@ -65,9 +71,9 @@ func Pairs(value string) (map[string]string, bool) {
 			continue
 		}
 		key, escaped, found := strings.Cut(pair, "=")
-		key = strings.TrimSpace(key)
+		key, wrong := url.PathUnescape(strings.TrimSpace(key))
 		plain, err := url.PathUnescape(strings.TrimSpace(escaped))
-		if !found || key == "" || err != nil || !utf8.ValidString(key) || !utf8.ValidString(plain) {
+		if !found || key == "" || wrong != nil || err != nil || !utf8.ValidString(key) || !utf8.ValidString(plain) {
 			return nil, false
 		}
 		pairs[key] = plain

@@ -13,7 +13,7 @@ type Variable struct {
 	Signals bool     // it also exists for each signal alone: see [OfSignal]
 	Sets    string   // in Markdown
 	Choices []string // all that it may be, in lower case; nil where Must says it
-	Must    string   // what it must be
+	Must    string   // what it must be; with Choices, what else there is to say of them
 	Default string   // counts when the variable is unset or wrong
 	Fatal   bool     // a wrong value is an error of Start
 	Secret  bool     // its values are never printed
@@ -39,10 +39,15 @@ func (v Variable) Names() []string {
 
 // Rule returns what a value must be. It begins with "must".
 func (v Variable) Rule() string {
-	if n := len(v.Choices) - 1; n > 0 {
-		return "must be " + strings.Join(v.Choices[:n], ", ") + " or " + v.Choices[n]
+	n := len(v.Choices) - 1
+	if n < 0 {
+		return v.Must
 	}
-	return v.Must
+	rule := "must be " + strings.Join(v.Choices[:n], ", ") + " or " + v.Choices[n]
+	if v.Must != "" {
+		rule += "; " + v.Must
+	}
+	return rule
 }
 
 func lookUp(name string) Variable {
@@ -68,7 +73,8 @@ const longestName = 256
 const (
 	boolRule  = "must be true or false"
 	urlRule   = `must be a URL with scheme http or https and a host, as "http://localhost:4317"`
-	limitRule = "must be a whole number; a negative one means no limit"
+	otlpRule  = urlRule + `; over gRPC also a target with a port, as "localhost:4317", or of gRPC's resolvers, as "dns:///localhost:4317"`
+	limitRule = "must be a whole number, 0 or more"
 	fileRule  = "must be the name of a readable file in PEM format"
 	countRule = "must be a whole number from 1 to 16777216"
 
@@ -81,8 +87,8 @@ var variables = []Variable{
 		Must: boolRule, Default: "false",
 	},
 	{
-		Name: "OTEL_CONFIG_FILE", Sets: "A file with OpenTelemetry's declarative configuration. perfline does not read it.", Fatal: true,
-		Must: "must be empty: perfline does not read configuration files; use the other variables, or Config", Default: "none",
+		Name: "OTEL_CONFIG_FILE", Sets: "No effect: perfline does not read OpenTelemetry's declarative configuration, and says so in one line of the log. The other variables count.",
+		Must: "must be the name of a file", Default: "none",
 	},
 	{
 		Name: "OTEL_SERVICE_NAME", Sets: "The service's name in traces, metrics, logs and profiles. It wins over `Config.Service`.",
@@ -94,9 +100,9 @@ var variables = []Variable{
 		Must: "must be key=value pairs of UTF-8, separated by commas, with %2C for a comma and %25 for %", Default: "none",
 	},
 	{
-		Name: "OTEL_PROPAGATORS", Sets: "How traces come in and go out, as names separated by commas.",
-		Fatal: true,
-		Must:  "must be tracecontext, baggage, both, or none; set Config.Propagator for another format", Default: "tracecontext,baggage",
+		Name: "OTEL_PROPAGATORS", Sets: "How traces come in and go out, as names separated by commas. `none` wins over other names.",
+		Choices: []string{"tracecontext", "baggage", "none"},
+		Must:    "traces break at services that know only another format: set Config.Propagator for them", Default: "tracecontext,baggage",
 	},
 	{
 		Name: "OTEL_TRACES_SAMPLER", Sets: "Which requests are sampled. `Config.Sampler` wins.",
@@ -109,40 +115,40 @@ var variables = []Variable{
 	},
 	limit("OTEL_ATTRIBUTE_COUNT_LIMIT", "Attributes of a span or a log record.", "128"),
 	limit("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "The same. It wins.", "128"),
-	limit("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value.", "-1"),
-	limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "The same. It wins.", "-1"),
+	limit("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value.", "no limit"),
+	limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "The same. It wins.", "no limit"),
 	limit("OTEL_SPAN_EVENT_COUNT_LIMIT", "Events of a span.", "128"),
 	limit("OTEL_SPAN_LINK_COUNT_LIMIT", "Links of a span.", "128"),
 	limit("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "Attributes of an event.", "128"),
 	limit("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "Attributes of a link.", "128"),
 	limit("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "Attributes of a log record. It wins over `OTEL_ATTRIBUTE_COUNT_LIMIT`.", "128"),
-	limit("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value in a log record. It wins over `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`.", "-1"),
+	limit("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "Characters of an attribute's value in a log record. It wins over `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`.", "no limit"),
 	{
-		Name: "OTEL_TRACES_EXPORTER", Sets: "Where traces go. An endpoint alone means `otlp`.", Fatal: true,
-		Must: "must be otlp, console or none; set Config.SpanExporter for another exporter", Default: "none",
+		Name: "OTEL_TRACES_EXPORTER", Sets: "Where traces go. An endpoint alone means `otlp`. Of several names separated by commas the first counts, but `none` wins.",
+		Choices: []string{"otlp", "console", "none"}, Must: "set Config.SpanExporter for another exporter", Default: "none",
 	},
 	{
-		Name: "OTEL_METRICS_EXPORTER", Sets: "Where metrics go.", Fatal: true,
-		Must: "must be otlp or none; set Config.Metrics for another reader, as Prometheus's", Default: "none",
+		Name: "OTEL_METRICS_EXPORTER", Sets: "Where metrics go. Of several names `none` wins.",
+		Choices: []string{"otlp", "none"}, Must: "set Config.Metrics for another reader, as Prometheus's", Default: "none",
 	},
 	{
-		Name: "OTEL_LOGS_EXPORTER", Sets: "Where log records go: marks, as `PERFLINE_MARKS` says, and records of package `bridgelog`. Unset means `otlp` if marks are log records and there is an endpoint.",
-		Fatal: true, Must: "must be otlp or none", Default: "none",
+		Name: "OTEL_LOGS_EXPORTER", Sets: "Where log records go: marks, as `PERFLINE_MARKS` says, and records of package `bridgelog`. Unset means `otlp` if marks are log records and there is an endpoint. Of several names `none` wins.",
+		Choices: []string{"otlp", "none"}, Default: "none",
 	},
 	{
 		Name: "PERFLINE_MARKS", Sets: "The form of marks: events of spans, log records with an `EventName`, or both. `Config.Marks` wins. With `OTEL_LOGS_EXPORTER=otlp`, marks outside of spans are log records in every form.",
 		Choices: []string{"span_events", "log_records", "both"}, Default: "span_events",
 	},
 	{
-		Name: "OTEL_PROFILES_EXPORTER", Sets: "Whether `Config.ProfileExporter` sends profiles over OTLP (development). Unset means that it does. OpenTelemetry's specification has no such variable yet.", Fatal: true,
-		Must: "must be otlp or none", Default: "`otlp` with `Config.ProfileExporter`",
+		Name: "OTEL_PROFILES_EXPORTER", Sets: "Whether `Config.ProfileExporter` sends profiles over OTLP (development). Unset means that it does. OpenTelemetry's specification has no such variable yet.",
+		Choices: []string{"otlp", "none"}, Default: "`otlp` with `Config.ProfileExporter`",
 	},
 	{
 		Name: otlp + "ENDPOINT", Signals: true, Fatal: true, hide: secret.URL,
-		Sets: "The backend. Without it, the exporter `otlp` sends to `http://localhost:4317`, or to port 4318 by HTTP.", Must: urlRule, Default: "none",
+		Sets: "The backend. Without it, the exporter `otlp` sends to `http://localhost:4317`, or to port 4318 by HTTP. A target without `http` or `https` has TLS, unless `OTEL_EXPORTER_OTLP_INSECURE` is `true`.", Must: otlpRule, Default: "none",
 	},
 	{
-		Name: otlp + "PROTOCOL", Signals: true, Fatal: true, Sets: "The protocol.",
+		Name: otlp + "PROTOCOL", Signals: true, Sets: "The protocol.",
 		Choices: []string{"grpc", "http/protobuf"}, Default: "`http/protobuf` for port 4318, else `grpc`",
 	},
 	{
@@ -160,14 +166,14 @@ var variables = []Variable{
 		Name: otlp + "CLIENT_KEY", Signals: true, Fatal: true, hide: hideContent, Sets: "The key to that certificate. Set both or none.", Must: fileRule, Default: "none",
 	},
 	{
-		Name: otlp + "INSECURE", Signals: true, Sets: "No effect: the scheme of the endpoint decides, as OpenTelemetry's specification says of endpoints that have one, and perfline takes no others.",
-		Must: boolRule, Default: "`true` for an endpoint with `http` and for none, else `false`",
+		Name: otlp + "INSECURE", Signals: true, Sets: "Whether gRPC connects without TLS to an endpoint without `http` or `https`. Otherwise the scheme of the endpoint decides, and the variable has no effect.",
+		Must: boolRule, Default: "false",
 	},
 	{
 		Name: otlp + "COMPRESSION", Signals: true, Sets: "How requests are compressed.", Choices: []string{"gzip", "none"}, Default: "none",
 	},
 	{
-		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long an attempt to send spans or log records may take, in milliseconds. Metrics have this time for all attempts over gRPC, and for each attempt over HTTP. 0 means no limit.",
+		Name: otlp + "TIMEOUT", Signals: true, Sets: "How long an attempt to send a batch may take, in milliseconds. 0 means no limit. The time for all attempts is `OTEL_BSP_EXPORT_TIMEOUT`, `OTEL_BLRP_EXPORT_TIMEOUT` or `OTEL_METRIC_EXPORT_TIMEOUT`.",
 		Must: millisecondsRule, Default: "10000",
 	},
 	{
@@ -213,7 +219,7 @@ var variables = []Variable{
 		Name: "OTEL_METRIC_EXPORT_INTERVAL", Sets: "How often metrics are sent, in milliseconds.", Must: "must be a whole number of milliseconds, 1 or more", Default: "60000",
 	},
 	{
-		Name: "OTEL_METRIC_EXPORT_TIMEOUT", Sets: "How long that may take, in milliseconds.", Must: "must be a whole number of milliseconds, 1 or more", Default: "30000",
+		Name: "OTEL_METRIC_EXPORT_TIMEOUT", Sets: "How long that may take, in milliseconds. 0 means no limit.", Must: millisecondsRule, Default: "30000",
 	},
 	{
 		Name: "OTEL_METRICS_EXEMPLAR_FILTER", Sets: "Which measurements may be exemplars.", Choices: []string{"always_on", "always_off", "trace_based"}, Default: "trace_based",

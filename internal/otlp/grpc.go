@@ -27,9 +27,6 @@ import (
 // come on top: with gRPC's own bound of two minutes, a receiver that is back for a while would not be noticed.
 const longestReconnect = time.Second
 
-// target returns a host as gRPC takes it. Without a scheme, gRPC takes some hosts for schemes.
-func target(host string) string { return "dns:///" + host }
-
 // A grpcWire sends requests as unary calls.
 type grpcWire struct {
 	conn    *grpc.ClientConn
@@ -54,7 +51,7 @@ func newGRPCWire(s *Settings) (*grpcWire, error) {
 			return s.Dial(ctx, "tcp", address)
 		}))
 	}
-	conn, err := grpc.NewClient(target(s.URL.Host), options...)
+	conn, err := grpc.NewClient(s.Target, options...)
 	if err != nil {
 		return nil, err
 	}

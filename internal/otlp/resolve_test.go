@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
@@ -68,6 +69,49 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// gRPC takes endpoints in any form that it knows. INSECURE decides about those without http and https (OpenTelemetry's
+// specification, protocol/exporter).
+func TestTargets(t *testing.T) {
+	for _, c := range []struct {
+		endpoint, insecure string
+		target             string
+		secure             bool
+	}{
+		{"http://h:1", "", "dns:///h:1", false},
+		{"http://h", "", "dns:///h:80", false},
+		{"https://h", "true", "dns:///h:443", true},
+		{"h:1", "", "dns:///h:1", true},
+		{"h:1", "TRUE", "dns:///h:1", false},
+		{"h:1", "false", "dns:///h:1", true},
+		{"h:1", "perhaps", "dns:///h:1", true},
+		{"[::1]:1", "true", "dns:///[::1]:1", false},
+		{"192.0.2.7:4317", "true", "dns:///192.0.2.7:4317", false},
+		{"dns:///h:1", "true", "dns:///h:1", false},
+		{"dns://192.0.2.53/h", "", "dns://192.0.2.53/h", true},
+		{"passthrough:///h:1", "true", "passthrough:///h:1", false},
+		{"unix:///run/collector.sock", "true", "unix:///run/collector.sock", false},
+		{"unix:collector.sock", "true", "unix:collector.sock", false},
+	} {
+		for _, byField := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, insecure %q, by field %t", c.endpoint, c.insecure, byField), func(t *testing.T) {
+				t.Setenv("OTEL_EXPORTER_OTLP_INSECURE", c.insecure)
+				config := Config{Endpoint: c.endpoint}
+				if !byField {
+					t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.endpoint)
+					config = Config{}
+				}
+				if found, err := HasEndpoint(config, Traces); !found || err != nil {
+					t.Errorf("an endpoint is found: %t, %v", found, err)
+				}
+				s := resolve(t, config)
+				if s.Protocol != GRPC || s.Target != c.target || (s.TLS != nil) != c.secure || !strings.HasSuffix(s.Name, c.endpoint) && !strings.HasSuffix(s.Name, c.target) {
+					t.Errorf("%s to %s with TLS %t, named %q; want gRPC to %s, TLS %t", s.Protocol, s.Target, s.TLS != nil, s.Name, c.target, c.secure)
+				}
+			})
+		}
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=all, b=all")
 	for _, c := range []struct {
@@ -96,9 +140,12 @@ func TestResolveErrors(t *testing.T) {
 		c    Config
 		says string
 	}{
-		{"endpoint without scheme", nil, Config{Endpoint: "localhost:4317"}, `Endpoint "localhost:4317": must be a URL with scheme http or https`},
+		{"target over HTTP", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, Config{Endpoint: "localhost:4317"}, `endpoint "dns:///localhost:4317": must be a URL with scheme http or https for http/protobuf`},
+		{"target without a port", nil, Config{Endpoint: "localhost"}, `Endpoint "localhost": must be a URL with scheme http or https and a host`},
+		{"target with a wrong port", nil, Config{Endpoint: "localhost:99999"}, `Endpoint "localhost:99999": must be a URL`},
+		{"target of an unknown resolver", nil, Config{Endpoint: "ftp:///localhost:4317"}, `Endpoint "ftp:///localhost:4317": must be a URL`},
+		{"target without a host", nil, Config{Endpoint: "dns:///"}, `Endpoint "dns:///": must be a URL`},
 		{"endpoint variable without scheme", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost"}, Config{}, `OTEL_EXPORTER_OTLP_ENDPOINT "localhost"`},
-		{"http/json", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, Config{Endpoint: "http://h:1"}, `OTEL_EXPORTER_OTLP_PROTOCOL "http/json": must be grpc or http/protobuf`},
 		{"unknown protocol in the field", nil, Config{Endpoint: "http://h:1", Protocol: "http"}, `Protocol "http": must be grpc or http/protobuf`},
 		{"a host that gRPC cannot read", nil, Config{Endpoint: "http://[fe80::1%25eth0]:4317"}, `endpoint "http://[fe80::1%25eth0]:4317": must have a host name or an address without a zone`},
 		{"no password in errors", nil, Config{Endpoint: "ftp://u:secret@h"}, `"ftp://h"`},

@@ -173,3 +173,34 @@ func TestUntrustedIsNotRetried(t *testing.T) {
 	endpoint := serveHTTP(t, func(http.ResponseWriter, *http.Request) {}, &tls.Config{Certificates: []tls.Certificate{server}, MinVersion: tls.VersionTLS12})
 	check(t, senderTo(t, HTTP, endpoint).Send(t.Context(), nil), queue.Answer{}, "unknown authority")
 }
+
+// Requests arrive at endpoints without http and https: by TCP, and at a Unix socket.
+func TestSendsToTargets(t *testing.T) {
+	got := make(chan struct{}, 1)
+	r := &grpcReceiver{export: func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+		got <- struct{}{}
+		return &coltracepb.ExportTraceServiceResponse{}, nil
+	}}
+	folder, err := os.MkdirTemp("", "otlp") // t.TempDir's name may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	socket := filepath.Join(folder, "s")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveGRPC(t, r, l, nil)
+	byTCP := strings.TrimPrefix(serveGRPC(t, r, nil, nil), "http://")
+	t.Setenv("OTEL_EXPORTER_OTLP_INSECURE", "true")
+	for _, endpoint := range []string{byTCP, "dns:///" + byTCP, "passthrough:///" + byTCP, "unix:" + socket, "unix://" + socket} {
+		t.Run(endpoint, func(t *testing.T) {
+			a := senderTo(t, "", endpoint).Send(t.Context(), nil)
+			if a.Err != nil {
+				t.Fatal(a.Err)
+			}
+			<-got
+		})
+	}
+}

@@ -1,14 +1,17 @@
 package otlp
 
 import (
-	"cmp"
 	"crypto/tls"
 	"encoding/base64"
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/resolver"
 
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
@@ -21,7 +24,8 @@ const defaultTimeout = 10 * time.Second
 type Settings struct {
 	Name     string            // of the receiver, for messages
 	Protocol string            // GRPC or HTTP
-	URL      *url.URL          // of requests over HTTP; gRPC uses its host only
+	URL      *url.URL          // of requests over HTTP
+	Target   string            // of connections over gRPC, as gRPC takes it
 	Headers  map[string]string // of every request
 	TLS      *tls.Config       // nil means a connection without TLS
 	Gzip     bool
@@ -44,15 +48,16 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 		return nil, err
 	}
 	s := &Settings{Dial: c.Dial, signal: signal}
-	if s.Protocol, err = c.protocol(signal, to.url); err != nil {
+	if s.Protocol, err = c.protocol(vars, signal, to.url); err != nil {
 		return nil, err
 	}
 	to = to.or(s.Protocol)
 	if s.Protocol == GRPC {
-		to.url = withPort(to.url)
-		if _, err := url.Parse(target(to.url.Host)); err != nil { // as gRPC reads it
-			return nil, fmt.Errorf("exporter: endpoint %q: must have a host name or an address without a zone for %s", secret.URL(to.url.String()), GRPC)
+		if s.Target, err = to.grpcTarget(); err != nil {
+			return nil, err
 		}
+	} else if to.target != "" {
+		return nil, fmt.Errorf("exporter: endpoint %q: must be a URL with scheme http or https for %s", to.target, s.Protocol)
 	}
 	if s.Headers, err = c.headers(signal, s.Protocol); err != nil {
 		return nil, err
@@ -60,25 +65,28 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	if s.Protocol == GRPC && to.url.User != nil { // net/http sends it by itself
 		s.Headers = withUser(s.Headers, to.url.User)
 	}
-	if err := s.secure(vars, to.url.Scheme == "https"); err != nil {
+	if err := s.secure(vars, to); err != nil {
 		return nil, err
 	}
 	compression := environ.OfSignal(signal.Variable, "COMPRESSION")
 	s.Gzip = environ.Read(vars, "none", environ.Choice(compression[0]), compression...) == "gzip"
 	s.Timeout = environ.Read(vars, defaultTimeout, environ.Milliseconds(0), environ.OfSignal(signal.Variable, "TIMEOUT")...)
-	s.Name = s.Protocol + " to " + secret.URL(to.url.String())
+	s.Name = s.Protocol + " to " + to.String()
 	s.URL = to.address(signal)
 	s.redactor = c.redactor(signal, to.url)
 	return s, nil
 }
 
-// secure decides about TLS. The endpoint's scheme takes precedence over the variable INSECURE (OpenTelemetry's specification,
-// protocol/exporter), so the variable has no effect. secure logs a variable that is wrong or contradicts the scheme. Certificates that
-// cannot be used are an error.
-func (s *Settings) secure(vars *environ.Reader, secure bool) error {
+// secure decides about TLS. The endpoint's scheme takes precedence over the variable INSECURE, which decides about a target of gRPC
+// (OpenTelemetry's specification, protocol/exporter). secure logs a variable that is wrong or contradicts the scheme. Certificates
+// that cannot be used are an error.
+func (s *Settings) secure(vars *environ.Reader, to endpoint) error {
 	signal := s.signal
+	secure := to.url.Scheme == "https"
 	insecure := environ.OfSignal(signal.Variable, "INSECURE")
-	if environ.Read(vars, !secure, environ.Bool, insecure...) == secure {
+	if to.target != "" {
+		secure = !environ.Read(vars, false, environ.Bool, insecure...)
+	} else if environ.Read(vars, !secure, environ.Bool, insecure...) == secure {
 		for _, name := range insecure {
 			if environ.Get(name) != "" && !vars.Wrong(name) {
 				vars.Ignored(name, "the scheme of the endpoint decides about TLS")
@@ -94,7 +102,7 @@ func (s *Settings) secure(vars *environ.Reader, secure bool) error {
 	}
 	for _, name := range files.variables {
 		if files.paths[name] != "" {
-			return fmt.Errorf("exporter: %s: must be unset where the connection is without TLS: the scheme of the endpoint is http", name)
+			return fmt.Errorf("exporter: %s: must be unset where the connection is without TLS, to %s", name, to)
 		}
 	}
 	return nil
@@ -134,10 +142,61 @@ func HasEndpoint(c Config, signal Signal) (bool, error) {
 	return e.url != nil, err
 }
 
-// An endpoint is a URL and its origin, which decides about its path.
+// An endpoint is a URL and its origin, which decides about its path; or a target of gRPC.
 type endpoint struct {
 	url    *url.URL // nil means none
+	target string   // with url, which has its host and port only; empty for a URL with http or https
 	origin origin
+}
+
+func (e endpoint) String() string {
+	if e.target != "" {
+		return e.target
+	}
+	return secret.URL(e.url.String())
+}
+
+// parseEndpoint parses an endpoint. Its errors do not quote raw.
+func parseEndpoint(raw string, of origin) (endpoint, error) {
+	u, err := environ.URL(raw)
+	if err == nil {
+		return endpoint{url: u, origin: of}, nil
+	}
+	if !utf8.ValidString(raw) {
+		return endpoint{}, err
+	}
+	if host, port, split := net.SplitHostPort(raw); split == nil && host != "" {
+		if n, wrong := strconv.ParseUint(port, 10, 16); wrong == nil && n > 0 {
+			return endpoint{url: &url.URL{Host: raw}, target: dnsTarget(raw), origin: of}, nil
+		}
+	}
+	t, wrong := url.Parse(raw)
+	if wrong != nil || t.User != nil || t.Scheme == "http" || t.Scheme == "https" || resolver.Get(t.Scheme) == nil {
+		return endpoint{}, err
+	}
+	host := t.Opaque
+	if host == "" {
+		host = strings.TrimPrefix(t.Path, "/")
+	}
+	if host == "" {
+		return endpoint{}, err
+	}
+	return endpoint{url: &url.URL{Host: host}, target: raw, origin: of}, nil
+}
+
+// dnsTarget returns a host as gRPC takes it. Without a scheme, gRPC takes some hosts for schemes.
+func dnsTarget(host string) string { return "dns:///" + host }
+
+// grpcTarget returns the endpoint as gRPC takes it.
+func (e endpoint) grpcTarget() (string, error) {
+	target := e.target
+	if target == "" {
+		target = dnsTarget(withPort(e.url).Host)
+	}
+	if _, err := url.Parse(target); err != nil { // as gRPC reads it
+		return "", fmt.Errorf("exporter: endpoint %q: must have a host name or an address without a zone for %s", e, GRPC)
+	}
+	return target, nil
 }
 
 type origin int
@@ -155,22 +214,22 @@ func (c Config) endpoint(signal Signal) (first endpoint, err error) {
 		if raw == "" {
 			continue
 		}
-		u, err := environ.URL(raw)
+		e, err := parseEndpoint(raw, []origin{ofSignal, ofAll}[i])
 		if err != nil {
 			return endpoint{}, fmt.Errorf("exporter: %w", environ.Error(name))
 		}
 		if first.url == nil {
-			first = endpoint{u, []origin{ofSignal, ofAll}[i]}
+			first = e
 		}
 	}
 	if c.Endpoint == "" {
 		return first, nil
 	}
-	u, err := environ.URL(c.Endpoint)
+	e, err := parseEndpoint(c.Endpoint, ofField)
 	if err != nil {
-		return endpoint{}, fmt.Errorf("exporter: Endpoint %q: %w", secret.URL(c.Endpoint), err)
+		return endpoint{}, fmt.Errorf("exporter: Endpoint %q: %s", secret.URL(c.Endpoint), environ.Rule(environ.OfSignal(signal.Variable, "ENDPOINT")[0]))
 	}
-	return endpoint{u, ofField}, nil
+	return e, nil
 }
 
 // or returns e, or OTLP's default for a protocol if there is none.
@@ -182,7 +241,7 @@ func (e endpoint) or(protocol string) endpoint {
 	if protocol == HTTP {
 		port = "4318"
 	}
-	return endpoint{&url.URL{Scheme: "http", Host: "localhost:" + port}, ofAll}
+	return endpoint{url: &url.URL{Scheme: "http", Host: "localhost:" + port}, origin: ofAll}
 }
 
 // address returns the address of requests over HTTP.
@@ -198,22 +257,21 @@ func (e endpoint) address(signal Signal) *url.URL {
 }
 
 // protocol returns the protocol for endpoint, which may be nil.
-func (c Config) protocol(signal Signal, endpoint *url.URL) (string, error) {
+func (c Config) protocol(vars *environ.Reader, signal Signal, endpoint *url.URL) (string, error) {
 	names := environ.OfSignal(signal.Variable, "PROTOCOL")
-	known := environ.Choice(names[0])
-	protocol := c.Protocol
-	for _, name := range names {
-		value := environ.Get(name)
-		if _, ok := known(value); !ok && value != "" {
-			return "", fmt.Errorf("exporter: %w", environ.Error(name))
+	otherwise := GRPC
+	if endpoint != nil && endpoint.Port() == "4318" {
+		otherwise = HTTP
+	}
+	if c.Protocol != "" {
+		otherwise = strings.ToLower(c.Protocol)
+		if _, ok := environ.Choice(names[0])(otherwise); !ok {
+			return "", fmt.Errorf("exporter: Protocol %q: %s", c.Protocol, environ.Rule(names[0]))
 		}
-		protocol = cmp.Or(protocol, strings.ToLower(value))
 	}
-	if _, ok := known(protocol); !ok && protocol != "" {
-		return "", fmt.Errorf("exporter: Protocol %q: %s", protocol, environ.Rule(names[0]))
+	protocol := environ.Read(vars, otherwise, environ.Choice(names[0]), names...)
+	if c.Protocol != "" {
+		return otherwise, nil
 	}
-	if protocol == "" && endpoint != nil && endpoint.Port() == "4318" {
-		return HTTP, nil
-	}
-	return cmp.Or(protocol, GRPC), nil
+	return protocol, nil
 }

@@ -1,7 +1,7 @@
 package outputs
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
@@ -17,25 +17,18 @@ func (o *Outputs) resolveLogs(vars *environ.Reader, c exporter.Config, wanted bo
 		return nil
 	}
 	where := otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}
-	name := environ.Get(logsExporter)
-	switch {
-	case c.Endpoint != "":
-		name = "otlp"
-	case name == "" && wanted:
-		found, err := otlp.HasEndpoint(where, otlp.Logs)
-		if err != nil || !found {
+	names := environ.List(vars, logsExporter, "none, or otlp if marks are log records and there is an endpoint")
+	found := slices.Contains(names, "otlp") || c.Endpoint != ""
+	if !found && len(names) == 0 && wanted {
+		var err error
+		if found, err = otlp.HasEndpoint(where, otlp.Logs); err != nil {
 			return err
 		}
-		name = "otlp"
 	}
-	switch name {
-	case "", "none":
+	if !found {
 		return nil
-	case "otlp":
-		sender, err := o.open(vars, where, otlp.Logs)
-		o.Logs = sender
-		return err
-	default:
-		return fmt.Errorf("exporter: %w", environ.Error(logsExporter))
 	}
+	sender, err := o.open(vars, where, otlp.Logs)
+	o.Logs = sender
+	return err
 }

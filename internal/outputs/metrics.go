@@ -1,8 +1,8 @@
 package outputs
 
 import (
-	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -17,36 +17,39 @@ import (
 const metricsExporter = "OTEL_METRICS_EXPORTER"
 
 func (o *Outputs) resolveMetrics(vars *environ.Reader, log *slog.Logger) error {
-	switch environ.Get(metricsExporter) {
-	case "", "none":
+	if !slices.Contains(environ.List(vars, metricsExporter, environ.Default(metricsExporter)), "otlp") {
 		return nil
-	case "otlp":
-		s, err := otlp.Resolve(vars, otlp.Config{}, otlp.Metrics)
-		if err != nil {
-			return err
-		}
-		sender, err := s.Sender()
-		if err != nil {
-			return err
-		}
-		o.opened = append(o.opened, closing{sender})
-		every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
-		c := otlpmetrics.Config{
-			Sender: sender, To: sender.String(), Logger: log,
-			Temporality: temporality(choice(vars, "TEMPORALITY_PREFERENCE")),
-			Aggregation: aggregation(choice(vars, "DEFAULT_HISTOGRAM_AGGREGATION")),
-			Timeout:     environ.Read(vars, 30*time.Second, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_TIMEOUT"),
-		}
-		o.reader = func(res *resource.Resource) metric.Reader {
-			c.Resource = res
-			o.Points = otlpmetrics.New(c)
-			return metric.NewPeriodicReader(o.Points, metric.WithInterval(every), metric.WithTimeout(c.Timeout))
-		}
-		return nil
-	default:
-		return fmt.Errorf("exporter: %w", environ.Error(metricsExporter))
 	}
+	s, err := otlp.Resolve(vars, otlp.Config{}, otlp.Metrics)
+	if err != nil {
+		return err
+	}
+	sender, err := s.Sender()
+	if err != nil {
+		return err
+	}
+	o.opened = append(o.opened, closing{sender})
+	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
+	timeout := environ.Read(vars, 30*time.Second, environ.Milliseconds(0), "OTEL_METRIC_EXPORT_TIMEOUT")
+	if timeout == 0 {
+		timeout = noLimit
+	}
+	c := otlpmetrics.Config{
+		Sender: sender, To: sender.String(), Logger: log,
+		Temporality: temporality(choice(vars, "TEMPORALITY_PREFERENCE")),
+		Aggregation: aggregation(choice(vars, "DEFAULT_HISTOGRAM_AGGREGATION")),
+		Timeout:     timeout,
+	}
+	o.reader = func(res *resource.Resource) metric.Reader {
+		c.Resource = res
+		o.Points = otlpmetrics.New(c)
+		return metric.NewPeriodicReader(o.Points, metric.WithInterval(every), metric.WithTimeout(c.Timeout))
+	}
+	return nil
 }
+
+// noLimit is a time for an export that never ends before the program: the SDK's reader knows no other way to say so.
+const noLimit = 100 * 365 * 24 * time.Hour
 
 // choice returns the value of a variable of OTLP's metrics.
 func choice(vars *environ.Reader, what string) string {

@@ -101,28 +101,28 @@ func (o *Outputs) resolveTraces(vars *environ.Reader, c exporter.Config) (err er
 		return nil
 	}
 	where := otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}
-	name := environ.Get(tracesExporter)
-	if name == "" || c.Endpoint != "" {
+	names := environ.List(vars, tracesExporter, "otlp with an endpoint, else none")
+	if len(names) > 1 {
+		vars.Ignored(tracesExporter, "spans go to one place: only "+names[0]+" counts")
+	}
+	if len(names) == 0 || c.Endpoint != "" {
 		found, err := otlp.HasEndpoint(where, otlp.Traces)
 		if err != nil || !found {
 			return err
 		}
-		name = "otlp"
+		names = []string{"otlp"}
 	}
-	switch name {
+	switch names[0] {
 	case "none":
 		return nil
 	case "otlp":
 		o.Sender, err = o.open(vars, where, otlp.Traces)
 		return err
-	case "console":
-		if o.Spans, err = stdouttrace.New(); err != nil {
-			return fmt.Errorf("exporter: %s %q: %w", tracesExporter, name, err)
-		}
-	default:
-		return fmt.Errorf("exporter: %w", environ.Error(tracesExporter))
 	}
-	o.Name = name
+	if o.Spans, err = stdouttrace.New(); err != nil {
+		return fmt.Errorf("exporter: %s %q: %w", tracesExporter, names[0], err)
+	}
+	o.Name = names[0]
 	o.opened = append(o.opened, o.Spans)
 	return nil
 }

@@ -41,6 +41,14 @@ func TestResolve(t *testing.T) {
 		{"the field wins", env{traces: "console"}, exporter.Config{Endpoint: "http://h:1"}, "grpc to http://h:1", "", false},
 		{"otlp without an endpoint", env{traces: "otlp"}, exporter.Config{}, "grpc to http://localhost:4317", "", false},
 		{"console", env{traces: "console"}, exporter.Config{}, "", "console", false},
+		{"in any case", env{traces: "OTLP", metrics: "Otlp"}, exporter.Config{}, "grpc to http://localhost:4317", "", true},
+		{"the known part of a list", env{traces: "zipkin, console", metrics: "prometheus,otlp"}, exporter.Config{}, "", "console", true},
+		{"the first of several", env{traces: "otlp,console"}, exporter.Config{}, "grpc to http://localhost:4317", "", false},
+		{"none among others", env{traces: "otlp,none", metrics: "none,otlp"}, exporter.Config{}, "", "", false},
+		{"unknown exporters", env{traces: "zipkin", metrics: "prometheus"}, exporter.Config{}, "", "", false},
+		{"unknown exporters and an endpoint", env{traces: "zipkin", metrics: "prometheus", endpoint: "http://h:4317"}, exporter.Config{}, "grpc to http://h:4317", "", false},
+		{"an unknown protocol", env{traces: "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, exporter.Config{}, "grpc to http://localhost:4317", "", false},
+		{"a protocol in any case", env{traces: "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "HTTP/Protobuf"}, exporter.Config{}, "http/protobuf to http://localhost:4318", "", false},
 		{"metrics over gRPC", env{metrics: "otlp"}, exporter.Config{}, "", "", true},
 		{"metrics over HTTP", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf"}, exporter.Config{}, "", "", true},
 	} {
@@ -80,10 +88,7 @@ func TestResolveErrors(t *testing.T) {
 		env  env
 		says string
 	}{
-		{"unknown exporter", env{traces: "zipkin"}, `exporter: OTEL_TRACES_EXPORTER "zipkin": must be otlp, console or none; set Config.SpanExporter`},
-		{"unknown exporter of metrics", env{metrics: "statsd"}, `exporter: OTEL_METRICS_EXPORTER "statsd": must be otlp or none; set Config.Metrics`},
 		{"an endpoint that is no URL", env{endpoint: "localhost"}, `exporter: OTEL_EXPORTER_OTLP_ENDPOINT "localhost"`},
-		{"metrics over JSON", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json"}, `exporter: OTEL_EXPORTER_OTLP_METRICS_PROTOCOL "http/json": must be grpc or http/protobuf`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, value := range c.env {

@@ -28,6 +28,7 @@ func TestDocumentedRecipes(t *testing.T) {
 		"connect.go": "jobs", "cron.go": "jobs", "kafka.go": "jobs",
 		"databases.go": "databases", "redis.go": "databases",
 		"loggers.go": "logs", "log_records.go": "logs",
+		"propagators.go": "variables",
 	}
 	for _, file := range files(t, ".go") {
 		folder, name := path.Split(file)

@@ -45,7 +45,7 @@ func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sam
 // ReadLimits returns the limits of spans that the variables set.
 func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 	limit := func(otherwise int, names ...string) int {
-		return environ.Read(vars, otherwise, environ.Whole, names...)
+		return environ.Read(vars, otherwise, environ.Limit, names...)
 	}
 	return sdktrace.SpanLimits{
 		AttributeValueLengthLimit:   limit(sdktrace.DefaultAttributeValueLengthLimit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
@@ -70,7 +70,7 @@ const (
 // ReadLogLimits returns the limits of log records that the variables set.
 func ReadLogLimits(vars *environ.Reader) LogLimits {
 	return LogLimits{
-		AttributeCount:       environ.Read(vars, sdktrace.DefaultAttributeCountLimit, environ.Whole, LogAttributeCount, "OTEL_ATTRIBUTE_COUNT_LIMIT"),
-		AttributeValueLength: environ.Read(vars, sdktrace.DefaultAttributeValueLengthLimit, environ.Whole, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+		AttributeCount:       environ.Read(vars, sdktrace.DefaultAttributeCountLimit, environ.Limit, LogAttributeCount, "OTEL_ATTRIBUTE_COUNT_LIMIT"),
+		AttributeValueLength: environ.Read(vars, sdktrace.DefaultAttributeValueLengthLimit, environ.Limit, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
 	}
 }
