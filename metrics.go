@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -33,7 +33,7 @@ import (
 //	perfline.waits.time         by perfline.activity: armed, writing, analysing
 //	perfline.waits.state        1 for the state that perfline.waits.state names, 0 for the others
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
-	m := mp.Meter(bridge.ScopeName)
+	m := scope.Meter(mp)
 	var all []metric.Observable
 	var failed error
 	instrument := func(o metric.Observable, err error) {

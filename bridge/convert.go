@@ -79,6 +79,9 @@ func value(v slog.Value) attribute.Value {
 	case []float64:
 		return attribute.Float64SliceValue(x)
 	}
-	b, _ := v.Any().([]byte) // no other kind is left
+	b, ok := v.Any().([]byte)
+	if !ok {
+		return attribute.Value{} // null: no other kind is left
+	}
 	return attribute.ByteSliceValue(b)
 }

@@ -58,7 +58,7 @@ func convertEach(t *testing.T, r *rig) {
 		{"error", []slog.Attr{slog.Any("k", errors.New("bad"))}, "k=STRING:bad"},
 		{"Stringer", []slog.Attr{slog.Any("k", &stringer{"s"})}, "k=STRING:s"},
 		{"nil Stringer", []slog.Attr{slog.Any("k", (*stringer)(nil))}, "k=STRING:<nil>"},
-		{"nil", []slog.Attr{slog.Any("k", nil)}, "k=STRING:<nil>"},
+		{"nil", []slog.Attr{slog.Any("k", nil)}, "k=EMPTY:<nil>"},
 		{"struct", []slog.Attr{slog.Any("k", struct{ A int }{1})}, "k=STRING:{A:1}"},
 		{"a key twice", []slog.Attr{slog.Int("a", 1), slog.Int("b", 2), slog.Int("a", 3)}, "a=INT64:3 b=INT64:2"}, // the last value, at the first place
 		{"many keys twice", append(numbered(100), numbered(100)...), converted(100)},

@@ -203,12 +203,12 @@ func (j *joined) tracerUnder(parent trace.Span) trace.Tracer {
 	p := parent.TracerProvider()
 	sdk, ok := p.(*sdktrace.TracerProvider)
 	if !ok {
-		return p.Tracer(ScopeName)
+		return scope.Tracer(p)
 	}
 	if last := j.last.Load(); last != nil && last.provider == sdk {
 		return last.Tracer
 	}
-	t := p.Tracer(ScopeName)
+	t := scope.Tracer(p)
 	j.last.Store(&sdkTracer{t, sdk})
 	return t
 }

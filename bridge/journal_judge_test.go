@@ -312,7 +312,7 @@ func journalText(s sdktrace.ReadOnlySpan, names map[trace.SpanID]string) string 
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s under %s of %s, kind %d, flags %s, status %v, from %v to %v, %s, dropped %d\n", s.Name(), parent, s.InstrumentationScope().Name, s.SpanKind(),
-		s.SpanContext().TraceFlags(), s.Status(), s.StartTime().UnixNano(), s.EndTime().UnixNano(), text(s.Attributes()), s.DroppedAttributes())
+		s.SpanContext().TraceFlags().WithRandom(false), s.Status(), s.StartTime().UnixNano(), s.EndTime().UnixNano(), text(s.Attributes()), s.DroppedAttributes())
 	for _, e := range s.Events() {
 		fmt.Fprintf(&b, "  %s at %v %s, dropped %d\n", e.Name, e.Time.UnixNano(), text(e.Attributes), e.DroppedAttributeCount)
 	}

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -55,7 +55,7 @@ func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *Lo
 		read := LogLimits(spanconfig.ReadLogLimits(environ.NewReader(nil)))
 		limits = &read
 	}
-	group := groups.Group(cmp.Or(res, resource.Default()), instrumentation.Scope{Name: ScopeName})
+	group := groups.Group(cmp.Or(res, resource.Default()), scope.Scope())
 	return &markLogs{timeline: t, form: form, output: output, group: group, limits: *limits}
 }
 

@@ -80,8 +80,8 @@ func TestMarkFormsOfKeptRequests(t *testing.T) {
 					t.Errorf("%+v, want %+v", got, want)
 				}
 				for _, l := range logs.all(t) {
-					if id := root.SpanContext().TraceID(); string(l.GetTraceId()) != string(id[:]) || l.GetFlags() != 0 {
-						t.Errorf("the record has the context %s, want the trace %v without a flag", contextOf(l), id)
+					if id := root.SpanContext().TraceID(); string(l.GetTraceId()) != string(id[:]) || trace.TraceFlags(l.GetFlags()).IsSampled() {
+						t.Errorf("the record has the context %s, want the trace %v, not sampled", contextOf(l), id)
 					}
 				}
 			})

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -64,7 +65,7 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if mp == nil {
 		mp = otel.GetMeterProvider()
 	}
-	histogram, err := mp.Meter(ScopeName).Float64Histogram("perfline.measure.duration", metric.WithUnit("s"),
+	histogram, err := scope.Meter(mp).Float64Histogram("perfline.measure.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of measures, by name."), metric.WithExplicitBucketBoundaries(measureBounds...))
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/internal/underway"
 	"github.com/perfline/perfline/observer"
@@ -102,9 +103,9 @@ func NewProcessor(c ProcessorConfig) *Processor {
 
 func (p *Processor) tracer() trace.Tracer {
 	if tp := p.provider.Load(); tp != nil {
-		return (*tp).Tracer(ScopeName)
+		return scope.Tracer(*tp)
 	}
-	return otel.GetTracerProvider().Tracer(ScopeName)
+	return scope.Tracer(otel.GetTracerProvider())
 }
 
 // OnStart notes under which request the span is made.

@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
@@ -102,6 +103,7 @@ type TracerProvider struct {
 	inherits     bool // it is the SDK's, and spans with a parent are sampled if the parent is
 	samplesRoots bool // it inherits, and samples all spans without a parent
 	samplesBelow bool // it is the SDK's, and samples each child of a span that it has sampled
+	random       bool // ids are random numbers: roots say so (Trace Context 2, section 3.2.2.5.2)
 	ids          sdktrace.IDGenerator
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
@@ -133,7 +135,7 @@ var _ trace.TracerProvider = (*TracerProvider)(nil)
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
+		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), random: c.IDs == nil, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
 		exporters: c.Exporters, recorders: c.Recorders, count: adderOf(c.Routes), tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
@@ -156,7 +158,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	all := slices.Clone(c.Processors)
 	p.processors.Store(&all)
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
-	p.marks = p.tracer(instrumentation.Scope{Name: ScopeName})
+	p.marks = p.tracer(scope.Scope())
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
 	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
 	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)

@@ -44,6 +44,13 @@ var settingDifferences = []providerDifference{
 		observe: func(t *testing.T, start newProvider) string { return attributeLimit(t, start, "x", "7") },
 	},
 	{
+		what: "`OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=-1` (a negative number, in each variable of a limit)", sdk: "is no limit", perfline: "is wrong",
+		why: "The specification: implementations should not give negative values a meaning of their own.",
+		observe: func(t *testing.T, start newProvider) string {
+			return either(attributesOf200(t, start, "-1", "") == 200, "is no limit", "is wrong")
+		},
+	},
+	{
 		what: "A wrong `OTEL_TRACES_SAMPLER` is reported to", sdk: "`otel.Handle`", perfline: "`slog.Default()`",
 		why: "perfline reports all wrong variables there, with their values and rules.",
 		observe: func(t *testing.T, start newProvider) string {
@@ -110,16 +117,22 @@ var settingDifferences = []providerDifference{
 // attributeLimit says whether the limit of attributes is 7 with the values of two variables.
 func attributeLimit(t *testing.T, start newProvider, span, general string) string {
 	t.Helper()
+	return either(attributesOf200(t, start, span, general) == 7, "is 7", "is wrong")
+}
+
+// attributesOf200 returns how many of 200 attributes a span has with two variables.
+func attributesOf200(t *testing.T, start newProvider, span, general string) int {
+	t.Helper()
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	defer slog.SetDefault(before)
 	t.Setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", span)
 	t.Setenv("OTEL_ATTRIBUTE_COUNT_LIMIT", general)
 	_, s := start(t, providerConfig{}).Tracer("test").Start(t.Context(), "span")
-	for i := range 10 {
+	for i := range 200 {
 		s.SetAttributes(attribute.Int(fmt.Sprint("k", i), i))
 	}
-	return either(len(s.(sdktrace.ReadOnlySpan).Attributes()) == 7, "is 7", "is wrong")
+	return len(s.(sdktrace.ReadOnlySpan).Attributes())
 }
 
 // A request keeps the bytes that perfline's provider exports: the spans of one scope.

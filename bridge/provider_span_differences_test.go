@@ -139,6 +139,41 @@ var spanDifferences = []providerDifference{
 		},
 	},
 	{
+		what: "The trace flags of a root", sdk: "01", perfline: "03",
+		why: "The ids are random, and the specification wants the flag Random for them (Trace Context 2).",
+		observe: func(t *testing.T, start newProvider) string {
+			_, s := start(t, providerConfig{}).Tracer("test").Start(t.Context(), "span")
+			defer s.End()
+			return s.SpanContext().TraceFlags().String()
+		},
+	},
+	{
+		what: "The trace state of a link in OTLP", sdk: "is left out", perfline: "is sent, up to 512 bytes",
+		why: "OTLP has a field for it. A client chooses the state, and a span may have many links.",
+		observe: func(t *testing.T, start newProvider) string {
+			state := trace.TraceState{}
+			for i := range 2 {
+				state, _ = state.Insert(fmt.Sprint("k", i), strings.Repeat("v", 251))
+				s, err := sent(t, start, "span", attribute.IntValue(1), trace.Link{SpanContext: linkTo(1).SpanContext.WithTraceState(state)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch got := s.GetLinks()[0].GetTraceState(); {
+				case got == "" && i == 0:
+					return "is left out"
+				case got != state.String() && len(state.String()) <= 512:
+					return "is " + got
+				}
+			}
+			state, _ = state.Insert("more", "1")
+			s, err := sent(t, start, "span", attribute.IntValue(1), trace.Link{SpanContext: linkTo(1).SpanContext.WithTraceState(state)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return either(s.GetLinks()[0].GetTraceState() == "", "is sent, up to 512 bytes", "is sent")
+		},
+	},
+	{
 		what: "Values of 40 lists within each other", sdk: "are sent", perfline: "are sent with a text in place of those below 30",
 		why: "Receivers refuse a request that is nested too deep.",
 		observe: func(t *testing.T, start newProvider) string {
@@ -168,7 +203,7 @@ func (slowError) Error() string {
 }
 
 // sent returns the span as it would be sent over OTLP, or the error of encoding it.
-func sent(t *testing.T, start newProvider, name string, value attribute.Value) (*tracepb.Span, error) {
+func sent(t *testing.T, start newProvider, name string, value attribute.Value, links ...trace.Link) (*tracepb.Span, error) {
 	t.Helper()
 	var sdk client
 	var ours request
@@ -180,7 +215,7 @@ func sent(t *testing.T, start newProvider, name string, value attribute.Value) (
 	if _, ok := p.(*sdktrace.TracerProvider); ok {
 		p.RegisterSpanProcessor(sdktrace.NewSimpleSpanProcessor(exporter))
 	}
-	_, s := p.Tracer("test").Start(t.Context(), name, trace.WithAttributes(attribute.KeyValue{Key: "k", Value: value}))
+	_, s := p.Tracer("test").Start(t.Context(), name, trace.WithAttributes(attribute.KeyValue{Key: "k", Value: value}), trace.WithLinks(links...))
 	s.End()
 	var got tracepb.ScopeSpans
 	if sdk.encoded != nil || sdk.err != nil {

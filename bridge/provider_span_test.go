@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
 )
 
 // A span that has ended takes nothing more, and its first end counts.
@@ -241,4 +243,36 @@ func callMethod(t *testing.T, v reflect.Value, name string) {
 		}
 	}
 	m.Call(args)
+}
+
+// A root says that its trace's id is random, if it is, and all spans below and other processes get to know (Trace Context 2,
+// section 3.2.2.5.2). Nobody says so of ids that the program makes, or of another process's trace.
+func TestRandomFlag(t *testing.T) {
+	remote := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true})
+	for _, c := range []struct {
+		name    string
+		config  bridge.TracerProviderConfig
+		parent  trace.SpanContext
+		random  bool
+		sampled bool
+	}{
+		{"a root", bridge.TracerProviderConfig{}, trace.SpanContext{}, true, true},
+		{"a root that is not sampled", bridge.TracerProviderConfig{Sampler: sdktrace.NeverSample()}, trace.SpanContext{}, true, false},
+		{"a root by a sampler of the program's", bridge.TracerProviderConfig{Sampler: fixed{Decision: sdktrace.RecordAndSample}}, trace.SpanContext{}, true, true},
+		{"ids of the program's", bridge.TracerProviderConfig{IDs: &sameIDs{}}, trace.SpanContext{}, false, true},
+		{"another process's trace", bridge.TracerProviderConfig{}, remote, false, true},
+		{"another process's random trace", bridge.TracerProviderConfig{}, remote.WithTraceFlags(trace.FlagsSampled.WithRandom(true)), true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tracer := bridge.NewTracerProvider(c.config).Tracer("test")
+			ctx := trace.ContextWithSpanContext(t.Context(), c.parent)
+			for _, name := range []string{"root", "child"} {
+				var s trace.Span
+				ctx, s = tracer.Start(ctx, name) //nolint:fatcontext // twice
+				if flags := s.SpanContext().TraceFlags(); flags.IsRandom() != c.random || flags.IsSampled() != c.sampled {
+					t.Errorf("%s has the flags %s, want random %t, sampled %t", name, flags, c.random, c.sampled)
+				}
+			}
+		})
+	}
 }

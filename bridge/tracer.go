@@ -160,15 +160,17 @@ func isRequest(unit *record.Timeline) bool {
 // sample makes the ids of a span, and asks the sampler about it.
 func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
+	flags := parent.TraceFlags()
 	switch sc.TraceID = parent.TraceID(); {
 	case !sc.TraceID.IsValid():
 		sc.TraceID, sc.SpanID = t.provider.newIDs(ctx)
+		flags = flags.WithRandom(t.provider.random)
 	default:
 		sc.SpanID = t.provider.newSpanID(ctx, sc.TraceID)
 	}
 	if t.provider.inherits && (parent.IsValid() || t.provider.samplesRoots) {
 		decision := sdktrace.Drop
-		sc.TraceState, sc.TraceFlags = parent.TraceState(), parent.TraceFlags()
+		sc.TraceState, sc.TraceFlags = parent.TraceState(), flags
 		if !parent.IsValid() {
 			sc.TraceFlags = sc.TraceFlags.WithSampled(true)
 		}
@@ -186,6 +188,6 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		Links:         how.links,
 	})
 	sc.TraceState = result.Tracestate
-	sc.TraceFlags = parent.TraceFlags().WithSampled(result.Decision == sdktrace.RecordAndSample)
+	sc.TraceFlags = flags.WithSampled(result.Decision == sdktrace.RecordAndSample)
 	return trace.NewSpanContext(sc), result
 }

@@ -304,7 +304,7 @@ func TestNewErrors(t *testing.T) {
 			{exporter.Config{QueueSize: -1}, "exporter: QueueSize -1: must not be negative"},
 			{exporter.Config{QueueSize: 1<<24 + 1}, "exporter: QueueSize 16777217: must be 16777216 or less"},
 			{exporter.Config{QueueBytes: -1}, "exporter: QueueBytes -1: must not be negative"},
-			{exporter.Config{Endpoint: "localhost:4317"}, `exporter: Endpoint "localhost:4317": must be a URL`},
+			{exporter.Config{Endpoint: "localhost"}, `exporter: Endpoint "localhost": must be a URL`},
 			{exporter.Config{Protocol: "http/json"}, `exporter: Protocol "http/json": must be grpc or http/protobuf`},
 		} {
 			if _, err := s.start(c.c); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -79,9 +79,9 @@ func (l List) EntriesByName(name string, types ...Type) []Entry {
 // Observer returns the observer that is called, to be disconnected from within.
 func (l List) Observer() *Observer { return l.observer }
 
-// Dropped returns how many entries of the observed types the timeline's buffer had no
-// room for before they could be asked for with Buffered (droppedEntriesCount).
-// ok is true for the first callback after Observe only.
+// Dropped returns how many entries of the observed types the timeline's buffer had no room for until now
+// (droppedEntriesCount). An observer with Buffered did not get those that came before Observe. Those that came later are
+// among the count, too, and the observer gets them. ok is true for the first callback after Observe only.
 func (l List) Dropped() (n uint64, ok bool) { return l.batch.Dropped, l.batch.HasDropped }
 
 // Entries returns the entries in t's buffer that match any filter given, in

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -39,14 +39,14 @@ type Client struct {
 // The propagators send the span's context to the server as metadata. Every status except
 // OK counts as an error.
 func (c Client) Handler() stats.Handler {
-	duration, err := rpcconv.NewClientCallDuration(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName))
+	duration, err := rpcconv.NewClientCallDuration(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider())))
 	if err != nil {
 		otel.Handle(err) // calls are made without it
 	}
 	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	return &client{
 		Client:    c,
-		tracer:    cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		tracer:    scope.Tracer(cmp.Or(c.TracerProvider, otel.GetTracerProvider())),
 		durations: newDurations(duration.Inst()),
 	}
 }

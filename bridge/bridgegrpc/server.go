@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -51,7 +51,7 @@ type Server struct {
 // A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
 // UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
 func (s Server) Handler() stats.Handler {
-	duration, err := rpcconv.NewServerCallDuration(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName))
+	duration, err := rpcconv.NewServerCallDuration(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider())))
 	if err != nil {
 		otel.Handle(err) // calls are served without it
 	}
@@ -59,7 +59,7 @@ func (s Server) Handler() stats.Handler {
 	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	return &server{
 		Server:    s,
-		tracer:    cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
+		tracer:    scope.Tracer(cmp.Or(s.TracerProvider, otel.GetTracerProvider())),
 		durations: newDurations(duration.Inst()),
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -49,7 +49,7 @@ func TestSpans(t *testing.T) {
 		{"server", server, client.SpanContext(), true, []string{"server.address", "server.port", "network.peer.address", "network.peer.port", "client.address", "client.port"}},
 	} {
 		s := c.span
-		if s.Name() != buy || s.Status().Code != codes.Unset || s.InstrumentationScope().Name != bridge.ScopeName {
+		if s.Name() != buy || s.Status().Code != codes.Unset || s.InstrumentationScope() != scope.Scope() {
 			t.Errorf("%s: span %q, status %v, scope %q", c.name, s.Name(), s.Status(), s.InstrumentationScope().Name)
 		}
 		if p := s.Parent(); p.SpanID() != c.parent.SpanID() || p.TraceID() != c.parent.TraceID() || p.IsRemote() != c.remote {
@@ -180,7 +180,7 @@ func TestCallersMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := r.span(t, trace.SpanKindClient).SpanContext()
-	want := fmt.Sprintf("[00-%s-%s-01]", client.TraceID(), client.SpanID())
+	want := fmt.Sprintf("[00-%s-%s-%s]", client.TraceID(), client.SpanID(), client.TraceFlags())
 	if sent := fmt.Sprint(got["traceparent"]); sent != want || fmt.Sprint(got["customer"]) != "[7]" {
 		t.Errorf("sent traceparent %s and %v, want %s", sent, got, want)
 	}

@@ -18,8 +18,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
@@ -123,8 +123,8 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	return &middleware{
 		Server:  s,
 		next:    next,
-		tracer:  cmp.Or(s.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
-		meter:   newServerMeter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), s.BodySizeMetrics),
+		tracer:  scope.Tracer(cmp.Or(s.TracerProvider, otel.GetTracerProvider())),
+		meter:   newServerMeter(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider())), s.BodySizeMetrics),
 		methods: knownMethods(),
 		kinds:   exchanges{New: newExchangeMetrics},
 	}

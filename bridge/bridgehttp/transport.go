@@ -16,9 +16,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -82,8 +82,8 @@ func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
 	return &transport{
 		Client:  c,
 		base:    cmp.Or(base, http.DefaultTransport),
-		tracer:  cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(bridge.ScopeName),
-		meter:   newClientMeter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(bridge.ScopeName), c.BodySizeMetrics),
+		tracer:  scope.Tracer(cmp.Or(c.TracerProvider, otel.GetTracerProvider())),
+		meter:   newClientMeter(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider())), c.BodySizeMetrics),
 		methods: knownMethods(),
 		kinds:   exchanges{New: newExchangeMetrics},
 	}

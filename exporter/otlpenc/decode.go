@@ -339,6 +339,8 @@ func decodeLink(b fields) (l sdktrace.Link, err error) {
 			err = decodeID(c.TraceID[:], f.body)
 		case linkSpanID:
 			err = decodeID(c.SpanID[:], f.body)
+		case linkTraceState:
+			c.TraceState, _ = trace.ParseTraceState(string(f.body)) // empty if it is wrong
 		case linkAttributes:
 			l.Attributes, err = appendDecoded(l.Attributes, f.body, decodeAttribute)
 		case linkDroppedAttributes:

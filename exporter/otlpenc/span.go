@@ -23,7 +23,7 @@ func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b = otlpwire.AppendFixed64(b, spanEnd, otlpwire.Nanos(s.EndTime))
 	b = append(b, byte(spanFlags&0x7f|0x80), byte(spanFlags>>7))
 	b = protowire.AppendFixed32(b, flags(sc.TraceFlags(), *parent))
-	b = appendTraceState(b, sc.TraceState(), parent.IsValid() && !parent.IsRemote())
+	b = appendTraceState(b, spanTraceState, sc.TraceState(), parent.IsValid() && !parent.IsRemote())
 	b = otlpwire.AppendText(b, spanName, s.Name)
 	if kind := s.SpanKind; kind > trace.SpanKindUnspecified && kind <= trace.SpanKindConsumer {
 		b = append(b, byte(spanKind), byte(kind)) // OTLP has the same numbers
@@ -61,17 +61,17 @@ func flags(own trace.TraceFlags, remote trace.SpanContext) uint32 {
 	return f
 }
 
-// maxTraceState is how many bytes of a trace state a span has under another one of the process. The client has chosen it, and could fill the queue with a
-// few requests if each of their spans had it. A local root has all of it.
+// maxTraceState is how many bytes of a trace state a link has, and a span under another one of the process. The client
+// has chosen the state, and could fill the queue with a few requests if each of their spans had it. A local root has all of it.
 const maxTraceState = 512
 
 // appendTraceState makes no text of ts, because that would be an allocation. A trace state that is too long is left out.
-func appendTraceState(b []byte, ts trace.TraceState, below bool) []byte {
+func appendTraceState(b []byte, tag uint64, ts trace.TraceState, short bool) []byte {
 	if ts.Len() == 0 {
 		return b
 	}
 	before := len(b)
-	b, at := otlpwire.BeginMessage(b, spanTraceState)
+	b, at := otlpwire.BeginMessage(b, tag)
 	ts.Walk(func(key, value string) bool {
 		if len(b) > at {
 			b = append(b, ',')
@@ -79,7 +79,7 @@ func appendTraceState(b []byte, ts trace.TraceState, below bool) []byte {
 		b = append(append(append(b, otlpwire.ValidText(key)...), '='), otlpwire.ValidText(value)...)
 		return true
 	})
-	if below && len(b)-at > maxTraceState {
+	if short && len(b)-at > maxTraceState {
 		return b[:before]
 	}
 	return otlpwire.EndMessage(b, at)
@@ -99,13 +99,13 @@ func appendEvents(b []byte, events []sdktrace.Event) []byte {
 	return b
 }
 
-// appendLinks leaves out the links' trace state, as the SDK's exporter does.
 func appendLinks(b []byte, links []sdktrace.Link) []byte {
 	for i := range links {
 		l := &links[i]
 		var at int
 		b, at = otlpwire.BeginMessage(b, spanLinks)
 		b = appendIDs(b, l.SpanContext)
+		b = appendTraceState(b, linkTraceState, l.SpanContext.TraceState(), true)
 		b = otlpwire.AppendAttributes(b, linkAttributes, l.Attributes, 0)
 		b = otlpwire.AppendCount(b, linkDroppedAttributes, l.DroppedAttributeCount)
 		b = protowire.AppendFixed32(append(b, byte(linkFlags)), flags(l.SpanContext.TraceFlags(), l.SpanContext))

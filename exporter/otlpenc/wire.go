@@ -30,6 +30,7 @@ const (
 
 	linkTraceID           = 1<<3 | otlpwire.Prefixed
 	linkSpanID            = 2<<3 | otlpwire.Prefixed
+	linkTraceState        = 3<<3 | otlpwire.Prefixed
 	linkAttributes        = 4<<3 | otlpwire.Prefixed
 	linkDroppedAttributes = 5<<3 | otlpwire.Varint
 	linkFlags             = 6<<3 | otlpwire.Fixed32

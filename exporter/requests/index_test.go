@@ -13,6 +13,7 @@ func TestNumbersWithoutBound(t *testing.T) {
 	for _, c := range []requests.Config{
 		{Requests: math.MaxInt},
 		{Requests: math.MaxInt, Slowest: math.MaxInt, MaxPending: math.MaxInt, MaxSpans: math.MaxInt},
+		{Requests: math.MaxInt, KeptRequests: math.MaxInt, Slowest: 2, Background: -1, Examples: -1},
 		{Requests: 1, Slowest: -1, MaxPending: -1},
 	} {
 		r := requests.NewRecent(c)

@@ -124,7 +124,7 @@ func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 }
 
 func (r *Recent) off() bool {
-	return r.c.Requests+r.c.Slowest+r.c.KeptRequests+r.c.Background+r.c.Examples == 0
+	return max(r.c.Requests, r.c.Slowest, r.c.KeptRequests, r.c.Background, r.c.Examples) == 0
 }
 
 // Accept keeps a copy of spans, sampled or not. It does not retain s.Bytes, which the caller may use again. Bytes that are

@@ -152,6 +152,7 @@ func appendOTLPEvent(b []byte, e sdktrace.Event) []byte {
 
 func appendOTLPLink(b []byte, l sdktrace.Link) []byte {
 	b = append(appendOTLPIDs(append(b, '{'), l.SpanContext.TraceID(), l.SpanContext.SpanID()), ',')
+	b = appendOTLPText(b, `"traceState":`, l.SpanContext.TraceState().String())
 	b = appendOTLPAttributes(b, l.Attributes, l.DroppedAttributeCount)
 	return append(trimComma(appendOTLPNumber(b, `"flags":`, uint64(otlpFlags(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())))), '}')
 }

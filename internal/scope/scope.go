@@ -1,5 +1,46 @@
-// Package scope has the name by which perfline's own spans and metrics are known.
+// Package scope has the instrumentation scope by which perfline's own spans and metrics are known.
 package scope
 
-// Name is the instrumentation scope of what this module makes: spans of requests, of calls and of measures, and metrics.
+import (
+	"runtime/debug"
+	"sync"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Name is the name of the scope of what this module makes: spans of requests, of calls and of measures, and metrics.
 const Name = "github.com/perfline/perfline"
+
+// Scope returns the scope. Its version is that of this module in the program, and empty where it is not known, as in a
+// program that replaces the module with a folder.
+func Scope() instrumentation.Scope {
+	return instrumentation.Scope{Name: Name, Version: version(), SchemaURL: semconv.SchemaURL}
+}
+
+// Tracer returns the scope's tracer.
+func Tracer(p trace.TracerProvider) trace.Tracer {
+	s := Scope()
+	return p.Tracer(s.Name, trace.WithInstrumentationVersion(s.Version), trace.WithSchemaURL(s.SchemaURL))
+}
+
+// Meter returns the scope's meter.
+func Meter(p metric.MeterProvider) metric.Meter {
+	s := Scope()
+	return p.Meter(s.Name, metric.WithInstrumentationVersion(s.Version), metric.WithSchemaURL(s.SchemaURL))
+}
+
+var version = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == Name && m.Version != "(devel)" && m.Replace == nil {
+			return m.Version
+		}
+	}
+	return ""
+})

@@ -31,7 +31,8 @@ func (c *Client) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans)
 	return nil
 }
 
-// BySDK returns the request that the SDK's exporter makes of spans, with its texts repaired.
+// BySDK returns the request that the SDK's exporter makes of spans, with its texts repaired and the trace states of links,
+// which that exporter leaves out.
 func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
 	tb.Helper()
 	var c Client
@@ -39,26 +40,35 @@ func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceS
 	if err != nil {
 		tb.Fatal(err)
 	}
-	shortened := make([]sdktrace.ReadOnlySpan, len(spans))
-	for i, s := range spans {
-		shortened[i] = AsSent(s)
-	}
-	if err := sdk.ExportSpans(tb.Context(), shortened); err != nil {
-		tb.Fatal(err)
+	for _, s := range spans {
+		before := len(c.Sent)
+		if err := sdk.ExportSpans(tb.Context(), []sdktrace.ReadOnlySpan{AsSent(s)}); err != nil {
+			tb.Fatal(err)
+		}
+		for _, sent := range c.Sent[before:] {
+			for i, link := range sent.GetScopeSpans()[0].GetSpans()[0].GetLinks() {
+				if state := s.Links()[i].SpanContext.TraceState().String(); len(state) <= longestState {
+					link.TraceState = state
+				}
+			}
+		}
 	}
 	request := &collector.ExportTraceServiceRequest{ResourceSpans: c.Sent}
 	repair(request.ProtoReflect())
 	return request
 }
 
-// AsSent returns a span as perfline sends it: one under another span of the process has no trace state of more than 512 bytes.
+// longestState is how many bytes of a trace state a link has at most, and a span under another one of the process.
+const longestState = 512
+
+// AsSent returns a span as perfline sends it: one under another span of the process has no trace state that is too long.
 func AsSent(s sdktrace.ReadOnlySpan) sdktrace.ReadOnlySpan { return short{s} }
 
 type short struct{ sdktrace.ReadOnlySpan }
 
 func (s short) SpanContext() trace.SpanContext {
 	sc, parent := s.ReadOnlySpan.SpanContext(), s.Parent()
-	if parent.IsValid() && !parent.IsRemote() && len(sc.TraceState().String()) > 512 {
+	if parent.IsValid() && !parent.IsRemote() && len(sc.TraceState().String()) > longestState {
 		sc = sc.WithTraceState(trace.TraceState{})
 	}
 	return sc

@@ -184,7 +184,9 @@ func (b *budget) member(a slog.Attr, depth int) (_ slog.Attr, ok bool) {
 		if v == nil && a.Key == "" {
 			return a, false
 		}
-		a.Value = b.value(v)
+		if v != nil {
+			a.Value = b.value(v)
+		}
 	default:
 	}
 	return a, true

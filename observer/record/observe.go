@@ -12,8 +12,8 @@ var errClosed = errors.New("observer: the timeline is closed: its request is ove
 type Batch struct {
 	Entries []Entry
 
-	// Dropped is how many entries of the observed types the timeline's buffer had no room for before they could be asked
-	// for. It counts if HasDropped is true, as in the first batch after Register.
+	// Dropped is how many entries of the observed types the timeline's buffer had no room for until the batch was taken
+	// (PT-29). It counts if HasDropped is true, as in the first batch after Register.
 	Dropped    uint64
 	HasDropped bool
 }

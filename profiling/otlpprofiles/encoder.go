@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -104,7 +103,7 @@ type encoder struct {
 func newEncoder(res *resource.Resource, of program) *encoder {
 	e := &encoder{
 		resource: otlpwire.AppendResource(nil, res), limit: maxRequest, d: newDictionary(of),
-		scope: otlpwire.AppendScope(nil, instrumentation.Scope{Name: scope.Name, SchemaURL: semconv.SchemaURL}),
+		scope: otlpwire.AppendScope(nil, scope.Scope()),
 	}
 	e.makeMaps()
 	return e

@@ -248,9 +248,9 @@ func TestConfigErrors(t *testing.T) {
 		{"leak interval", otlpprofiles.Config{LeakInterval: time.Millisecond}, nil, "otlpprofiles: LeakInterval 1ms: must be between 1s and 24h0m0s, or negative for none"},
 		{"queue", otlpprofiles.Config{QueueBytes: -1}, nil, "otlpprofiles: QueueBytes -1: must not be negative"},
 		{"spans", otlpprofiles.Config{Spans: 9}, nil, "Spans 9: must be"},
-		{"endpoint", otlpprofiles.Config{Endpoint: "localhost:4317"}, nil, `Endpoint "localhost:4317"`},
+		{"endpoint", otlpprofiles.Config{Endpoint: "localhost"}, nil, `Endpoint "localhost"`},
 		{"protocol", otlpprofiles.Config{Protocol: "http/json"}, nil, `Protocol "http/json"`},
-		{"variable", otlpprofiles.Config{}, map[string]string{"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT": "h:1"}, `OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT "h:1"`},
+		{"variable", otlpprofiles.Config{}, map[string]string{"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT": "h"}, `OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT "h"`},
 		{"not allowed", otlpprofiles.Config{}, map[string]string{"PERFLINE_PROFILING": "off"}, profiling.ErrNotAllowed.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {

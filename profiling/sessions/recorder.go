@@ -98,7 +98,7 @@ func NewRecorder(c Config) *Recorder {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), profiling.DefaultSampleInterval)
 	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), profiling.DefaultMaxBufferSize)
-	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<30)
+	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<29) // twice as many are a number on every system
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
