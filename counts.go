@@ -171,6 +171,7 @@ func (s Stats) Counts() []exporter.Count {
 	all.add("perfline.waits.panics", exporter.Count{N: w.Panics, Lost: true, What: "panics in the analysis of snapshots, or in functions that watch it"})
 	all.add("perfline.waits.results", exporter.Count{N: w.Results, Now: true, What: "results in memory"})
 	all.add("perfline.waits.result_bytes", exporter.Count{N: w.ResultBytes, Now: true, What: "approximate bytes of the results in memory"})
+	all.add("perfline.waits.too_large", exporter.Count{N: w.TooLarge, What: "results kept without their goroutines, which had too many intervals: causes and sentence stay"})
 	all.add("perfline.waits.evicted", exporter.Count{N: w.Evicted, What: "results that newer ones replaced, or that were too large"})
 	return append(all, measureCounts(s.Measures)...)
 }

@@ -29,7 +29,7 @@ import (
 //	perfline.profiling.state    1 for the state that perfline.profiling.state names, 0 for the others
 //	perfline.measures           by perfline.outcome; .series
 //	perfline.waits.requests     by perfline.outcome; .pending
-//	perfline.waits.snapshots    by perfline.outcome; .snapshot_bytes, .panics, .results, .result_bytes and .evicted
+//	perfline.waits.snapshots    by perfline.outcome; .snapshot_bytes, .panics, .results, .result_bytes, .too_large and .evicted
 //	perfline.waits.time         by perfline.activity: armed, writing, analysing
 //	perfline.waits.state        1 for the state that perfline.waits.state names, 0 for the others
 func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration, error) {
@@ -74,6 +74,7 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.waits.snapshots", "{snapshot}", "Snapshots of the execution trace, by outcome."},
 		{"perfline.waits.snapshot_bytes", "By", "Size of all snapshots."},
 		{"perfline.waits.panics", "{panic}", "Panics in the analysis of snapshots."},
+		{"perfline.waits.too_large", "{result}", "Results that were kept without their goroutines."},
 		{"perfline.waits.evicted", "{result}", "Results that newer ones replaced."},
 	} {
 		counter, err := m.Int64ObservableCounter(c.group, metric.WithUnit(c.unit), metric.WithDescription(c.what))

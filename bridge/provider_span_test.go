@@ -268,7 +268,7 @@ func TestRandomFlag(t *testing.T) {
 			ctx := trace.ContextWithSpanContext(t.Context(), c.parent)
 			for _, name := range []string{"root", "child"} {
 				var s trace.Span
-				ctx, s = tracer.Start(ctx, name) //nolint:fatcontext // twice
+				ctx, s = tracer.Start(ctx, name)
 				if flags := s.SpanContext().TraceFlags(); flags.IsRandom() != c.random || flags.IsSampled() != c.sampled {
 					t.Errorf("%s has the flags %s, want random %t, sampled %t", name, flags, c.random, c.sampled)
 				}

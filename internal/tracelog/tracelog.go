@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/cputime"
 )
 
 // The categories of messages. A message has the span's id in hexadecimal, then:
@@ -25,7 +27,8 @@ import (
 //   - inner: the number of the goroutine on which an inner span started, its start and its end in nanoseconds of the runtime's
 //     monotonic clock, and its name. The time of the message would not do: the tracer may take long for it.
 //
-// A message of the category cpu has only the CPU time of the process, in nanoseconds.
+// A message of the category cpu has the CPU time of the process and the time for which a limit stopped the process, both in
+// nanoseconds, the limit in thousandths of a processor, and the time for which threads waited for a processor in nanoseconds.
 const (
 	rootCategory  = "perfline.root"
 	startCategory = "perfline.start"
@@ -71,15 +74,22 @@ func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	write(context.Background(), innerCategory, append(m, ' '), name, b)
 }
 
-// CPU notes the CPU time that the process has used so far, in user and system mode. From two such notes, a reader of the
-// trace learns whether goroutines that the runtime ran were really on a processor. 0 is a system that does not tell: nothing
-// is noted.
-func CPU(used time.Duration) {
-	if used <= 0 {
+// CPU notes the CPU time that the process has used so far. From two such notes, a reader of the trace learns whether
+// goroutines that the runtime ran were really on a processor, and why not. A system that does not tell has no CPU time:
+// nothing is noted.
+func CPU(u cputime.Usage) {
+	if u.Process <= 0 {
 		return
 	}
-	rt.Log(context.Background(), cpuCategory, strconv.FormatInt(int64(used), 10))
+	b := strconv.AppendInt(make([]byte, 0, 64), int64(u.Process), 10)
+	b = strconv.AppendInt(append(b, ' '), int64(u.Throttled), 10)
+	b = strconv.AppendInt(append(b, ' '), int64(u.Limit*limitUnit), 10)
+	b = strconv.AppendInt(append(b, ' '), int64(u.Delayed), 10)
+	rt.Log(context.Background(), cpuCategory, string(b))
 }
+
+// limitUnit is a processor in a message.
+const limitUnit = 1000
 
 // maxName is the length at which names are cut. The tracer cuts messages of more than 1024 bytes anyway.
 const maxName = 200
@@ -120,7 +130,7 @@ type Note struct {
 	SpanID  trace.SpanID
 	TraceID trace.TraceID // of a RootStart
 	Name    string        // of a span; it may be cut within a character
-	CPU     time.Duration // of a CPUTime
+	CPU     cputime.Usage // of a CPUTime
 
 	// Of an InnerSpan: the number of its goroutine, and times of the runtime's monotonic clock in nanoseconds.
 	Goroutine  uint64
@@ -140,11 +150,7 @@ func Parse(category, message string) Note {
 	case innerCategory:
 		n.Kind = InnerSpan
 	case cpuCategory:
-		used, err := strconv.ParseInt(message, 10, 64)
-		if err != nil || used <= 0 {
-			return Note{}
-		}
-		return Note{Kind: CPUTime, CPU: time.Duration(used)}
+		return parseCPU(message)
 	default:
 		return Note{}
 	}
@@ -163,6 +169,24 @@ func Parse(category, message string) Note {
 		return Note{}
 	}
 	return n
+}
+
+func parseCPU(message string) Note {
+	p := parser{rest: message + " "}
+	number := func(s string) (int64, error) {
+		n, err := strconv.ParseUint(s, 10, 63)
+		return int64(n), err
+	}
+	u := cputime.Usage{Process: time.Duration(parsed(&p, number))}
+	if p.rest != "" { // else the rest was not known
+		u.Throttled = time.Duration(parsed(&p, number))
+		u.Limit = float64(parsed(&p, number)) / limitUnit
+		u.Delayed = time.Duration(parsed(&p, number))
+	}
+	if p.failed || p.rest != "" || u.Process == 0 {
+		return Note{}
+	}
+	return Note{Kind: CPUTime, CPU: u}
 }
 
 // A parser reads the words of a message. Each has a space behind it, and a name is the rest.

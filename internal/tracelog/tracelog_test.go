@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
@@ -29,10 +30,10 @@ func TestNotesAreInTheTrace(t *testing.T) {
 	tracelog.Start(t.Context(), span.SpanID(), "sql")
 	tracelog.End(span.SpanID(), "GET /"+strings.Repeat("long", 100))
 	tracelog.Inner(span.SpanID(), 42, 3, 5000000, "render page")
-	tracelog.CPU(987654321)
+	tracelog.CPU(cputime.Usage{Process: 987654321, Throttled: 5, Limit: 1.5, Delayed: 7})
 	rt.Stop()
 	for _, want := range []string{
-		"perfline.root", "00000000000000cd 000000000000000000000000000000ab GET", "perfline.start", "00000000000000cd sql", "perfline.inner", "00000000000000cd 42 3 5000000 render page", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321",
+		"perfline.root", "00000000000000cd 000000000000000000000000000000ab GET", "perfline.start", "00000000000000cd sql", "perfline.inner", "00000000000000cd 42 3 5000000 render page", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321 5 1500 7",
 	} {
 		if !bytes.Contains(b.Bytes(), []byte(want)) {
 			t.Errorf("the trace lacks %q", want)
@@ -63,7 +64,11 @@ func TestParse(t *testing.T) {
 		{"perfline.inner", id + " -42 3 500 a name", tracelog.Note{}},
 		{"perfline.inner", id + " 42 500 3 a name", tracelog.Note{}},
 		{"perfline.inner", id + " 42 -3 500 a name", tracelog.Note{}},
-		{"perfline.cpu", "1234567890", tracelog.Note{Kind: tracelog.CPUTime, CPU: 1234567890}},
+		{"perfline.cpu", "1234567890", tracelog.Note{Kind: tracelog.CPUTime, CPU: cputime.Usage{Process: 1234567890}}},
+		{"perfline.cpu", "1234567890 5 1500 7", tracelog.Note{Kind: tracelog.CPUTime, CPU: cputime.Usage{Process: 1234567890, Throttled: 5, Limit: 1.5, Delayed: 7}}},
+		{"perfline.cpu", "1234567890 5 1500", tracelog.Note{}},
+		{"perfline.cpu", "1234567890 5 1500 7 8", tracelog.Note{}},
+		{"perfline.cpu", "1234567890 5 -1 7", tracelog.Note{}},
 		{"perfline.cpu", "0", tracelog.Note{}},
 		{"perfline.cpu", "-5", tracelog.Note{}},
 		{"perfline.cpu", "1.5", tracelog.Note{}},

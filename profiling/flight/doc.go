@@ -60,7 +60,8 @@
 //   - A very busy process fills MaxBytes in less than a second. Its requests are found if the last second has them. If that
 //     second alone has more than four times MaxBytes, the snapshot is dropped and counted as failed.
 //   - On systems other than Linux, the process's CPU time is not known. Results do not tell then whether other programs had
-//     the processors.
+//     the processors, or a limit of CPU time stopped the process. On Linux, the kernel's counts tell which of the two it was. Where
+//     they tell of neither, as of a process that a signal has stopped, results say that why is not known.
 //
 // # Cost
 //

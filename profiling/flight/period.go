@@ -38,8 +38,9 @@ func (p *period) run() {
 	pprof.SetGoroutineLabels(context.Background())
 	tick := time.NewTicker(step)
 	defer tick.Stop()
+	meter := cputime.NewMeter()
 	for {
-		tracelog.CPU(cputime.Process())
+		tracelog.CPU(meter.Read())
 		select {
 		case <-tick.C:
 			p.tick()

@@ -283,7 +283,7 @@ func (r *Recorder) Stats() states.Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	s.Evicted, s.Results, s.ResultBytes = r.results.evicted, uint64(len(r.results.order)), uint64(r.results.bytes)
+	s.TooLarge, s.Evicted, s.Results, s.ResultBytes = r.results.tooLarge, r.results.evicted, uint64(len(r.results.order)), uint64(r.results.bytes)
 	s.Pending = s.Slow - s.Analysed - s.NotFound - s.Failed - s.Abandoned - s.RateLimited - s.Dropped - s.NotArmed
 	if r.period != nil {
 		s.Armed += time.Since(r.period.began)

@@ -22,6 +22,7 @@ type results struct {
 	order         []key // the oldest first
 	bytes         int
 	evicted       uint64
+	tooLarge      uint64
 }
 
 type result struct {
@@ -36,8 +37,13 @@ func newResults(c Config) results {
 func (r *results) add(k key, request *states.Request, bytes int) {
 	r.remove(k)
 	if bytes > r.maxBytes { // it would drive out all others, in vain
-		r.evicted++
-		return
+		short := *request
+		short.Goroutines, short.Omitted = nil, request.Omitted+len(request.Goroutines)
+		if request, bytes = &short, sizeOf(&short); bytes > r.maxBytes {
+			r.evicted++
+			return
+		}
+		r.tooLarge++
 	}
 	r.requests[k] = result{request, bytes}
 	r.order = append(r.order, k)

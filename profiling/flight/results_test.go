@@ -54,6 +54,25 @@ func TestResultReplaced(t *testing.T) {
 	}
 }
 
+// Of a result that is too large the causes stay, and the goroutines go.
+func TestCausesOfALargeResultStay(t *testing.T) {
+	r := newResults(Config{Requests: 2, ResultBytes: 10_000})
+	large := &states.Request{
+		Name: "GET /", Omitted: 3, Causes: []states.Cause{{Kind: states.Mutex, Duration: 7}},
+		Goroutines: []states.Goroutine{{Intervals: make([]states.Interval, 1000)}, {}},
+	}
+	small := &states.Request{}
+	r.add(key{root: [8]byte{1}}, small, sizeOf(small))
+	r.add(key{root: [8]byte{2}}, large, sizeOf(large))
+	got := r.requests[key{root: [8]byte{2}}].request
+	if got == nil || got.Sentence() != large.Sentence() || len(got.Goroutines) != 0 || got.Omitted != 5 || len(large.Goroutines) != 2 {
+		t.Errorf("kept is %+v, want the causes and 5 goroutines omitted", got)
+	}
+	if len(r.requests) != 2 || r.evicted != 0 || r.tooLarge != 1 || r.bytes > 10_000 {
+		t.Errorf("%d results with %d bytes, %d evicted, %d too large; want both, 0, 1", len(r.requests), r.bytes, r.evicted, r.tooLarge)
+	}
+}
+
 // A stack that a result has several times counts once.
 func TestSizeOf(t *testing.T) {
 	stack := []states.Frame{{Function: "main.slow", File: "main.go"}, {Function: "main.main", File: "main.go"}}

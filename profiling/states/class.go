@@ -21,13 +21,13 @@ func (k Kind) Class() Class {
 		return ClassUnknown
 	case OnCPU:
 		return ClassRunning
-	case Runnable, OtherPrograms:
+	case Runnable, OtherPrograms, CPULimit, NotRun:
 		return ClassRunnable
 	case Syscall:
 		return ClassSyscall
 	case GCAssist, StopTheWorld, GarbageCollection:
 		return ClassCollector
-	case Mutex, ChannelSend, ChannelReceive, Select, Network, Timer, Condition, WaitGroup, Pool, Wait:
+	case Mutex, ChannelSend, ChannelReceive, Select, Network, File, Timer, Condition, WaitGroup, Pool, Wait:
 	}
 	return ClassWaiting
 }

@@ -15,6 +15,7 @@ var kindNames = [Kinds]string{
 	ChannelReceive:    "channel receive",
 	Select:            "select",
 	Network:           "network",
+	File:              "file or pipe",
 	Timer:             "timer",
 	Condition:         "condition",
 	WaitGroup:         "WaitGroup",
@@ -25,6 +26,8 @@ var kindNames = [Kinds]string{
 	StopTheWorld:      "stop-the-world",
 	GarbageCollection: "garbage collection",
 	OtherPrograms:     "other programs",
+	CPULimit:          "CPU limit",
+	NotRun:            "not run",
 }
 
 // String returns the name of the kind, such as "system call".

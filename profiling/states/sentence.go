@@ -72,6 +72,8 @@ func (r *Request) phrase(c *Cause) string {
 			return "waited for the network in " + c.Span
 		}
 		return "waited for the network in " + c.Span + ", called by " + Short(c.Function)
+	case File:
+		return "waited for a file or a pipe" + in
 	case Timer:
 		return "waited for a timer" + in
 	case Condition:
@@ -89,6 +91,13 @@ func (r *Request) phrase(c *Cause) string {
 		return "the runtime stopped all goroutines for " + by
 	case OtherPrograms:
 		return "other programs had the processors"
+	case CPULimit:
+		if c.Limit == 0 {
+			return "the limit of CPU time stopped the process"
+		}
+		return "the limit of " + strconv.FormatFloat(c.Limit, 'f', -1, 64) + " processors stopped the process"
+	case NotRun:
+		return "the operating system did not run the process, and why is not known"
 	default:
 		return "waited" + in
 	}

@@ -109,7 +109,8 @@ type Stats struct {
 	SnapshotsFailed uint64 // could not be written, or were too large
 	SnapshotBytes   uint64 // size of all written snapshots
 	Panics          uint64 // of the analysis and of functions that watch
-	Evicted         uint64 // results that newer ones replaced, or that were too large to keep
+	TooLarge        uint64 // results kept without their goroutines, which have too many intervals; causes and sentence stay
+	Evicted         uint64 // results that newer ones replaced, or of which even the causes were too large to keep
 	Results         uint64 // kept now
 	ResultBytes     uint64 // their approximate size
 

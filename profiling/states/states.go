@@ -20,7 +20,8 @@ const (
 	ChannelSend                   // a channel whose receiver is late
 	ChannelReceive                // a channel whose sender is late
 	Select                        // a select statement
-	Network                       // the network poller
+	Network                       // a connection, a listener or another socket
+	File                          // a file that the network poller watches: a pipe, a FIFO, a terminal or a device
 	Timer                         // time.Sleep, or a channel of a timer
 	Condition                     // sync.Cond
 	WaitGroup                     // sync.WaitGroup
@@ -30,7 +31,9 @@ const (
 	GCAssist                      // help to the garbage collector, which allocating goroutines have to give, or a wait for it
 	StopTheWorld                  // the runtime has stopped all goroutines
 	GarbageCollection             // only of causes: assists, stops of the world and processors that the collector took
-	OtherPrograms                 // only of causes: the operating system gave the processors to other programs, or none at all
+	OtherPrograms                 // only of causes: the operating system gave the processors to other programs
+	CPULimit                      // only of causes: the limit of CPU time of a control group stopped the process
+	NotRun                        // only of causes: the operating system did not run the process, and why is not known
 	Kinds                         // the number of kinds
 )
 
@@ -80,6 +83,7 @@ type Cause struct {
 	SpanID   trace.SpanID // of most of the time
 	Span     string       // the name of that span; empty if the trace does not have it
 	By       *Party       // that made the request wait; nil if no goroutine did
+	Limit    float64      // of a CPULimit: the processors that the process may use; 0 if they are not known
 }
 
 // A Request is the result for one request.

@@ -111,10 +111,7 @@ func skipTo(s, chars string) string {
 // parseMilliseconds reads the number at the beginning of s: perhaps a sign, digits, a dot and digits, or both, and perhaps
 // an exponent.
 func parseMilliseconds(s string) (_ time.Duration, ok bool) {
-	s = strings.TrimLeft(s, " \t\n\f\r")
-	if strings.HasPrefix(s, "+") {
-		s = s[1:]
-	}
+	s = strings.TrimPrefix(strings.TrimLeft(s, " \t\n\f\r"), "+")
 	whole, rest := digits(s)
 	length := len(whole)
 	if after, dot := strings.CutPrefix(rest, "."); dot {

@@ -29,6 +29,7 @@ type place struct {
 // A cause is a cause in the making.
 type cause struct {
 	kind      states.Kind
+	limit     float64 // of a CPULimit
 	duration  time.Duration
 	functions votes[string]
 	spans     votes[trace.SpanID]
@@ -112,7 +113,7 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 			c.add(causeKey{kind: states.GarbageCollection}, p, here, nil)
 		case states.StopTheWorld:
 			c.stopped(p, here)
-		case states.Network, states.Timer, states.Syscall:
+		case states.Network, states.File, states.Timer, states.Syscall:
 			c.add(causeKey{kind: p.kind, function: here.function, span: here.spanID}, p, here, nil)
 		case states.ChannelSend:
 			c.blamed(p, here)
@@ -201,7 +202,7 @@ func (c *collector) stopped(p piece, at place) {
 }
 
 func (c *collector) ranOn(g *goroutine, p piece, at place) {
-	p = c.withoutOthers(p, at)
+	p = c.withoutLacks(p, at)
 	if p.start >= p.end {
 		return
 	}
@@ -215,24 +216,28 @@ func (c *collector) ranOn(g *goroutine, p piece, at place) {
 	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.past[p.index].seen())
 }
 
-// withoutOthers takes the time away from a piece in which other programs had the processor.
-func (c *collector) withoutOthers(p piece, at place) piece {
-	if d := c.processors.stolen(p.start, p.end); d > 0 {
-		other := p
-		other.start = p.end - xtrace.Time(d)
-		c.add(causeKey{kind: states.OtherPrograms}, other, at, nil)
-		p.end = other.start
+// withoutLacks takes the time away from a piece in which the operating system did not run the process.
+func (c *collector) withoutLacks(p piece, at place) piece {
+	for _, l := range c.processors.stolen(p.start, p.end) {
+		part := p
+		part.start = p.end - xtrace.Time(l.time)
+		c.lacked(l, part, at)
+		p.end = part.start
 	}
 	return p
+}
+
+func (c *collector) lacked(l lack, p piece, at place) {
+	c.add(causeKey{kind: l.kind}, p, at, nil).limit = l.limit
 }
 
 func (c *collector) runnable(g *goroutine, p piece, at place) {
 	h := c.processors.most(p.start, p.end, g)
 	if h.free && p.end.Sub(p.start) >= freeProcessor {
-		c.add(causeKey{kind: states.OtherPrograms}, p, at, nil)
+		c.lacked(c.processors.kept(p.start, p.end), p, at)
 		return
 	}
-	p = c.withoutOthers(p, at)
+	p = c.withoutLacks(p, at)
 	if h.collected > 0 {
 		part := p
 		part.end = p.start + xtrace.Time(float64(p.end-p.start)*h.collected)

@@ -5,6 +5,7 @@ package analysis_test
 import (
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
@@ -32,6 +33,21 @@ var _ = add(map[string]func(*recorder){
 			r.want(do("GET /", func() { pay(client) }))
 		})
 	},
+	"pipe": func(r *recorder) {
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			r.Fatalf("%v", err)
+		}
+		defer reader.Close()
+		defer writer.Close()
+		r.trace(func() {
+			go func() {
+				time.Sleep(long)
+				_, _ = writer.Write([]byte{1})
+			}()
+			r.want(do("GET /", func() { readPipe(reader) }))
+		})
+	},
 	"processor": func(r *recorder) { r.traceOnly(func() { r.want(do("GET /", burn)) }) },
 	"processor-sampled": func(r *recorder) {
 		if err := pprof.StartCPUProfile(io.Discard); err != nil {
@@ -45,16 +61,9 @@ var _ = add(map[string]func(*recorder){
 	},
 	"processors-taken": processorsTaken,
 	"processor-free":   processorFree,
-	"other-programs": func(r *recorder) {
-		r.others = true
-		r.traceOnly(func() {
-			used := cputime.Process() + time.Second // more than 0 everywhere
-			tracelog.CPU(used)
-			x := do("GET /", burn)
-			tracelog.CPU(used + time.Millisecond)
-			r.want(x)
-		})
-	},
+	"other-programs":   func(r *recorder) { lacking(r, cputime.Usage{Delayed: time.Hour}) },
+	"cpu-limit":        func(r *recorder) { lacking(r, cputime.Usage{Throttled: time.Hour, Limit: 0.5, Delayed: time.Hour}) },
+	"not-run":          func(r *recorder) { lacking(r, cputime.Usage{}) },
 	"collection": func(r *recorder) {
 		list := nodes()
 		r.traceOnly(func() { r.want(do("GET /", runtime.GC)) })
@@ -88,6 +97,20 @@ var _ = add(map[string]func(*recorder){
 	"stop-the-world": func(r *recorder) { r.trace(func() { r.want(do("GET /", readStats)) }) },
 })
 
+// lacking records a request that burns a processor, of which the process got a millisecond by its notes. more is what
+// the operating system did meanwhile.
+func lacking(r *recorder, more cputime.Usage) {
+	r.others = true
+	r.traceOnly(func() {
+		used := cputime.Usage{Process: time.Second}
+		tracelog.CPU(used)
+		x := do("GET /", burn)
+		more.Process = used.Process + time.Millisecond
+		tracelog.CPU(more)
+		r.want(x)
+	})
+}
+
 //go:noinline
 func rest() { time.Sleep(long) }
 
@@ -106,6 +129,9 @@ func (r *recorder) connect() (client, server net.Conn) {
 	}
 	return client, server
 }
+
+//go:noinline
+func readPipe(f *os.File) { _, _ = f.Read(make([]byte, 1)) }
 
 //go:noinline
 func pay(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }
@@ -177,7 +203,7 @@ func processorFree(r *recorder) {
 		}()
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	r.traceOnly(func() {
+	r.trace(func() {
 		there, back := make(chan int), make(chan int)
 		go func() {
 			runtime.LockOSThread()

@@ -22,6 +22,14 @@ var ofCauses = []fixture{
 		},
 	},
 	{
+		"pipe",
+		"a request waits for a pipe in readPipe",
+		func(j judge, _ *recording, got []states.Request) {
+			in(j, largest(j, &got[0], states.File).Function, "analysis_test.readPipe")
+			says(j, &got[0], "waited for a file or a pipe in analysis_test.readPipe")
+		},
+	},
+	{
 		"syscall",
 		"a request waits in a system call of flush",
 		func(j judge, _ *recording, got []states.Request) {
@@ -90,6 +98,26 @@ var ofCauses = []fixture{
 			if c := largest(j, &got[0], states.OtherPrograms); c.By != nil {
 				j.Errorf("by %+v, want none", c.By)
 			}
+		},
+	},
+	{
+		"cpu-limit",
+		"the process got less CPU time than its goroutines ran: a limit stopped it, which is named",
+		func(j judge, _ *recording, got []states.Request) {
+			if c := largest(j, &got[0], states.CPULimit); c.By != nil || c.Limit != 0.5 {
+				j.Errorf("by %+v, with a limit of %v; want none, 0.5", c.By, c.Limit)
+			}
+			says(j, &got[0], "the limit of 0.5 processors stopped the process")
+		},
+	},
+	{
+		"not-run",
+		"the process got less CPU time than its goroutines ran, and the kernel counts no reason",
+		func(j judge, _ *recording, got []states.Request) {
+			if c := largest(j, &got[0], states.NotRun); c.By != nil {
+				j.Errorf("by %+v, want none", c.By)
+			}
+			says(j, &got[0], "the operating system did not run the process, and why is not known")
 		},
 	},
 	{

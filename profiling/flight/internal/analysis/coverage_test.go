@@ -65,6 +65,8 @@ var (
 	noInterval = map[states.Kind]string{
 		states.GarbageCollection: "only of causes",
 		states.OtherPrograms:     "only of causes",
+		states.CPULimit:          "only of causes",
+		states.NotRun:            "only of causes",
 	}
 )
 

@@ -31,7 +31,7 @@
 //	"sync"                                 Mutex or WaitGroup, by the stack; Wait if it is neither
 //	"chan receive", "select"               ChannelReceive, Select; Pool in (*sql.DB).conn; Timer if no goroutine ends it
 //	"chan send"                            ChannelSend
-//	"network"                              Network
+//	"network"                              Network, or File below package os
 //	"sleep"                                Timer
 //	"sync.(*Cond).Wait"                    Condition
 //	waits for the garbage collector        GCAssist
@@ -52,9 +52,12 @@
 //     both before and after.
 //   - Runnable counts for the goroutines that held the processors meanwhile. The garbage collector counts in proportion.
 //   - GCAssist and stops by the garbage collector are GarbageCollection. Other stops name the goroutine that stops.
-//   - OtherPrograms is time that this process did not get from the operating system. It is the part of the running time that
-//     the notes of tracelog.CPU lack. It is also each millisecond or more in which a goroutine is ready while a
-//     processor of the runtime is free. It names no goroutine.
+//   - CPULimit, OtherPrograms and NotRun are time that this process did not get from the operating system. It is the part of
+//     the running time that the notes of tracelog.CPU lack. It is also each millisecond or more in which a goroutine is
+//     ready while a processor of the runtime is free. The kernel's counts in the notes say which of the three: for how long
+//     a limit stopped the process, and for how long threads waited for a processor. What neither explains is NotRun: a
+//     signal or a debugger stopped the process, its group was frozen, or the machine stood still. These kinds name no
+//     goroutine.
 //
 // # Guarantees
 //
@@ -78,5 +81,6 @@
 //     network as Wait.
 //   - Time in which an allocation sweeps memory counts as running.
 //   - A system call may use the processor, or wait. The trace does not tell.
-//   - Under a limit of CPU time, as in a container, OtherPrograms is the limit.
+//   - If the runtime has more processors than the machine gives to the process, its own threads wait for each other. That
+//     counts as OtherPrograms.
 package analysis

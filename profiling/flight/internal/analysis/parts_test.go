@@ -12,6 +12,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -160,27 +161,50 @@ func TestHolderOfProcessors(t *testing.T) {
 	}
 }
 
-// A part of the time is missing only in periods in which clearly less CPU time than running time
-// was noted.
+// A part of the time is missing only in periods in which clearly less CPU time than running time was noted. The kernel's
+// counts say why: a limit comes first, then other programs, and for the rest nobody knows.
 func TestStolen(t *testing.T) {
 	const ms = time.Millisecond
 	p := newProcessors(nil, nil)
 	p.accounts = []account{
-		{at: 0, busy: 0, got: 0},
-		{at: xtrace.Time(100 * ms), busy: 100 * ms, got: 25 * ms},
-		{at: xtrace.Time(200 * ms), busy: 200 * ms, got: 115 * ms},
-		{at: xtrace.Time(300 * ms), busy: 201 * ms, got: 115 * ms},
+		{at: 0, busy: 0},
+		{at: xtrace.Time(100 * ms), busy: 100 * ms, got: cputime.Usage{Process: 25 * ms}},
+		{at: xtrace.Time(200 * ms), busy: 200 * ms, got: cputime.Usage{Process: 115 * ms, Delayed: 10 * ms}},
+		{at: xtrace.Time(300 * ms), busy: 201 * ms, got: cputime.Usage{Process: 115 * ms, Delayed: 10 * ms}},
+		{at: xtrace.Time(400 * ms), busy: 301 * ms, got: cputime.Usage{Process: 135 * ms, Delayed: 90 * ms}},
+		{at: xtrace.Time(500 * ms), busy: 401 * ms, got: cputime.Usage{Process: 155 * ms, Delayed: 110 * ms, Throttled: 40 * ms, Limit: 0.5}},
+		{at: xtrace.Time(600 * ms), busy: 501 * ms, got: cputime.Usage{Process: 175 * ms, Delayed: 5 * ms, Throttled: 400 * ms, Limit: 0.5}},
 	}
-	for _, c := range []struct{ from, to, want time.Duration }{
-		{0, 100 * ms, 75 * ms},
-		{20 * ms, 60 * ms, 30 * ms},
-		{50 * ms, 150 * ms, 37500 * time.Microsecond},
-		{100 * ms, 200 * ms, 0}, // almost all of it
-		{200 * ms, 300 * ms, 0}, // too little to tell
-		{300 * ms, 400 * ms, 0}, // after the last note
+	for _, c := range []struct {
+		from, to time.Duration
+		want     []lack
+	}{
+		{0, 100 * ms, []lack{{kind: states.NotRun, time: 75 * ms}}},
+		{20 * ms, 60 * ms, []lack{{kind: states.NotRun, time: 30 * ms}}},
+		{50 * ms, 150 * ms, []lack{{kind: states.NotRun, time: 37500 * time.Microsecond}}},
+		{100 * ms, 200 * ms, nil}, // almost all of it
+		{200 * ms, 300 * ms, nil}, // too little to tell
+		{300 * ms, 400 * ms, []lack{{kind: states.OtherPrograms, time: 80 * ms}}},
+		{400 * ms, 500 * ms, []lack{{states.CPULimit, 0.5, 40 * ms}, {kind: states.OtherPrograms, time: 20 * ms}, {kind: states.NotRun, time: 20 * ms}}},
+		{350 * ms, 450 * ms, []lack{{kind: states.OtherPrograms, time: 50 * ms}, {states.CPULimit, 0.5, 20 * ms}, {kind: states.NotRun, time: 10 * ms}}},
+		{500 * ms, 600 * ms, []lack{{states.CPULimit, 0.5, 80 * ms}}}, // threads have ended
+		{600 * ms, 700 * ms, nil}, // after the last note
 	} {
-		if got := p.stolen(xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
+		if got := p.stolen(xtrace.Time(c.from), xtrace.Time(c.to)); !slices.Equal(got, c.want) {
 			t.Errorf("stolen in [%v, %v) is %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		from, to time.Duration
+		want     lack
+	}{
+		{0, 10 * ms, lack{kind: states.NotRun, time: 10 * ms}},
+		{310 * ms, 390 * ms, lack{kind: states.OtherPrograms, time: 80 * ms}},
+		{410 * ms, 415 * ms, lack{states.CPULimit, 0.5, 5 * ms}},
+		{700 * ms, 710 * ms, lack{kind: states.NotRun, time: 10 * ms}},
+	} {
+		if got := p.kept(xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
+			t.Errorf("in [%v, %v) the reason is %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
 }

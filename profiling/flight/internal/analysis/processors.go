@@ -1,10 +1,14 @@
 package analysis
 
 import (
+	"iter"
 	"sort"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/profiling/states"
 )
 
 // processors know which goroutines ran on the processors of the runtime (its Ps), and how much CPU time the process got.
@@ -38,11 +42,11 @@ type run struct {
 
 func (r run) length() time.Duration { return r.end.Sub(r.start) }
 
-// An account is a note of the CPU time that the process had got.
+// An account is a note of the CPU time that the process had got, and of what kept the rest from it.
 type account struct {
 	at   xtrace.Time
 	busy time.Duration
-	got  time.Duration
+	got  cputime.Usage
 }
 
 func newProcessors(windows []window, pause func()) *processors {
@@ -91,7 +95,7 @@ func (p *processors) stop(g *goroutine, at xtrace.Time) {
 	runs.add(run{start: g.resumed, end: at, by: g})
 }
 
-func (p *processors) account(at xtrace.Time, got time.Duration) {
+func (p *processors) account(at xtrace.Time, got cputime.Usage) {
 	p.add(at)
 	p.accounts = append(p.accounts, account{at: at, busy: p.busy, got: got})
 }
@@ -165,28 +169,82 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 	return h
 }
 
-// The machine runs other programs when this process got less CPU time than this part of the time in which its goroutines
+// The process was kept from running when it got less CPU time than this part of the time in which its goroutines
 // ran, as the runtime sees it. It must also have missed more than leastMissed.
 const (
 	fullShare   = 0.8
 	leastMissed = 2 * time.Millisecond
 )
 
-// stolen returns the part of [from, to) in which goroutines that ran, as the runtime sees it, were not on
-// a processor, because the operating system ran other programs there.
-func (p *processors) stolen(from, to xtrace.Time) (d time.Duration) {
-	i := sort.Search(len(p.accounts), func(i int) bool { return p.accounts[i].at > from })
-	for ; i < len(p.accounts) && (i == 0 || p.accounts[i-1].at < to); i++ {
-		if i == 0 {
-			continue
-		}
-		before, after := p.accounts[i-1], p.accounts[i]
-		busy, got := after.busy-before.busy, after.got-before.got
-		if busy-got < leastMissed || float64(got) > fullShare*float64(busy) {
+// A lack is time in which goroutines that ran, as the runtime sees it, were not on a processor.
+type lack struct {
+	kind  states.Kind // OtherPrograms, CPULimit or NotRun
+	limit float64     // of a CPULimit
+	time  time.Duration
+}
+
+// stolen returns the lacks in [from, to), one for each kind.
+func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
+	for before, after := range p.between(from, to) {
+		busy, got := after.busy-before.busy, after.got.Process-before.got.Process
+		missed := busy - got
+		if missed < leastMissed || float64(got) > fullShare*float64(busy) {
 			continue
 		}
 		length := min(to, after.at).Sub(max(from, before.at))
-		d += time.Duration(float64(length) * float64(busy-got) / float64(busy))
+		part := float64(length) / float64(busy) // of what is missed between the two notes
+		throttled := min(missed, after.got.Throttled-before.got.Throttled)
+		all = addLack(all, lack{states.CPULimit, after.got.Limit, time.Duration(part * float64(throttled))})
+		rest := missed - throttled
+		delayed := max(0, min(rest, after.got.Delayed-before.got.Delayed)) // threads that ended are not in the later note
+		all = addLack(all, lack{kind: states.OtherPrograms, time: time.Duration(part * float64(delayed))})
+		// The process was stopped by a signal or a debugger, its group is frozen, or the machine stood still.
+		all = addLack(all, lack{kind: states.NotRun, time: time.Duration(part * float64(rest-delayed))})
 	}
-	return min(d, to.Sub(from))
+	left := to.Sub(from)
+	for i := range all {
+		all[i].time = min(all[i].time, left)
+		left -= all[i].time
+	}
+	return all
+}
+
+// addLack adds a lack to those of its kind.
+func addLack(all []lack, l lack) []lack {
+	if l.time <= 0 {
+		return all
+	}
+	for i := range all {
+		if all[i].kind == l.kind {
+			all[i].time += l.time
+			return all
+		}
+	}
+	return append(all, l)
+}
+
+// kept returns why a goroutine that was ready in [from, to) did not run on a processor of the runtime that was free.
+func (p *processors) kept(from, to xtrace.Time) lack {
+	l := lack{kind: states.NotRun, time: to.Sub(from)}
+	for before, after := range p.between(from, to) {
+		switch {
+		case after.got.Throttled > before.got.Throttled:
+			return lack{states.CPULimit, after.got.Limit, l.time}
+		case after.got.Delayed-before.got.Delayed >= l.time/2:
+			l.kind = states.OtherPrograms
+		}
+	}
+	return l
+}
+
+// between yields each two notes that follow each other, where the time between them overlaps with [from, to).
+func (p *processors) between(from, to xtrace.Time) iter.Seq2[account, account] {
+	return func(yield func(before, after account) bool) {
+		i := sort.Search(len(p.accounts), func(i int) bool { return p.accounts[i].at > from })
+		for i = max(i, 1); i < len(p.accounts) && p.accounts[i-1].at < to; i++ {
+			if !yield(p.accounts[i-1], p.accounts[i]) {
+				return
+			}
+		}
+	}
 }

@@ -168,9 +168,10 @@ type recorder struct {
 // takes has a cause of its own.
 func (r *recorder) trace(f func()) {
 	r.traceOnly(func() {
-		tracelog.CPU(cputime.Process())
+		meter := cputime.NewMeter()
+		tracelog.CPU(meter.Read())
 		f()
-		tracelog.CPU(cputime.Process())
+		tracelog.CPU(meter.Read())
 	})
 }
 

@@ -132,7 +132,7 @@ func (s *segment) kind(stacks *stacks) states.Kind {
 	case syscalling:
 		return states.Syscall
 	case waitingNetwork:
-		return states.Network
+		return stacks.polled(s.stack)
 	case waitingSleep:
 		return states.Timer
 	case waitingSend:

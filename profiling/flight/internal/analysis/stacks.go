@@ -66,6 +66,23 @@ func (s *stacks) function(id stackID) string { return s.get(id).function }
 // tell.
 func (s *stacks) wait(id stackID) states.Kind { return s.get(id).wait }
 
+// polled returns what a goroutine with this stack waits for in the network poller.
+func (s *stacks) polled(stack stackID) states.Kind {
+	frames := s.frames(stack)
+	for _, f := range frames {
+		switch name := f.Function; {
+		case strings.HasPrefix(name, "os."):
+			return states.File
+		case strings.HasPrefix(name, "net."):
+			return states.Network
+		}
+	}
+	if len(frames) == 0 {
+		return states.Wait
+	}
+	return states.Network
+}
+
 func innermost(frames []states.Frame) string {
 	for i := range frames {
 		if name := frames[i].Function; !states.Standard(name) {

@@ -95,7 +95,7 @@ func (c calls) heaviest() string {
 
 // result returns the cause.
 func (c *cause) result(r *root) states.Cause {
-	result := states.Cause{Kind: c.kind, Duration: c.duration, Function: c.functions.most(cmp.Compare[string])}
+	result := states.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration, Function: c.functions.most(cmp.Compare[string])}
 	result.SpanID = c.spans.most(func(a, b trace.SpanID) int { return cmp.Compare(a.String(), b.String()) })
 	result.Span = r.names[result.SpanID]
 	if f := c.calls.heaviest(); f != "" {
