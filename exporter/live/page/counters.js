@@ -41,6 +41,7 @@ const titles = {
   'perfline.waits.panics': 'Panics in the analysis',
   'perfline.waits.results': 'Results in memory',
   'perfline.waits.result_bytes': 'Size of the results in memory',
+  'perfline.waits.too_large': 'Results without goroutines',
   'perfline.waits.evicted': 'Replaced results',
   'perfline.recent': 'Requests kept for this page',
   'perfline.sessions': 'Sessions',
