@@ -2,12 +2,15 @@ package continuous
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 
-	"github.com/grafana/pyroscope-go/godeltaprof"
+	"github.com/google/pprof/profile"
 )
 
 // The kinds of the runtime's profiles.
@@ -19,8 +22,8 @@ const (
 	Leak      = "goroutineleak" // also the name of the runtime's profile
 )
 
-// A Snapshot is a profile that the runtime keeps. godeltaprof subtracts what it had at the last snapshot, except from
-// memory in use and from goroutines, which are of the moment.
+// A Snapshot is a profile that the runtime keeps. It has what was added since the last snapshot, except for
+// memory in use and goroutines, which are of the moment. Each frame has a name.
 type Snapshot struct {
 	Kind string
 	// Take writes the profile in pprof's format. It writes nothing if there is nothing in it.
@@ -29,33 +32,127 @@ type Snapshot struct {
 
 // RuntimeSnapshots returns the snapshots of this process.
 func RuntimeSnapshots() []Snapshot {
-	heap, mutex, block := godeltaprof.NewHeapProfiler(), godeltaprof.NewMutexProfiler(), godeltaprof.NewBlockProfiler()
 	return []Snapshot{
-		{Heap, heap.Profile},
-		{Goroutine, func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 0) }},
-		{Mutex, unlessEmpty(runtime.MutexProfile, mutex.Profile)},
-		{Block, unlessEmpty(runtime.BlockProfile, block.Profile)},
-	}
-}
-
-// unlessEmpty takes a profile only if the runtime has a record. It has none unless the application switched that
-// profile on.
-func unlessEmpty(records func([]runtime.BlockProfileRecord) (int, bool), take func(io.Writer) error) func(io.Writer) error {
-	return func(w io.Writer) error {
-		if n, _ := records(nil); n == 0 {
-			return nil
-		}
-		return take(w)
+		newSnapshot(Heap, 2), // allocated objects and bytes; the other two columns are in use
+		newSnapshot(Goroutine, 0),
+		unlessEmpty(runtime.MutexProfile, newSnapshot(Mutex, 2)),
+		unlessEmpty(runtime.BlockProfile, newSnapshot(Block, 2)),
 	}
 }
 
 // leaks returns the snapshot of leaked goroutines, or nil if the runtime has no such profile.
 func leaks() *Snapshot {
-	leaked := pprof.Lookup(Leak)
-	if leaked == nil {
+	if pprof.Lookup(Leak) == nil {
 		return nil
 	}
-	return &Snapshot{Leak, func(w io.Writer) error { return leaked.WriteTo(w, 0) }}
+	s := newSnapshot(Leak, 0)
+	return &s
+}
+
+// newSnapshot returns the snapshot of a profile as runtime/pprof writes it. Its first columns are sums since the program
+// began.
+func newSnapshot(kind string, sums int) Snapshot {
+	d := deltas{sums: sums, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	return Snapshot{kind, func(w io.Writer) error {
+		var whole bytes.Buffer
+		if err := pprof.Lookup(kind).WriteTo(&whole, 0); err != nil {
+			return err
+		}
+		p, err := profile.ParseData(whole.Bytes())
+		if err != nil {
+			return err
+		}
+		d.subtract(p)
+		nameFrames(p)
+		return p.Compact().Write(w)
+	}}
+}
+
+// unlessEmpty takes a profile only if the runtime has a record. It has none unless the application switched that
+// profile on.
+func unlessEmpty(records func([]runtime.BlockProfileRecord) (int, bool), s Snapshot) Snapshot {
+	return Snapshot{s.Kind, func(w io.Writer) error {
+		if n, _ := records(nil); n == 0 {
+			return nil
+		}
+		return s.Take(w)
+	}}
+}
+
+// deltas know the sums of the last profile.
+type deltas struct {
+	sums  int // columns
+	seeds [2]maphash.Seed
+	last  map[[2]uint64][]int64 // by stack
+}
+
+// subtract leaves in p what was added since the last profile, and only samples that have something.
+func (d *deltas) subtract(p *profile.Profile) {
+	if d.sums == 0 {
+		return
+	}
+	now := make(map[[2]uint64][]int64, len(d.last))
+	var key []byte
+	for _, s := range p.Sample {
+		key = stackOf(key[:0], s)
+		k := [2]uint64{maphash.Bytes(d.seeds[0], key), maphash.Bytes(d.seeds[1], key)}
+		sums, before := now[k], d.last[k]
+		if sums == nil {
+			sums = make([]int64, d.sums)
+			now[k] = sums
+		}
+		for i := range d.sums {
+			sums[i] += s.Value[i]
+			if before != nil { // the runtime may have a stack several times
+				known := min(s.Value[i], before[i])
+				s.Value[i] -= known
+				before[i] -= known
+			}
+		}
+	}
+	d.last = now
+	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool {
+		return !slices.ContainsFunc(s.Value, func(v int64) bool { return v != 0 })
+	})
+}
+
+// stackOf appends what tells the stack of a sample from others: its addresses, and the size of its allocations.
+func stackOf(key []byte, s *profile.Sample) []byte {
+	for _, l := range s.Location {
+		key = binary.NativeEndian.AppendUint64(key, l.Address)
+	}
+	for _, size := range s.NumLabel["bytes"] {
+		key = binary.NativeEndian.AppendUint64(key, uint64(size))
+	}
+	return key
+}
+
+// nameFrames gives a name to frames that have none, as those of C code do: the program counter. Viewers leave nameless
+// frames out, or join them.
+func nameFrames(p *profile.Profile) {
+	last := uint64(0)
+	for _, f := range p.Function {
+		last = max(last, f.ID)
+	}
+	name := func(l *profile.Location) *profile.Function {
+		last++
+		f := &profile.Function{ID: last, Name: fmt.Sprintf("%#x", l.Address)}
+		if l.Mapping != nil {
+			f.Filename = l.Mapping.File
+		}
+		p.Function = append(p.Function, f)
+		return f
+	}
+	for _, l := range p.Location {
+		if len(l.Line) == 0 {
+			l.Line = []profile.Line{{Function: name(l)}}
+		}
+		for i := range l.Line {
+			if f := l.Line[i].Function; f == nil || f.Name == "" {
+				l.Line[i].Function = name(l)
+			}
+		}
+	}
 }
 
 // give takes the snapshot and gives it to use, unless it is empty.
@@ -69,8 +166,7 @@ func (s *Snapshot) give(use func(data []byte) error) error {
 	})
 }
 
-// recovered calls f, and returns its panic as an error. godeltaprof reads the runtime's own memory, whose layout it knows for each Go
-// release, and profiles may have anything: neither must end the program.
+// recovered calls f, and returns its panic as an error. Profiles may have anything: they must not end the program.
 func recovered(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
