@@ -121,7 +121,7 @@ func TestSeveralTraceFields(t *testing.T) {
 		{"two", []string{parent}, []string{"foo=1", "bar=2"}, "foo=1,bar=2", true},
 		{"an empty one first", []string{parent}, []string{"", "foo=1"}, "foo=1", true},
 		{"empty ones", []string{parent}, []string{"foo=1", "", "\t ", "bar=2"}, "foo=1,bar=2", true},
-		{"the same key twice", []string{parent}, []string{"foo=1", "foo=2"}, "", true},
+		{"the same key twice", []string{parent}, []string{"foo=1", "foo=2"}, "foo=1", true},
 		{"none", []string{parent}, nil, "", true},
 		{"two parents", []string{parent, parent}, []string{"foo=1"}, "", false},
 		{"an empty parent besides", []string{"", parent}, []string{"foo=1"}, "", false},

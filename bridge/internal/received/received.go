@@ -5,6 +5,7 @@ package received
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,22 +47,35 @@ func TraceState(values []string) []string {
 	return values
 }
 
-// JoinTraceState is the one value of the fields of a tracestate header (Trace Context, section 3.3.1).
+// maxMembers is how many members a tracestate may have (Trace Context, section 3.3.1.1).
+const maxMembers = 32
+
+// JoinTraceState is the one value of the fields of a tracestate header, with each key once: the first, which is the newest
+// (Trace Context, sections 3.3.1 and 3.3.1.2). OpenTelemetry refuses a state that has a key twice.
 func JoinTraceState(values []string) string {
-	if len(values) == 1 {
+	var keys, members [maxMembers]string
+	n, same := 0, len(values) == 1 // as it was sent
+	for _, v := range values {
+		for member := range strings.SplitSeq(v, ",") {
+			member = strings.Trim(member, " \t")
+			key, _, _ := strings.Cut(member, "=")
+			switch {
+			case member == "":
+				continue
+			case slices.Contains(keys[:n], key):
+				same = false
+				continue
+			case n == maxMembers:
+				return "" // not valid
+			}
+			keys[n], members[n] = key, member
+			n++
+		}
+	}
+	if same {
 		return values[0]
 	}
-	var b strings.Builder
-	for _, v := range values {
-		if v = strings.Trim(v, " \t"); v == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(v)
-	}
-	return b.String()
+	return strings.Join(members[:n], ",")
 }
 
 // Only is the value of a key that may have one, "" when there are none or several.
