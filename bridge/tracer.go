@@ -164,7 +164,7 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	switch sc.TraceID = parent.TraceID(); {
 	case !sc.TraceID.IsValid():
 		sc.TraceID, sc.SpanID = t.provider.newIDs(ctx)
-		flags = flags.WithRandom(t.provider.random)
+		flags = flags.WithRandom(flags.IsRandom() || t.provider.random)
 	default:
 		sc.SpanID = t.provider.newSpanID(ctx, sc.TraceID)
 	}

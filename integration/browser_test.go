@@ -65,7 +65,7 @@ func TestBrowserSeesServerTiming(t *testing.T) {
 		t.Fatalf("the browser sees %v, want one metric traceparent", timings)
 	}
 	traceparent := metrics["traceparent"][0].Description
-	if n, err := fmt.Sscanf(strings.ReplaceAll(traceparent, "-", " "), "00 %s %s 01", &traceID, &spanID); n != 2 || err != nil {
+	if n, err := fmt.Sscanf(strings.ReplaceAll(traceparent, "-", " "), "00 %s %s 03", &traceID, &spanID); n != 2 || err != nil {
 		t.Fatalf("traceparent: %q", traceparent)
 	}
 	delete(metrics, "traceparent")

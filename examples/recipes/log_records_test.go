@@ -150,12 +150,12 @@ func testLogRecords(t *testing.T, protocol string) {
 	want := map[string][]*logspb.LogRecord{ // by scope
 		"shop": {
 			{
-				Body: textValue("retry"), SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_WARN, SeverityText: "WARN", TraceId: tid[:], SpanId: sid[:], Flags: 1,
+				Body: textValue("retry"), SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_WARN, SeverityText: "WARN", TraceId: tid[:], SpanId: sid[:], Flags: 3,
 				Attributes: []*commonpb.KeyValue{{Key: "cart", Value: intValue(7)}, {Key: "item", Value: mapValue(
 					&commonpb.KeyValue{Key: "of", Value: mapValue(&commonpb.KeyValue{Key: "n", Value: intValue(3)})}, &commonpb.KeyValue{Key: "sku", Value: textValue("socks")})}},
 			},
 			{
-				Body: textValue("paid"), SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_INFO, SeverityText: "INFO", TraceId: tid[:], SpanId: sid[:], Flags: 1,
+				Body: textValue("paid"), SeverityNumber: logspb.SeverityNumber_SEVERITY_NUMBER_INFO, SeverityText: "INFO", TraceId: tid[:], SpanId: sid[:], Flags: 3,
 				Attributes: []*commonpb.KeyValue{
 					{Key: "total", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: 12.5}}}, {Key: "took", Value: intValue(int64(time.Second))},
 				},

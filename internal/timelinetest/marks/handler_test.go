@@ -102,7 +102,7 @@ func TestHandlerAttributes(t *testing.T) {
 		{"a group without a name is none", func(l *slog.Logger, ctx context.Context) {
 			slog.New(l.Handler().WithGroup("")).WarnContext(ctx, "m", slog.Group("", slog.Int("a", 1), slog.Group("", slog.Int("b", 2))))
 		}, `{"level":"WARN","a":1,"b":2}`},
-		{"nil", func(l *slog.Logger, ctx context.Context) { l.WarnContext(ctx, "m", "err", nil) }, `{"level":"WARN","err":"<nil>"}`},
+		{"nil", func(l *slog.Logger, ctx context.Context) { l.WarnContext(ctx, "m", "err", nil) }, `{"level":"WARN","err":null}`},
 		{"what is no scalar is text", func(l *slog.Logger, ctx context.Context) {
 			l.WarnContext(ctx, "m", "err", fails, "list", []int{1, 2}, "struct", struct{ A int }{1})
 		}, `{"level":"WARN","err":"refused","list":"[1 2]","struct":"{A:1}"}`},
