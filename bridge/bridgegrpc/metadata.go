@@ -19,17 +19,8 @@ type incoming struct {
 
 var _ propagation.ValuesGetter = incoming{}
 
-// Get is the value of key, "" when there is none. All values of a tracestate are one. A traceparent
-// that was sent several times is not valid, and "".
-func (c incoming) Get(key string) string {
-	switch key {
-	case "traceparent":
-		return received.Only(c.Values(key))
-	case "tracestate":
-		return received.JoinTraceState(c.Values(key))
-	}
-	return received.First(c.Values(key))
-}
+// Get is the value of key, "" when there is none.
+func (c incoming) Get(key string) string { return received.Field(key, c.Values(key)) }
 
 // Values are all values of key.
 func (c incoming) Values(key string) []string {

@@ -86,16 +86,7 @@ type carrier struct{ propagation.HeaderCarrier }
 
 var _ propagation.ValuesGetter = carrier{}
 
-// Get returns "" for a traceparent that was sent several times: it is not valid.
-func (c carrier) Get(key string) string {
-	switch key {
-	case "traceparent":
-		return received.Only(c.Values(key))
-	case "tracestate":
-		return received.JoinTraceState(c.Values(key))
-	}
-	return received.First(c.Values(key))
-}
+func (c carrier) Get(key string) string { return received.Field(key, c.Values(key)) }
 
 func (c carrier) Values(key string) []string {
 	switch key {

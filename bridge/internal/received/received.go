@@ -50,9 +50,12 @@ func TraceState(values []string) []string {
 // maxMembers is how many members a tracestate may have (Trace Context, section 3.3.1.1).
 const maxMembers = 32
 
-// JoinTraceState is the one value of the fields of a tracestate header, with each key once: the first, which is the newest
+// joinTraceState is the one value of the fields of a tracestate header, with each key once: the first, which is the newest
 // (Trace Context, sections 3.3.1 and 3.3.1.2). OpenTelemetry refuses a state that has a key twice.
-func JoinTraceState(values []string) string {
+func joinTraceState(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
 	var keys, members [maxMembers]string
 	n, same := 0, len(values) == 1 // as it was sent
 	for _, v := range values {
@@ -78,8 +81,20 @@ func JoinTraceState(values []string) string {
 	return strings.Join(members[:n], ",")
 }
 
-// Only is the value of a key that may have one, "" when there are none or several.
-func Only(values []string) string {
+// Field is the one value that a propagator reads of a key in lower case: the first, "" when there is none. All values of a
+// tracestate are one. A traceparent that was sent several times is not valid, and "".
+func Field(key string, values []string) string {
+	switch key {
+	case "traceparent":
+		return only(values)
+	case "tracestate":
+		return joinTraceState(values)
+	}
+	return First(values)
+}
+
+// only is the value of a key that may have one, "" when there are none or several.
+func only(values []string) string {
 	if len(values) == 1 {
 		return values[0]
 	}
@@ -128,10 +143,11 @@ func Socket(a net.Addr) (host string, port int) {
 	switch a := a.(type) {
 	case nil:
 	case *net.TCPAddr:
-		at := a.AddrPort()
-		return at.Addr().Unmap().String(), int(at.Port())
+		if at := a.AddrPort(); at.IsValid() {
+			return at.Addr().Unmap().String(), int(at.Port())
+		}
 	case *net.UnixAddr:
-		if a.Name != "@" {
+		if a != nil && a.Name != "@" {
 			return Text(a.Name), 0
 		}
 	default:

@@ -1,6 +1,7 @@
 package received_test
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,32 @@ func TestTraceState(t *testing.T) {
 			}
 			if got := received.TraceState(c.values); !slices.Equal(got, want) {
 				t.Errorf("%d values pass, want %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+// An end of a connection has an address, the name of a Unix socket, or nothing. An interface may hold a nil pointer.
+func TestSocket(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		addr net.Addr
+		host string
+		port int
+	}{
+		{"nil", nil, "", 0},
+		{"IPv4", &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 4711}, "192.0.2.7", 4711},
+		{"IPv6", &net.TCPAddr{IP: net.ParseIP("2001:db8::7"), Port: 4711}, "2001:db8::7", 4711},
+		{"TCP without an address", &net.TCPAddr{Port: 4711}, "", 0},
+		{"a nil of TCP", (*net.TCPAddr)(nil), "", 0},
+		{"a Unix socket", &net.UnixAddr{Name: "/run/shop.sock", Net: "unix"}, "/run/shop.sock", 0},
+		{"a Unix socket without a name", &net.UnixAddr{Name: "@", Net: "unix"}, "", 0},
+		{"a nil of Unix", (*net.UnixAddr)(nil), "", 0},
+		{"another type", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 53}, "192.0.2.7", 53},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if host, port := received.Socket(c.addr); host != c.host || port != c.port {
+				t.Errorf("%q and %d, want %q and %d", host, port, c.host, c.port)
 			}
 		})
 	}
