@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,26 +239,5 @@ func TestDefaultTimeline(t *testing.T) {
 	}
 	if got := len(observer.ProcessTimeline().EntriesByType(observer.Resource)) - before; got != 1 {
 		t.Errorf("%d resource entries on the default timeline, want 1", got)
-	}
-}
-
-// A service passes on the metadata of its caller: of that no part of another trace goes out.
-func TestStaleMetadataIsRemoved(t *testing.T) {
-	r := newRig(t)
-	var got metadata.MD
-	r.shop.buy = func(ctx context.Context, in *text) (*text, error) {
-		got, _ = metadata.FromIncomingContext(ctx)
-		return in, nil
-	}
-	r.start(t)
-	stale := metadata.Pairs("traceparent", "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", "tracestate", "vendor=1", "tracestate", "vendor=2", "other", "kept")
-	if _, err := r.buy(metadata.NewOutgoingContext(r.ctx, stale), "tea"); err != nil {
-		t.Fatal(err)
-	}
-	if p := got.Get("traceparent"); len(p) != 1 || strings.HasPrefix(p[0], "00-01020304") || len(got.Get("tracestate")) > 0 || !slices.Equal(got.Get("other"), []string{"kept"}) {
-		t.Errorf("the server got %v", got)
-	}
-	if len(stale.Get("tracestate")) != 2 {
-		t.Errorf("the caller's metadata is %v now", stale)
 	}
 }

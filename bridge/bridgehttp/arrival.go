@@ -25,8 +25,8 @@ const (
 	handlerExited  = "handler_exited"
 )
 
-// An arrival is what is known of whether the client gets the answer. Nobody tells a handler: the server sends the end of
-// an answer after the handler has returned.
+// An arrival says whether the client gets the whole answer, as far as a middleware can know. The server sends the end of an
+// answer after the handler has returned, and tells nobody whether the client got it.
 type arrival struct {
 	failure  string        // of the first write or flush that failed
 	declared int64         // Content-Length; -1 without one
@@ -75,7 +75,7 @@ func (a *arrival) failed(q *request, err error) {
 	if err == nil || a.failure != "" {
 		return
 	}
-	record.Protect(func() {
+	_, told := record.Protect(func() { // methods of the error may panic
 		switch {
 		case errors.Is(err, http.ErrBodyNotAllowed), errors.Is(err, http.ErrHijacked), errors.Is(err, http.ErrNotSupported):
 			// What was not written is no part of the answer.
@@ -89,6 +89,9 @@ func (a *arrival) failed(q *request, err error) {
 			a.failure = cmp.Or(a.lost(q), a.streamError, errorType(err))
 		}
 	})
+	if !told {
+		a.failure = errorType(err)
+	}
 }
 
 // copied notes why [io.ReaderFrom] failed, unless its source did.

@@ -3,12 +3,16 @@ package bridgehttp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -16,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -31,6 +36,7 @@ func TestAnswerThatDoesNotArrive(t *testing.T) {
 		handle func(t *testing.T, w http.ResponseWriter, r *http.Request, leave func())
 		stays  bool   // the client does, and gets the answer
 		breaks bool   // the client sends half of its body and closes the connection
+		late   bool   // time passes: in a bubble, over a network in memory
 		want   string // http.response.status_code error.type
 	}{
 		{
@@ -112,31 +118,31 @@ func TestAnswerThatDoesNotArrive(t *testing.T) {
 			},
 			want: "200 ",
 		}, {
-			name: "the server's time for writing is over", only: "http/1.1", // it is too short for a TLS handshake
-			server: func(s *http.Server) { s.WriteTimeout = time.Millisecond },
+			name: "the server's time for writing is over", late: true,
+			server: func(s *http.Server) { s.WriteTimeout = time.Second },
 			handle: func(_ *testing.T, w http.ResponseWriter, _ *http.Request, _ func()) {
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(2 * time.Second)
 				w.WriteHeader(http.StatusAccepted)
 			},
 			want: " timeout",
 		}, {
-			name: "the handler's time for writing is over",
+			name: "the handler's time for writing is over", late: true,
 			handle: func(t *testing.T, w http.ResponseWriter, _ *http.Request, _ func()) {
 				_, _ = io.WriteString(w, "hello")
-				if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Millisecond)); err != nil {
+				if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
 					t.Error(err)
 				}
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(2 * time.Second)
 			},
 			want: "200 timeout",
 		}, {
-			name: "the handler takes all the time that it needs", only: "http/1.1", stays: true,
-			server: func(s *http.Server) { s.WriteTimeout = time.Millisecond },
+			name: "the handler takes all the time that it needs", late: true, stays: true,
+			server: func(s *http.Server) { s.WriteTimeout = time.Second },
 			handle: func(t *testing.T, w http.ResponseWriter, _ *http.Request, _ func()) {
 				if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 					t.Error(err)
 				}
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(2 * time.Second)
 				_, _ = io.WriteString(w, "hello")
 			},
 			want: "200 ",
@@ -146,7 +152,7 @@ func TestAnswerThatDoesNotArrive(t *testing.T) {
 			if c.only != "" && c.only != protocol {
 				continue
 			}
-			t.Run(c.name+" over "+protocol, func(t *testing.T) {
+			exchange := func(t *testing.T) {
 				r := withProcessor(t)
 				metrics := sdkmetric.NewManualReader()
 				entries := watch(t, r.tl, observer.Navigation)
@@ -163,6 +169,11 @@ func TestAnswerThatDoesNotArrive(t *testing.T) {
 				if c.server != nil {
 					c.server(srv.Config)
 				}
+				var network memnet.Network
+				if c.late {
+					srv.Listener.Close()
+					srv.Listener = network.Listen()
+				}
 				srv.EnableHTTP2 = protocol == "h2"
 				if srv.EnableHTTP2 {
 					srv.StartTLS()
@@ -170,6 +181,9 @@ func TestAnswerThatDoesNotArrive(t *testing.T) {
 					srv.Start()
 				}
 				defer srv.Close()
+				if c.late {
+					srv.Client().Transport.(*http.Transport).DialContext = network.Dial
+				}
 				if c.breaks {
 					conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 					if err != nil {
@@ -209,7 +223,58 @@ func TestAnswerThatDoesNotArrive(t *testing.T) {
 				if v, _ := point.Attributes.Value("error.type"); v.AsString() != failure {
 					t.Errorf("the metric has error.type %q, want %q", v.AsString(), failure)
 				}
+			}
+			t.Run(c.name+" over "+protocol, func(t *testing.T) {
+				if c.late {
+					synctest.Test(t, exchange)
+				} else {
+					exchange(t)
+				}
 			})
 		}
 	}
 }
+
+// What a write returns says why the answer did not arrive, whoever made the writer and the error.
+func TestWriteErrors(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want string // error.type
+	}{
+		{"the connection is closed", fmt.Errorf("writing: %w", net.ErrClosed), "client_closed_request"},
+		{"the connection is reset", &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}, "client_closed_request"},
+		{"the deadline is over", os.ErrDeadlineExceeded, "timeout"},
+		{"the time of http.TimeoutHandler is over", http.ErrHandlerTimeout, "timeout"},
+		{"too much is written", http.ErrContentLength, "content_length_mismatch"},
+		{"the answer has no body", http.ErrBodyNotAllowed, ""},
+		{"another error", errFake, "*errors.errorString"},
+		{"an error whose method panics", panickingError{}, "github.com/perfline/perfline/bridge/bridgehttp_test.panickingError"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if _, err := w.Write([]byte("hello")); err != c.err { //nolint:errorlint // itself
+					t.Errorf("the handler gets another error than the writer's")
+				}
+			}))
+			h.ServeHTTP(failingWriter{httptest.NewRecorder(), c.err}, httptest.NewRequest(http.MethodGet, "/", nil))
+			r.flush(t)
+			if got := tag(r.got.one(t, "GET"), "error.type"); got != c.want {
+				t.Errorf("error.type is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+type failingWriter struct {
+	http.ResponseWriter
+	err error
+}
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+type panickingError struct{}
+
+func (panickingError) Error() string { panic("the error's own panic") }
+func (panickingError) Is(error) bool { panic("the error's own panic") }

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
@@ -104,39 +101,5 @@ func TestForwardedOverUnixSocket(t *testing.T) {
 	r.flush(t)
 	if s := r.got.one(t, "GET"); tag(s, "client.address") != "203.0.113.9" || tag(s, "network.peer.address") != "" {
 		t.Errorf("client %q, peer %q; want the first only", tag(s, "client.address"), tag(s, "network.peer.address"))
-	}
-}
-
-// A tracestate may have several fields, of which some are empty. A traceparent may not (Trace Context, sections 3.2 and 3.3.1).
-func TestSeveralTraceFields(t *testing.T) {
-	const parent = "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01"
-	for _, c := range []struct {
-		name    string
-		parents []string
-		states  []string
-		want    string // tracestate
-		goesOn  bool
-	}{
-		{"one", []string{parent}, []string{"foo=1,bar=2"}, "foo=1,bar=2", true},
-		{"two", []string{parent}, []string{"foo=1", "bar=2"}, "foo=1,bar=2", true},
-		{"an empty one first", []string{parent}, []string{"", "foo=1"}, "foo=1", true},
-		{"empty ones", []string{parent}, []string{"foo=1", "", "\t ", "bar=2"}, "foo=1,bar=2", true},
-		{"the same key twice", []string{parent}, []string{"foo=1", "foo=2"}, "foo=1", true},
-		{"none", []string{parent}, nil, "", true},
-		{"two parents", []string{parent, parent}, []string{"foo=1"}, "", false},
-		{"an empty parent besides", []string{"", parent}, []string{"foo=1"}, "", false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := withProcessor(t)
-			var sc trace.SpanContext
-			h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl, Propagators: propagation.TraceContext{}}.Middleware(
-				http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { sc = trace.SpanContextFromContext(req.Context()) }))
-			req := httptest.NewRequest(http.MethodGet, "/", nil)
-			req.Header["Traceparent"], req.Header["Tracestate"] = c.parents, c.states
-			h.ServeHTTP(httptest.NewRecorder(), req)
-			if goesOn := sc.TraceID().String() == parent[3:35]; goesOn != c.goesOn || sc.TraceState().String() != c.want {
-				t.Errorf("the trace goes on: %t, with %q; want %t, %q", goesOn, sc.TraceState(), c.goesOn, c.want)
-			}
-		})
 	}
 }

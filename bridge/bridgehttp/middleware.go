@@ -321,20 +321,18 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 	if x.failure == "" {
 		return
 	}
+	why := "" // the status says it
 	switch {
 	case p != nil:
+		why = "handler panicked"
+		span.AddEvent("exception", trace.WithAttributes(
+			semconv.ExceptionType(x.failure),
+			semconv.ExceptionMessage(text.Valid(record.PanicText(p))),
+			semconv.ExceptionStacktrace(stack())))
 	case cut:
-		span.SetStatus(codes.Error, "the answer did not arrive whole")
-		return
-	default:
-		span.SetStatus(codes.Error, "")
-		return
+		why = "the answer did not arrive whole"
 	}
-	span.SetStatus(codes.Error, "handler panicked")
-	span.AddEvent("exception", trace.WithAttributes(
-		semconv.ExceptionType(x.failure),
-		semconv.ExceptionMessage(text.Valid(record.PanicText(p))),
-		semconv.ExceptionStacktrace(stack())))
+	span.SetStatus(codes.Error, why)
 }
 
 // answer gives the span the attributes of the answer.

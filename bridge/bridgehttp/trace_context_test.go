@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
-// The cases of the W3C's harness for Trace Context, with what the specification says of them: a server gets a request with
-// these lines, and calls another one with what is wanted.
+// The cases of the W3C's harness for Trace Context, with what the specification says of them. A server gets a request with
+// the lines of a case, and calls another server. The call has the wanted state, and belongs to the caller's trace if that goes on.
 func TestTraceContext(t *testing.T) {
 	const id, parent = "12345678901234567890123456789012", "1234567890123456"
 	valid := func(flags string) string { return "traceparent: 00-" + id + "-" + parent + "-" + flags }
@@ -43,6 +43,7 @@ func TestTraceContext(t *testing.T) {
 		{"nothing", nil, false, ""},
 		{"a parent", []string{valid("01")}, true, ""},
 		{"two parents", []string{"traceparent: 00-12345678901234567890123456789011-" + parent + "-01", valid("01")}, false, ""},
+		{"an empty parent besides", []string{valid("01"), "traceparent:"}, false, ""}, // Trace Context, section 3.2
 		{"a name with a hyphen", []string{"trace-parent: 00-" + id + "-" + parent + "-01"}, false, ""},
 		{"a name with a dot", []string{"trace.parent: 00-" + id + "-" + parent + "-01"}, false, ""},
 		{"a name with capitals", []string{"TraceParent: 00-" + id + "-" + parent + "-01"}, true, ""},
@@ -88,6 +89,7 @@ func TestTraceContext(t *testing.T) {
 		{"a state's name in capitals", state("TRACESTATE: foo=1"), true, "foo=1"},
 		{"an empty state", state("tracestate:"), true, ""},
 		{"an empty state behind", state("tracestate: foo=1", "tracestate:"), true, "foo=1"},
+		{"empty states between", state("tracestate: foo=1", "tracestate:", "tracestate: \t ", "tracestate: bar=2"), true, "foo=1,bar=2"}, // section 3.3.1
 		{"an empty state before", state("tracestate:", "tracestate: foo=1"), true, "foo=1"},
 		{"several states", state("tracestate: foo=1,bar=2", "tracestate: rojo=1,congo=2", "tracestate: baz=3"), true, "foo=1,bar=2,rojo=1,congo=2,baz=3"},
 		{"a member twice", state("tracestate: foo=1,foo=1"), true, "foo=1"},
@@ -151,7 +153,7 @@ func TestTraceContext(t *testing.T) {
 			if len(parents) != 1 || len(parents[0]) != len("00-"+id+"-"+parent+"-00") || strings.Contains(parents[0], parent+"-") {
 				t.Fatalf("the call has the parents %q, want one of its own", parents)
 			}
-			if goesOn := parents[0][3:35] == id; goesOn != c.goesOn || states != c.state {
+			if goesOn := strings.Contains(strings.Join(c.lines, "\n"), parents[0][3:35]); goesOn != c.goesOn || states != c.state {
 				t.Errorf("the trace goes on: %t, with %q; want %t, %q", goesOn, states, c.goesOn, c.state)
 			}
 			if c.name == "the flag random" && !strings.HasSuffix(parents[0], "-02") {

@@ -15,7 +15,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
-// A proxy passes on the header of its caller: of that no part of another trace goes out.
+// A proxy that passes on the header of its caller sends its own trace context and baggage, and no field of the caller's.
 func TestStaleFieldsAreRemoved(t *testing.T) {
 	both := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 	member, err := baggage.NewMember("own", "1")
@@ -108,7 +108,7 @@ func (p *laterPropagator) Fields() []string {
 	return p.TextMapPropagator.Fields()
 }
 
-// The size of a request's body is what was sent of it.
+// The size of a request's body counts the bytes that were sent, also if the call ended before the whole body was.
 func TestSizeOfWhatWasSent(t *testing.T) {
 	const body = "a body of 19 bytes."
 	for name, c := range map[string]struct {
