@@ -133,7 +133,10 @@ func (p programPropagator) Extract(ctx context.Context, c propagation.TextMapCar
 	return propagation.TraceContext{}.Extract(ctx, c)
 }
 
-func (programPropagator) Fields() []string { return nil }
+func (p programPropagator) Fields() []string {
+	p.at("otel/propagation.TextMapPropagator.Fields")
+	return propagation.TraceContext{}.Fields()
+}
 
 type programWaits struct{ *program }
 
