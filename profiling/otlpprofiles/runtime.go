@@ -58,16 +58,13 @@ func (e *encoder) runtime(r continuous.Runtime, send func(request)) error {
 	return nil
 }
 
-// lines returns the lines of a location. Without any, the location would be nothing.
+// lines returns the lines of a location. A snapshot has given each frame a name.
 func lines(l *profile.Location) []line {
 	all := make([]line, 0, 1)
 	for _, of := range l.Line {
 		if of.Function != nil {
 			all = append(all, line{name: of.Function.Name, file: of.Function.Filename, start: of.Function.StartLine, line: of.Line})
 		}
-	}
-	if len(all) == 0 {
-		all = append(all, line{name: fmt.Sprintf("%#x", l.Address)})
 	}
 	return all
 }
