@@ -14,6 +14,7 @@ type group struct {
 	folder     string // without the slash in front
 	second     bool   // it is of version 2
 	processors float64
+	throttled  time.Duration // when it was last read
 }
 
 // limits returns the groups with a limit, of both versions.
@@ -55,7 +56,7 @@ func limits(root fs.FS) (all []group) {
 	return all
 }
 
-// groupOf returns the process's group by the text of /proc/self/cgroup, whose lines are id:controllers:path.
+// groupOf returns the path of the process's group. own is the text of /proc/self/cgroup: each line is id:controllers:path.
 func groupOf(own string, second bool) (within string, ok bool) {
 	for line := range strings.Lines(own) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -77,7 +78,7 @@ func has(list, word string) bool {
 }
 
 // limit returns how many processors the group may use, 0 without a limit.
-func (g group) limit(root fs.FS) float64 {
+func (g *group) limit(root fs.FS) float64 {
 	var quota, period string
 	if g.second {
 		quota, period, _ = strings.Cut(textOf(root, path.Join(g.folder, "cpu.max")), " ")
@@ -92,8 +93,8 @@ func (g group) limit(root fs.FS) float64 {
 	return q / p
 }
 
-// throttled returns for how long the limit has stopped threads of the group.
-func (g group) throttled(root fs.FS) time.Duration {
+// readThrottled returns for how long the limit has stopped threads of the group.
+func (g *group) readThrottled(root fs.FS) time.Duration {
 	name, unit := "throttled_time", time.Nanosecond
 	if g.second {
 		name, unit = "throttled_usec", time.Microsecond

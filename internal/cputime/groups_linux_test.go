@@ -64,18 +64,40 @@ func TestLimits(t *testing.T) {
 			}
 			m := Meter{root: root, groups: limits(root)}
 			var processors []float64
-			least := 0.0
 			for _, g := range m.groups {
 				processors = append(processors, g.processors)
-				if least == 0 || g.processors < least {
-					least = g.processors
-				}
 			}
 			u := m.Read()
-			if fmt.Sprint(processors) != fmt.Sprint(c.processors) || u.Throttled != c.throttled || u.Limit != least || u.Delayed != 23 {
-				t.Errorf("limits of %v processors, %+v; want %v, throttled for %v, the least %v, delayed for 23ns", processors, u, c.processors, c.throttled, least)
+			if fmt.Sprint(processors) != fmt.Sprint(c.processors) || u.Throttled != c.throttled || u.Delayed != 23 {
+				t.Errorf("limits of %v processors, %+v; want %v, throttled for %v, delayed for 23ns", processors, u, c.processors, c.throttled)
 			}
 		})
+	}
+}
+
+// A usage has the limit that has stopped the process most since the last one, of all that there are.
+func TestLimitThatStopped(t *testing.T) {
+	root := fstest.MapFS{
+		"proc/self/mountinfo": {Data: []byte("30 23 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")}, "proc/self/cgroup": {Data: []byte("0::/pod/app\n")},
+		"sys/fs/cgroup/pod/cpu.max": {Data: []byte("150000 100000")}, "sys/fs/cgroup/pod/app/cpu.max": {Data: []byte("50000 100000")},
+	}
+	m := Meter{root: root, groups: limits(root)}
+	for i, c := range []struct {
+		pod, app  int // throttled, in microseconds
+		limit     float64
+		throttled time.Duration
+	}{
+		{0, 0, 0, 0},
+		{0, 300, 0.5, 300 * time.Microsecond},
+		{200, 300, 1.5, 500 * time.Microsecond},
+		{300, 500, 0.5, 800 * time.Microsecond},
+		{300, 500, 0, 800 * time.Microsecond},
+	} {
+		root["sys/fs/cgroup/pod/cpu.stat"] = &fstest.MapFile{Data: fmt.Appendf(nil, "throttled_usec %d\n", c.pod)}
+		root["sys/fs/cgroup/pod/app/cpu.stat"] = &fstest.MapFile{Data: fmt.Appendf(nil, "throttled_usec %d\n", c.app)}
+		if u := m.Read(); u.Limit != c.limit || u.Throttled != c.throttled {
+			t.Errorf("usage %d: the limit of %v, throttled for %v; want %v, %v", i, u.Limit, u.Throttled, c.limit, c.throttled)
+		}
 	}
 }
 

@@ -6,6 +6,6 @@ import "time"
 type Usage struct {
 	Process   time.Duration // that they ran, in user and kernel mode
 	Throttled time.Duration // that a limit of CPU time has stopped them, summed over processors
-	Limit     float64       // the smallest such limit, in processors; 0 without one
+	Limit     float64       // in processors, the limit that has stopped them most since the last Usage; 0 if none has
 	Delayed   time.Duration // that threads were ready and waited for a processor, summed over threads
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A Meter reads the usage of the process. It knows the control groups that limit the process now.
+// A Meter reads the usage of the process. It knows the control groups that limited the process when the meter was made. Its
+// methods must not be called concurrently.
 type Meter struct {
 	root   fs.FS
 	groups []group
@@ -25,10 +26,14 @@ func NewMeter() *Meter {
 func (m *Meter) Read() Usage {
 	u := Usage{Process: Process()}
 	u.Delayed = delayed(m.root)
-	for _, g := range m.groups {
-		u.Throttled += g.throttled(m.root)
-		if u.Limit == 0 || g.processors < u.Limit {
-			u.Limit = g.processors
+	var most time.Duration
+	for i := range m.groups {
+		g := &m.groups[i]
+		before := g.throttled
+		g.throttled = g.readThrottled(m.root)
+		u.Throttled += g.throttled
+		if added := g.throttled - before; added > most {
+			most, u.Limit = added, g.processors
 		}
 	}
 	return u

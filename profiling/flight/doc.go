@@ -62,6 +62,8 @@
 //   - On systems other than Linux, the process's CPU time is not known. Results do not tell then whether other programs had
 //     the processors, or a limit of CPU time stopped the process. On Linux, the kernel's counts tell which of the two it was. Where
 //     they tell of neither, as of a process that a signal has stopped, results say that why is not known.
+//   - The kernel counts the time of a limit as waiting for a processor, too. A limit of a control group that the process cannot
+//     see, as that of a pod above a container with a namespace of its own, counts as other programs.
 //
 // # Cost
 //

@@ -95,7 +95,11 @@ func (r *Request) phrase(c *Cause) string {
 		if c.Limit == 0 {
 			return "the limit of CPU time stopped the process"
 		}
-		return "the limit of " + strconv.FormatFloat(c.Limit, 'f', -1, 64) + " processors stopped the process"
+		unit := " processors"
+		if c.Limit == 1 {
+			unit = " processor"
+		}
+		return "the limit of " + strconv.FormatFloat(c.Limit, 'f', -1, 64) + unit + " stopped the process"
 	case NotRun:
 		return "the operating system did not run the process, and why is not known"
 	default:

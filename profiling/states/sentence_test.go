@@ -58,6 +58,7 @@ func TestSentence(t *testing.T) {
 		{[]states.Cause{{Kind: states.File, Function: in}}, "waited for a file or a pipe in (*Store).flush"},
 		{[]states.Cause{{Kind: states.OtherPrograms, Function: in}}, "other programs had the processors"},
 		{[]states.Cause{{Kind: states.CPULimit, Function: in, Limit: 0.25}}, "the limit of 0.25 processors stopped the process"},
+		{[]states.Cause{{Kind: states.CPULimit, Function: in, Limit: 1}}, "the limit of 1 processor stopped the process"},
 		{[]states.Cause{{Kind: states.CPULimit, Function: in}}, "the limit of CPU time stopped the process"},
 		{[]states.Cause{{Kind: states.NotRun, Function: in}}, "the operating system did not run the process, and why is not known"},
 		{[]states.Cause{{Kind: states.Wait, Function: in}}, "waited in (*Store).flush"},
