@@ -104,7 +104,7 @@ func TestTargets(t *testing.T) {
 					t.Errorf("an endpoint is found: %t, %v", found, err)
 				}
 				s := resolve(t, config)
-				if s.Protocol != GRPC || s.Target != c.target || (s.TLS != nil) != c.secure || !strings.HasSuffix(s.Name, c.endpoint) && !strings.HasSuffix(s.Name, c.target) {
+				if s.Protocol != GRPC || s.Target != c.target || (s.TLS != nil) != c.secure || !strings.HasSuffix(s.Name, " "+c.endpoint) {
 					t.Errorf("%s to %s with TLS %t, named %q; want gRPC to %s, TLS %t", s.Protocol, s.Target, s.TLS != nil, s.Name, c.target, c.secure)
 				}
 			})
@@ -140,7 +140,7 @@ func TestResolveErrors(t *testing.T) {
 		c    Config
 		says string
 	}{
-		{"target over HTTP", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, Config{Endpoint: "localhost:4317"}, `endpoint "dns:///localhost:4317": must be a URL with scheme http or https for http/protobuf`},
+		{"target over HTTP", map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, Config{Endpoint: "localhost:4317"}, `endpoint "localhost:4317": must be a URL with scheme http or https for http/protobuf`},
 		{"target without a port", nil, Config{Endpoint: "localhost"}, `Endpoint "localhost": must be a URL with scheme http or https and a host`},
 		{"target with a wrong port", nil, Config{Endpoint: "localhost:99999"}, `Endpoint "localhost:99999": must be a URL`},
 		{"target of an unknown resolver", nil, Config{Endpoint: "ftp:///localhost:4317"}, `Endpoint "ftp:///localhost:4317": must be a URL`},

@@ -145,7 +145,7 @@ func HasEndpoint(c Config, signal Signal) (bool, error) {
 // An endpoint is a URL and its origin, which decides about its path; or a target of gRPC.
 type endpoint struct {
 	url    *url.URL // nil means none
-	target string   // with url, which has its host and port only; empty for a URL with http or https
+	target string   // as it was given, with url, which has its host and port only; empty for a URL with http or https
 	origin origin
 }
 
@@ -167,7 +167,7 @@ func parseEndpoint(raw string, of origin) (endpoint, error) {
 	}
 	if host, port, split := net.SplitHostPort(raw); split == nil && host != "" {
 		if n, wrong := strconv.ParseUint(port, 10, 16); wrong == nil && n > 0 {
-			return endpoint{url: &url.URL{Host: raw}, target: dnsTarget(raw), origin: of}, nil
+			return endpoint{url: &url.URL{Host: raw}, target: raw, origin: of}, nil
 		}
 	}
 	t, wrong := url.Parse(raw)
@@ -184,14 +184,11 @@ func parseEndpoint(raw string, of origin) (endpoint, error) {
 	return endpoint{url: &url.URL{Host: host}, target: raw, origin: of}, nil
 }
 
-// dnsTarget returns a host as gRPC takes it. Without a scheme, gRPC takes some hosts for schemes.
-func dnsTarget(host string) string { return "dns:///" + host }
-
-// grpcTarget returns the endpoint as gRPC takes it.
+// grpcTarget returns the endpoint as gRPC takes it. Without a scheme, gRPC takes some hosts for schemes.
 func (e endpoint) grpcTarget() (string, error) {
 	target := e.target
-	if target == "" {
-		target = dnsTarget(withPort(e.url).Host)
+	if target == "" || target == e.url.Host {
+		target = "dns:///" + withPort(e.url).Host
 	}
 	if _, err := url.Parse(target); err != nil { // as gRPC reads it
 		return "", fmt.Errorf("exporter: endpoint %q: must have a host name or an address without a zone for %s", e, GRPC)
