@@ -138,8 +138,8 @@ type Pipeline struct {
 //   - A wrong variable is one line in the log, which names the variable, its rule and the
 //     value that counts instead.
 //   - A wrong field is an error. It names the field and the rule.
-//   - A wrong variable without which nothing can work is an error, too. Examples are an unknown
-//     exporter or propagator, an address that is no URL, and an unreadable certificate.
+//   - A wrong variable that says where data goes, or with which credentials, is an error, too: an address that is no URL,
+//     malformed headers, or an unreadable certificate.
 //
 // After an error nothing runs, and OpenTelemetry's globals are unchanged. A backend that is down is
 // no error. PERFLINE_PROFILING=off is no error either: nothing is profiled. With
