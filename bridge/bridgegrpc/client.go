@@ -83,7 +83,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		md = metadata.MD{}
 	}
 	c.tl.Try(ofPropagators, func() {
-		for _, field := range h.fields.Of(h.Propagators) { // of the caller of a proxy
+		for _, field := range h.fields.Of(h.Propagators) { // a proxy may pass on those of its own caller
 			md.Delete(field)
 		}
 		h.Propagators.Inject(ctx, outgoing(md))

@@ -71,7 +71,8 @@ func memberEnd(list string) int {
 	return len(list)
 }
 
-// parameter returns the first parameter of an element of Forwarded, and those that follow. An element ends at one that is malformed.
+// parameter returns the name and the value of the first parameter of an element of Forwarded, and the rest of the element. It
+// returns false for a malformed parameter: then the rest of the element is not read.
 func parameter(element string) (name, value, rest string, ok bool) {
 	name, rest, ok = strings.Cut(element, "=")
 	switch {
@@ -92,7 +93,7 @@ func parameter(element string) (name, value, rest string, ok bool) {
 	return strings.Trim(name, " \t"), value, rest, true
 }
 
-// unquote returns what a quoted string says, of which the first quote was read, and what follows.
+// unquote reads a quoted string from after its first quote on. It returns what the string says, and the text behind it.
 func unquote(s string) (value, rest string, ok bool) {
 	end := strings.IndexAny(s, `"\`)
 	if end >= 0 && s[end] == '"' {

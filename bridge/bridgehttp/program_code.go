@@ -107,7 +107,8 @@ func stack() string {
 	return string(text[:runtime.Stack(text, false)])
 }
 
-// inject writes the trace of a call into the header of its request. What a proxy passes on from its own caller goes first.
+// inject writes the trace of a call into the header of its request. Before, it removes the fields that a proxy passes on from
+// its own caller.
 func (c *call) inject(h http.Header) {
 	c.tl.Try(ofPropagators, func() {
 		for _, field := range c.t.fields.Of(c.t.Propagators) {

@@ -184,7 +184,7 @@ func address(u *url.URL) string {
 	return received.Text(bare.String()) // a server has chosen it if it is a redirect's
 }
 
-// countBody counts what is sent of a body.
+// countBody counts the bytes of the request's body when they are sent.
 func (c *call) countBody(out *http.Request) {
 	if out.Body == nil || out.Body == http.NoBody {
 		return
@@ -209,7 +209,10 @@ func (c *call) countBody(out *http.Request) {
 func (c *call) answered(resp *http.Response, err error) {
 	c.tl.Try(ofSpan, func() { c.describe(resp, err) })
 	if err != nil || resp == nil {
-		c.failed = cmp.Or(errorText(err), "the transport returned no response and no error")
+		c.failed = "the transport returned no response and no error"
+		if err != nil {
+			c.failed = cmp.Or(errorText(err), c.x.failure)
+		}
 		c.complete(c.tl.Now(), "")
 		return
 	}

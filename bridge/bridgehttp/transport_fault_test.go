@@ -37,6 +37,7 @@ func TestTransportOverABadBase(t *testing.T) {
 		{"an error", nil, errFake, "initiatorType=fetch method=GET error=fake", codes.Error, "*errors.errorString"},
 		{"a long error", nil, errors.New(strings.Repeat("x", 4096)),
 			"initiatorType=fetch method=GET error=" + strings.Repeat("x", 2048-len("…")) + "…", codes.Error, "*errors.errorString"},
+		{"an error without a text", nil, errors.New(""), "initiatorType=fetch method=GET error=*errors.errorString", codes.Error, "*errors.errorString"},
 		{"nothing", nil, nil, "initiatorType=fetch method=GET error=the transport returned no response and no error", codes.Error, "no_response"},
 		{"no body", response(nil), nil,
 			"initiatorType=fetch method=GET responseStatus=200 nextHopProtocol=http/1.1 responseStart=T requestBodySize=0 decodedBodySize=0 encodedBodySize=0", codes.Unset, ""},

@@ -2,6 +2,7 @@ package record
 
 import (
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 	"unsafe"
@@ -84,6 +85,9 @@ func newJournal() *journal {
 	checkUnused(j)
 	return j
 }
+
+// recordSize is a size as a record has it. The bounds of a journal are far below the cut, and a sum with it fits into 32 bits.
+func recordSize(n int) int32 { return int32(min(n, math.MaxInt32/2)) }
 
 const attrSize = int(unsafe.Sizeof(slog.Attr{}))
 

@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -210,7 +209,7 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 	if p.Span != nil && t.receiver != nil {
 		var rec journalRecord // Go would copy a literal
 		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
-		rec.size = int32(min(p.contents, math.MaxInt32/2))
+		rec.size = recordSize(p.contents)
 		if p.To == ToUnit {
 			switch k {
 			case kindMark:

@@ -2,7 +2,6 @@ package record
 
 import (
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -100,7 +99,7 @@ func (t *Timeline) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	if t.receiver != nil {
 		size += s.Size()
 	}
-	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: int32(min(size, math.MaxInt32/2))}, attrs)
+	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: recordSize(size)}, attrs)
 }
 
 // Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.

@@ -1,9 +1,6 @@
 package record
 
-import (
-	"log/slog"
-	"math"
-)
+import "log/slog"
 
 // put records an entry that no receiver gets, with a copy of attrs, which are frozen. It reports false if there is no room.
 func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
@@ -50,7 +47,7 @@ func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
 		t.journal, t.shown = newJournal(), 0
 	}
 	j := t.journal
-	rec := &journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, size: int32(min(Contents(attrs), math.MaxInt32/2))}
+	rec := &journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, size: recordSize(Contents(attrs))}
 	size := rec.sizeWith(attrs)
 	if len(j.records) == maxNoted || j.size+size > maxNotedSize {
 		return false

@@ -39,7 +39,7 @@ type Config struct {
 	SampleInterval time.Duration // of sessions without one of their own; 0 and negative values mean profiling.DefaultSampleInterval
 	MaxSamples     int           // of a session; 0 means profiling.DefaultMaxBufferSize. A sample takes some 50 bytes
 
-	// MaxEvents is how many entries a session keeps, at most 2³⁰; 0 means 1 000 000. An entry takes some 300 bytes, and its name and
+	// MaxEvents is how many entries a session keeps, at most 2²⁹; 0 means 1 000 000. An entry takes some 300 bytes, and its name and
 	// attributes. These have 256 bytes for each of MaxEvents together, whichever entries have them. What exceeds either bound is dropped and
 	// counted. A session that waits for a request holds up to twice as many. When the request has come, the session has those that ended after
 	// the request began, and all further ones up to MaxEvents.
