@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -266,6 +267,74 @@ func TestWriteErrors(t *testing.T) {
 		})
 	}
 }
+
+// What a copy returns says why the answer did not arrive, unless the error may be of the source.
+func TestCopyErrors(t *testing.T) {
+	const first = 512 // bytes are written and not copied
+	for _, c := range []struct {
+		name string
+		err  error
+		want string // error.type
+	}{
+		{"the connection is closed", &net.OpError{Op: "readfrom", Err: &net.OpError{Op: "write", Err: syscall.EPIPE}}, "client_closed_request"},
+		{"the deadline is over", &net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, "timeout"},
+		{"too much is written", http.ErrContentLength, "content_length_mismatch"},
+		{"the source is a connection that was reset", &net.OpError{Op: "readfrom", Err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, ""},
+		{"the source has an error of its own", errFake, ""},
+		{"an error whose method panics", panickingError{}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if _, err := io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 2*first))}); err != c.err { //nolint:errorlint // itself
+					t.Errorf("the handler gets another error than the writer's")
+				}
+			}))
+			h.ServeHTTP(failingCopier{httptest.NewRecorder(), c.err}, httptest.NewRequest(http.MethodGet, "/", nil))
+			r.flush(t)
+			if got := tag(r.got.one(t, "GET"), "error.type"); got != c.want {
+				t.Errorf("error.type is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A request's body that breaks off says that its client has left. Other errors of a body do not.
+func TestReadErrors(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want string // error.type
+	}{
+		{"the body is whole", io.EOF, ""},
+		{"the body breaks off", io.ErrUnexpectedEOF, "client_closed_request"},
+		{"the connection is reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, "client_closed_request"},
+		{"the body is too large", &http.MaxBytesError{Limit: 1}, ""},
+		{"another error", errFake, ""},
+		{"an error whose method panics", panickingError{}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := withProcessor(t)
+			h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+				if _, err := req.Body.Read(make([]byte, 1)); err != c.err { //nolint:errorlint // itself
+					t.Errorf("the handler gets another error than the body's")
+				}
+			}))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(c.err)))
+			r.flush(t)
+			if got := tag(r.got.one(t, "POST"), "error.type"); got != c.want {
+				t.Errorf("error.type is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+type failingCopier struct {
+	http.ResponseWriter
+	err error
+}
+
+func (w failingCopier) ReadFrom(io.Reader) (int64, error) { return 0, w.err }
 
 type failingWriter struct {
 	http.ResponseWriter
