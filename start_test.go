@@ -237,6 +237,7 @@ func TestWarnings(t *testing.T) {
 		{"OTEL_PROPAGATORS", "TraceContext,b3", perfline.Config{}, `value=b3 rule="must be tracecontext, baggage or none; traces break at services that know only another format: set Config.Propagator for them" instead=tracecontext`},
 		{"OTEL_TRACES_EXPORTER", "Zipkin", perfline.Config{}, `value=Zipkin rule="must be otlp, console or none; set Config.SpanExporter for another exporter" instead="otlp with an endpoint, else none"`},
 		{"OTEL_TRACES_EXPORTER", "none,prometheus", perfline.Config{}, `value=prometheus rule="must be otlp, console or none; set Config.SpanExporter for another exporter" instead=none`},
+		{"OTEL_TRACES_EXPORTER", "console,otlp", perfline.Config{}, `reason="spans go to one place: only console counts"`},
 		{"OTEL_METRICS_EXPORTER", "prometheus", perfline.Config{}, `value=prometheus rule="must be otlp or none; set Config.Metrics for another reader, as Prometheus's" instead=none`},
 		{"OTEL_METRICS_EXPORTER", "console", perfline.Config{}, `value=console rule="must be otlp or none`},
 		{"OTEL_LOGS_EXPORTER", "console", perfline.Config{}, `value=console rule="must be otlp or none"`},

@@ -1,6 +1,7 @@
 package outputs
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"time"
@@ -30,15 +31,11 @@ func (o *Outputs) resolveMetrics(vars *environ.Reader, log *slog.Logger) error {
 	}
 	o.opened = append(o.opened, closing{sender})
 	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
-	timeout := environ.Read(vars, 30*time.Second, environ.Milliseconds(0), "OTEL_METRIC_EXPORT_TIMEOUT")
-	if timeout == 0 {
-		timeout = noLimit
-	}
 	c := otlpmetrics.Config{
 		Sender: sender, To: sender.String(), Logger: log,
 		Temporality: temporality(choice(vars, "TEMPORALITY_PREFERENCE")),
 		Aggregation: aggregation(choice(vars, "DEFAULT_HISTOGRAM_AGGREGATION")),
-		Timeout:     timeout,
+		Timeout:     exportTimeout(vars),
 	}
 	o.reader = func(res *resource.Resource) metric.Reader {
 		c.Resource = res
@@ -46,6 +43,11 @@ func (o *Outputs) resolveMetrics(vars *environ.Reader, log *slog.Logger) error {
 		return metric.NewPeriodicReader(o.Points, metric.WithInterval(every), metric.WithTimeout(c.Timeout))
 	}
 	return nil
+}
+
+// exportTimeout returns how long an export may take.
+func exportTimeout(vars *environ.Reader) time.Duration {
+	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0), "OTEL_METRIC_EXPORT_TIMEOUT"), noLimit)
 }
 
 // noLimit is a time for an export that never ends before the program: the SDK's reader knows no other way to say so.

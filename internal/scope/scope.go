@@ -37,10 +37,16 @@ var version = sync.OnceValue(func() string {
 	if !ok {
 		return ""
 	}
+	return versionIn(info)
+})
+
+// versionIn returns the version of this module in a program. It is empty for a program that was built beside the
+// module's source.
+func versionIn(info *debug.BuildInfo) string {
 	for _, m := range append(info.Deps, &info.Main) {
 		if m.Path == Name && m.Version != "(devel)" && m.Replace == nil {
 			return m.Version
 		}
 	}
 	return ""
-})
+}

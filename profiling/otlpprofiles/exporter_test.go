@@ -46,10 +46,13 @@ func (p *played) State() profiling.State        { return profiling.Started }
 func (*played) Engine() profile.Engine          { return profile.EngineCPU }
 func (*played) Fallback() string                { return "" }
 
+// free calls f, which takes no CPU time.
+func free(f func()) time.Duration { f(); return 0 }
+
 // process is a process with a CPU profile and a heap profile of two sample types.
 func process() continuous.Process {
 	clock := func() time.Duration { return time.Second } // when the traces stop
-	return continuous.Process{Now: time.Now, Clock: clock, Profiler: func(func()) (continuous.Profiler, error) { return &played{}, nil }, Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: func(w io.Writer) error {
+	return continuous.Process{Now: time.Now, Clock: clock, Spent: free, Profiler: func(func()) (continuous.Profiler, error) { return &played{}, nil }, Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: func(w io.Writer) error {
 		f := &pprofpb.Function{ID: 1, Name: "main.make"}
 		l := &pprofpb.Location{ID: 1, Line: []pprofpb.Line{{Function: f}}}
 		p := &pprofpb.Profile{

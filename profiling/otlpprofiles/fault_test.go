@@ -34,7 +34,7 @@ var profiles = faulttest.Signal{
 	New: func(c faulttest.Config) (faulttest.Delivery, error) {
 		e := otlpprofiles.New(otlpprofiles.Config{Sender: otlpSender{c.Sender}, QueueBytes: c.QueueBytes, Logger: c.Logger})
 		err := e.StartProcess(context.Background(), nil, nil, continuous.Process{
-			Now: time.Now, Clock: func() time.Duration { return 0 }, Profiler: func(func()) (continuous.Profiler, error) { return &silent{}, nil },
+			Now: time.Now, Clock: func() time.Duration { return 0 }, Spent: free, Profiler: func(func()) (continuous.Profiler, error) { return &silent{}, nil },
 		})
 		return faulty{e}, err
 	},

@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -44,6 +45,20 @@ func TestMaxEvents(t *testing.T) {
 	got := s.stop(id)
 	if st := got.Stats(); eventsOf(got) != "a b c" || st.Dropped != 2 || st.Entries != 3 {
 		t.Errorf("%q, %+v", eventsOf(got), st)
+	}
+}
+
+// The largest number is no other.
+func TestLargestMaxEvents(t *testing.T) {
+	for _, o := range []sessions.StartOptions{entriesOnly, toSearch} {
+		s := open(t, sessions.Config{MaxEvents: math.MaxInt})
+		id := s.start(o)
+		marks.Mark(s.ctx, "a")
+		s.tl.Deliver()
+		if got := s.Statuses()[0]; got.Entries != 1 || got.Dropped != 0 {
+			t.Errorf("got %+v, want one entry", got)
+		}
+		s.stop(id)
 	}
 }
 

@@ -43,7 +43,7 @@ func (p *ticker) start(t *testing.T, interval time.Duration) *continuous.Source 
 	t.Helper()
 	source, err := continuous.Start(continuous.Config{
 		Interval: interval, Sink: &sink{}, Counts: "Stats", Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)),
-		Process: continuous.Process{Now: time.Now, Clock: func() time.Duration { return time.Since(p.began) }, Profiler: func(func()) (continuous.Profiler, error) { return p, nil }},
+		Process: continuous.Process{Now: time.Now, Clock: func() time.Duration { return time.Since(p.began) }, Spent: free, Profiler: func(func()) (continuous.Profiler, error) { return p, nil }},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -52,20 +52,25 @@ func leaks() *Snapshot {
 // newSnapshot returns the snapshot of a profile as runtime/pprof writes it. Its first columns are sums since the program
 // began.
 func newSnapshot(kind string, sums int) Snapshot {
-	d := deltas{sums: sums, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	d := newDeltas(sums)
 	return Snapshot{kind, func(w io.Writer) error {
 		var whole bytes.Buffer
 		if err := pprof.Lookup(kind).WriteTo(&whole, 0); err != nil {
 			return err
 		}
-		p, err := profile.ParseData(whole.Bytes())
-		if err != nil {
-			return err
-		}
-		d.subtract(p)
-		nameFrames(p)
-		return p.Compact().Write(w)
+		return d.rewrite(w, whole.Bytes())
 	}}
+}
+
+// rewrite writes a profile of the runtime's as a snapshot.
+func (d *deltas) rewrite(w io.Writer, whole []byte) error {
+	p, err := profile.ParseData(whole)
+	if err != nil {
+		return err
+	}
+	d.subtract(p)
+	nameFrames(p)
+	return p.Compact().Write(w)
 }
 
 // unlessEmpty takes a profile only if the runtime has a record. It has none unless the application switched that
@@ -84,6 +89,10 @@ type deltas struct {
 	sums  int // columns
 	seeds [2]maphash.Seed
 	last  map[[2]uint64][]int64 // by stack
+}
+
+func newDeltas(sums int) *deltas {
+	return &deltas{sums: sums, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
 // subtract leaves in p what was added since the last profile, and only samples that have something.

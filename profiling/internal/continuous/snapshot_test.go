@@ -3,7 +3,6 @@ package continuous
 import (
 	"bytes"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -32,7 +31,7 @@ func TestEmptySnapshot(t *testing.T) {
 // The differences add up to the runtime's sums, whatever grows, and however often a stack comes in a profile.
 func TestDeltas(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	d := deltas{sums: 2, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	d := newDeltas(2)
 	var sums, added [10][2]int64
 	for range 200 {
 		p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "a"}, {Type: "b"}, {Type: "now"}}}
@@ -78,6 +77,30 @@ func TestDeltas(t *testing.T) {
 			if n != 0 {
 				t.Fatalf("stack %s has %d more of the moment", name, n)
 			}
+		}
+	}
+}
+
+// A snapshot of what the last one had is empty.
+func TestSnapshotOfNothingNew(t *testing.T) {
+	var whole bytes.Buffer
+	f := &profile.Function{ID: 1, Name: "main.main"}
+	l := &profile.Location{ID: 1, Address: 0x10, Line: []profile.Line{{Function: f}}}
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "contentions", Unit: "count"}},
+		Function:   []*profile.Function{f}, Location: []*profile.Location{l}, Sample: []*profile.Sample{{Location: []*profile.Location{l}, Value: []int64{3}}},
+	}
+	if err := p.Write(&whole); err != nil {
+		t.Fatal(err)
+	}
+	d := newDeltas(1)
+	for _, want := range []int{1, 0} {
+		var written bytes.Buffer
+		if err := d.rewrite(&written, whole.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := profile.ParseData(written.Bytes()); err != nil || len(p.Sample) != want {
+			t.Errorf("%v samples, error %v, want %d", p, err, want)
 		}
 	}
 }
@@ -156,16 +179,29 @@ func functions(t *testing.T, data []byte) map[string]bool {
 
 // Frames without a function, as those of C code, are named by their address.
 func TestFramesHaveNames(t *testing.T) {
-	known := &profile.Function{ID: 5, Name: "main.main"}
-	p := &profile.Profile{
-		Function: []*profile.Function{known, {ID: 6}},
-		Location: []*profile.Location{
-			{ID: 1, Address: 0x10, Line: []profile.Line{{Function: known}}},
-			{ID: 2, Address: 0x20, Mapping: &profile.Mapping{ID: 1, File: "/lib/libc.so"}},
-			{ID: 3, Address: 0x30, Line: []profile.Line{{Function: &profile.Function{ID: 6}}, {Function: known}}},
-		},
+	known, nameless := &profile.Function{ID: 5, Name: "main.main"}, &profile.Function{ID: 6}
+	library := &profile.Mapping{ID: 1, File: "/lib/libc.so"}
+	frames := []*profile.Location{
+		{ID: 1, Address: 0x10, Line: []profile.Line{{Function: known}}},
+		{ID: 2, Address: 0x20, Mapping: library},
+		{ID: 3, Address: 0x30, Line: []profile.Line{{Function: nameless}, {Function: known}}},
 	}
-	nameFrames(p)
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "goroutine", Unit: "count"}},
+		Function:   []*profile.Function{known, nameless}, Mapping: []*profile.Mapping{library}, Location: frames,
+		Sample: []*profile.Sample{{Location: frames, Value: []int64{1}}},
+	}
+	var whole, written bytes.Buffer
+	if err := p.Write(&whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := newDeltas(0).rewrite(&written, whole.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ParseData(written.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, l := range p.Location {
 		for _, line := range l.Line {

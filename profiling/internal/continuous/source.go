@@ -68,7 +68,7 @@ type Config struct {
 type Process struct {
 	Now       func() time.Time
 	Clock     func() time.Duration                // the time by the clock of traces
-	Spent     func(f func()) time.Duration        // calls f, and returns its CPU time; nil means cputime.Spent
+	Spent     func(f func()) time.Duration        // calls f, and returns its CPU time
 	Profiler  func(full func()) (Profiler, error) // calls full when it has stopped because its buffer is full
 	Snapshots []Snapshot
 	Leaks     *Snapshot // nil: the runtime has no profile of leaked goroutines
@@ -77,7 +77,7 @@ type Process struct {
 // ThisProcess returns the program's own process. The CPU samples name the spans that the selection says.
 func ThisProcess(ctx context.Context, spans spanlabels.Selection) Process {
 	timeline := observer.ProcessTimeline()
-	return Process{Now: time.Now, Clock: timeline.Now, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
+	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
 		// A timeline in ctx may have a clock of its own; profiles are of real time.
 		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), timeline), profiling.Options{
 			SampleInterval:     sampleInterval,
@@ -109,9 +109,6 @@ type Source struct {
 
 // Start takes profiles from now on. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling.
 func Start(c Config) (*Source, error) {
-	if c.Process.Spent == nil {
-		c.Process.Spent = cputime.Spent
-	}
 	s := &Source{
 		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)}, since: map[string]time.Time{}, due: map[string]time.Time{},
 		logged: map[string]bool{}, takes: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),

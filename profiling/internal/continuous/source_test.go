@@ -92,13 +92,16 @@ func (s *sink) all() []string {
 	return slices.Clone(s.got)
 }
 
+// free calls f, which takes no CPU time.
+func free(f func()) time.Duration { f(); return 0 }
+
 func start(t *testing.T, s *sink, p *profiler, log io.Writer) *continuous.Source {
 	t.Helper()
 	began := time.Now()
 	source, err := continuous.Start(continuous.Config{
 		Interval: 10 * time.Second, LeakInterval: 25 * time.Second, Sink: s, Counts: "Books", Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Process: continuous.Process{
-			Now: time.Now, Clock: func() time.Duration { return time.Since(began) }, Profiler: func(func()) (continuous.Profiler, error) { return p, nil },
+			Now: time.Now, Clock: func() time.Duration { return time.Since(began) }, Spent: free, Profiler: func(func()) (continuous.Profiler, error) { return p, nil },
 			Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: write("h")}, {Kind: continuous.Mutex, Take: write("")}},
 			Leaks:     &continuous.Snapshot{Kind: continuous.Leak, Take: write("l")},
 		},
