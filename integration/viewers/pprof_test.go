@@ -1,10 +1,15 @@
 package viewers
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +33,8 @@ func aTrace() *profile.Trace {
 	}
 }
 
+// All views of go tool pprof that need no other program show the trace, also with the binary of the program beside
+// it. A trace has no addresses, so that there are no instructions to show.
 func TestPprof(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -36,20 +43,87 @@ func TestPprof(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := save(t, "profile.pb.gz", file.Bytes())
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := output(exec.CommandContext(ctx, "go", "tool", "-n", "pprof"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pprof := strings.TrimSpace(string(path))
 	for view, want := range map[string][]string{
-		"-top": {"Type: cpu", "Total samples = 30ms", "20ms 66.67% 66.67%       20ms 66.67%  main.render", "10ms 33.33%   100%       30ms   100%  main.main"},
-		"-raw": {"samples/count cpu/nanoseconds", "1   20000000: 2 1", "tenant:[a]", "main.render /src/shop/main.go:0:0 s=70"},
+		"-top":            {"Type: cpu", "Total samples = 30ms", "20ms 66.67% 66.67%       20ms 66.67%  main.render", "10ms 33.33%   100%       30ms   100%  main.main"},
+		"-tree":           {"20ms   100% |   main.main"},
+		"-peek=render":    {"20ms   100% |   main.main"},
+		"-traces":         {"tenant:  a", "20ms   main.render", "             main.main"},
+		"-tags":           {"tenant: Total", "a"},
+		"-list=render":    {"20ms       20ms (flat, cum) 66.67% of Total", "ROUTINE ======================== main.render in /src/shop/main.go"},
+		"-weblist=render": {"main.render", "66.67%"},
+		"-raw":            {"samples/count cpu/nanoseconds", "1   20000000: 2 1", "tenant:[a]", "main.render /src/shop/main.go:0:0 s=70"},
+		"-dot":            {"main.render", "20ms"},
+		"-callgrind":      {"main.render", "calls="},
+		"-comments":       {},
+		"-proto":          {},
+		"-topproto":       {},
 	} {
-		out, err := output(exec.CommandContext(ctx, "go", "tool", "pprof", view, name))
+		for what, from := range map[string][]string{"alone": {name}, "with the binary": {binary, name}} {
+			t.Run(view+" "+what, func(t *testing.T) {
+				report := filepath.Join(t.TempDir(), "report")
+				args := append([]string{"-output=" + report, "-nodefraction=0", view}, from...)
+				if _, err := output(exec.CommandContext(ctx, pprof, args...)); err != nil {
+					t.Fatal(err)
+				}
+				out, err := os.ReadFile(report)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, line := range want {
+					if !bytes.Contains(out, []byte(line)) {
+						t.Errorf("it shows\n%s\nwant a line with %q", out, line)
+					}
+				}
+			})
+		}
+	}
+	t.Run("web", func(t *testing.T) {
+		cmd := exec.CommandContext(ctx, pprof, "-http=127.0.0.1:", "-no_browser", binary, name)
+		stderr, err := cmd.StderrPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range want {
-			if !strings.Contains(string(out), line) {
-				t.Errorf("pprof %s shows\n%s\nwant a line with %q", view, out, line)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}()
+		lines, address, ok := bufio.NewScanner(stderr), "", false
+		for !ok && lines.Scan() {
+			_, address, ok = strings.Cut(lines.Text(), "Serving web UI on ")
+		}
+		for _, page := range []string{"/top", "/flamegraph", "/peek?f=render", "/source?f=render"} {
+			if text, err := get(ctx, address+page); err != nil || !strings.Contains(text, "main.render") {
+				t.Errorf("%s has no main.render: %v, %d bytes", page, err, len(text))
 			}
 		}
+	})
+}
+
+// get returns a page.
+func get(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
 	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
 }
 
 // The trace's JSON has the members of the specification's dictionaries, and no others.

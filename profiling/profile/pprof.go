@@ -27,7 +27,8 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // had the CPU profiler, and another one has [Trace.HiddenNote].
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
-// that can be changed sample by sample. Memory depends on the different stacks and
+// that can be changed sample by sample. Locations have no address, because a trace has none: go tool pprof shows
+// functions and lines, and its views of instructions, disasm and those of weblist, are empty. Memory depends on the different stacks and
 // contexts. A trace whose ids or order are wrong is an error.
 func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 	if err := t.check(); err != nil {
@@ -42,7 +43,8 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		PeriodType:    &pprofpb.ValueType{Type: kind, Unit: "nanoseconds"},
 		Period:        int64(t.Interval),
 		DurationNanos: int64(t.Stopped - t.Started),
-		// Names, files and lines are all there will ever be: nothing is to be looked up.
+		// No location refers to it. A profile without a mapping gets one from go tool pprof, which then disassembles the
+		// program at addresses that locations do not have, and panics.
 		Mapping: []*pprofpb.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
 	}
 	if t.Stats.BusyGaps > 0 {
@@ -137,7 +139,7 @@ func (l *locations) location(c Call) *pprofpb.Location {
 	loc := l.lines[c]
 	if loc == nil {
 		loc = &pprofpb.Location{
-			ID: uint64(len(l.p.Location) + 1), Mapping: l.p.Mapping[0],
+			ID:   uint64(len(l.p.Location) + 1),
 			Line: []pprofpb.Line{{Function: l.function(c), Line: int64(c.Line)}},
 		}
 		l.lines[c] = loc
