@@ -139,14 +139,14 @@ var passes = map[string]string{
 	"observer/record.Timeline.NewObserver": "observer.Timeline.Observe calls it",
 	"observer/record.TimelineOptions.":     "observer.TimelineOptions is the same",
 
-	"exporter/live.":                       "net/http answers the one request: TestFunctionsThatPanic of guard",
-	"guard.":                               "net/http answers the one request: TestFunctionsThatPanic of guard",
-	"profiling/service.":                   "net/http answers the one request: TestFunctionsThatPanic of guard",
-	"mcpserver.":                           "the tool's caller gets an error: TestPanic of mcpserver",
-	"profiling/flight.":                    "TestWatchers of profiling/flight",
-	"exporter/runtimestats.Config.":        "TestFunctionsThatFail of exporter/runtimestats",
-	"profiling.Options.OnSampleBufferFull": "TestCallbackPanics of profiling",
-	"otel/sdk/trace.Sampler.Description":   "TestSamplerWithoutDescription",
+	"exporter/live.":                "net/http answers the one request: TestFunctionsThatPanic of guard",
+	"guard.":                        "net/http answers the one request: TestFunctionsThatPanic of guard",
+	"profiling/service.":            "net/http answers the one request: TestFunctionsThatPanic of guard",
+	"mcpserver.":                    "the tool's caller gets an error: TestPanic of mcpserver",
+	"profiling/flight.":             "TestWatchers of profiling/flight",
+	"exporter/runtimestats.Config.": "TestFunctionsThatFail of exporter/runtimestats",
+	"profiling.Profiler.OnSampleBufferFull f": "TestListenersOfAFullBuffer of profiling",
+	"otel/sdk/trace.Sampler.Description":      "TestSamplerWithoutDescription",
 }
 
 // given returns the functions and methods that a program can give to perfline, as the API has them.

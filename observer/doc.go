@@ -10,8 +10,8 @@
 //	}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
 //
 // Most programs never import this package. They record with package marks, and package bridge
-// carries the entries to a tracing system. Code that records entries of other types, or connects
-// a tracing system, uses package observer/record.
+// carries the entries to a tracing system. [Timeline.Queue] records requests and calls that package bridge does not know. Code
+// that connects a tracing system uses package observer/record.
 //
 // # Guarantees
 //

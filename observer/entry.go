@@ -51,7 +51,8 @@ const (
 const GC = record.GC
 
 // SupportedEntryTypes lists the types a timeline takes, in alphabetical order
-// (Performance Timeline 2, supportedEntryTypes). The slice is the caller's.
+// (Performance Timeline 2, supportedEntryTypes). Of the types that the specification
+// names, only frame is missing: a Go program draws none. The slice is the caller's.
 func SupportedEntryTypes() []Type { return record.SupportedEntryTypes() }
 
 // An Entry is one record of a timeline (PerformanceEntry). It is a value: it
@@ -79,6 +80,17 @@ func (e *Entry) StartTime() time.Duration { return e.recorded().StartTime() }
 // Duration returns how long the entry took: 0 for marks. A measure whose end lies
 // before its start has a negative one (User Timing 3, measure()).
 func (e *Entry) Duration() time.Duration { return e.recorded().Duration() }
+
+// TraceID returns the id of the trace that the entry is in, in the order of the bytes in a traceparent. It is zero
+// without a span, and where no tracing system records.
+func (e *Entry) TraceID() [16]byte { return e.recorded().Span().Trace }
+
+// SpanID returns the id of the span that the entry is: of a measure, a request or a call. It is zero for a mark, and
+// for an entry that is no span.
+func (e *Entry) SpanID() [8]byte { return e.recorded().Span().Self }
+
+// ParentSpanID returns the id of the span under which the entry was recorded. It is zero without a span.
+func (e *Entry) ParentSpanID() [8]byte { return e.recorded().Span().Parent }
 
 // Time returns when the entry began by the wall clock. It carries a monotonic
 // reading, so that differences to other times are exact.

@@ -1,7 +1,9 @@
 package observer_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/perfline/perfline/observer"
@@ -30,4 +32,24 @@ func ExampleTimeline_Observe() {
 	// Output:
 	// mark cache.miss
 	// measure render
+}
+
+// A client that nobody instruments has hooks. One of them makes an entry of each call.
+func ExampleTimeline_Queue() {
+	ctx := observer.NewContext(context.Background(), observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return 7 * time.Second }}))
+
+	// The hook after a call.
+	called := func(ctx context.Context, command string, took time.Duration) {
+		tl := observer.FromContext(ctx)
+		if err := tl.Queue(ctx, observer.Resource, command, tl.Now()-took, took, slog.String(observer.InitiatorKey, "redis")); err != nil {
+			fmt.Println(err)
+		}
+	}
+	called(ctx, "GET", 2*time.Millisecond)
+
+	for _, e := range observer.FromContext(ctx).EntriesByType(observer.Resource) {
+		fmt.Println(e, e.Detail())
+	}
+	// Output:
+	// resource "GET" at 6.998s for 2ms [initiatorType=redis]
 }

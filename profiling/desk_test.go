@@ -143,11 +143,10 @@ func (d *desk) start(ctx context.Context, interval time.Duration, size int, onFu
 	if size == 0 {
 		size = 1000
 	}
-	p := d.startWith(Options{SampleInterval: interval, MaxBufferSize: size, OnSampleBufferFull: func(p *Profiler) {
-		for _, f := range onFull {
-			f(p)
-		}
-	}})
+	p := d.startWith(Options{SampleInterval: interval, MaxBufferSize: size})
+	for _, f := range onFull {
+		p.OnSampleBufferFull(func() { f(p) })
+	}
 	p.watch(ctx)
 	return p
 }

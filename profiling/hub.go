@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/wall"
@@ -279,9 +278,7 @@ func (h *hub) removeFull() {
 		h.remove(p) // which may read the engine: others may be full now
 		go func() {
 			p.makeTrace()
-			if p.o.OnSampleBufferFull != nil {
-				(*record.Timeline)(p.axis.timeline).Try("OnSampleBufferFull of a profiler", func() { p.o.OnSampleBufferFull(p) })
-			}
+			p.listeners.fire()
 		}()
 	}
 }

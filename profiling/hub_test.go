@@ -3,7 +3,9 @@ package profiling
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -200,6 +202,66 @@ func TestBufferFullAtStop_JSP8(t *testing.T) {
 		synctest.Wait()
 		if len(tr.Samples) > 2 || full != 1 {
 			t.Errorf("%d samples, samplebufferfull %d times, want at most 2 and once", len(tr.Samples), full)
+		}
+	})
+}
+
+// Each listener is called once, also one that comes late and beside one that hangs or panics. One that was removed is not.
+func TestListenersOfAFullBuffer_JSP8(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		var mu sync.Mutex
+		called := map[string]int{}
+		p := d.start(d.Context(), 10*time.Millisecond, 2)
+		listen := func(name string, then func()) (remove func() bool) {
+			return p.OnSampleBufferFull(func() {
+				mu.Lock()
+				called[name]++
+				mu.Unlock()
+				then()
+			})
+		}
+		hang := make(chan struct{})
+		defer close(hang)
+		listen("hangs", func() { <-hang })
+		listen("panics", func() { panic("user") })
+		first := listen("first", func() {})
+		removed := listen("removed", func() {})
+		if !removed() || removed() {
+			t.Error("a listener is not removed once")
+		}
+		d.emit(1)
+		if len(called) > 0 {
+			t.Errorf("called %v before the buffer is full", called)
+		}
+		d.emit(1)
+		if first() {
+			t.Error("a listener that was called is removed")
+		}
+		if listen("late", func() {})() {
+			t.Error("a listener that is called at once is removed")
+		}
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if want := map[string]int{"hangs": 1, "panics": 1, "first": 1, "late": 1}; !maps.Equal(called, want) {
+			t.Errorf("called %v, want %v", called, want)
+		}
+		d.stop(p)
+	})
+}
+
+// A profiler that Stop or its context ends has no full buffer.
+func TestBufferNotFull(t *testing.T) {
+	onDesk(t, func(d *desk) {
+		ctx, cancel := context.WithCancel(d.Context())
+		defer cancel()
+		for _, ctx := range []context.Context{d.Context(), ctx} {
+			p := d.start(ctx, 10*time.Millisecond, 2)
+			p.OnSampleBufferFull(func() { t.Error("its buffer is not full") })
+			d.emit(1)
+			cancel()
+			d.stop(p)
+			p.OnSampleBufferFull(func() { t.Error("its buffer is not full") })
 		}
 	})
 }

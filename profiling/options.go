@@ -27,12 +27,8 @@ type Options struct {
 	SampleInterval time.Duration
 
 	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means
-	// [DefaultMaxBufferSize]. A sample takes 48 bytes.
+	// [DefaultMaxBufferSize]. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
 	MaxBufferSize int
-
-	// OnSampleBufferFull is called, on a goroutine of its own, when the profiler has
-	// stopped because it has MaxBufferSize samples (samplebufferfull). It may call Stop.
-	OnSampleBufferFull func(*Profiler)
 
 	// Modules are the modules whose frames are kept: [ModuleMain], [ModuleStandard] or
 	// paths; empty means all. Frames of other modules are left out of the stacks, and a

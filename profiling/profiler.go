@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -37,6 +38,8 @@ type Profiler struct {
 	unhold func() // ends the labelling of spans
 	closed bool   // it takes no samples any more
 	full   bool   // because it has as many as it may
+
+	listeners listeners
 
 	stopping atomic.Bool
 	ended    atomic.Int64 // by sampling.Now, when it was stopped; 0 before
@@ -92,7 +95,7 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 }
 
 func newProfiler(h *hub, o Options, tl *observer.Timeline, keep func(*profile.Call) bool) *Profiler {
-	p := &Profiler{hub: h, o: o, keep: keep, part: newPart(keep), axis: axis{timeline: tl}}
+	p := &Profiler{hub: h, o: o, keep: keep, part: newPart(keep), axis: axis{timeline: tl}, listeners: listeners{report: (*record.Timeline)(tl)}}
 	p.ready.Lock()
 	p.axis.read()
 	return p

@@ -68,16 +68,16 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		serveError(w, http.StatusConflict, fmt.Sprintf("%d profiles are being taken, which is the most at a time: try again later", cap(serving)))
 		return
 	}
-	full := make(chan struct{})
 	// The profile's start and length are real time, whatever clock the request's timeline has.
 	p, err := Start(observer.NewContext(r.Context(), observer.ProcessTimeline()), Options{
-		MaxBufferSize:      1 << 22, // 200 MB, or 10 minutes of 64 cores
-		OnSampleBufferFull: func(*Profiler) { close(full) },
+		MaxBufferSize: 1 << 22, // 200 MB, or 10 minutes of 64 cores
 	})
 	if err != nil {
 		serveError(w, http.StatusInternalServerError, err.Error())
 		return
 	}
+	full := make(chan struct{})
+	p.OnSampleBufferFull(func() { close(full) })
 	extendDeadline(w, r, length)
 	done := time.NewTimer(length)
 	defer done.Stop()

@@ -40,6 +40,7 @@ type journalRecord struct {
 	kind     kind // none if it has no entry
 	gets     gets
 	taken    bool  // the receiver has had the mark by itself
+	queued   bool  // the entry was made before it was recorded
 	ids      int32 // the place of its ids in the journal, plus 1; 0 for the ids of the span
 	before   int32 // the place of the span's mark before this one, plus 1
 	size     int32 // of the span, and of the contents of the attributes

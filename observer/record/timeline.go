@@ -315,7 +315,7 @@ func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, a
 
 // Queue records an entry that was made before, at whatever time ("queue a
 // PerformanceEntry", Performance Timeline 2, section 3), under the span
-// active in ctx. It reports false when nothing wanted the entry or it was lost. If
+// active in ctx, also if it is of a request or a call. It reports false when nothing wanted the entry or it was lost. If
 // e is of another process timeline, times that are out of range on t become the
 // nearest in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {

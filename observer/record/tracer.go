@@ -113,7 +113,8 @@ type Place struct {
 	Tracer   Tracer // nil without one
 	Under    any    // the active span, for the tracer
 
-	contents int // of the attributes that are being recorded
+	contents int  // of the attributes that are being recorded
+	queued   bool // the entry that is being recorded was made before
 }
 
 // spanKey is OpenTelemetry's key of the active span in a context, or nil.
@@ -194,8 +195,9 @@ func (p *Place) Queue(e Entry) bool {
 	if e.tl.root != t.root { // its times are another clock's
 		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
-	p.contents = Contents(e.attrs)
+	p.contents, p.queued = Contents(e.attrs), true
 	ok := p.To != ToMeter && p.record(e.kind, e.name, start, duration, t.root.now(), e.attrs)
+	p.queued = false
 	if e.kind == kindMeasure {
 		p.meter(nil, e.name, duration, e.attrs, nil)
 	}
@@ -209,7 +211,7 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 	if p.Span != nil && t.receiver != nil {
 		var rec journalRecord // Go would copy a literal
 		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
-		rec.size = recordSize(p.contents)
+		rec.size, rec.queued = recordSize(p.contents), p.queued
 		if p.To == ToUnit {
 			switch k {
 			case kindMark:
@@ -264,23 +266,23 @@ func (p *Place) On(t *Timeline) Place {
 func (p *Place) ids(k kind) SpanIDs {
 	switch {
 	case p.Span != nil:
-		return idsOf(p.Span, k)
+		return idsOf(p.Span, k, p.queued)
 	case p.To == ToObservers:
 		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
 	case p.Tracer != nil && p.Under != nil:
-		return under(p.Tracer.IDs(p.Under), k)
+		return under(p.Tracer.IDs(p.Under), k, p.queued)
 	default:
 		return SpanIDs{}
 	}
 }
 
 // idsOf returns the ids of an entry of kind k under s.
-func idsOf(s Span, k kind) SpanIDs { return under(s.IDs(), k) }
+func idsOf(s Span, k kind, queued bool) SpanIDs { return under(s.IDs(), k, queued) }
 
 // under returns the ids of an entry of kind k that was recorded under a span with the given ids. The entry of a request or of a call is
-// the span's own.
-func under(span SpanIDs, k kind) SpanIDs {
-	if k == kindNavigation || k == kindResource {
+// the span's own, unless it was queued.
+func under(span SpanIDs, k kind, queued bool) SpanIDs {
+	if !queued && (k == kindNavigation || k == kindResource) {
 		return span
 	}
 	return SpanIDs{Trace: span.Trace, Parent: span.Self}

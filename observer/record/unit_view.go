@@ -74,7 +74,7 @@ func (t *Timeline) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.A
 	case rec.ids > 0:
 		e.ids = t.journal.ids[rec.ids-1]
 	default:
-		e.ids = idsOf(rec.span, rec.kind)
+		e.ids = idsOf(rec.span, rec.kind, rec.queued)
 	}
 	return e, attrs
 }

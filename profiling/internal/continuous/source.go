@@ -79,12 +79,12 @@ func ThisProcess(ctx context.Context, spans spanlabels.Selection) Process {
 	timeline := observer.ProcessTimeline()
 	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
 		// A timeline in ctx may have a clock of its own; profiles are of real time.
-		return profiling.Start(observer.NewContext(context.WithoutCancel(ctx), timeline), profiling.Options{
-			SampleInterval:     sampleInterval,
-			MaxBufferSize:      bufferSize,
-			OnSampleBufferFull: func(*profiling.Profiler) { full() },
-			Spans:              spans,
-		})
+		p, err := profiling.Start(observer.NewContext(context.WithoutCancel(ctx), timeline), profiling.Options{SampleInterval: sampleInterval, MaxBufferSize: bufferSize, Spans: spans})
+		if err != nil {
+			return nil, err
+		}
+		p.OnSampleBufferFull(full)
+		return p, nil
 	}}
 }
 

@@ -1,0 +1,34 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perfline/perfline/observer/record"
+)
+
+// Queue records an entry of type Navigation, Resource or Server under the span that is active in ctx ("queue a
+// PerformanceEntry", Performance Timeline 2, section 3). It is for the hooks of servers and clients that package bridge does
+// not know. The entry is on the timeline only: hooks start spans themselves.
+//
+// Start is a time of t, as [Timeline.Now] returns it, and may lie in the past. The duration is 0 or more. Attributes are frozen
+// when Queue is called; [InitiatorKey] says what made a call.
+//
+// Another type, a negative duration, and a start or an end further than 146 years from the origin of the process's timeline are
+// errors, and nothing is recorded. An entry that finds no room is not an error, but counted by [Timeline.Stats].
+func (t *Timeline) Queue(ctx context.Context, typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) error {
+	if typ != Navigation && typ != Resource && typ != Server {
+		return fmt.Errorf("observer: queueing %q of type %q: must be %s, %s or %s; package marks records marks and measures", record.Name(name), record.Name(string(typ)), Navigation, Resource, Server)
+	}
+	if duration < 0 {
+		return fmt.Errorf("observer: queueing %s %q: duration %v must not be negative", typ, record.Name(name), duration)
+	}
+	e, err := t.recorded().NewEntry(typ, name, start, duration, attrs...)
+	if err != nil {
+		return err
+	}
+	t.recorded().Queue(ctx, e)
+	return nil
+}
