@@ -3,6 +3,9 @@ package bridge_test
 import (
 	"flag"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +21,7 @@ type providerDifference struct {
 
 var providerDifferences = slices.Concat(lifecycleDifferences, spanDifferences, marksDifferences, settingDifferences)
 
-var update = flag.Bool("update", false, "write the differences and the checklist into docs/lab/tracerprovider.md")
+var update = flag.Bool("update", false, "write the differences into docs/lab/tracerprovider.md")
 
 // Both providers do what the list says, and each row says something different of them.
 func TestProviderDifferences(t *testing.T) {
@@ -69,5 +72,30 @@ func documented(t *testing.T, part, want string) {
 	}
 	if got != want {
 		t.Errorf("%s has %s of\n%s\nby the tests it is\n%s\n(go test ./bridge -run Documented -update writes it)", document, part, got, want)
+	}
+}
+
+// The document names each option of the SDK's provider.
+func TestProviderDocumentedOptions(t *testing.T) {
+	text, err := os.ReadFile("../docs/tracerprovider.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sdk, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "go.opentelemetry.io/otel/sdk").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(sdk)), "trace", "provider.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := regexp.MustCompile(`(?m)^func (With\w+)\(.*\) TracerProviderOption \{`).FindAllSubmatch(source, -1)
+	if len(options) < 8 {
+		t.Fatalf("found %d options in the SDK", len(options))
+	}
+	for _, m := range options {
+		if !strings.Contains(string(text), "`"+string(m[1])+"`") {
+			t.Errorf("docs/tracerprovider.md lacks the SDK's option %s", m[1])
+		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // The tests in the files provider_*_test.go run over perfline's provider and over the SDK's. The SDK proves each
-// expectation. testdata/sdk_tests.txt says which of these tests covers which of the SDK's own tests.
+// expectation. The laboratory runs the SDK's own tests: go run -C lab ./conformance -only sdk.
 
 // An anyProvider is perfline's provider or the SDK's.
 type anyProvider interface {

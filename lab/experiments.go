@@ -6,6 +6,11 @@ var experiments = []experiment{
 	{name: "vulnerable", what: "known vulnerabilities that our code or its tests reach", do: vulnerabilities},
 	{name: "live", what: "tests that need real time, shares of processors or the heap", do: liveTests},
 	{
+		name: "conformance", what: "other people's tests over perfline",
+		long:  []string{"./conformance"},
+		short: []string{"./conformance -only ^baggagecopy$"},
+	},
+	{
 		name: "judge", what: "what telemetry adds to a request whose handler works",
 		long:  []string{"./request judge"},
 		short: []string{"./request -short"}, // with the other commands of the program

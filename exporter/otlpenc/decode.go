@@ -38,7 +38,7 @@ type Span struct {
 	Kind       trace.SpanKind
 	Attributes []attribute.KeyValue
 	Events     []sdktrace.Event
-	Links      []sdktrace.Link // without trace state
+	Links      []sdktrace.Link
 	Status     sdktrace.Status
 
 	DroppedAttributes, DroppedEvents, DroppedLinks int

@@ -12,10 +12,10 @@
 //
 // # Guarantees
 //
-//   - A request of spans equals the request of the SDK's exporter for the same spans, field by field, with two
-//     exceptions. U+FFFD replaces each run of bytes that is not UTF-8, in all texts. A text replaces each list
+//   - A request of spans equals the request of the SDK's exporter for the same spans, field by field, with three
+//     exceptions. Links have their trace state. U+FFFD replaces each run of bytes that is not UTF-8, in all texts. A text replaces each list
 //     and map that is nested deeper than [MaxDepth].
-//   - A request of log records has the fields of its [LogRecord] values, with the same two exceptions. Fields that are zero,
+//   - A request of log records has the fields of its [LogRecord] values, with the last two of these exceptions. Fields that are zero,
 //     and severities that OTLP does not have, are left out.
 //   - A protobuf library can decode every request, whatever the items contain.
 //   - Lengths have the fewest bytes. The ids, the times and the flags of a span are its first fields.
@@ -33,7 +33,7 @@
 //     as in time.Time.UnixNano: they are sent as 0 or as another time. The SDK's exporter does the same.
 //   - Log records cannot be decoded. Their attributes are sent as they are: the caller makes sure that no key comes twice.
 //   - The SDK's exporter of log records sends an empty body as an empty value, and no count of dropped attributes.
-//   - Links are sent without their trace state, as by the SDK's exporter.
+//   - The trace state of a link is left out if it has more than 512 bytes. The SDK's exporter leaves out each one.
 //   - OTLP has no child span count, so a decoded span has none. A decoded slice is a BOOLSLICE, INT64SLICE,
 //     FLOAT64SLICE or STRINGSLICE if all its elements are of this kind; otherwise, or if it is empty, it is a SLICE.
 //   - Spans of the SDK's own type are read in place, without its methods, each of which copies the whole span. This
