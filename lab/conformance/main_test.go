@@ -34,6 +34,11 @@ func TestResults(t *testing.T) {
 	if want := []string{"TestA/two", "TestB", "broken/(package)"}; r.passed != 1 || r.skipped != 1 || !slices.Equal(r.failed, want) {
 		t.Errorf("%d passed, %d skipped, failed %q, want 1, 1 and %q", r.passed, r.skipped, r.failed, want)
 	}
+	r.agree([]string{"TestA/two", "TestB"})
+	if r.passed != 2 || len(r.failed) != 2 {
+		t.Errorf("with another run, %d passed, failed %q", r.passed, r.failed)
+	}
+	r.failed = append(r.failed, "broken/(package)")
 	wrong := r.judge(map[string]string{"TestA/two": "decision: x", "TestB": "decision: x", "TestC": "does not apply: x", "TestE": "decision: y"})
 	if len(wrong) != 2 || !strings.Contains(wrong[0].Error(), "broken/(package): failed, and no line says why") || !strings.Contains(wrong[1].Error(), `TestE: a line says "decision: y"`) {
 		t.Errorf("judged %v", wrong)

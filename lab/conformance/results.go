@@ -41,7 +41,7 @@ func events(printed []byte) (all []event, text string, err error) {
 	return all, b.String(), lines.Err()
 }
 
-// read adds what go test -json has printed of a module: with -list, and when it ran the tests.
+// read sets r to what go test -json has printed of a module: with -list, and when it ran the tests.
 func (r *results) read(module string, list, run []byte) error {
 	listed, _, err := events(list)
 	if err != nil {
@@ -51,13 +51,14 @@ func (r *results) read(module string, list, run []byte) error {
 	if err != nil {
 		return err
 	}
+	*r = results{left: r.left}
 	ended, failures, broken := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, e := range all {
 		name := e.name(module, e.Test)
 		ended[name] = ended[name] || e.Action == "pass" || e.Action == "fail" || e.Action == "skip"
 		switch {
 		case e.Test == "":
-			broken[name] = e.Action == "fail"
+			broken[name] = broken[name] || e.Action == "fail"
 		case e.Action == "fail":
 			failures[name] = true
 		case e.Action == "pass":
@@ -109,6 +110,18 @@ func (r *results) row(s *suite) string {
 		return fmt.Sprintf("| %s | %s | NOT RUN | | |\n", s.what, s.version)
 	}
 	return fmt.Sprintf("| %s | %s | %d | %d | %d |\n", s.what, s.version, r.passed, len(r.failed), len(r.left))
+}
+
+// agree takes those for passed that failed in r only, and not in a run before.
+func (r *results) agree(before []string) {
+	n := len(r.failed)
+	r.failed = slices.DeleteFunc(r.failed, func(name string) bool { return !slices.Contains(before, name) })
+	r.passed += n - len(r.failed)
+}
+
+// explained reports whether each test that failed has a decision.
+func (r *results) explained(decided map[string]string) bool {
+	return !slices.ContainsFunc(r.failed, func(name string) bool { return decided[name] == "" })
 }
 
 // judge returns an error for each test that failed, or was left out, without a decision, and for each decision without such a

@@ -25,15 +25,16 @@ func newWorkspace(root, folder string, modules []string) (*workspace, error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return nil, err
 	}
-	text := "go 1.26.0\n"
+	var work strings.Builder
+	work.WriteString("go 1.26.0\n")
 	for _, m := range modules {
-		text += "use ./" + m + "\n"
+		fmt.Fprintf(&work, "use ./%s\n", m)
 	}
 	for module, path := range map[string]string{"": "", "/marks": "marks", "/observer": "observer"} {
-		text += fmt.Sprintf("replace github.com/perfline/perfline%s => %s\n", module, filepath.Join(root, path))
+		fmt.Fprintf(&work, "replace github.com/perfline/perfline%s => %s\n", module, filepath.Join(root, path))
 	}
 	w := &workspace{folder: folder, env: append(os.Environ(), "GOWORK="+filepath.Join(folder, "go.work"), "GOFLAGS=-modcacherw -trimpath")}
-	return w, os.WriteFile(filepath.Join(folder, "go.work"), []byte(text), 0o644)
+	return w, os.WriteFile(filepath.Join(folder, "go.work"), []byte(work.String()), 0o644)
 }
 
 // copyModule copies a module from the module cache, without its replacements: they are folders beside it.
