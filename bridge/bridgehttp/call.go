@@ -34,7 +34,9 @@ type call struct {
 	x      exchange
 	phases phases
 
-	sent atomic.Int64 // bytes of the request's body
+	body  atomic.Pointer[sentBody]        // of the request's last attempt; nil without one
+	kind  atomic.Pointer[exchangeMetrics] // nil before the answer
+	sized atomic.Bool                     // the size of the request's body is recorded
 
 	protocol string   // empty without a response
 	failed   string   // why there is no response
@@ -193,7 +195,7 @@ func (c *call) detail(incomplete string) []slog.Attr {
 	}
 	attrs = c.phases.append(attrs)
 	if c.protocol != "" {
-		attrs = append(attrs, slog.Int64("requestBodySize", c.sent.Load()), slog.Int64("decodedBodySize", c.received.Load()))
+		attrs = append(attrs, slog.Int64("requestBodySize", c.sent()), slog.Int64("decodedBodySize", c.received.Load()))
 		if c.encoded {
 			attrs = append(attrs, slog.Int64("encodedBodySize", c.received.Load()))
 		}

@@ -390,7 +390,7 @@ func panicType(p any) string {
 	return "panic"
 }
 
-// A countedBody counts what is read of a request's body. A transport may still read when the handler, or the call, is
+// A countedBody counts what is read of a request's body. A handler's goroutine may still read when the handler is
 // over.
 type countedBody struct {
 	io.ReadCloser

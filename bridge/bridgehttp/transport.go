@@ -2,10 +2,12 @@ package bridgehttp
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -144,12 +146,39 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.countBody(out)
 	resp, err := t.base.RoundTrip(out)
 	returned = true
+	if err == nil {
+		resp, err = t.check(out, resp)
+	}
 	c.answered(resp, err)
-	if err != nil || resp == nil {
+	if err != nil {
 		return resp, err
 	}
 	return c.watch(r, resp), nil
 }
+
+// check makes an error of a response that [http.RoundTripper] forbids. http.Client does the same, but would name this
+// transport in place of the base.
+func (t *transport) check(r *http.Request, resp *http.Response) (*http.Response, error) {
+	switch {
+	case resp == nil:
+		return nil, &baseError{"no_response", fmt.Sprintf("%T returned a nil *Response with a nil error", t.base)}
+	case resp.Body != nil:
+		return resp, nil
+	case resp.ContentLength > 0 && r.Method != http.MethodHead:
+		return nil, &baseError{"no_body", fmt.Sprintf("%T returned a *Response with content length %d but a nil Body", t.base, resp.ContentLength)}
+	default:
+		resp.Body = http.NoBody
+		return resp, nil
+	}
+}
+
+// A baseError is the error of a base transport that returned what it must not return.
+type baseError struct{ kind, text string }
+
+func (e *baseError) Error() string { return "bridgehttp: base transport " + e.text }
+
+// ErrorType returns the attribute error.type.
+func (e *baseError) ErrorType() string { return e.kind }
 
 // request is what is known of a request before it is sent.
 func (c *call) request(r *http.Request, m method) []attribute.KeyValue {
@@ -190,8 +219,9 @@ func (c *call) countBody(out *http.Request) {
 		return
 	}
 	count := func(body io.ReadCloser) io.ReadCloser {
-		c.sent.Store(0) // an earlier attempt may still read: not exact then
-		return &countedBody{body, &c.sent}
+		b := &sentBody{ReadCloser: body, call: c}
+		c.body.Store(b) // an earlier attempt may still read: it is not counted any more
+		return b
 	}
 	out.Body = count(out.Body)
 	if again := out.GetBody; again != nil {
@@ -205,14 +235,50 @@ func (c *call) countBody(out *http.Request) {
 	}
 }
 
+// A sentBody counts what the base reads of a request's body. The base may still read when RoundTrip has returned, and
+// closes the body when it has done.
+type sentBody struct {
+	io.ReadCloser
+	call   *call
+	count  atomic.Int64
+	closed atomic.Bool
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.count.Add(int64(n))
+	return n, err
+}
+
+func (b *sentBody) Close() error {
+	b.closed.Store(true)
+	b.call.recordSize() // first: closing may block
+	return b.ReadCloser.Close()
+}
+
+// sent is how many bytes of the request's body were sent.
+func (c *call) sent() int64 {
+	if b := c.body.Load(); b != nil {
+		return b.count.Load()
+	}
+	return 0
+}
+
+// recordSize records the size of the request's body once, when the answer's kind is known and the base has done with
+// the body.
+func (c *call) recordSize() {
+	k, b := c.kind.Load(), c.body.Load()
+	if c.t.meter.requests == nil || k == nil || b != nil && !b.closed.Load() || !c.sized.CompareAndSwap(false, true) {
+		return
+	}
+	c.tl.Try(ofMeter, func() { c.t.meter.requests.Record(c.ctx, c.sent(), k.record...) })
+}
+
 // answered notes the response's header, or why there is none.
 func (c *call) answered(resp *http.Response, err error) {
 	c.tl.Try(ofSpan, func() { c.describe(resp, err) })
-	if err != nil || resp == nil {
-		c.failed = "the transport returned no response and no error"
-		if err != nil {
-			c.failed = cmp.Or(errorText(err), c.x.failure)
-		}
+	if err != nil {
+		c.failed = cmp.Or(errorText(err), c.x.failure)
 		c.complete(c.tl.Now(), "")
 		return
 	}
@@ -225,11 +291,8 @@ func (c *call) answered(resp *http.Response, err error) {
 func (c *call) describe(resp *http.Response, err error) {
 	now := c.tl.Now()
 	x := &c.x
-	switch {
-	case err != nil:
+	if err != nil {
 		x.failure = errorType(err)
-	case resp == nil:
-		x.failure = "no_response" // http.Client makes an error of it
 	}
 	if resp != nil {
 		x.status = resp.StatusCode
@@ -238,7 +301,9 @@ func (c *call) describe(resp *http.Response, err error) {
 		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
 	k := c.t.kinds.Get(*x)
-	c.tl.Try(ofMeter, func() { c.t.meter.record(c.ctx, now-c.start, c.sent.Load(), 0, k) })
+	c.tl.Try(ofMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
+	c.kind.Store(k)
+	c.recordSize()
 	if serving.Takes(c.span) {
 		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
 		if resp != nil {

@@ -20,8 +20,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A base transport may return anything. The caller gets it unchanged, and the call ends
-// once.
+// A base transport may return anything. The call ends once. What http.RoundTripper forbids becomes an error that names the
+// base, as in http.Client; the caller gets all else unchanged.
 func TestTransportOverABadBase(t *testing.T) {
 	response := func(body io.ReadCloser) *http.Response {
 		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: body}
@@ -38,7 +38,9 @@ func TestTransportOverABadBase(t *testing.T) {
 		{"a long error", nil, errors.New(strings.Repeat("x", 4096)),
 			"initiatorType=fetch method=GET error=" + strings.Repeat("x", 2048-len("…")) + "…", codes.Error, "*errors.errorString"},
 		{"an error without a text", nil, errors.New(""), "initiatorType=fetch method=GET error=*errors.errorString", codes.Error, "*errors.errorString"},
-		{"nothing", nil, nil, "initiatorType=fetch method=GET error=the transport returned no response and no error", codes.Error, "no_response"},
+		{"nothing", nil, nil, "initiatorType=fetch method=GET error=bridgehttp: base transport bridgehttp_test.roundTrip returned a nil *Response with a nil error", codes.Error, "no_response"},
+		{"no body, although it has a length", &http.Response{StatusCode: 200, ContentLength: 3}, nil,
+			"initiatorType=fetch method=GET error=bridgehttp: base transport bridgehttp_test.roundTrip returned a *Response with content length 3 but a nil Body", codes.Error, "no_body"},
 		{"no body", response(nil), nil,
 			"initiatorType=fetch method=GET responseStatus=200 nextHopProtocol=http/1.1 responseStart=T requestBodySize=0 decodedBodySize=0 encodedBodySize=0", codes.Unset, ""},
 		{"both", response(http.NoBody), errFake, "initiatorType=fetch method=GET responseStart=T error=fake", codes.Error, "*errors.errorString"},
@@ -50,8 +52,11 @@ func TestTransportOverABadBase(t *testing.T) {
 			if resp != nil && resp.Body != nil {
 				defer resp.Body.Close()
 			}
-			if resp != c.resp || !errors.Is(err, c.err) {
+			if forbidden := strings.HasPrefix(c.kind, "no_"); forbidden && (resp != nil || err == nil) || !forbidden && (resp != c.resp || !errors.Is(err, c.err)) {
 				t.Errorf("got %v, %v", resp, err)
+			}
+			if resp != nil && resp.Body == nil {
+				t.Error("the response has no body")
 			}
 			if got := shape(call.last(t)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)

@@ -46,15 +46,15 @@ var recordingSpan = regexp.MustCompile(`( |[a-z0-9]\.\()\*recordingSpan\b`)
 
 // sdkSuite is the SDK's own tests. They are in a package of their own, because package trace cannot import what imports it.
 func sdkSuite(name, what, form string) suite {
-	const folder = "sdk/trace/conformance"
+	const folder = "trace/conformance"
 	return suite{
 		name: name, what: what, module: sdkModule, version: otelVersion, folder: folder, prune: true, skip: []string{"TestNilSpanEnd"}, env: []string{"PERFLINE_PROVIDER=" + form},
-		adapt: func(_ context.Context, w *workspace) error {
-			to := filepath.Join(w.folder, folder)
+		adapt: func(w *workspace, module string) error {
+			to := filepath.Join(module, folder)
 			if err := os.MkdirAll(to, 0o755); err != nil {
 				return err
 			}
-			files, err := filepath.Glob(filepath.Join(w.folder, "sdk/trace/*_test.go"))
+			files, err := filepath.Glob(filepath.Join(module, "trace/*_test.go"))
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func sdkSuite(name, what, form string) suite {
 					return err
 				}
 			}
-			return w.addFiles("sdktests", folder)
+			return w.addFiles("sdktests", filepath.Join("sdk", folder))
 		},
 	}
 }

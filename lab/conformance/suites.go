@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,10 +18,10 @@ type suite struct {
 	module  string
 	version string
 
-	// adapt changes the copy of the module in the workspace. nil: as it is, with perfline's provider in place of the SDK's.
-	adapt func(context.Context, *workspace) error
+	remove string // files of the module's implementation, by names with blanks between; those of testdata/NAME come in their place
+	adapt  func(w *workspace, module string) error
 
-	folder string   // of the tests that are run, within the workspace; empty: the module's, with all below
+	folder string   // of the tests that are run, within the module; empty: all
 	prune  bool     // tests that do not compile are left out
 	skip   []string // tests that end the whole run; left out, too
 	env    []string // of the tests
@@ -46,6 +47,14 @@ var suites = []suite{
 	{name: "otelsql", what: "otelsql over our provider", module: "github.com/XSAM/otelsql", version: "v0.44.0"},
 	{name: "otelpgx", what: "otelpgx over our provider", module: "github.com/exaring/otelpgx", version: "v0.13.0"},
 	{name: "redisotel", what: "redisotel over our provider", module: "github.com/redis/go-redis/extra/redisotel/v9", version: "v9.23.0"},
+	{
+		name: "bridgehttp", what: "otelhttp's, with our middleware", module: contrib + "instrumentation/net/http/otelhttp", version: contribVersion,
+		remove: "handler.go transport.go config.go", folder: ".", prune: true, skip: []string{"TestHandlerBasics"},
+	},
+	{
+		name: "bridgegrpc", what: "otelgrpc's, with our handlers", module: contrib + "instrumentation/google.golang.org/grpc/otelgrpc", version: contribVersion,
+		remove: "config.go interceptor.go metadata_supplier.go stats_handler.go", folder: ".", prune: true,
+	},
 	{name: "otelprofiling", what: "grafana/otel-profiling-go over our provider", module: "github.com/grafana/otel-profiling-go", version: "v0.7.0"},
 }
 
@@ -63,8 +72,10 @@ func (s *suite) run(ctx context.Context, root, folder string, decided map[string
 
 func (s *suite) try(ctx context.Context, root, folder string, decided map[string]string, r *results) error {
 	modules := []string{"shim", "sdk"}
+	module := filepath.Join(folder, "sdk")
 	if s.module != sdkModule {
 		modules = append(modules, s.name)
+		module = filepath.Join(folder, s.name)
 	}
 	w, err := newWorkspace(root, folder, modules)
 	if err != nil {
@@ -81,17 +92,24 @@ func (s *suite) try(ctx context.Context, root, folder string, decided map[string
 			return err
 		}
 	}
+	if s.remove != "" {
+		for name := range strings.FieldsSeq(s.remove) {
+			if err := os.Remove(filepath.Join(module, name)); err != nil {
+				return err
+			}
+		}
+		if err := w.addFiles(s.name, s.name); err != nil {
+			return err
+		}
+	}
 	adapt := s.adapt
 	if adapt == nil {
-		adapt = func(context.Context, *workspace) error { return w.substituteIn(filepath.Join(folder, s.name)) }
+		adapt = (*workspace).substituteIn
 	}
-	if err := adapt(ctx, w); err != nil {
+	if err := adapt(w, module); err != nil {
 		return err
 	}
-	tests := filepath.Join(folder, s.name)
-	if s.folder != "" {
-		tests = filepath.Join(folder, s.folder)
-	}
+	tests := filepath.Join(module, s.folder)
 	if s.prune {
 		if r.left, err = w.prune(ctx, tests); err != nil {
 			return err
@@ -115,7 +133,7 @@ func (s *suite) try(ctx context.Context, root, folder string, decided map[string
 	for run := range 3 {
 		before := r.failed
 		printed, _ := w.goCommand(ctx, tests, "test", "-vet=off", "-count=1", "-timeout", "5m", "-json", "-skip", skip, which) // fails with a test
-		if err := r.read(s.packages(), list, printed); err != nil {
+		if err := r.read(path.Join(s.module, s.folder), list, printed); err != nil {
 			return err
 		}
 		if run > 0 {
@@ -129,14 +147,6 @@ func (s *suite) try(ctx context.Context, root, folder string, decided map[string
 		return fmt.Errorf("%w: the tests made no provider of perfline's", errNotRun)
 	}
 	return ctx.Err()
-}
-
-// packages returns the beginning of the paths of the packages with tests.
-func (s *suite) packages() string {
-	if s.folder != "" {
-		return s.module + strings.TrimPrefix(s.folder, "sdk")
-	}
-	return s.module
 }
 
 var packageClause = regexp.MustCompile(`(?m)^package (\w+)`)
