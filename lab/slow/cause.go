@@ -27,6 +27,10 @@ type cause struct {
 	// others has other programs take the processors for the whole request. It is no part of a pair.
 	others bool
 
+	// limits has the service run with a limit of CPU time, and idles says that no part of the service needs a processor meanwhile, at
+	// least not in the way calling. These two make pairs, as allSeries says.
+	limits, idles bool
+
 	// is reports whether a cause of the result is this one. It serves the share of the time only, not the judgement.
 	is func(c found) bool
 
@@ -40,8 +44,11 @@ type part struct {
 	takes time.Duration
 }
 
-// others is the name of a cause that may be there unplanned: other programs of the machine.
-const others = "others"
+// Names of causes that hold the processors from outside the service. Others may be there unplanned: other programs of the machine.
+const (
+	others  = "others"
+	limited = "limit"
+)
 
 const (
 	large  = 110 * time.Millisecond // of a pair's larger cause, and of a single one
@@ -60,12 +67,16 @@ const (
 	selecting = "selecting"
 )
 
+// executing is a way to wait for a pipe: another program writes into it. Otherwise a goroutine does, after a call.
+const executing = "executing"
+
 var causes = []cause{
 	{
 		name: "mutex", what: "a mutex that another request holds",
 		names: regexp.MustCompile(`waited for a mutex`), holder: regexp.MustCompile(`that GET /search held in \(\*index\)\.rebuild`),
-		is:   func(c found) bool { return c.Kind == states.Mutex },
-		ways: []string{computing, calling},
+		is:    func(c found) bool { return c.Kind == states.Mutex },
+		idles: true,
+		ways:  []string{computing, calling},
 	},
 	{
 		name: "processors", what: "processors that other goroutines take", oneProcessor: true,
@@ -83,22 +94,33 @@ var causes = []cause{
 		name: "dependency", what: "a slow dependency over the network",
 		names: regexp.MustCompile(`waited for the network`),
 		is:    func(c found) bool { return c.Kind == states.Network },
+		idles: true,
 	},
 	{
 		name: "pool", what: "a full pool of database/sql",
 		names: regexp.MustCompile(`waited for a database connection`), holder: regexp.MustCompile(`that GET /report held in \(\*reports\)\.monthly`),
-		is: func(c found) bool { return c.Kind == states.Pool },
+		is:    func(c found) bool { return c.Kind == states.Pool },
+		idles: true,
 	},
 	{
 		name: "reader", what: "a channel with a slow reader",
 		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|another goroutine of this request) reads in \(\*audit\)\.write`),
-		is:   func(c found) bool { return c.Kind == states.ChannelSend },
-		ways: []string{computing, calling},
+		is:    func(c found) bool { return c.Kind == states.ChannelSend },
+		idles: true,
+		ways:  []string{computing, calling},
 	},
 	{
 		name: "syscall", what: "a blocking system call",
 		names: regexp.MustCompile(`system call`),
 		is:    func(c found) bool { return c.Kind == states.Syscall },
+		idles: true,
+	},
+	{
+		name: "pipe", what: "a pipe with a late writer",
+		names: regexp.MustCompile(`waited for a file or a pipe`), holder: regexp.MustCompile(`a pipe in (?:\(\*spool\)\.read|main\.convert)\b`),
+		is:    func(c found) bool { return c.Kind == states.File },
+		idles: true,
+		ways:  []string{calling, executing},
 	},
 	{
 		name: "cpu", what: "plain CPU in a function",
@@ -111,9 +133,16 @@ var causes = []cause{
 		is: func(c found) bool { return c.Kind == states.OtherPrograms },
 	},
 	{
+		name: limited, what: "a limit of CPU time", limits: true,
+		names: regexp.MustCompile(`the limit of (?:\S+ processors?|CPU time) stopped`), holder: regexp.MustCompile(`limit of 0\.25 processors`),
+		blames: regexp.MustCompile(`that .* used in`),
+		is:     func(c found) bool { return c.Kind == states.CPULimit },
+	},
+	{
 		name: "timer", what: "a timer",
 		names: regexp.MustCompile(`waited for a timer`),
 		is:    func(c found) bool { return c.Kind == states.Timer },
+		idles: true,
 		ways:  []string{sleeping, selecting},
 	},
 }

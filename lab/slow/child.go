@@ -25,6 +25,8 @@ type child struct {
 	requests, judge string // addresses
 
 	command *exec.Cmd
+	began   time.Time
+	limited bool // runs in a group with a limit
 	input   io.Closer
 	client  *http.Client
 	others  sync.WaitGroup  // requests that hold what others need
@@ -41,6 +43,7 @@ const patience = time.Minute
 type kindOfChild struct {
 	oneProcessor, live, disarmed bool
 	window                       time.Duration // 0 for the default
+	group                        group         // that the process runs in; empty for the one of the command
 }
 
 // startChild starts the service. s answers to it.
@@ -49,16 +52,23 @@ func startChild(ctx context.Context, s *surroundings, k kindOfChild) (*child, er
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, self, serveWord, "-dependency", s.dependency.Addr().String(), "-database", s.database.Addr().String(),
+	args := []string{serveWord, "-dependency", s.dependency.Addr().String(), "-database", s.database.Addr().String(),
 		"-outside", s.outside.Addr().String(), fmt.Sprintf("-live=%v", k.live), fmt.Sprintf("-disarmed=%v", k.disarmed),
-		"-window", cmp.Or(k.window, defaultWindow).String())
+		"-window", cmp.Or(k.window, defaultWindow).String()}
+	command := exec.CommandContext(ctx, self, args...)
+	if k.group != "" {
+		command = k.group.command(ctx, self, args...)
+	}
 	command.Stderr = os.Stderr
 	command.ExtraFiles = s.device[:]
 	command.Env = append(os.Environ(), asService+"=1")
 	if k.oneProcessor {
 		command.Env = append(command.Env, "GOMAXPROCS=1")
 	}
-	c := &child{command: command, client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	c := &child{
+		command: command, began: time.Now(), limited: k.group != "",
+		client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}},
+	}
 	output, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -129,7 +139,7 @@ func (c *child) slow(ctx context.Context, number int, parts []part) (o outcome, 
 	if err != nil {
 		return o, err
 	}
-	delayed := c.delayed() - before
+	delayed := max(0, c.delayed()-before)
 	var a answer
 	if err := json.Unmarshal(body, &a); err != nil {
 		return o, err

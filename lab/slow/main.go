@@ -1,7 +1,7 @@
 // Command slow judges what perfline says about slow requests. Its service has known causes:
 //
 //	go run -C lab ./slow             # each cause and each pair of causes, 20 requests of each
-//	go run -C lab ./slow -short      # two requests that have all causes, and nothing is judged
+//	go run -C lab ./slow -short      # three requests that have all causes, and nothing is judged
 //	go run -C lab ./slow -only '^mutex'
 //	go run -C lab ./slow cost        # what the flight recorder costs
 //	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
@@ -10,6 +10,9 @@
 // The service runs in a process of its own, and each series of requests has a new one. The command's process
 // has all that the service calls: a dependency, a database and a device. It also makes background load on another route. A slow request takes a
 // snapshot of the execution trace. The snapshot's result says in a sentence why the request was slow.
+//
+// For a limit of CPU time, the service runs in a control group of its own. This takes Linux, control groups of either version, and root.
+// Elsewhere such a series is NOT RUN: it counts neither as right nor as wrong, and the text says why.
 //
 // The command fails unless all of this holds:
 //
@@ -22,6 +25,9 @@
 // A request does not count if the sentence names other programs of the machine first, and the kernel confirms that. The service's
 // threads had to wait for a processor, or the hypervisor ran another machine. A request does not count either if its larger part was
 // not larger, by the service's clock. It is made again, and the text has the number of such requests.
+//
+// A limit makes threads wait for a processor, too. In its series, the kernel confirms other programs only if no processor was idle: while
+// a limit alone stops the service, processors are.
 //
 // With -short the command only shows that each cause can be made and explained, on any machine.
 package main
@@ -188,6 +194,9 @@ func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Par
 	if o.short {
 		return append(parts, document.Part{Name: shortPart, Text: shortText(o)}), o.checkResults()
 	}
+	if o.notRun() == len(o.series) {
+		return parts, errors.New("all series are NOT RUN")
+	}
 	return parts, errors.Join(o.check(), o.addFigure())
 }
 
@@ -203,7 +212,21 @@ func (o options) addFigure() error {
 		what = "slow requests whose cause an agent finds by the tools"
 	}
 	met := float64(right) >= shareOfAll*float64(all)
-	return figures.Add(o.figures, what, fmt.Sprintf("≥ %.0f %%", 100*shareOfAll), fmt.Sprintf("%d of %d", right, all), &met)
+	value := fmt.Sprintf("%d of %d", right, all)
+	if n := o.notRun(); n > 0 {
+		value += fmt.Sprintf(", %d series NOT RUN", n)
+	}
+	return figures.Add(o.figures, what, fmt.Sprintf("≥ %.0f %%", 100*shareOfAll), value, &met)
+}
+
+// notRun returns how many series have no runs because the machine cannot have their causes.
+func (o options) notRun() (n int) {
+	for i := range o.series {
+		if o.series[i].notRun != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // check returns an error unless the rules of a run in full hold.
@@ -212,6 +235,9 @@ func (o options) check() error {
 	right, all := 0, 0
 	for i := range o.series {
 		s := &o.series[i]
+		if s.notRun != "" {
+			continue
+		}
 		n := s.count(verdict.right)
 		right += n
 		all += len(s.runs)
@@ -259,6 +285,10 @@ func (r *reporter) say(format string, args ...any) {
 
 // series logs a series, with the sentences that are wrong.
 func (r *reporter) series(s *series) {
+	if s.notRun != "" {
+		r.say("%s: NOT RUN: %s", s.name(), s.notRun)
+		return
+	}
 	r.say("%s: %d of %d", s.name(), s.count(verdict.right), len(s.runs))
 	for i, run := range slices.Concat(s.runs, s.disturbed) {
 		if run.verdict.right() && run.verdict.books == "" {

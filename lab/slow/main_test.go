@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/perfline/perfline/internal/document"
 	"github.com/perfline/perfline/internal/leaktest"
+	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -103,8 +105,14 @@ func TestDocumentHasMarkers(t *testing.T) {
 
 func TestSeries(t *testing.T) {
 	all := allSeries()
-	if n := len(causes) - 1; len(all) != len(causes)+n*(n-1)/2 {
-		t.Errorf("there are %d series of %d causes, of which one has no pairs", len(all), len(causes))
+	idle := 0
+	for _, c := range causes {
+		if c.idles {
+			idle++
+		}
+	}
+	if n := len(causes) - 2; len(all) != len(causes)+n*(n-1)/2+idle {
+		t.Errorf("there are %d series of %d causes, of which one has no pairs and one has pairs with %d causes", len(all), len(causes), idle)
 	}
 	for i := range all {
 		s := &all[i]
@@ -113,6 +121,9 @@ func TestSeries(t *testing.T) {
 			parts := s.planned(n)
 			larger[run{parts: parts}.larger().cause.name]++
 			first[parts[0].cause.name]++
+			if s.limits() && slices.ContainsFunc(parts, func(p part) bool { return p.way == computing }) {
+				t.Errorf("%s: parts %v compute, and the limit would stop them", s.name(), parts)
+			}
 		}
 		for _, c := range s.causes {
 			if want := fullRuns / len(s.causes); larger[c.name] != want || first[c.name] != want {
@@ -132,11 +143,50 @@ func TestShortSeries(t *testing.T) {
 	for i := range o.series {
 		names = append(names, o.series[i].name())
 	}
-	if want := []string{"mutex+processors+assist+dependency+pool+reader+syscall+cpu+timer", others}; !slices.Equal(names, want) {
+	if want := []string{"mutex+processors+assist+dependency+pool+reader+syscall+pipe+cpu+timer", others, limited}; !slices.Equal(names, want) {
 		t.Errorf("the series are %q, want %q", names, want)
 	}
 	if o, err = parse([]string{"-short", agentWord}, new(bytes.Buffer)); err != nil || len(o.series) != 1 || o.series[0].name() != names[0] {
 		t.Errorf("an agent gets %d series, %v; want only the first one", len(o.series), err)
+	}
+}
+
+// A series that the machine cannot have is neither right nor wrong, and nothing leaves it out.
+func TestNotRun(t *testing.T) {
+	right := run{parts: []part{{cause: causes[0], takes: large}}, verdict: verdict{cause: true, holder: true, both: true}, outcome: outcome{Wall: large, Sum: large, All: large}}
+	o := options{series: []series{
+		{causes: causes[:1], wanted: 1, runs: []run{right}},
+		{causes: causes[1:2], wanted: 1, notRun: "no groups"},
+		{causes: causes[:2], wanted: 1, notRun: "no groups"},
+	}}
+	if err := o.check(); err != nil {
+		t.Errorf("the check says %v, want nothing", err)
+	}
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"causes": {causesText(o), []string{"1 of 1 sentences", "2 series are NOT RUN", "| " + o.series[1].title() + " | NOT RUN: no groups | – | – |\n", "| " + o.series[2].title() + " | NOT RUN: no groups | – | – | – |\n"}},
+		"agent":  {agentText(o), []string{"1 of 1 slow requests", "| " + o.series[1].title() + " | NOT RUN | no groups |\n"}},
+		"short":  {shortText(o), []string{o.series[1].name() + ": NOT RUN: no groups\n"}},
+	} {
+		for _, want := range c.want {
+			if !strings.Contains(c.text, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, c.text)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "figures")
+	o.figures = file
+	if err := o.addFigure(); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := figures.Read(file); err != nil || len(all) != 1 || all[0].Value != "1 of 1, 2 series NOT RUN" {
+		t.Errorf("the figures are %v, %v", all, err)
+	}
+	o.series = o.series[1:]
+	if text := causesText(o); !strings.Contains(text, "0 of 0 sentences are right (–)") {
+		t.Errorf("without a run, the text is\n%s", text)
 	}
 }
 
@@ -162,6 +212,7 @@ func TestJudge(t *testing.T) {
 		byName[c.name] = c
 	}
 	mutex, timer := part{cause: byName["mutex"], takes: large}, part{cause: byName["timer"], takes: little}
+	page, spool := part{cause: byName[limited], takes: large}, part{cause: byName["pipe"], takes: large}
 	const locked, slept = "waited for a mutex that GET /search held in (*index).rebuild", "waited for a timer in main.pause"
 	for _, c := range []struct {
 		name     string
@@ -181,6 +232,15 @@ func TestJudge(t *testing.T) {
 		{"other programs, as planted", []part{{cause: byName[others], takes: large}}, "60 ms of 91 ms: other programs had the processors", verdict{cause: true, holder: true, both: true}},
 		{"a goroutine to blame for other programs", []part{{cause: byName[others], takes: large}}, "60 ms of 91 ms: other programs had the processors; 30 ms: waited for a processor that GET /health used in main.f",
 			verdict{holder: true, both: true}},
+		{"a limit", []part{page}, "80 ms of 110 ms: the limit of 0.25 processors stopped the process; 27 ms: ran on a processor in (*page).layout", verdict{cause: true, holder: true, both: true}},
+		{"another limit", []part{page}, "80 ms of 110 ms: the limit of 0.5 processors stopped the process", verdict{cause: true, both: true}},
+		{"other programs in place of a limit", []part{page}, "80 ms of 110 ms: other programs had the processors", verdict{both: true, others: true}},
+		{"a goroutine to blame for a limit", []part{page}, "80 ms of 110 ms: the limit of 0.25 processors stopped the process; 27 ms: waited for a processor that GET /health used in main.f",
+			verdict{holder: true, both: true}},
+		{"a pipe", []part{spool}, "112 ms of 112 ms: waited for a file or a pipe in (*spool).read", verdict{cause: true, holder: true, both: true}},
+		{"output of a program", []part{spool, timer}, "112 ms of 142 ms: waited for a file or a pipe in main.convert; 30 ms: " + slept, verdict{cause: true, holder: true, both: true}},
+		{"a pipe elsewhere", []part{spool}, "112 ms of 112 ms: waited for a file or a pipe in (*shop).order", verdict{cause: true, both: true}},
+		{"a system call in place of a pipe", []part{spool}, "112 ms of 112 ms: system call in (*spool).read", verdict{both: true}},
 		{"nothing", []part{mutex}, "", verdict{both: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -69,8 +69,12 @@ func causesText(o options) string {
 		}
 	}
 	fmt.Fprintf(&b, "Measured on %s, with %d requests a second on another route. The larger cause takes %v, and the smaller one of a pair %v. ", document.Machine(), backgroundRate, large, little)
-	fmt.Fprintf(&b, "%d of %d sentences are right (%.1f %%). The states of the serving goroutine differ from the root span's time by %.2f %% at most. %d results have a gap. %d requests do not count: other programs took the processors, or the larger part was not larger.\n\n",
-		right, all, 100*float64(right)/float64(all), 100*worst, gaps, disturbed)
+	fmt.Fprintf(&b, "%d of %d sentences are right (%s). The states of the serving goroutine differ from the root span's time by %.2f %% at most. %d results have a gap. %d requests do not count: other programs took the processors, or the larger part was not larger.",
+		right, all, percent(right, all), 100*worst, gaps, disturbed)
+	if n := o.notRun(); n > 0 {
+		fmt.Fprintf(&b, " %d series are NOT RUN.", n)
+	}
+	b.WriteString("\n\n")
 	for pair, head := range []string{
 		"| cause | right cause | right holder | time explained |\n|---|---:|---:|---:|\n",
 		"\n| two causes | larger one first | right holder | both named | time explained |\n|---|---:|---:|---:|---:|\n",
@@ -84,6 +88,10 @@ func causesText(o options) string {
 			if !begun {
 				b.WriteString(head)
 				begun = true
+			}
+			if s.notRun != "" {
+				fmt.Fprintf(&b, "| %s | NOT RUN: %s |%s\n", s.title(), s.notRun, strings.Repeat(" "+none+" |", 2+pair))
+				continue
 			}
 			holder := none
 			if n, of := s.holders(); of > 0 {
@@ -99,6 +107,14 @@ func causesText(o options) string {
 	return b.String()
 }
 
+// percent is a share as tables have it.
+func percent(n, of int) string {
+	if of == 0 {
+		return none
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
+}
+
 // agentText is the table of what an agent found.
 func agentText(o options) string {
 	var b strings.Builder
@@ -106,6 +122,10 @@ func agentText(o options) string {
 	var rows strings.Builder
 	for i := range o.series {
 		s := &o.series[i]
+		if s.notRun != "" {
+			fmt.Fprintf(&rows, "| %s | NOT RUN | %s |\n", s.title(), s.notRun)
+			continue
+		}
 		n := s.count(verdict.right)
 		right, all = right+n, all+len(s.runs)
 		example := none
@@ -145,6 +165,9 @@ func examplesText(o options) string {
 func shortText(o options) string {
 	var b strings.Builder
 	for i := range o.series {
+		if o.series[i].notRun != "" {
+			fmt.Fprintf(&b, "%s: NOT RUN: %s\n\n", o.series[i].name(), o.series[i].notRun)
+		}
 		for _, r := range o.series[i].runs {
 			fmt.Fprintf(&b, "%s: %s\n\n```text\n%s```\n\n", o.series[i].name(), r.Sentence, r.Waterfall)
 		}

@@ -25,7 +25,8 @@ type series struct {
 	agent     bool    // an agent finds the sentences
 	any       bool    // every run counts
 	runs      []run
-	disturbed []run // that do not count
+	disturbed []run  // that do not count
+	notRun    string // why there are no runs; empty if there are
 }
 
 func (s *series) name() string {
@@ -46,14 +47,15 @@ func (s *series) title() string {
 }
 
 // allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and so each pair exists.
-// Other programs have no pairs: they are there for all of a request, and not for a part of it.
+// Other programs have no pairs: they are there for all of a request, and not for a part of it. So is a limit of CPU time, but it stops
+// only what needs a processor. It makes pairs with the causes that need none. With any other one, the limit would stop both parts.
 func allSeries() (all []series) {
 	for _, c := range causes {
 		all = append(all, series{causes: []cause{c}})
 	}
 	for i, a := range causes {
 		for _, b := range causes[i+1:] {
-			if !a.others && !b.others {
+			if pair(a, b) {
 				all = append(all, series{causes: []cause{a, b}})
 			}
 		}
@@ -61,21 +63,26 @@ func allSeries() (all []series) {
 	return all
 }
 
-// shortSeries returns two series that have all causes together: one request has all that happen inside the service. An agent
-// gets that one only.
+// pair reports whether a request can have both causes.
+func pair(a, b cause) bool {
+	return !a.others && !b.others && (!a.limits || b.idles) && (!b.limits || a.idles)
+}
+
+// shortSeries returns series that have all causes together: one request has all that happen inside the service. An agent
+// gets that one only. A cause that is there for all of a request has a series of its own.
 func shortSeries(agent bool) []series {
-	var inside, outside series
+	all := []series{{}}
 	for _, c := range causes {
-		if c.others {
-			outside.causes = append(outside.causes, c)
+		if c.others || c.limits {
+			all = append(all, series{causes: []cause{c}})
 		} else {
-			inside.causes = append(inside.causes, c)
+			all[0].causes = append(all[0].causes, c)
 		}
 	}
 	if agent {
-		return []series{inside}
+		return all[:1]
 	}
-	return []series{inside, outside}
+	return all
 }
 
 // A run is one slow request.
@@ -144,6 +151,9 @@ func (s *series) planned(i int) (parts []part) {
 		if s.oneProcessor() && p.way == computing && c.name == "mutex" {
 			p.way = calling // the holder would take the processor from the request
 		}
+		if s.limits() && p.way == computing {
+			p.way = calling // the limit would stop the holder or the reader
+		}
 		parts = append(parts, p)
 	}
 	if i/2%2 == 1 {
@@ -156,7 +166,11 @@ func (s *series) oneProcessor() bool {
 	return slices.ContainsFunc(s.causes, func(c cause) bool { return c.oneProcessor })
 }
 
-// make runs n requests of the series in a service of its own, under background load.
+func (s *series) limits() bool {
+	return slices.ContainsFunc(s.causes, func(c cause) bool { return c.limits })
+}
+
+// make runs n requests of the series in a service of its own, under background load. It runs none where the machine cannot have the cause.
 func (s *series) make(ctx context.Context, around *surroundings, n int) (err error) {
 	if slices.ContainsFunc(s.causes, func(c cause) bool { return c.others }) {
 		stop, err := startBurners(ctx)
@@ -166,7 +180,19 @@ func (s *series) make(ctx context.Context, around *surroundings, n int) (err err
 		defer stop()
 	}
 	live := slices.ContainsFunc(s.causes, func(c cause) bool { return c.name == "assist" })
-	c, err := startChild(ctx, around, kindOfChild{oneProcessor: s.oneProcessor(), live: live})
+	kind := kindOfChild{oneProcessor: s.oneProcessor(), live: live}
+	if s.limits() {
+		period := longPeriod
+		if len(s.causes) > 1 {
+			period = shortPeriod
+		}
+		if kind.group, err = newGroup(ctx, groups, period); err != nil {
+			s.notRun = err.Error()
+			return ctx.Err()
+		}
+		defer func() { err = errors.Join(err, kind.group.close()) }()
+	}
+	c, err := startChild(ctx, around, kind)
 	if err != nil {
 		return err
 	}

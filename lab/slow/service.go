@@ -24,6 +24,7 @@ type shop struct {
 	reports *reports
 	audit   *audit
 	device  *device
+	spool   *spool
 	client  *http.Client // of the dependency
 	address string       // of the dependency
 }
@@ -40,7 +41,8 @@ func newShop(ctx context.Context, o serveOptions) (*shop, error) {
 		client: &http.Client{Transport: bridgehttp.Transport(&http.Transport{MaxIdleConnsPerHost: 16})}, address: o.dependency,
 	}
 	s.index.call, s.audit = s.call, startAudit(ctx, s.call)
-	return s, nil
+	s.spool, err = startSpool(ctx, s.call)
+	return s, err
 }
 
 // handler has the route of the slow requests, the routes of requests that hold what these need, and the load's routes.
@@ -99,7 +101,9 @@ func (s *shop) do(ctx context.Context, name, way string, takes time.Duration) er
 		return s.audit.note(ctx, way, takes)
 	case "syscall":
 		return s.device.print(ctx, takes)
-	case "cpu", others:
+	case "pipe":
+		return s.spool.print(ctx, way, takes)
+	case "cpu", others, limited:
 		return new(page).render(ctx, takes)
 	case "timer":
 		return retry(ctx, way, takes)

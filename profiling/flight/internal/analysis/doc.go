@@ -55,7 +55,8 @@
 //   - CPULimit, OtherPrograms and NotRun are time that this process did not get from the operating system. It is the part of
 //     the running time that the notes of tracelog.CPU lack. It is also each millisecond or more in which a goroutine is
 //     ready while a processor of the runtime is free. The kernel's counts in the notes say which of the three: for how long
-//     a limit stopped the process, and for how long threads waited for a processor. What neither explains is NotRun: a
+//     a limit stopped the process, and for how long threads waited for a processor. A limit that stopped the process explains
+//     at least what the goroutines needed beyond it. What neither explains is NotRun: a
 //     signal or a debugger stopped the process, its group was frozen, or the machine stood still. These kinds name no
 //     goroutine.
 //

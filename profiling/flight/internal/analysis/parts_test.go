@@ -174,6 +174,9 @@ func TestStolen(t *testing.T) {
 		{at: xtrace.Time(400 * ms), busy: 301 * ms, got: cputime.Usage{Process: 135 * ms, Delayed: 90 * ms}},
 		{at: xtrace.Time(500 * ms), busy: 401 * ms, got: cputime.Usage{Process: 155 * ms, Delayed: 110 * ms, Throttled: 40 * ms, Limit: 0.5}},
 		{at: xtrace.Time(600 * ms), busy: 501 * ms, got: cputime.Usage{Process: 175 * ms, Delayed: 5 * ms, Throttled: 400 * ms, Limit: 0.5}},
+		{at: xtrace.Time(700 * ms), busy: 501 * ms, got: cputime.Usage{Process: 175 * ms, Delayed: 5 * ms, Throttled: 400 * ms}},
+		{at: xtrace.Time(800 * ms), busy: 701 * ms, got: cputime.Usage{Process: 225 * ms, Delayed: 155 * ms, Throttled: 475 * ms, Limit: 0.5}},
+		{at: xtrace.Time(900 * ms), busy: 901 * ms, got: cputime.Usage{Process: 245 * ms, Delayed: 335 * ms, Throttled: 485 * ms, Limit: 0.5}},
 	}
 	for _, c := range []struct {
 		from, to time.Duration
@@ -185,10 +188,12 @@ func TestStolen(t *testing.T) {
 		{100 * ms, 200 * ms, nil}, // almost all of it
 		{200 * ms, 300 * ms, nil}, // too little to tell
 		{300 * ms, 400 * ms, []lack{{kind: states.OtherPrograms, time: 80 * ms}}},
-		{400 * ms, 500 * ms, []lack{{states.CPULimit, 0.5, 40 * ms}, {kind: states.OtherPrograms, time: 20 * ms}, {kind: states.NotRun, time: 20 * ms}}},
-		{350 * ms, 450 * ms, []lack{{kind: states.OtherPrograms, time: 50 * ms}, {states.CPULimit, 0.5, 20 * ms}, {kind: states.NotRun, time: 10 * ms}}},
-		{500 * ms, 600 * ms, []lack{{states.CPULimit, 0.5, 80 * ms}}}, // threads have ended
-		{600 * ms, 700 * ms, nil}, // after the last note
+		{400 * ms, 500 * ms, []lack{{states.CPULimit, 0.5, 50 * ms}, {kind: states.OtherPrograms, time: 20 * ms}, {kind: states.NotRun, time: 10 * ms}}},
+		{350 * ms, 450 * ms, []lack{{kind: states.OtherPrograms, time: 50 * ms}, {states.CPULimit, 0.5, 25 * ms}, {kind: states.NotRun, time: 5 * ms}}},
+		{500 * ms, 600 * ms, []lack{{states.CPULimit, 0.5, 80 * ms}}},                                              // threads have ended
+		{700 * ms, 800 * ms, []lack{{states.CPULimit, 0.5, 75 * ms}}},                                              // two threads waited on one processor
+		{800 * ms, 900 * ms, []lack{{states.CPULimit, 0.5, 75 * ms}, {kind: states.OtherPrograms, time: 15 * ms}}}, // and had less than the limit
+		{900 * ms, 1000 * ms, nil}, // after the last note
 	} {
 		if got := p.stolen(xtrace.Time(c.from), xtrace.Time(c.to)); !slices.Equal(got, c.want) {
 			t.Errorf("stolen in [%v, %v) is %v, want %v", c.from, c.to, got, c.want)
@@ -201,7 +206,7 @@ func TestStolen(t *testing.T) {
 		{0, 10 * ms, lack{kind: states.NotRun, time: 10 * ms}},
 		{310 * ms, 390 * ms, lack{kind: states.OtherPrograms, time: 80 * ms}},
 		{410 * ms, 415 * ms, lack{states.CPULimit, 0.5, 5 * ms}},
-		{700 * ms, 710 * ms, lack{kind: states.NotRun, time: 10 * ms}},
+		{900 * ms, 910 * ms, lack{kind: states.NotRun, time: 10 * ms}},
 	} {
 		if got := p.kept(xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
 			t.Errorf("in [%v, %v) the reason is %v, want %v", c.from, c.to, got, c.want)

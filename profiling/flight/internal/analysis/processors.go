@@ -193,7 +193,7 @@ func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
 		}
 		length := min(to, after.at).Sub(max(from, before.at))
 		part := float64(length) / float64(busy) // of what is missed between the two notes
-		throttled := min(missed, after.got.Throttled-before.got.Throttled)
+		throttled := min(missed, limited(before, after))
 		all = addLack(all, lack{states.CPULimit, after.got.Limit, time.Duration(part * float64(throttled))})
 		rest := missed - throttled
 		delayed := max(0, min(rest, after.got.Delayed-before.got.Delayed)) // threads that ended are not in the later note
@@ -207,6 +207,18 @@ func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
 		left -= all[i].time
 	}
 	return all
+}
+
+// limited returns how long a limit has kept the process from running between two notes. The kernel counts that for each processor, and when
+// the stop ends: of two threads that wait on one processor it counts one, and a stop may be in a later note. So no less is taken than
+// what the goroutines would have needed beyond the limit. Delayed cannot tell: the kernel counts stopped threads there, too.
+func limited(before, after account) time.Duration {
+	throttled := after.got.Throttled - before.got.Throttled
+	if throttled <= 0 {
+		return 0
+	}
+	allowed := time.Duration(after.got.Limit * float64(after.at.Sub(before.at)))
+	return max(throttled, after.busy-before.busy-allowed)
 }
 
 // addLack adds a lack to those of its kind.
