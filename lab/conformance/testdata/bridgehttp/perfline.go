@@ -71,7 +71,7 @@ func NewHandler(handler http.Handler, operation string, opts ...Option) http.Han
 func NewMiddleware(operation string, opts ...Option) func(http.Handler) http.Handler {
 	c := newConfig(opts)
 	s := bridgehttp.Server{
-		TracerProvider: c.tracers, MeterProvider: c.meters, Propagators: c.propagators,
+		TracerProvider: c.tracers, MeterProvider: c.meterProvider(), Propagators: c.propagators,
 		Filter: c.filter(), PublicEndpoint: c.public, BodySizeMetrics: true,
 	}
 	if c.name != nil {
@@ -87,12 +87,13 @@ type Transport struct{ http.RoundTripper }
 func NewTransport(base http.RoundTripper, opts ...Option) *Transport {
 	c := newConfig(opts)
 	client := bridgehttp.Client{
-		TracerProvider: c.tracers, MeterProvider: c.meters, Propagators: c.propagators,
+		TracerProvider: c.tracers, MeterProvider: c.meterProvider(), Propagators: c.propagators,
 		Filter: c.filter(), BodySizeMetrics: true,
 	}
-	if c.name != nil {
-		client.SpanName = func(r *http.Request) string { return c.name("", r) }
+	if c.name == nil { // otelhttp's default
+		c.name = func(_ string, r *http.Request) string { return "HTTP " + r.Method }
 	}
+	client.SpanName = func(r *http.Request) string { return c.name("", r) }
 	if c.clientTrace != nil {
 		base = traced{base, c.clientTrace}
 	}
