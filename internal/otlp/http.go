@@ -107,7 +107,9 @@ func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
 	}
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch typ, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); {
-	case err != nil, len(answer) > maxAnswer:
+	case len(answer) > maxAnswer:
+		return queue.Answer{Err: errLargeAnswer, Unanswered: true}
+	case err != nil:
 		return queue.Answer{Message: unreadable}
 	case len(answer) == 0:
 		return queue.Answer{}
@@ -125,9 +127,14 @@ func (w *httpWire) close() error {
 	return nil
 }
 
+// errLargeAnswer is an answer beyond maxAnswer. OTLP's specification makes it a non-retryable error, whatever its status.
+var errLargeAnswer = errors.New("the receiver's answer has more than 4 MiB")
+
 // refusal returns the answer for a response that is no success.
 func refusal(response *http.Response) queue.Answer {
 	said, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint)) // half of it is better than nothing
+	unread, _ := io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer+1-maxComplaint))
+	large := int64(len(said))+unread > maxAnswer
 	if typ, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); typ == protobufType {
 		said = []byte(statusMessage(said))
 	}
@@ -147,6 +154,9 @@ func refusal(response *http.Response) queue.Answer {
 		a.TooLarge = true
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		a.Retry, a.After = true, queue.RetryAfter(response.Header, time.Now())
+	}
+	if large {
+		a.Err, a.Retry, a.After = fmt.Errorf("%w: %w", errLargeAnswer, a.Err), false, 0
 	}
 	return a
 }

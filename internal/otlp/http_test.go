@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +74,6 @@ func TestGarbageHTTP(t *testing.T) {
 	}{
 		{"no protobuf", protobuf, "\xff\xff\xff", queue.Answer{Message: unreadable}},
 		{"half a message", protobuf, "\x0a\x05\x08", queue.Answer{Message: unreadable}},
-		{"too much", protobuf, strings.Repeat("\x0a\x00", 4<<20), queue.Answer{Message: unreadable}},
 		{"a page", "text/html; charset=utf-8", "<html>", queue.Answer{Message: unreadable}},
 		{"JSON", "application/json; charset=utf-8", `{"partialSuccess":{"rejectedSpans":"3","errorMessage":"no"}}`, queue.Answer{Rejected: 3, Message: "no"}},
 		{"JSON with a number", "application/json", `{"partialSuccess":{"rejectedProfiles":3}}`, queue.Answer{Rejected: 3}},
@@ -90,6 +90,32 @@ func TestGarbageHTTP(t *testing.T) {
 			s := resolve(t, Config{Endpoint: endpoint, Protocol: HTTP, Headers: map[string]string{"x-token": "hunter2"}})
 			check(t, newSender(t, s).Send(t.Context(), requestOf(t, 1)), c.want, "")
 		})
+	}
+}
+
+// An answer beyond 4 MiB is an error, and the request is not sent again, whatever the status.
+func TestLargeAnswersHTTP(t *testing.T) {
+	for status, says := range map[int]string{
+		200: "the receiver's answer has more than 4 MiB", 400: "400 Bad Request", 429: "429 Too Many Requests", 503: "503 Service Unavailable",
+	} {
+		for size, large := range map[int]bool{maxAnswer: false, maxAnswer + 1: true, 2 * maxAnswer: true} {
+			endpoint := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "7")
+				w.Header().Set("Content-Type", "text/plain")
+				w.WriteHeader(status)
+				_, _ = w.Write(bytes.Repeat([]byte("x"), size))
+			}, nil)
+			got := senderTo(t, HTTP, endpoint).Send(t.Context(), requestOf(t, 1))
+			if wrong := got.Err != nil && strings.Contains(got.Err.Error(), "more than 4 MiB"); wrong != large {
+				t.Errorf("%d with %d bytes: error %.100v", status, size, got.Err)
+			}
+			if large && (got.Retry || got.After != 0 || !strings.Contains(got.Err.Error(), says)) {
+				t.Errorf("%d with %d bytes: retry %v, error %.200v, want an error with %q and no retry", status, size, got.Retry, got.Err, says)
+			}
+			if retried := status == 429 || status == 503; !large && got.Retry != retried {
+				t.Errorf("%d with %d bytes: retry %v, want %v", status, size, got.Retry, retried)
+			}
+		}
 	}
 }
 

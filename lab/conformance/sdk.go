@@ -48,7 +48,7 @@ var recordingSpan = regexp.MustCompile(`( |[a-z0-9]\.\()\*recordingSpan\b`)
 func sdkSuite(name, what, form string) suite {
 	const folder = "trace/conformance"
 	return suite{
-		name: name, what: what, module: sdkModule, version: otelVersion, folder: folder, prune: true, skip: []string{"TestNilSpanEnd"}, env: []string{"PERFLINE_PROVIDER=" + form},
+		name: name, what: what, module: sdkModule, version: otelVersion, packages: []string{folder}, prune: true, skip: []string{"TestNilSpanEnd"}, env: []string{"PERFLINE_PROVIDER=" + form},
 		adapt: func(w *workspace, module string) error {
 			to := filepath.Join(module, folder)
 			if err := os.MkdirAll(to, 0o755); err != nil {

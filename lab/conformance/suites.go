@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,21 +17,27 @@ type suite struct {
 	name    string // in decisions.txt, and the folder of the copy
 	what    string
 	module  string
-	version string
+	version string // empty: the module is the folder of that name in testdata
 
-	remove string // files of the module's implementation, by names with blanks between; those of testdata/NAME come in their place
-	adapt  func(w *workspace, module string) error
+	// The implementation of the module goes in these files, by names with blanks between. Those of testdata/NAME come in their place. They
+	// may need other modules of testdata, or other suites' modules, in the same workspace.
+	remove string
+	needs  []string
 
-	folder string   // of the tests that are run, within the module; empty: all
-	prune  bool     // tests that do not compile are left out
-	skip   []string // tests that end the whole run; left out, too
-	env    []string // of the tests
+	adapt func(w *workspace, module string) error // changes the copy; nil puts perfline's provider in place of the SDK's
+
+	packages []string // whose tests are run, within the module; nil: all
+	prune    bool     // tests that do not compile are left out
+	skip     []string // tests that end or disturb the whole run; left out, too
+	env      []string // of the tests
+	client   bool     // the tests make no provider
 }
 
 const (
 	otelVersion    = "v1.47.0"
 	contribVersion = "v0.72.0"
 	contrib        = "go.opentelemetry.io/contrib/"
+	otlpExporters  = "go.opentelemetry.io/otel/exporters/otlp/"
 )
 
 // The suites, in the order of their runs. Those of instrumentation run unchanged, with perfline's provider in place of the SDK's.
@@ -49,12 +56,32 @@ var suites = []suite{
 	{name: "redisotel", what: "redisotel over our provider", module: "github.com/redis/go-redis/extra/redisotel/v9", version: "v9.23.0"},
 	{
 		name: "bridgehttp", what: "otelhttp's, with our middleware", module: contrib + "instrumentation/net/http/otelhttp", version: contribVersion,
-		remove: "handler.go transport.go config.go", folder: ".", prune: true, skip: []string{"TestHandlerBasics"},
+		remove: "handler.go transport.go config.go", packages: []string{"."}, prune: true, skip: []string{"TestHandlerBasics"},
 	},
 	{
 		name: "bridgegrpc", what: "otelgrpc's, with our handlers", module: contrib + "instrumentation/google.golang.org/grpc/otelgrpc", version: contribVersion,
-		remove: "config.go interceptor.go metadata_supplier.go stats_handler.go", folder: ".", prune: true,
+		remove: "config.go interceptor.go metadata_supplier.go stats_handler.go", packages: []string{"."}, prune: true,
 	},
+	{
+		name: "otlptrace", what: "the transforms of otlptrace, with our encoder", module: otlpExporters + "otlptrace", version: otelVersion,
+		remove: "exporter.go internal/tracetransform/attribute.go internal/tracetransform/instrumentation.go internal/tracetransform/resource.go internal/tracetransform/span.go",
+		needs:  []string{"adapter"}, packages: []string{"internal/tracetransform"}, prune: true, client: true,
+	},
+	{
+		name: "otlploggrpc", what: "the transforms of otlploggrpc, with our encoder", module: otlpExporters + "otlplog/otlploggrpc", version: "v0.23.0",
+		remove: "internal/transform/log.go", needs: []string{"adapter"}, packages: []string{"internal/transform"}, prune: true, client: true,
+	},
+	{
+		name: "otlptracegrpc", what: "the client of otlptracegrpc, with our delivery", module: otlpExporters + "otlptrace/otlptracegrpc", version: otelVersion,
+		remove: "client.go options.go internal/retry/retry.go", needs: []string{"adapter", "otlptrace"}, packages: []string{".", "internal/retry"},
+		prune: true, client: true, skip: []string{"internal/retry/TestThrottledRetryGreaterThanMaxElapsedTime"},
+	},
+	{
+		name: "otlptracehttp", what: "the client of otlptracehttp, with our delivery", module: otlpExporters + "otlptrace/otlptracehttp", version: otelVersion,
+		remove: "client.go options.go internal/retry/retry.go", needs: []string{"adapter", "otlptrace"}, packages: []string{".", "internal/retry"},
+		prune: true, client: true, skip: []string{"internal/retry/TestThrottledRetryGreaterThanMaxElapsedTime", "TestCancelledContext"},
+	},
+	{name: "pprof", what: "CheckValid, Merge and the round trip of google/pprof", module: "github.com/perfline/perfline/conformance/pprof", client: true},
 	{name: "otelprofiling", what: "grafana/otel-profiling-go over our provider", module: "github.com/grafana/otel-profiling-go", version: "v0.7.0"},
 }
 
@@ -72,10 +99,10 @@ func (s *suite) run(ctx context.Context, root, folder string, decided map[string
 
 func (s *suite) try(ctx context.Context, root, folder string, decided map[string]string, r *results) error {
 	modules := []string{"shim", "sdk"}
-	module := filepath.Join(folder, "sdk")
-	if s.module != sdkModule {
-		modules = append(modules, s.name)
-		module = filepath.Join(folder, s.name)
+	for _, name := range append(slices.Clone(s.needs), s.name) {
+		if !slices.Contains(modules, name) && s.module != sdkModule {
+			modules = append(modules, name)
+		}
 	}
 	w, err := newWorkspace(root, folder, modules)
 	if err != nil {
@@ -87,53 +114,96 @@ func (s *suite) try(ctx context.Context, root, folder string, decided map[string
 	if err := w.copySDK(ctx); err != nil {
 		return err
 	}
-	if s.module != sdkModule {
-		if err := w.copyModule(ctx, s.module, s.version, s.name); err != nil {
+	for _, name := range s.needs {
+		needed := suite{name: name}
+		if i := slices.IndexFunc(suites, func(o suite) bool { return o.name == name }); i >= 0 {
+			needed = suites[i]
+		}
+		if err := needed.place(ctx, w); err != nil {
 			return err
 		}
 	}
-	if s.remove != "" {
-		for name := range strings.FieldsSeq(s.remove) {
-			if err := os.Remove(filepath.Join(module, name)); err != nil {
-				return err
-			}
-		}
-		if err := w.addFiles(s.name, s.name); err != nil {
+	module := filepath.Join(folder, "sdk")
+	if s.module != sdkModule {
+		module = filepath.Join(folder, s.name)
+		if err := s.place(ctx, w); err != nil {
 			return err
 		}
 	}
 	adapt := s.adapt
-	if adapt == nil {
+	if adapt == nil && !s.client {
 		adapt = (*workspace).substituteIn
 	}
-	if err := adapt(w, module); err != nil {
-		return err
-	}
-	tests := filepath.Join(module, s.folder)
-	if s.prune {
-		if r.left, err = w.prune(ctx, tests); err != nil {
+	if adapt != nil {
+		if err := adapt(w, module); err != nil {
 			return err
 		}
 	}
-	made := filepath.Join(folder, "providers")
+	return s.test(ctx, w, module, decided, r)
+}
+
+// place makes the suite's module in a workspace.
+func (s *suite) place(ctx context.Context, w *workspace) error {
+	if s.version != "" {
+		if err := w.copyModule(ctx, s.module, s.version, s.name); err != nil {
+			return err
+		}
+	}
+	for name := range strings.FieldsSeq(s.remove) {
+		if err := os.Remove(filepath.Join(w.folder, s.name, name)); err != nil {
+			return err
+		}
+	}
+	if s.remove != "" || s.version == "" {
+		return w.addFiles(s.name, s.name)
+	}
+	return nil
+}
+
+// test runs the tests of a module in the workspace.
+func (s *suite) test(ctx context.Context, w *workspace, module string, decided map[string]string, r *results) error {
+	r.left = slices.Clone(s.skip)
+	prefix, which := s.module, []string{"./..."}
+	if s.packages != nil {
+		which = nil
+	}
+	for _, p := range s.packages {
+		which = append(which, "./"+p)
+		if s.prune {
+			left, err := w.prune(ctx, filepath.Join(module, p))
+			if err != nil {
+				return err
+			}
+			for _, name := range left {
+				r.left = append(r.left, path.Join(p, name))
+			}
+		}
+	}
+	if len(s.packages) == 1 {
+		prefix = path.Join(s.module, s.packages[0])
+		for i, name := range r.left {
+			r.left[i] = path.Base(name)
+		}
+	}
+	made := filepath.Join(w.folder, "providers")
 	w.env = append(w.env, "PERFLINE_PROVIDERS="+made)
 	w.env = append(w.env, s.env...)
-	which, skip := "./...", "^$"
-	if s.skip != nil {
-		skip = "^(" + strings.Join(s.skip, "|") + ")$"
-		r.left = append(r.left, s.skip...)
-	}
-	if s.folder != "" {
-		which = "."
-	}
-	list, err := w.goCommand(ctx, tests, "test", "-vet=off", "-json", "-list", "^Test", which)
+	list, err := w.goCommand(ctx, module, append([]string{"test", "-vet=off", "-json", "-list", "^Test"}, which...)...)
 	if err != nil {
 		return err
 	}
+	skip := "^$"
+	if s.skip != nil {
+		var names []string
+		for _, name := range s.skip {
+			names = append(names, path.Base(name))
+		}
+		skip = "^(" + strings.Join(names, "|") + ")$"
+	}
 	for run := range 3 {
 		before := r.failed
-		printed, _ := w.goCommand(ctx, tests, "test", "-vet=off", "-count=1", "-timeout", "5m", "-json", "-skip", skip, which) // fails with a test
-		if err := r.read(path.Join(s.module, s.folder), list, printed); err != nil {
+		printed, _ := w.goCommand(ctx, module, append([]string{"test", "-vet=off", "-count=1", "-timeout", "5m", "-json", "-skip", skip}, which...)...) // fails with a test
+		if err := r.read(prefix, list, printed); err != nil {
 			return err
 		}
 		if run > 0 {
@@ -143,7 +213,7 @@ func (s *suite) try(ctx context.Context, root, folder string, decided map[string
 			break
 		}
 	}
-	if all, err := os.ReadFile(made); err != nil || len(all) == 0 {
+	if all, err := os.ReadFile(made); !s.client && (err != nil || len(all) == 0) {
 		return fmt.Errorf("%w: the tests made no provider of perfline's", errNotRun)
 	}
 	return ctx.Err()

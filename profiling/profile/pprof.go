@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	pprofpb "github.com/google/pprof/profile"
 )
@@ -22,7 +23,7 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // and cpu/nanoseconds as runtime/pprof has them, a trace of wall-clock time
 // samples/count and wall/nanoseconds. Samples of the same lines and context are one
 // of the profile's. It has the labels of the user, and span_id,
-// span_name and trace_id of a span, which win over the user's. Samples without a stack belong
+// span_name and trace_id of a span, which win over the user's. The format has no labels with an empty key or value: they are left out. Samples without a stack belong
 // to the function [NoStack], so that no time is missing. A comment says how long other code
 // had the CPU profiler, and another one has [Trace.HiddenNote].
 //
@@ -87,14 +88,23 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 func pprofLabels(c *SampleContext) map[string][]string {
 	labels := make(map[string][]string, len(c.Labels)+3)
 	for _, l := range c.Labels {
-		labels[l.Key] = []string{l.Value}
+		set(labels, l.Key, l.Value)
 	}
 	if c.SpanID.IsValid() {
 		labels["span_id"] = []string{c.SpanID.String()}
 		labels["trace_id"] = []string{c.TraceID.String()}
-		labels["span_name"] = []string{c.SpanName}
+		delete(labels, "span_name") // the user's
+		set(labels, "span_name", c.SpanName)
 	}
 	return labels
+}
+
+// set sets a label. The format has no labels with an empty key or value, and its strings are UTF-8.
+func set(labels map[string][]string, key, value string) {
+	key, value = strings.ToValidUTF8(key, "\ufffd"), strings.ToValidUTF8(value, "\ufffd")
+	if key != "" && value != "" {
+		labels[key] = []string{value}
+	}
 }
 
 // locations makes a profile's locations and functions, each once and numbered from 1 as

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	pprofpb "github.com/google/pprof/profile"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -96,6 +97,47 @@ func samplesOf(p *pprofpb.Profile) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s%v %v", &b, s.Value, s.Label))
 	}
 	return lines
+}
+
+// What is written is what is read again, whatever labels and span names there are.
+func TestPprofRoundTrip(t *testing.T) {
+	p, b := newProgram(), profile.NewBuilder(nil)
+	for i, c := range []profile.SampleContext{
+		{Labels: []profile.Label{{"empty", ""}, {"", "no key"}, {"k", "v"}}},
+		{Labels: []profile.Label{{"wrong\xff", "value\xfe"}}},
+		{SpanID: trace.SpanID{1}, TraceID: trace.TraceID{2}, Labels: []profile.Label{{"span_name", "the user's"}}},
+		{SpanID: trace.SpanID{1}, TraceID: trace.TraceID{2}, SpanName: "GET \xff"},
+	} {
+		b.Add(p.stack("f", "main"), profile.Sample{ContextID: b.Context(i, func(any) profile.SampleContext { return c }), Weight: time.Millisecond})
+	}
+	written, err := b.Trace(nil).Pprof()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, second bytes.Buffer
+	if err := written.WriteUncompressed(&first); err != nil {
+		t.Fatal(err)
+	}
+	read, err := pprofpb.ParseData(first.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := read.WriteUncompressed(&second); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("%d bytes became %d", first.Len(), second.Len())
+	}
+	const ids = "span_id:[0100000000000000] "
+	want := []string{
+		"f:11 main:11 [1 1000000] map[k:[v]]",
+		"f:11 main:11 [1 1000000] map[wrong\ufffd:[value\ufffd]]",
+		"f:11 main:11 [1 1000000] map[" + ids + "trace_id:[02000000000000000000000000000000]]",
+		"f:11 main:11 [1 1000000] map[" + ids + "span_name:[GET \ufffd] trace_id:[02000000000000000000000000000000]]",
+	}
+	if got := samplesOf(read); !slices.Equal(got, want) {
+		t.Errorf("read\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func TestProfilesTypes(t *testing.T) {
