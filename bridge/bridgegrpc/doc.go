@@ -64,6 +64,7 @@
 //   - It records no messages and no metadata.
 //   - It does not see a call that gRPC fails before it attempts it: with a context
 //     that is over already, for one.
-//   - Metrics have no server.address: a client learns only which of the servers
-//     behind its target a call went to, and those come and go.
+//   - server.address of a client's spans is the address of the connection, and its
+//     metrics have none. The conventions want the target's name, but a client learns
+//     only which of the servers behind its target a call went to.
 package bridgegrpc
