@@ -3,6 +3,7 @@ package bridgegrpc
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -83,7 +84,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		md = metadata.MD{}
 	}
 	c.tl.Try(ofPropagators, func() {
-		for _, field := range h.fields.Of(h.Propagators) { // a proxy may pass on those of its own caller
+		for _, field := range h.fields.Of(h.Propagators, strings.ToLower) { // a proxy may pass on those of its own caller
 			md.Delete(field)
 		}
 		h.Propagators.Inject(ctx, outgoing(md))

@@ -111,8 +111,8 @@ func stack() string {
 // its own caller.
 func (c *call) inject(h http.Header) {
 	c.tl.Try(ofPropagators, func() {
-		for _, field := range c.t.fields.Of(c.t.Propagators) {
-			h.Del(field)
+		for _, field := range c.t.fields.Of(c.t.Propagators, http.CanonicalHeaderKey) {
+			delete(h, field)
 		}
 		c.t.Propagators.Inject(c.ctx, carrier{propagation.HeaderCarrier(h)})
 	})

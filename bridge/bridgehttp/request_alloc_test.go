@@ -137,6 +137,33 @@ func TestRequestAllocs(t *testing.T) {
 	}
 }
 
+// A call pays for its span, its copy of the request, and the phases. The ceiling is what was measured.
+func TestCallAllocs(t *testing.T) {
+	tl := quietTimeline()
+	base := roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody}, nil
+	})
+	p := ownProvider(t, tl, sdktrace.AlwaysSample())
+	transport := bridgehttp.Client{
+		TracerProvider: p, Propagators: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
+	}.Transport(base)
+	ctx, span := p.Tracer("").Start(t.Context(), "root")
+	defer span.End()
+	req := newRequest(t, http.MethodGet, "http://x/", nil).WithContext(ctx)
+	call := func(via http.RoundTripper) func() {
+		return func() {
+			resp, err := via.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+	}
+	if got := testing.AllocsPerRun(1000, call(transport)) - testing.AllocsPerRun(1000, call(base)); got > 34 {
+		t.Errorf("%v allocations, want at most 34", got)
+	}
+}
+
 // BenchmarkRequest is a request with a mark and a measure, served by a handler alone and in the middleware.
 func BenchmarkRequest(b *testing.B) {
 	tl := quietTimeline()

@@ -90,13 +90,14 @@ func (w *workspace) dropReplacements(ctx context.Context, folder string) error {
 	return nil
 }
 
-// addFiles copies the files of a folder of testdata into a folder of the workspace.
+// addFiles copies the files of a folder of testdata into a folder of the workspace. A go.mod has the ending .txt there, so that
+// it is no module of this repository.
 func (w *workspace) addFiles(from, to string) error {
 	return fs.WalkDir(os.DirFS(filepath.Join("conformance/testdata", from)), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		target := filepath.Join(w.folder, to, path)
+		target := filepath.Join(w.folder, to, strings.TrimSuffix(path, ".txt"))
 		if d.IsDir() {
 			return os.MkdirAll(target, 0o755)
 		}
