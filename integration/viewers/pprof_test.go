@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,7 +106,12 @@ func TestPprof(t *testing.T) {
 			_, address, ok = strings.Cut(lines.Text(), "Serving web UI on ")
 		}
 		for _, page := range []string{"/top", "/flamegraph", "/peek?f=render", "/source?f=render"} {
-			if text, err := get(ctx, address+page); err != nil || !strings.Contains(text, "main.render") {
+			text, err := get(ctx, address+page)
+			for errors.Is(err, syscall.ECONNREFUSED) && ctx.Err() == nil { // the tool tells the address before it listens
+				time.Sleep(10 * time.Millisecond)
+				text, err = get(ctx, address+page)
+			}
+			if err != nil || !strings.Contains(text, "main.render") {
 				t.Errorf("%s has no main.render: %v, %d bytes", page, err, len(text))
 			}
 		}
