@@ -45,7 +45,7 @@ func TestLeakedGoroutine(t *testing.T) {
 	leak(t)
 	n := &signalling{network: network{t: t}, changed: make(chan struct{}, 1)}
 	var log testLog
-	p, err := pyroscope.Start(t.Context(), pyroscope.Config{
+	p, err := pyroscope.StartFree(t.Context(), pyroscope.Config{
 		ServerAddress: "http://server", Resource: service("app"), Logger: log.logger(), HTTPClient: &http.Client{Transport: n},
 		UploadInterval: time.Second, LeakInterval: time.Second,
 	})

@@ -467,7 +467,7 @@ func TestProfilerInUseElsewhere(t *testing.T) {
 	defer pprof.StopCPUProfile()
 	n := &network{t: t}
 	var log testLog
-	p, err := pyroscope.Start(t.Context(), pyroscope.Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app"), Logger: log.logger()})
+	p, err := pyroscope.StartFree(t.Context(), pyroscope.Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app"), Logger: log.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -494,7 +494,7 @@ func TestProfilerInUseElsewhere(t *testing.T) {
 func TestTimelineWithAClock(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{Clock: func() time.Duration { return time.Hour }})
 	n := &network{t: t}
-	p, err := pyroscope.Start(observer.NewContext(t.Context(), tl), pyroscope.Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app")})
+	p, err := pyroscope.StartFree(observer.NewContext(t.Context(), tl), pyroscope.Config{ServerAddress: "http://server", HTTPClient: &http.Client{Transport: n}, Resource: service("app")})
 	if err != nil {
 		t.Fatal(err)
 	}
