@@ -212,7 +212,7 @@ func TestListenersOfAFullBuffer_JSP8(t *testing.T) {
 		var mu sync.Mutex
 		called := map[string]int{}
 		p := d.start(d.Context(), 10*time.Millisecond, 2)
-		listen := func(name string, then func()) (remove func() bool) {
+		listen := func(name string, then func()) (remove func()) {
 			return p.OnSampleBufferFull(func() {
 				mu.Lock()
 				called[name]++
@@ -226,20 +226,15 @@ func TestListenersOfAFullBuffer_JSP8(t *testing.T) {
 		listen("panics", func() { panic("user") })
 		first := listen("first", func() {})
 		removed := listen("removed", func() {})
-		if !removed() || removed() {
-			t.Error("a listener is not removed once")
-		}
+		removed()
+		removed()
 		d.emit(1)
 		if len(called) > 0 {
 			t.Errorf("called %v before the buffer is full", called)
 		}
 		d.emit(1)
-		if first() {
-			t.Error("a listener that was called is removed")
-		}
-		if listen("late", func() {})() {
-			t.Error("a listener that is called at once is removed")
-		}
+		first()
+		listen("late", func() {})()
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()

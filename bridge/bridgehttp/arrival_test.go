@@ -253,17 +253,11 @@ func TestWriteErrors(t *testing.T) {
 		{"an error whose method panics", panickingError{}, "github.com/perfline/perfline/bridge/bridgehttp_test.panickingError"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := withProcessor(t)
-			h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			hasErrorType(t, failingWriter{httptest.NewRecorder(), c.err}, nil, c.want, func(w http.ResponseWriter, _ *http.Request) {
 				if _, err := w.Write([]byte("hello")); err != c.err { //nolint:errorlint // itself
 					t.Errorf("the handler gets another error than the writer's")
 				}
-			}))
-			h.ServeHTTP(failingWriter{httptest.NewRecorder(), c.err}, httptest.NewRequest(http.MethodGet, "/", nil))
-			r.flush(t)
-			if got := tag(r.got.one(t, "GET"), "error.type"); got != c.want {
-				t.Errorf("error.type is %q, want %q", got, c.want)
-			}
+			})
 		})
 	}
 }
@@ -284,17 +278,11 @@ func TestCopyErrors(t *testing.T) {
 		{"an error whose method panics", panickingError{}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := withProcessor(t)
-			h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			hasErrorType(t, failingCopier{httptest.NewRecorder(), c.err}, nil, c.want, func(w http.ResponseWriter, _ *http.Request) {
 				if _, err := io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 2*first))}); err != c.err { //nolint:errorlint // itself
 					t.Errorf("the handler gets another error than the writer's")
 				}
-			}))
-			h.ServeHTTP(failingCopier{httptest.NewRecorder(), c.err}, httptest.NewRequest(http.MethodGet, "/", nil))
-			r.flush(t)
-			if got := tag(r.got.one(t, "GET"), "error.type"); got != c.want {
-				t.Errorf("error.type is %q, want %q", got, c.want)
-			}
+			})
 		})
 	}
 }
@@ -314,18 +302,24 @@ func TestReadErrors(t *testing.T) {
 		{"an error whose method panics", panickingError{}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := withProcessor(t)
-			h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			hasErrorType(t, httptest.NewRecorder(), iotest.ErrReader(c.err), c.want, func(_ http.ResponseWriter, req *http.Request) {
 				if _, err := req.Body.Read(make([]byte, 1)); err != c.err { //nolint:errorlint // itself
 					t.Errorf("the handler gets another error than the body's")
 				}
-			}))
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(c.err)))
-			r.flush(t)
-			if got := tag(r.got.one(t, "POST"), "error.type"); got != c.want {
-				t.Errorf("error.type is %q, want %q", got, c.want)
-			}
+			})
 		})
+	}
+}
+
+// hasErrorType serves a request with that body, and fails unless error.type of its span is want.
+func hasErrorType(t *testing.T, w http.ResponseWriter, body io.Reader, want string, handle http.HandlerFunc) {
+	t.Helper()
+	r := withProcessor(t)
+	h := bridgehttp.Server{TracerProvider: r.provider, Timeline: r.tl}.Middleware(handle)
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", body))
+	r.flush(t)
+	if got := tag(r.got.one(t, "POST"), "error.type"); got != want {
+		t.Errorf("error.type is %q, want %q", got, want)
 	}
 }
 

@@ -390,8 +390,8 @@ func panicType(p any) string {
 	return "panic"
 }
 
-// A countedBody counts what is read of a request's body. A handler's goroutine may still read when the handler is
-// over.
+// A countedBody counts the bytes that are read of a request's body. A goroutine may go on to read when the handler has
+// returned.
 type countedBody struct {
 	io.ReadCloser
 	count *atomic.Int64

@@ -137,7 +137,7 @@ func TestRequestAllocs(t *testing.T) {
 	}
 }
 
-// A call pays for its span, its copy of the request, and the phases. The ceiling is what was measured.
+// A call allocates its span, a copy of the request, and the times of its phases. The ceiling was measured.
 func TestCallAllocs(t *testing.T) {
 	tl := quietTimeline()
 	base := roundTrip(func(*http.Request) (*http.Response, error) {

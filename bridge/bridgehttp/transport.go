@@ -219,7 +219,8 @@ func (c *call) countBody(out *http.Request) {
 		return
 	}
 	count := func(body io.ReadCloser) io.ReadCloser {
-		b := &sentBody{ReadCloser: body, call: c}
+		b := &sentBody{call: c}
+		b.countedBody = countedBody{body, &b.count}
 		c.body.Store(b) // an earlier attempt may still read: it is not counted any more
 		return b
 	}
@@ -235,19 +236,13 @@ func (c *call) countBody(out *http.Request) {
 	}
 }
 
-// A sentBody counts what the base reads of a request's body. The base may still read when RoundTrip has returned, and
-// closes the body when it has done.
+// A sentBody counts the bytes that a base reads of the body of a call's request. The base may go on to read when RoundTrip has
+// returned. It closes the body when it is done.
 type sentBody struct {
-	io.ReadCloser
+	countedBody
 	call   *call
 	count  atomic.Int64
 	closed atomic.Bool
-}
-
-func (b *sentBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.count.Add(int64(n))
-	return n, err
 }
 
 func (b *sentBody) Close() error {

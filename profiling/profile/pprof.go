@@ -23,13 +23,15 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // and cpu/nanoseconds as runtime/pprof has them, a trace of wall-clock time
 // samples/count and wall/nanoseconds. Samples of the same lines and context are one
 // of the profile's. It has the labels of the user, and span_id,
-// span_name and trace_id of a span, which win over the user's. The format has no labels with an empty key or value: they are left out. Samples without a stack belong
+// span_name and trace_id of a span, which win over the user's. Labels with an empty key or
+// value are left out, because the format has none. Samples without a stack belong
 // to the function [NoStack], so that no time is missing. A comment says how long other code
 // had the CPU profiler, and another one has [Trace.HiddenNote].
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
-// that can be changed sample by sample. Locations have no address, because a trace has none: go tool pprof shows
-// functions and lines, and its views of instructions, disasm and those of weblist, are empty. Memory depends on the different stacks and
+// that can be changed sample by sample. Locations have no address, because a trace has none.
+// So go tool pprof shows functions and lines, and no instructions: disasm finds nothing, and
+// weblist shows source lines only. Memory depends on the different stacks and
 // contexts. A trace whose ids or order are wrong is an error.
 func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 	if err := t.check(); err != nil {

@@ -177,6 +177,7 @@ func TestStolen(t *testing.T) {
 		{at: xtrace.Time(700 * ms), busy: 501 * ms, got: cputime.Usage{Process: 175 * ms, Delayed: 5 * ms, Throttled: 400 * ms}},
 		{at: xtrace.Time(800 * ms), busy: 701 * ms, got: cputime.Usage{Process: 225 * ms, Delayed: 155 * ms, Throttled: 475 * ms, Limit: 0.5}},
 		{at: xtrace.Time(900 * ms), busy: 901 * ms, got: cputime.Usage{Process: 245 * ms, Delayed: 335 * ms, Throttled: 485 * ms, Limit: 0.5}},
+		{at: xtrace.Time(1000 * ms), busy: 1001 * ms, got: cputime.Usage{Process: 265 * ms, Delayed: 405 * ms, Throttled: 495 * ms}},
 	}
 	for _, c := range []struct {
 		from, to time.Duration
@@ -190,10 +191,11 @@ func TestStolen(t *testing.T) {
 		{300 * ms, 400 * ms, []lack{{kind: states.OtherPrograms, time: 80 * ms}}},
 		{400 * ms, 500 * ms, []lack{{states.CPULimit, 0.5, 50 * ms}, {kind: states.OtherPrograms, time: 20 * ms}, {kind: states.NotRun, time: 10 * ms}}},
 		{350 * ms, 450 * ms, []lack{{kind: states.OtherPrograms, time: 50 * ms}, {states.CPULimit, 0.5, 25 * ms}, {kind: states.NotRun, time: 5 * ms}}},
-		{500 * ms, 600 * ms, []lack{{states.CPULimit, 0.5, 80 * ms}}},                                              // threads have ended
-		{700 * ms, 800 * ms, []lack{{states.CPULimit, 0.5, 75 * ms}}},                                              // two threads waited on one processor
-		{800 * ms, 900 * ms, []lack{{states.CPULimit, 0.5, 75 * ms}, {kind: states.OtherPrograms, time: 15 * ms}}}, // and had less than the limit
-		{900 * ms, 1000 * ms, nil}, // after the last note
+		{500 * ms, 600 * ms, []lack{{states.CPULimit, 0.5, 80 * ms}}},                                                      // threads have ended
+		{700 * ms, 800 * ms, []lack{{states.CPULimit, 0.5, 75 * ms}}},                                                      // two threads waited on one processor
+		{800 * ms, 900 * ms, []lack{{states.CPULimit, 0.5, 75 * ms}, {kind: states.OtherPrograms, time: 15 * ms}}},         // and had less than the limit
+		{900 * ms, 1000 * ms, []lack{{kind: states.CPULimit, time: 10 * ms}, {kind: states.OtherPrograms, time: 70 * ms}}}, // by which limit is not known
+		{1000 * ms, 1100 * ms, nil}, // after the last note
 	} {
 		if got := p.stolen(xtrace.Time(c.from), xtrace.Time(c.to)); !slices.Equal(got, c.want) {
 			t.Errorf("stolen in [%v, %v) is %v, want %v", c.from, c.to, got, c.want)
@@ -206,7 +208,7 @@ func TestStolen(t *testing.T) {
 		{0, 10 * ms, lack{kind: states.NotRun, time: 10 * ms}},
 		{310 * ms, 390 * ms, lack{kind: states.OtherPrograms, time: 80 * ms}},
 		{410 * ms, 415 * ms, lack{states.CPULimit, 0.5, 5 * ms}},
-		{900 * ms, 910 * ms, lack{kind: states.NotRun, time: 10 * ms}},
+		{1000 * ms, 1010 * ms, lack{kind: states.NotRun, time: 10 * ms}},
 	} {
 		if got := p.kept(xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
 			t.Errorf("in [%v, %v) the reason is %v, want %v", c.from, c.to, got, c.want)

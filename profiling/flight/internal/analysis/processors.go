@@ -210,12 +210,12 @@ func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
 }
 
 // limited returns how long a limit has kept the process from running between two notes. The kernel counts that for each processor, and when
-// the stop ends: of two threads that wait on one processor it counts one, and a stop may be in a later note. So no less is taken than
-// what the goroutines would have needed beyond the limit. Delayed cannot tell: the kernel counts stopped threads there, too.
+// the stop ends: of two threads that wait on one processor it counts one, and a stop may be in a later note. So limited returns no less than
+// what the goroutines needed beyond the limit, if the later note has the limit. Delayed cannot tell: the kernel counts stopped threads there, too.
 func limited(before, after account) time.Duration {
 	throttled := after.got.Throttled - before.got.Throttled
-	if throttled <= 0 {
-		return 0
+	if throttled <= 0 || after.got.Limit == 0 {
+		return max(0, throttled)
 	}
 	allowed := time.Duration(after.got.Limit * float64(after.at.Sub(before.at)))
 	return max(throttled, after.busy-before.busy-allowed)
