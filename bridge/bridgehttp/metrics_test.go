@@ -140,8 +140,8 @@ func TestClientMetrics(t *testing.T) {
 			}))
 			call := m.caller(t, nil)
 			call.client.Transport = bridgehttp.Client{TracerProvider: m.provider, MeterProvider: m.meters, BodySizeMetrics: sizes}.Transport(s.client.Transport)
-			sent := make(chan struct{}, 2)
 			for path, body := range map[string]string{"/a?q": "0123456789", "/b": "01234"} {
+				sent := make(chan struct{}, 1)
 				req := newRequest(t, http.MethodPost, s.url+path, closing{strings.NewReader(body), sent}).WithContext(call.ctx)
 				if path != "/b" { // of unknown length
 					req.ContentLength = int64(len(body))

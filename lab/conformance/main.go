@@ -1,7 +1,7 @@
 // Command conformance runs other people's tests against perfline:
 //
 //	go run -C lab ./conformance                 # all suites
-//	go run -C lab ./conformance -only sdk       # suites whose names match
+//	go run -C lab ./conformance -only sdk       # the suites with "sdk" in their names
 //	go run -C lab ./conformance -keep FOLDER    # leaves the workspace there
 //	go run -C lab ./conformance -into ../docs/lab/conformance.md
 //
@@ -11,7 +11,8 @@
 // Each test that fails, and each that was left out because it does not compile against perfline, has a line in decisions.txt: a
 // decision, with the sentence that it breaks, or why the test does not apply. The command fails for a test without a line, for a
 // line without a test, and for a suite that could not be had: that one says NOT RUN. A suite with such failures runs again, up to
-// three times in all, because some tests fail by chance on a busy machine, whoever's provider they have: what passes once has passed.
+// three times in all: some tests fail by chance on a busy machine, with OpenTelemetry's provider, too. A test that fails in one run and passes
+// in another has passed, and the output names the test.
 package main
 
 import (

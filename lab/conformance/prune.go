@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -88,6 +87,3 @@ func removeDeclarations(path string, lines []int) (tests []string, err error) {
 	}
 	return tests, os.WriteFile(path, text, 0o644)
 }
-
-// errNotRun is wrapped by the errors of a suite that could not be had.
-var errNotRun = errors.New("NOT RUN")

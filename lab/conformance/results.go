@@ -4,17 +4,22 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
+// errNotRun is wrapped by the errors of a suite that could not be had.
+var errNotRun = errors.New("NOT RUN")
+
 // Results are the results of a suite's tests.
 type results struct {
 	passed, skipped int
 	failed          []string // names of tests, with the folder of their package in front
 	left            []string // tests that were left out
+	once            []string // tests that failed in one run, and passed in another
 	err             error    // NOT RUN
 }
 
@@ -51,7 +56,7 @@ func (r *results) read(module string, list, run []byte) error {
 	if err != nil {
 		return err
 	}
-	*r = results{left: r.left}
+	*r = results{left: r.left, once: r.once}
 	ended, failures, broken := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, e := range all {
 		name := e.name(module, e.Test)
@@ -112,11 +117,23 @@ func (r *results) row(s *suite) string {
 	return fmt.Sprintf("| %s | %s | %d | %d | %d |\n", s.what, s.version, r.passed, len(r.failed), len(r.left))
 }
 
-// agree takes those for passed that failed in r only, and not in a run before.
+// agree compares r with the failures of the run before. What failed in one of the two runs only, has passed.
 func (r *results) agree(before []string) {
-	n := len(r.failed)
-	r.failed = slices.DeleteFunc(r.failed, func(name string) bool { return !slices.Contains(before, name) })
-	r.passed += n - len(r.failed)
+	both := r.failed[:0:0]
+	for _, name := range r.failed {
+		if slices.Contains(before, name) {
+			both = append(both, name)
+		} else {
+			r.once = append(r.once, name)
+		}
+	}
+	for _, name := range before {
+		if !slices.Contains(both, name) {
+			r.once = append(r.once, name)
+		}
+	}
+	r.passed += len(r.failed) - len(both)
+	r.failed = both
 }
 
 // explained reports whether each test that failed has a decision.
@@ -156,6 +173,9 @@ func (r *results) text(suite string, wrong []error) string {
 		fmt.Fprintf(&b, "; %d skipped by themselves", r.skipped)
 	}
 	b.WriteString("\n")
+	for _, name := range r.once {
+		fmt.Fprintf(&b, "    %s: failed in one run, and passed in another\n", name)
+	}
 	for _, err := range wrong {
 		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(err.Error(), "\n", "\n    "))
 	}

@@ -17,7 +17,7 @@ type suite struct {
 	name    string // in decisions.txt, and the folder of the copy
 	what    string
 	module  string
-	version string // empty: the module is the folder of that name in testdata
+	version string // empty: the module is testdata/NAME
 
 	// The implementation of the module goes in these files, by names with blanks between. Those of testdata/NAME come in their place. They
 	// may need other modules of testdata, or other suites' modules, in the same workspace.
@@ -26,7 +26,7 @@ type suite struct {
 
 	adapt func(w *workspace, module string) error // changes the copy; nil puts perfline's provider in place of the SDK's
 
-	packages []string // whose tests are run, within the module; nil: all
+	packages []string // the folders with the tests to run, within the module; nil: all folders
 	prune    bool     // tests that do not compile are left out
 	skip     []string // tests that end or disturb the whole run; left out, too
 	env      []string // of the tests

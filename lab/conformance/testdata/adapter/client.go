@@ -19,7 +19,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// Options are the options of a client, as perfline has them: fields, and variables for what has no field.
+// Options are the options of a client: fields of perfline's exporter, and variables for the options that have no field.
 type Options struct {
 	Config    exporter.Config
 	Variables map[string]string // of NewDelivery; they hide those of the process
