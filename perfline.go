@@ -394,7 +394,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 
 // stop stops all parts.
 func (p *Pipeline) stop(ctx context.Context) error {
-	r := within.Begin(ctx, wholeGrace)
+	r := within.Begin(ctx, wholeGrace-within.Grace/3) // less than Shutdown, which has the errors then
 	r.Go("perfline: the recorder of sessions", func(context.Context) error {
 		p.sessions.Close()
 		return nil

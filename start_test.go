@@ -2,6 +2,8 @@ package perfline_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -431,3 +434,42 @@ func (panickingExporter) Export(context.Context, *metricdata.ResourceMetrics) er
 	panic("user code")
 }
 func (panickingExporter) Shutdown(context.Context) error { panic("user code") }
+
+// The error of Shutdown names the part that hangs, and says what was lost.
+func TestShutdownNamesWhatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := otel.GetMeterProvider()
+		defer otel.SetMeterProvider(before)
+		stop := make(chan struct{})
+		defer close(stop)
+		pl, err := perfline.Start(t.Context(), perfline.Config{
+			Logger: slog.New(slog.DiscardHandler), Metrics: hangingReader{sdkmetric.NewManualReader(), stop}, Traces: exporter.Config{Sender: hangingSender{stop}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, span := pl.TracerProvider().Tracer("t").Start(t.Context(), "span")
+		span.End()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = pl.Shutdown(ctx)
+		var lost *perfline.LostError
+		if !errors.As(err, &lost) || !strings.Contains(err.Error(), "the delivery of metrics does not return") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+type hangingReader struct {
+	*sdkmetric.ManualReader
+	stop chan struct{}
+}
+
+func (r hangingReader) Shutdown(context.Context) error { <-r.stop; return nil }
+
+type hangingSender struct{ stop chan struct{} }
+
+func (s hangingSender) Send(context.Context, []byte) exporter.Answer {
+	<-s.stop
+	return exporter.Answer{}
+}

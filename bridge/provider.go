@@ -288,7 +288,7 @@ func (p *TracerProvider) flushOutputs(r *within.Run) {
 // then. Spans that end later are counted as dropped by the outputs. Further calls wait for the first one, within their own context, and return the
 // same error.
 func (p *TracerProvider) Shutdown(ctx context.Context) error {
-	return p.shutdown.Do(ctx, grace, "bridge: the shutdown of the provider", p.stop)
+	return p.shutdown.Do(ctx, grace+within.Grace/3, "bridge: the shutdown of the provider", p.stop) // more than stop, to have its errors
 }
 
 func (p *TracerProvider) stop(ctx context.Context) error {

@@ -3,11 +3,17 @@ package bridge_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/observer"
 )
 
 // A failing processor returns its error from ForceFlush and Shutdown.
@@ -181,6 +187,31 @@ func TestProviderConcurrently(t *testing.T) {
 				<-done
 			}
 			s.End()
+		}
+	})
+}
+
+// The Shutdown of a hangingProcessor hangs.
+type hangingProcessor struct {
+	sdktrace.SpanProcessor
+	stop chan struct{}
+}
+
+func (h hangingProcessor) ForceFlush(context.Context) error { return nil }
+func (h hangingProcessor) Shutdown(context.Context) error   { <-h.stop; return nil }
+
+// The error of Shutdown names the part that hangs.
+func TestProviderShutdownNamesWhatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		defer close(stop)
+		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline: observer.NewTimeline(observer.TimelineOptions{}), Processors: []sdktrace.SpanProcessor{hangingProcessor{stop: stop}},
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.Shutdown(ctx); err == nil || !strings.Contains(err.Error(), "hangingProcessor") {
+			t.Errorf("the error is %v", err)
 		}
 	})
 }

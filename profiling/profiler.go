@@ -68,6 +68,8 @@ type Profiler struct {
 // is full, or when ctx is done, which may be so already. Timestamps are since the origin of the
 // timeline in ctx, or of the process timeline if there is none.
 //
+// A program that replaces itself by syscall.Exec has to stop its profilers before: signals of the CPU profiler end the next program.
+//
 // Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if
 // [EnvVariable] forbids profiling.
 func Start(ctx context.Context, o Options) (*Profiler, error) {

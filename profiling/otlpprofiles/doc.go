@@ -14,7 +14,8 @@
 // become about half as long.
 //
 // In a set-up of your own, wrap the tracer provider with spanlabels.WrapTracerProvider, and call [Exporter.Start] and
-// [Exporter.Shutdown].
+// [Exporter.Shutdown]. A program that replaces itself by syscall.Exec has to call Shutdown before: signals of the CPU profiler end the
+// next program.
 //
 // # Mapping
 //

@@ -20,7 +20,8 @@
 // The pusher shares the CPU profiler with the other parts of package profiling: a
 // [profiling.Profiler] and [profiling.ServeProfile] get all samples, too. An agent that calls
 // runtime/pprof itself takes the profiler away. Remove such agents, which are pyroscope-go
-// and otel-profiling-go.
+// and otel-profiling-go. A program that replaces itself by syscall.Exec has to call Shutdown before: signals of the CPU
+// profiler end the next program.
 //
 // The application switches mutex and block profiles on with runtime.SetMutexProfileFraction
 // and runtime.SetBlockProfileRate. Without that they are not sent. A heap profile is of the
