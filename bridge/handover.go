@@ -46,7 +46,7 @@ func (s *recordedSpan) Size() int {
 	}
 	for i := range d.links.values {
 		l := &d.links.values[i]
-		size += int(unsafe.Sizeof(*l)) + attributesSize(l.Attributes)
+		size += int(unsafe.Sizeof(*l)) + attributesSize(l.Attributes) + len(l.SpanContext.TraceState().String())
 	}
 	return size
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -90,4 +91,29 @@ func TestSpansKeepNoEventsWithoutRoom(t *testing.T) {
 	texts.Wait(t)
 	span.End()
 	runtime.KeepAlive(span)
+}
+
+// The trace states of links count: who sent the messages of a batch has chosen them.
+func TestTraceStatesOfLinksAreCounted(t *testing.T) {
+	tl := observer.NewTimeline(observer.TimelineOptions{})
+	p := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{&arrivals{countOnly: true}}})
+	state, err := trace.ParseTraceState("k=" + strings.Repeat("v", 200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceState: state})}
+	ctx, root := p.Tracer("t").Start(t.Context(), "batch")
+	defer root.End()
+	const spans = 200 // room is taken for several at a time
+	booked := func(links ...trace.Link) int {
+		before := (*record.Timeline)(tl).UnitStats().WaitingBytes
+		for range spans {
+			_, s := p.Tracer("t").Start(ctx, "message", trace.WithLinks(links...))
+			s.End()
+		}
+		return (*record.Timeline)(tl).UnitStats().WaitingBytes - before
+	}
+	if one, two := booked(link), booked(link, link); two-one < spans*len(state.String()) {
+		t.Errorf("a link takes %d bytes in the books, want at least %d", (two-one)/spans, len(state.String()))
+	}
 }
