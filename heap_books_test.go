@@ -183,6 +183,9 @@ func TestHeapAgainstTheBooks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range 8 {
 				s := anyShape.Example(seed)
+				if seed%2 == 1 {
+					s.list = 0 // texts and numbers alone are counted on another way
+				}
 				l := c.set(t)
 				l.serve(s, c.ends) // the first request makes what all requests share
 				before, booked := memory.Heap(), l.books()

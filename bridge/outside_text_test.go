@@ -35,6 +35,8 @@ func TestTextsFromOutsideAreCut(t *testing.T) {
 	s.SetName("b" + long)
 	s.SetStatus(codes.Error, long)
 	s.End()
+	_, begun := p.Tracer("test").Start(t.Context(), long)
+	begun.End()
 	if err := p.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func TestTextsFromOutsideAreCut(t *testing.T) {
 		text string
 		most int
 	}{
-		"name": {got.Name, record.MaxName}, "key": {string(got.Attributes[0].Key), record.MaxKey},
+		"name": {got.Name, record.MaxName}, "name at the start": {exported.spans[1].Name, record.MaxName}, "key": {string(got.Attributes[0].Key), record.MaxKey},
 		"event": {got.Events[0].Name, record.MaxName}, "status": {got.Status.Description, record.MaxText},
 	} {
 		if len(c.text) > c.most || len(c.text) < c.most-4 || !utf8.ValidString(c.text) {
