@@ -35,7 +35,8 @@ import (
 type TracerProvider struct {
 	embedded.TracerProvider
 	provider trace.TracerProvider
-	labels   *labeller // nil if the provider takes no span processors
+	labels   *labeller   // nil if the provider takes no span processors
+	circular atomic.Bool // provider has led back here, and that was reported
 }
 
 var _ trace.TracerProvider = (*TracerProvider)(nil)
@@ -50,6 +51,10 @@ type registry interface {
 // must be the SDK's, or have its methods for span processors. Spans of another provider are not labelled: label their
 // work with [Do]. Spans of bridge.TracerProvider label without it.
 //
+// Set a provider before you wrap otel.GetTracerProvider(). Without one, that is OpenTelemetry's own provider, which forwards to the first
+// one that is set: to the wrapper, if that is set. The wrapper makes no spans then until another provider is set, and reports so to
+// otel.Handle. Spans of a provider that is set later are not labelled.
+//
 // While a pyroscope.Pusher runs, the spans that its samples name also carry the attribute pyroscope.profile.id, see
 // [HoldProfileIDs].
 func WrapTracerProvider(tp trace.TracerProvider) *TracerProvider {
@@ -63,6 +68,9 @@ func WrapTracerProvider(tp trace.TracerProvider) *TracerProvider {
 
 // Tracer implements [trace.TracerProvider].
 func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Tracer {
+	if p.labels == nil {
+		return &tracer{tracer: &forwarding{provider: p, name: name, options: o}}
+	}
 	return &tracer{tracer: p.provider.Tracer(name, o...)}
 }
 
