@@ -91,10 +91,13 @@ func (p *program) recording(f func()) {
 	}
 }
 
-// paths returns all paths of data, made from the patterns in the code, with a trace id and a span id.
-func paths(t *testing.T, traceID, spanID string) (all []string) {
+// A pattern is of a route of data.
+type pattern struct{ method, path string }
+
+// patterns returns the patterns in the code.
+func patterns(t *testing.T) (all []pattern) {
 	t.Helper()
-	patterns := regexp.MustCompile(`"(GET|POST) /((?:data|flight)/[^"]+)"`)
+	inCode := regexp.MustCompile(`"(GET|POST) /((?:data|flight)/[^"]+)"`)
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -107,15 +110,24 @@ func paths(t *testing.T, traceID, spanID string) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range patterns.FindAllStringSubmatch(string(text), -1) {
-			for _, format := range []string{"svg", "json", "firefox", "speedscope", "pprof", "perfetto", "otlp"} {
-				path := strings.NewReplacer("{trace}", traceID, "{span}", spanID, "{id}", "1", "{format}", format).Replace(m[2])
-				if strings.Contains(path, "{") {
-					t.Fatalf("%s: no value for %s", source, path)
-				}
-				if path = m[1] + " " + path + "?session=1&a=" + traceID + "/" + spanID; !slices.Contains(all, path) {
-					all = append(all, path)
-				}
+		for _, m := range inCode.FindAllStringSubmatch(string(text), -1) {
+			all = append(all, pattern{m[1], m[2]})
+		}
+	}
+	return all
+}
+
+// paths returns all paths of data, made from the patterns in the code, with a trace id and a span id.
+func paths(t *testing.T, traceID, spanID string) (all []string) {
+	t.Helper()
+	for _, p := range patterns(t) {
+		for _, format := range []string{"svg", "json", "firefox", "speedscope", "pprof", "perfetto", "otlp"} {
+			path := strings.NewReplacer("{trace}", traceID, "{span}", spanID, "{id}", "1", "{format}", format).Replace(p.path)
+			if strings.Contains(path, "{") {
+				t.Fatalf("no value for %s", path)
+			}
+			if path = p.method + " " + path + "?session=1&a=" + traceID + "/" + spanID; !slices.Contains(all, path) {
+				all = append(all, path)
 			}
 		}
 	}
@@ -128,27 +140,36 @@ func paths(t *testing.T, traceID, spanID string) (all []string) {
 	return all
 }
 
+// firstEvents returns the first event of each kind from the stream.
+func (p *program) firstEvents() string {
+	p.t.Helper()
+	server, served := serveStreams(p)
+	s, status := open(p.t, server)
+	if status != http.StatusOK {
+		p.t.Fatalf("the stream has status %d", status)
+	}
+	event := ""
+	var body strings.Builder
+	for event != "runtime" { // the last kind
+		var data string
+		if event, data = s.next(); event == "" {
+			p.t.Fatal("the stream ended")
+		}
+		body.WriteString(event + " " + data + "\n")
+	}
+	s.close()
+	<-served
+	return body.String()
+}
+
 // everyAnswer returns the bodies and the statuses of all paths. The body of the stream is the first event of each kind.
 func (p *program) everyAnswer(traceID, spanID string) (bodies map[string]string, statuses map[string]int) {
 	p.t.Helper()
 	bodies, statuses = map[string]string{}, map[string]int{}
-	server, served := serveStreams(p)
 	for _, path := range paths(p.t, traceID, spanID) {
 		method, to, _ := strings.Cut(path, " ")
 		if strings.HasPrefix(to, "data/v1/stream") {
-			s, status := open(p.t, server)
-			event := ""
-			var body strings.Builder
-			for event != "runtime" { // the last kind
-				var data string
-				if event, data = s.next(); event == "" {
-					p.t.Fatal("the stream ended")
-				}
-				body.WriteString(event + " " + data + "\n")
-			}
-			s.close()
-			<-served
-			bodies[path], statuses[path] = body.String(), status
+			bodies[path], statuses[path] = p.firstEvents(), http.StatusOK
 			continue
 		}
 		body := ""
