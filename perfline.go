@@ -72,6 +72,9 @@ type Config struct {
 
 	// Metrics, when set, reads the metrics, and OTEL_METRICS_EXPORTER does not count: the exporter of
 	// go.opentelemetry.io/otel/exporters/prometheus is such a reader. Shutdown shuts it down.
+	//
+	// A panic in the exporter of a PeriodicReader ends the program, and so does one in a callback of an observable instrument, whichever
+	// reader calls it periodically: both run on a goroutine of OpenTelemetry's SDK, where perfline cannot recover.
 	Metrics sdkmetric.Reader
 
 	// Propagator, when set, carries traces from and to other services in place of OTEL_PROPAGATORS.

@@ -105,7 +105,7 @@ func TestRecordTypedNil(t *testing.T) {
 	}
 }
 
-// What a client chose is sent once, on the local root, and travels on whole.
+// What a client chose is sent once, on the local root, and travels on whole. A link has it up to 512 bytes.
 func TestLongTraceStateIsSentOnce(t *testing.T) {
 	for _, c := range []struct {
 		length int
@@ -130,6 +130,7 @@ func TestLongTraceStateIsSentOnce(t *testing.T) {
 		if child.SpanContext().TraceState().String() != parsed.String() {
 			t.Errorf("%d bytes: the child does not pass it on", c.length)
 		}
+		child.AddLink(trace.Link{SpanContext: trace.SpanContextFromContext(remote)})
 		child.End()
 		root.End()
 		if err := p.ForceFlush(t.Context()); err != nil {
@@ -142,6 +143,11 @@ func TestLongTraceStateIsSentOnce(t *testing.T) {
 			}
 			if got := s.TraceState; got != want {
 				t.Errorf("%d bytes: %s is sent with %d bytes, want %d", c.length, s.Name, len(got), len(want))
+			}
+			for _, l := range s.Links {
+				if got := l.SpanContext.TraceState().String(); (got == parsed.String()) != c.below || !c.below && got != "" {
+					t.Errorf("%d bytes: a link is sent with %d bytes", c.length, len(got))
+				}
 			}
 		}
 	}
