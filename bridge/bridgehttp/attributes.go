@@ -10,18 +10,21 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// attributes has the attributes of a request's span. It does not refer to the request.
+// attributes has the texts of a request from which the attributes of its span are made. It does not refer to the request. The
+// texts are as the request has them, since many spans are never encoded: Request parses them. A handler may change the request.
 type attributes struct {
-	method  method
-	scheme  string
-	path    string
-	server  string // empty if it is unknown, as peer and client
-	peer    string
-	client  string
-	agent   string // empty without one
-	version string
+	method   string
+	original string // the method that was sent, if method is otherMethod
+	path     string
+	host     string
+	remote   string // the address that the connection comes from
+	agent    string
 
-	serverPort, peerPort uint16 // 0 if there is none
+	// What proxies say. See listOf.
+	forwarded, forwardedFor, forwardedHost string
+
+	https        bool
+	major, minor uint16 // of the protocol
 
 	// The answer:
 	kind           *exchangeMetrics
@@ -33,35 +36,46 @@ var _ serving.Attributes = (*attributes)(nil)
 // readRequest reads a request that arrives.
 func (a *attributes) readRequest(q *request) {
 	r := q.arriving
-	a.method, a.path = q.method, pathOf(r)
-	a.scheme, a.version = q.scheme(r), protocolVersion(r.ProtoMajor, r.ProtoMinor)
-	at := cmp.Or(q.origin.host, r.Host)
-	if host, port := received.Host(at); host != "" {
-		a.server = received.Part(host, len(at))
-		if port != usualPort(a.scheme) {
-			a.serverPort = uint16(port)
-		}
+	line := len(r.Method) + len(r.RequestURI) // the method and the path are parts of it
+	a.method, a.https = q.method, q.scheme == schemeHTTPS
+	if a.method == otherMethod {
+		a.original = received.Bounded(r.Method, line)
 	}
-	if host, port := received.Address(r.RemoteAddr); host != "" { // a Unix socket has none
-		a.peer, a.peerPort = received.Part(host, len(r.RemoteAddr)), uint16(port) // middleware may have put a header there
+	a.path = received.Bounded(r.URL.Path, line)
+	a.host, a.remote = received.Bounded(r.Host, len(r.Host)), received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
+	agent := received.First(r.Header["User-Agent"])
+	a.agent = received.Bounded(agent, len(agent))
+	a.major, a.minor = uint16(r.ProtoMajor), uint16(r.ProtoMinor)
+	if !q.m.IgnoreForwarded {
+		a.forwarded = listOf(r.Header["Forwarded"])
+		a.forwardedFor = listOf(r.Header["X-Forwarded-For"])
+		a.forwardedHost = listOf(r.Header["X-Forwarded-Host"])
 	}
-	a.client = cmp.Or(q.origin.address, a.peer)
-	a.agent = received.Text(received.First(r.Header["User-Agent"]))
 }
 
 // Request implements [serving.Attributes].
 func (a *attributes) Request(to serving.AttributeSink) {
-	to.Text(semconv.HTTPRequestMethodKey, a.method.attr)
-	serving.Text(to, semconv.HTTPRequestMethodOriginalKey, a.method.original)
-	to.Text(semconv.URLSchemeKey, a.scheme)
-	to.Text(semconv.URLPathKey, a.path)
-	serving.Text(to, semconv.ServerAddressKey, a.server)
-	serving.Int(to, semconv.ServerPortKey, int64(a.serverPort))
-	serving.Text(to, semconv.NetworkPeerAddressKey, a.peer)
-	serving.Text(to, semconv.ClientAddressKey, a.client)
-	serving.Int(to, semconv.NetworkPeerPortKey, int64(a.peerPort))
-	serving.Text(to, semconv.UserAgentOriginalKey, a.agent)
-	to.Text(semconv.NetworkProtocolVersionKey, a.version)
+	scheme := schemeHTTP
+	if a.https {
+		scheme = schemeHTTPS
+	}
+	server, serverPort := received.Host(cmp.Or(forwardedHost(a.forwarded, a.forwardedHost), a.host))
+	if server == "" || serverPort == usualPort(scheme) {
+		serverPort = 0
+	}
+	peer, peerPort := received.Address(a.remote) // a Unix socket has none
+
+	to.Text(semconv.HTTPRequestMethodKey, a.method)
+	serving.Text(to, semconv.HTTPRequestMethodOriginalKey, received.Text(a.original))
+	to.Text(semconv.URLSchemeKey, scheme)
+	to.Text(semconv.URLPathKey, received.Text(a.path))
+	serving.Text(to, semconv.ServerAddressKey, server)
+	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
+	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
+	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwardedClient(a.forwarded, a.forwardedFor), peer))
+	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
+	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(a.agent))
+	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(a.major), int(a.minor)))
 }
 
 // Answer implements [serving.Attributes].
@@ -73,24 +87,28 @@ func (a *attributes) Answer(to serving.AttributeSink) {
 
 // pathOf is the request's path, a part of its first line.
 func pathOf(r *http.Request) string {
-	return received.Part(r.URL.Path, len(r.Method)+len(r.RequestURI))
+	return received.Text(received.Bounded(r.URL.Path, len(r.Method)+len(r.RequestURI)))
 }
 
-// scheme is url.scheme of the request.
-func (q *request) scheme(r *http.Request) string {
-	switch {
-	case q.origin.scheme != "":
-		return q.origin.scheme
-	case r.TLS != nil:
-		return "https"
-	default:
-		return "http"
+// schemeOf is url.scheme of a request.
+func (m *middleware) schemeOf(r *http.Request) string {
+	if !m.IgnoreForwarded {
+		if scheme := forwardedScheme(r.Header); scheme != "" {
+			return scheme
+		}
 	}
+	if r.TLS != nil {
+		return schemeHTTPS
+	}
+	return schemeHTTP
 }
+
+// The schemes of URLs.
+const schemeHTTP, schemeHTTPS = "http", "https"
 
 // usualPort is the port of a URL that names none.
 func usualPort(scheme string) int {
-	if scheme == "https" {
+	if scheme == schemeHTTPS {
 		return 443
 	}
 	return 80

@@ -1,9 +1,9 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"go.opentelemetry.io/otel/propagation"
 
@@ -14,41 +14,28 @@ import (
 // The parts of OpenTelemetry's semantic conventions for HTTP that servers and clients
 // share.
 
-// A method is an HTTP method as in the conventions: a standard one or _OTHER. So clients
-// cannot make up span names and metrics.
-type method struct {
-	attr     string // http.request.method
-	original string // http.request.method_original; empty where it says nothing new
-}
-
-// knownMethods are the methods that are told apart. They are the conventions' unless
-// the variable that those define names others, separated by commas; perfline.Start logs a wrong one. Each is its own
-// value: a request's method is a part of the whole request line, which is not to be kept.
-func knownMethods() map[string]string {
-	names := []string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+// knownMethods are the methods that are told apart, so that clients cannot make up span names and metrics. They are the
+// conventions' unless the variable that those define names others, separated by commas; perfline.Start logs a wrong one.
+func knownMethods() []string {
+	if given, ok := environ.Methods(environ.Get("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")); ok {
+		return given
+	}
+	return []string{
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodHead, http.MethodPatch,
 		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace, "QUERY",
 	}
-	if given, ok := environ.Methods(environ.Get("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")); ok {
-		names = given
-	}
-	known := map[string]string{}
-	for _, name := range names {
-		known[name] = name
-	}
-	return known
 }
 
-func methodOf(r *http.Request, known map[string]string) method {
-	m := r.Method
-	if m == "" {
-		m = http.MethodGet
+// methodOf is http.request.method: a known method, or otherMethod. The known ones are values of their own: a request's method is
+// a part of the whole request line, which is not to be kept.
+func methodOf(r *http.Request, known []string) string {
+	method := cmp.Or(r.Method, http.MethodGet)
+	for _, k := range known {
+		if k == method {
+			return k
+		}
 	}
-	k, ok := known[m]
-	if !ok {
-		return method{attr: otherMethod, original: strings.Clone(received.Text(m))}
-	}
-	return method{attr: k}
+	return otherMethod
 }
 
 const otherMethod = "_OTHER"

@@ -1,48 +1,66 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
 	"github.com/perfline/perfline/bridge/internal/received"
 )
 
-// A sender is what proxies say of a request as its client sent it: Forwarded (RFC 7239) or, for what that does not say,
-// X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Of several members the first counts, which is of the proxy
-// nearest to the client. What cannot be parsed, or is no address, scheme or host, is as if it were absent.
-type sender struct {
-	address string // an IP address
-	scheme  string // "http" or "https"
-	host    string // as in a Host header
+// Proxies say how the client sent a request: in Forwarded (RFC 7239) or, for what that does not say, in X-Forwarded-For,
+// X-Forwarded-Proto and X-Forwarded-Host. Of several members the first counts, which is of the proxy nearest to the client. What
+// cannot be parsed, or is no address, scheme or host, is as if it were absent.
+
+// listOf returns a list that has the first member of the fields of a list, and may have others. It is short.
+func listOf(fields []string) string {
+	if len(fields) == 1 && len(fields[0]) <= received.MaxText {
+		return fields[0]
+	}
+	member, length := firstMember(fields...)
+	if len(member) > received.MaxText {
+		return ""
+	}
+	return received.Bounded(member, length)
 }
 
-func readSender(h http.Header) (s sender) {
-	first, length := firstMember(h["Forwarded"])
-	for name, value, rest, ok := parameter(first); ok; name, value, rest, ok = parameter(rest) {
-		switch {
-		case strings.EqualFold(name, "for"):
-			s.address = addressIn(value, length)
-		case strings.EqualFold(name, "proto"):
-			s.scheme = schemeIn(value, length)
-		case strings.EqualFold(name, "host"):
-			s.host = hostIn(value, length)
+// forwardedScheme returns url.scheme as the client sent it, and "" if no proxy says it.
+func forwardedScheme(h http.Header) string {
+	return cmp.Or(schemeIn(parameterOf(listOf(h["Forwarded"]), "proto")), schemeIn(memberOf(listOf(h["X-Forwarded-Proto"]))))
+}
+
+// forwardedClient returns the address of the client, from the lists Forwarded and X-Forwarded-For. It returns "" if no proxy says
+// it.
+func forwardedClient(forwarded, list string) string {
+	return cmp.Or(addressIn(parameterOf(forwarded, "for")), addressIn(memberOf(list)))
+}
+
+// forwardedHost returns the Host header as the client sent it, from the lists Forwarded and X-Forwarded-Host. It returns "" if no
+// proxy says it.
+func forwardedHost(forwarded, list string) string {
+	return cmp.Or(hostIn(parameterOf(forwarded, "host")), hostIn(memberOf(list)))
+}
+
+// parameterOf returns a parameter of the first element of the list Forwarded. The last of several counts.
+func parameterOf(forwarded, name string) (value string) {
+	first := memberOf(forwarded)
+	for n, v, rest, ok := parameter(first); ok; n, v, rest, ok = parameter(rest) {
+		if strings.EqualFold(n, name) {
+			value = v
 		}
 	}
-	if s.address == "" {
-		s.address = addressIn(firstMember(h["X-Forwarded-For"]))
-	}
-	if s.scheme == "" {
-		s.scheme = schemeIn(firstMember(h["X-Forwarded-Proto"]))
-	}
-	if s.host == "" {
-		s.host = hostIn(firstMember(h["X-Forwarded-Host"]))
-	}
-	return s
+	return value
+}
+
+// memberOf returns the first member of a list that is not empty.
+func memberOf(list string) string {
+	member, _ := firstMember(list)
+	return member
 }
 
 // firstMember is the first member of a list that is not empty, and the length of the field that it is a part of. A list
 // may have several fields (RFC 9110, section 5.3).
-func firstMember(fields []string) (member string, length int) {
+func firstMember(fields ...string) (member string, length int) {
 	for _, f := range fields {
 		for rest := f; rest != ""; {
 			end := memberEnd(rest)
@@ -115,13 +133,13 @@ func unquote(s string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-func addressIn(s string, length int) string {
+func addressIn(s string) string {
 	host, _ := received.Address(s)
-	return received.Part(host, length)
+	return host
 }
 
-func schemeIn(s string, _ int) string {
-	for _, scheme := range []string{"http", "https"} {
+func schemeIn(s string) string {
+	for _, scheme := range []string{schemeHTTP, schemeHTTPS} {
 		if strings.EqualFold(s, scheme) {
 			return scheme
 		}
@@ -129,9 +147,9 @@ func schemeIn(s string, _ int) string {
 	return ""
 }
 
-func hostIn(s string, length int) string {
+func hostIn(s string) string {
 	if host, _ := received.Host(s); host == "" {
 		return ""
 	}
-	return received.Part(s, length)
+	return s
 }

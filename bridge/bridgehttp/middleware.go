@@ -121,23 +121,25 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		s.ServerTiming.MaxBytes = 1024
 	}
 	return &middleware{
-		Server:  s,
-		next:    next,
-		tracer:  scope.Tracer(cmp.Or(s.TracerProvider, otel.GetTracerProvider())),
-		meter:   newServerMeter(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider())), s.BodySizeMetrics),
-		methods: knownMethods(),
-		kinds:   exchanges{New: newExchangeMetrics},
+		Server:    s,
+		next:      next,
+		tracer:    scope.Tracer(cmp.Or(s.TracerProvider, otel.GetTracerProvider())),
+		extractor: serving.NewExtractor(s.Propagators),
+		meter:     newServerMeter(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider())), s.BodySizeMetrics),
+		methods:   knownMethods(),
+		kinds:     exchanges{New: newExchangeMetrics},
 	}
 }
 
 // A middleware is a Server at work.
 type middleware struct {
 	Server
-	next    http.Handler
-	tracer  trace.Tracer
-	meter   meter
-	kinds   exchanges
-	methods map[string]string
+	next      http.Handler
+	tracer    trace.Tracer
+	extractor serving.Extractor
+	meter     meter
+	kinds     exchanges
+	methods   []string
 }
 
 var _ http.Handler = (*middleware)(nil)
@@ -149,16 +151,16 @@ type request struct {
 	m        *middleware
 	tl       *record.Timeline
 	span     trace.Span
-	borrowed bool // the span is of other instrumentation
-	closes   bool // the timeline is not the span's, and has to be closed
-	method   method
+	borrowed bool          // the span is of other instrumentation
+	closes   bool          // the timeline is not the span's, and has to be closed
+	method   string        // a known one, or otherMethod
+	scheme   string        // url.scheme; empty if the span is borrowed
 	arriving *http.Request // while the span starts
 	read     atomic.Int64  // bytes of the request's body
 	attrs    *attributes   // that the span keeps; nil unless it is a span of perfline's provider
 	body     arrivingBody
-	origin   sender // what proxies say; empty if the span is borrowed
 	response response
-	timing   timing
+	timing   *timing          // nil without a Server-Timing
 	kind     *exchangeMetrics // nil before the end
 	took     time.Duration
 }
@@ -193,7 +195,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.body = arrivingBody{countedBody{r.Body, &q.read}, &q.response.arrival.left}
 		inner.Body = &q.body
 	}
-	q.timing.trailers = m.ServerTiming.trailers(r)
+	q.timing = m.ServerTiming.timing(r)
 	q.response.request = q
 	q.response.arrival.begin(q, r)
 	returned := false
@@ -218,10 +220,8 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.extract(ctx, r.Header)
-	if !m.IgnoreForwarded {
-		q.origin = readSender(r.Header)
-	}
-	name, public := m.spanName(r, "", spanMethod(q.method.attr)), m.isPublic(r)
+	q.scheme = m.schemeOf(r)
+	name, public := m.spanName(r, "", spanMethod(q.method)), m.isPublic(r)
 	q.arriving = r
 	q.ctx, q.span = m.startSpan(ctx, name, q, public)
 	q.arriving = nil
@@ -244,7 +244,9 @@ func (q *request) Keep() serving.Attributes {
 // begun is called before the first byte of the response.
 func (q *request) begun() {
 	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
-	q.timing.header(q, &q.response)
+	if q.timing != nil {
+		q.timing.header(q, &q.response)
+	}
 }
 
 // complete ends everything that began with the request. r is the request the mux
@@ -259,18 +261,22 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	res := &q.response
 	if returned && !res.begun {
-		q.timing.trailers = false // all there is to say is in the header
-		res.begin(http.StatusOK)  // as the server will
+		if q.timing != nil {
+			q.timing.trailers = false // all there is to say is in the header
+		}
+		res.begin(http.StatusOK) // as the server will
 	}
 	end := q.tl.Now()
 	_ = q.tl.SetTiming(record.ResponseEnd, end)
-	q.timing.trailer(q, res)
+	if q.timing != nil {
+		q.timing.trailer(q, res)
+	}
 	if r.Method == http.MethodHead {
 		res.written = 0 // the server took it and sent nothing
 	}
 
 	x := exchange{
-		method: q.method.attr, scheme: q.scheme(r), version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
+		method: q.method, scheme: q.scheme, version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
 		status: res.status, route: text.Valid(record.Name(q.route(r, res.status))),
 	}
 	aborted := p == http.ErrAbortHandler //nolint:errorlint // as net/http compares it

@@ -24,7 +24,7 @@ func TestRequestIsSeenOnce(t *testing.T) {
 	r := withProcessor(t)
 	entries := watch(t, r.tl, observer.Navigation)
 	w := httptest.NewRecorder()
-	r.wrap(r.wrap(http.NotFoundHandler())).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
+	r.traced(r.traced(http.NotFoundHandler())).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
 	r.flush(t)
 	r.got.one(t, "GET")
 	only(t, entries())
@@ -41,7 +41,7 @@ func TestRequestUnderAServerSpan(t *testing.T) {
 	ctx, span := r.tracer.Start(r.ctx, "theirs", trace.WithSpanKind(trace.SpanKindServer))
 	w := httptest.NewRecorder()
 	var origin trace.SpanContext
-	r.wrap(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	r.traced(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		origin = trace.SpanContextFromContext(req.Context())
 		everything(t, req.Context())
 		http.Error(w, "", http.StatusInternalServerError)
@@ -150,13 +150,13 @@ func TestRequestWithinARequest(t *testing.T) {
 			r := withProcessor(t, sampler)
 			entries := watch(t, r.tl, observer.Navigation)
 			var outer *observer.Timeline
-			inner := r.wrap(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			inner := r.traced(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 				if observer.FromContext(req.Context()) != outer {
 					t.Error("the inner handler has another timeline")
 				}
 			}))
 			w := httptest.NewRecorder()
-			r.wrap(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			r.traced(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				outer = observer.FromContext(req.Context())
 				ctx, part := marks.Start(req.Context(), "part")
 				defer part.End()
@@ -180,7 +180,7 @@ func TestRequestWithinARequest(t *testing.T) {
 				inner = observer.FromContext(req.Context())
 				measure(req, "inside")
 			}))
-			r.timed(bridgehttp.ServerTiming{Names: []string{"inside"}, NoTrace: true}, func(w http.ResponseWriter, req *http.Request) {
+			r.timed(bridgehttp.ServerTiming{Names: []string{"inside"}}, func(w http.ResponseWriter, req *http.Request) {
 				h.ServeHTTP(w, req)
 				if inner != observer.FromContext(req.Context()) {
 					t.Error("the inner handler has another timeline")
@@ -255,5 +255,5 @@ func TestRequestIsRecordedAfterItsEnd(t *testing.T) {
 
 func (r *rig) timedServe(t *testing.T, w http.ResponseWriter, h http.HandlerFunc) {
 	t.Helper()
-	r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true}, h).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
+	r.timed(bridgehttp.ServerTiming{Names: []string{"*"}}, h).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
 }

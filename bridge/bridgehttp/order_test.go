@@ -89,7 +89,7 @@ func TestRequestIsToldBeforeItsSpanEnds(t *testing.T) {
 			func() {
 				defer func() { _ = recover() }()
 				bridgehttp.Server{
-					TracerProvider: tp, Timeline: tl, ServerTiming: bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true},
+					TracerProvider: tp, Timeline: tl, ServerTiming: bridgehttp.ServerTiming{Names: []string{"*"}},
 				}.Middleware(mux).ServeHTTP(w, req)
 			}()
 			if ended != 1 {

@@ -48,8 +48,12 @@ func (m *middleware) traces(r *http.Request) (traced bool) {
 
 // extract returns ctx with what the propagators find in a request's header.
 func (m *middleware) extract(ctx context.Context, h http.Header) context.Context {
+	c := carrier{propagation.HeaderCarrier(h)}
+	if !m.extractor.Has(c) {
+		return ctx
+	}
 	extracted := ctx
-	m.try(ofPropagators, func() { extracted = m.Propagators.Extract(ctx, carrier{propagation.HeaderCarrier(h)}) }) //nolint:fatcontext // once
+	m.try(ofPropagators, func() { extracted = m.extractor.Extract(ctx, c) }) //nolint:fatcontext // once
 	return extracted
 }
 

@@ -101,7 +101,7 @@ func quietTimeline() *observer.Timeline {
 func TestRequestAllocs(t *testing.T) {
 	always, never := sdktrace.ParentBased(sdktrace.AlwaysSample()), sdktrace.ParentBased(sdktrace.NeverSample())
 	withMeasures := bridgehttp.ServerTiming{Names: []string{"m*"}}
-	silent := bridgehttp.ServerTiming{NoTrace: true}
+	withTrace := bridgehttp.ServerTiming{Trace: true}
 	for _, c := range []struct {
 		name     string
 		sampler  sdktrace.Sampler
@@ -112,9 +112,9 @@ func TestRequestAllocs(t *testing.T) {
 		{"sampled", always, bridgehttp.ServerTiming{}, false, 6, 16},
 		{"sampled, a mark and a measure", always, bridgehttp.ServerTiming{}, true, 6, 34},
 		{"sampled, a measure told", always, withMeasures, true, 11, 36},
-		{"sampled, no Server-Timing", always, silent, true, 5, 33},
+		{"sampled, its trace told", always, withTrace, true, 6, 34},
 		{"not sampled", never, bridgehttp.ServerTiming{}, false, 5, 10},
-		{"not sampled, no Server-Timing", never, silent, true, 4, 9},
+		{"not sampled, its trace told", never, withTrace, true, 5, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, p := range []struct {

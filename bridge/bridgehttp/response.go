@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,8 @@ type response struct {
 	written  int64 // bytes of the body
 	begun    bool  // the header is on its way, or the connection the handler's
 	hijacked bool  // the connection is the handler's
+
+	asked atomic.Bool // the handler may have set fields of the header
 }
 
 var (
@@ -37,8 +40,30 @@ func (res *response) begin(status int) {
 	if res.arrival.lost(res.request) == "" {
 		res.status = status
 	}
-	res.arrival.header(res.Header())
+	res.arrival.header(res.fields())
 	res.request.begun()
+}
+
+// Header implements [http.ResponseWriter].
+func (res *response) Header() http.Header {
+	res.ask()
+	return res.ResponseWriter.Header()
+}
+
+// ask notes that the handler gets the header. Handlers may read the header on several goroutines.
+func (res *response) ask() {
+	if !res.asked.Load() {
+		res.asked.Store(true)
+	}
+}
+
+// fields returns the header, and nil if the handler cannot have set fields of it. A server clones a header that somebody asked
+// for, so the middleware must not be the first.
+func (res *response) fields() http.Header {
+	if !res.asked.Load() {
+		return nil
+	}
+	return res.ResponseWriter.Header()
 }
 
 func (res *response) WriteHeader(code int) {
@@ -135,12 +160,13 @@ func (res *response) isStream() bool {
 	if res.hijacked || res.status == http.StatusSwitchingProtocols {
 		return true
 	}
-	types := res.Header()["Content-Type"]
+	types := res.fields()["Content-Type"]
 	return len(types) > 0 && strings.HasPrefix(types[0], "text/event-stream")
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap is for [http.ResponseController]. Others may set fields of the header of the writer that they get.
 func (res *response) Unwrap() http.ResponseWriter {
+	res.ask()
 	if _, direct := res.ResponseWriter.(http.Hijacker); !direct && reaches[http.Hijacker](res.ResponseWriter) {
 		return hijackWriter{res}
 	}

@@ -94,7 +94,7 @@ func TestResponseControllerBehindAnotherWriter(t *testing.T) {
 		} {
 			t.Run(c.name+" behind "+outer.name, func(t *testing.T) {
 				r := withProcessor(t)
-				inner := r.wrap(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				inner := r.traced(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 					if err := c.do(http.NewResponseController(w)); err != nil {
 						t.Error(err)
 					}

@@ -214,7 +214,7 @@ func TestResponseStreams(t *testing.T) {
 func TestResponseInformational(t *testing.T) {
 	for _, protocol := range protocols {
 		r := withProcessor(t)
-		s := r.open(t, protocol, r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s := r.open(t, protocol, r.traced(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", "</x>; rel=preload")
 			w.WriteHeader(http.StatusEarlyHints)
 		})))

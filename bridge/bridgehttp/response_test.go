@@ -218,7 +218,7 @@ func TestResponseCanWhatItsWriterCan(t *testing.T) {
 			want := everyCall(c.make(bare))
 			var got []string
 			req := newRequest(t, http.MethodGet, "/", nil)
-			r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = everyCall(w) })).ServeHTTP(c.make(wrapped), req)
+			r.traced(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = everyCall(w) })).ServeHTTP(c.make(wrapped), req)
 			if !slices.Equal(got, want) {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
@@ -256,7 +256,7 @@ func TestResponseUnwraps(t *testing.T) {
 func TestResponseOfNothingCopied(t *testing.T) {
 	r := withProcessor(t)
 	w := newPlainWriter()
-	r.wrap(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
+	r.traced(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
 		n, err := to.(io.ReaderFrom).ReadFrom(strings.NewReader(""))
 		if n != 0 || err != nil || len(w.calls) != 0 || w.header.Get("Server-Timing") != "" {
 			t.Errorf("copied %d, %v; the writer was called %q", n, err, w.calls)
@@ -327,7 +327,7 @@ func TestResponseBeginsOnce(t *testing.T) {
 			t.Run(c.name+name, func(t *testing.T) {
 				r := withProcessor(t)
 				w := newPlainWriter()
-				r.wrap(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
+				r.traced(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
 					for range 2 {
 						if err := c.call(to); err != nil {
 							t.Error(err)

@@ -15,12 +15,15 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// ServerTiming says what a response tells its client in the Server-Timing header
-// (W3C Server Timing), where browsers' developer tools and
-// PerformanceResourceTiming.serverTiming show it. The zero value tells which trace
-// the request belongs to and nothing else. Pages of another origin see it only if
-// the response has a Timing-Allow-Origin header, which is the application's to set.
+// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server Timing). Browsers show the header
+// in their developer tools and in PerformanceResourceTiming.serverTiming. Each field adds metrics. With the zero value,
+// responses have no such header. Pages of another origin see the header only if the response has a Timing-Allow-Origin header,
+// which is the application's to set.
 type ServerTiming struct {
+	// Trace adds the metric "traceparent", by which a browser's monitoring finds the trace of the request. Its description is
+	// a traceparent of W3C Trace Context.
+	Trace bool
+
 	// Names are the measures that may be told: whole names, or beginnings of names
 	// with a "*" behind. How long things take tells strangers about a service, so
 	// there is no default. The attribute "desc" of a measure is its description.
@@ -38,13 +41,17 @@ type ServerTiming struct {
 	// 1024, which leaves room for the rest of the header where proxies have 4 KiB for
 	// all of it. A metric "omitted" counts what did not fit.
 	MaxBytes int
-
-	// NoTrace leaves out the metric "traceparent", by which a browser's monitoring finds the trace. Its description is a
-	// traceparent of W3C Trace Context.
-	NoTrace bool
 }
 
 const serverTimingKey = "Server-Timing"
+
+// timing returns the Server-Timing of a response to r, and nil if the response has none.
+func (c *ServerTiming) timing(r *http.Request) *timing {
+	if !c.Trace && len(c.Names) == 0 {
+		return nil
+	}
+	return &timing{trailers: c.trailers(r)}
+}
 
 func (c *ServerTiming) allows(name string) bool {
 	return slices.ContainsFunc(c.Names, func(allowed string) bool {
@@ -89,14 +96,21 @@ func sentMetricOf(e *observer.Entry) sentMetric {
 	return sentMetric{e.Name(), e.StartTime(), e.Duration()}
 }
 
-// header adds the header before it is sent.
+// header adds the header before it is sent. It does not look at the response's header if there is nothing to tell.
 func (t *timing) header(q *request, res *response) {
 	c := &q.m.ServerTiming
 	var room [256]byte
+	value := room[:0]
+	if c.Trace {
+		var sc trace.SpanContext
+		q.m.try(ofSpan, func() { sc = q.span.SpanContext() })
+		value = c.appendTrace(value, sc)
+	}
 	entries := c.entries(q.tl)
-	var sc trace.SpanContext
-	q.m.try(ofSpan, func() { sc = q.span.SpanContext() })
-	value := c.appendEntries(c.appendTrace(room[:0], sc), entries)
+	value = c.appendEntries(value, entries)
+	if len(value) == 0 && !t.trailers {
+		return
+	}
 	h := res.Header()
 	if len(value) > 0 {
 		// First, because readers take the first metric of a name. A header of the handler's may
@@ -165,7 +179,7 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 
 // appendTrace appends which trace a span belongs to, as far as there is room.
 func (c *ServerTiming) appendTrace(value []byte, sc trace.SpanContext) []byte {
-	if !sc.IsValid() || c.NoTrace {
+	if !sc.IsValid() {
 		return value
 	}
 	tid, sid := sc.TraceID(), sc.SpanID()

@@ -28,6 +28,11 @@ func (r *rig) timed(timing bridgehttp.ServerTiming, h http.HandlerFunc) http.Han
 	return s.Middleware(h)
 }
 
+// traced serves h and tells the trace in Server-Timing.
+func (r *rig) traced(h http.Handler) http.Handler {
+	return r.timed(bridgehttp.ServerTiming{Trace: true}, h.ServeHTTP)
+}
+
 // metrics are the metrics of Server-Timing values, durations left out.
 func metrics(t *testing.T, values []string) (out []string) {
 	t.Helper()
@@ -56,8 +61,8 @@ func measure(req *http.Request, names ...string) {
 }
 
 func TestServerTiming(t *testing.T) {
-	noTrace := func(names ...string) bridgehttp.ServerTiming {
-		return bridgehttp.ServerTiming{Names: names, NoTrace: true}
+	named := func(names ...string) bridgehttp.ServerTiming {
+		return bridgehttp.ServerTiming{Names: names}
 	}
 	for _, c := range []struct {
 		name    string
@@ -65,31 +70,32 @@ func TestServerTiming(t *testing.T) {
 		handler http.HandlerFunc
 		want    string // metrics
 	}{
-		{"by default the trace", bridgehttp.ServerTiming{}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent"},
-		{"nothing at all", noTrace(), func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, ""},
-		{"trace and measures", bridgehttp.ServerTiming{Names: []string{"db"}}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent,db dur"},
-		{"exact names", noTrace("db", "render"), func(_ http.ResponseWriter, r *http.Request) {
+		{"by default nothing", bridgehttp.ServerTiming{}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, ""},
+		{"by default what the handler set", bridgehttp.ServerTiming{}, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Server-Timing", "own") }, "own"},
+		{"the trace", bridgehttp.ServerTiming{Trace: true}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent"},
+		{"trace and measures", bridgehttp.ServerTiming{Trace: true, Names: []string{"db"}}, func(_ http.ResponseWriter, r *http.Request) { measure(r, "db") }, "traceparent,db dur"},
+		{"exact names", named("db", "render"), func(_ http.ResponseWriter, r *http.Request) {
 			measure(r, "db", "db2", "d", "render", "DB", "db")
 		}, "db dur,render dur,db dur"},
-		{"beginnings of names", noTrace("db.*", "x"), func(_ http.ResponseWriter, r *http.Request) { measure(r, "db.a", "db", "db.", "xdb.b", "x") }, "db.a dur,db. dur,x dur"},
-		{"all names", noTrace("*"), func(_ http.ResponseWriter, r *http.Request) { measure(r, "a", "b") }, "a dur,b dur"},
-		{"a star elsewhere is a name's", noTrace("a*b"), func(_ http.ResponseWriter, r *http.Request) { measure(r, "a*b", "axb") }, "a*b dur"},
-		{"an empty name tells nothing", noTrace(""), func(_ http.ResponseWriter, r *http.Request) { measure(r, "a") }, ""},
-		{"marks are not told", noTrace("*"), func(_ http.ResponseWriter, r *http.Request) { marks.Mark(r.Context(), "m"); measure(r, "a") }, "a dur"},
-		{"a description", noTrace("*"), func(_ http.ResponseWriter, r *http.Request) {
+		{"beginnings of names", named("db.*", "x"), func(_ http.ResponseWriter, r *http.Request) { measure(r, "db.a", "db", "db.", "xdb.b", "x") }, "db.a dur,db. dur,x dur"},
+		{"all names", named("*"), func(_ http.ResponseWriter, r *http.Request) { measure(r, "a", "b") }, "a dur,b dur"},
+		{"a star elsewhere is a name's", named("a*b"), func(_ http.ResponseWriter, r *http.Request) { measure(r, "a*b", "axb") }, "a*b dur"},
+		{"an empty name tells nothing", named(""), func(_ http.ResponseWriter, r *http.Request) { measure(r, "a") }, ""},
+		{"marks are not told", named("*"), func(_ http.ResponseWriter, r *http.Request) { marks.Mark(r.Context(), "m"); measure(r, "a") }, "a dur"},
+		{"a description", named("*"), func(_ http.ResponseWriter, r *http.Request) {
 			marks.Time(r.Context(), "a", slog.Int("n", 1), slog.String("desc", "first \"query\"")).End()
 		}, `a dur first "query"`},
-		{"what the handler set stays, behind", noTrace("*"), func(w http.ResponseWriter, r *http.Request) {
+		{"what the handler set stays, behind", named("*"), func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Server-Timing", "own, other;dur=1")
 			measure(r, "a")
 		}, "a dur,own,other dur"},
-		{"what ended after the first byte is not told", noTrace("*"), func(w http.ResponseWriter, r *http.Request) {
+		{"what ended after the first byte is not told", named("*"), func(w http.ResponseWriter, r *http.Request) {
 			measure(r, "before")
 			w.WriteHeader(http.StatusOK)
 			measure(r, "after")
 		}, "before dur"},
-		{"on a response without a body", noTrace("*"), func(w http.ResponseWriter, r *http.Request) { measure(r, "a"); w.WriteHeader(http.StatusNoContent) }, "a dur"},
-		{"on an error", noTrace("*"), func(w http.ResponseWriter, r *http.Request) { measure(r, "a"); http.Error(w, "", 500) }, "a dur"},
+		{"on a response without a body", named("*"), func(w http.ResponseWriter, r *http.Request) { measure(r, "a"); w.WriteHeader(http.StatusNoContent) }, "a dur"},
+		{"on an error", named("*"), func(w http.ResponseWriter, r *http.Request) { measure(r, "a"); http.Error(w, "", 500) }, "a dur"},
 	} {
 		for sampling, sampler := range map[string]sdktrace.Sampler{"": nil, ", unsampled": unsampled} {
 			t.Run(c.name+sampling, func(t *testing.T) {
@@ -111,7 +117,7 @@ func TestServerTimingTrace(t *testing.T) {
 		r := withProcessor(t, sampler)
 		w := httptest.NewRecorder()
 		var id string
-		r.timed(bridgehttp.ServerTiming{}, func(_ http.ResponseWriter, req *http.Request) {
+		r.timed(bridgehttp.ServerTiming{Trace: true}, func(_ http.ResponseWriter, req *http.Request) {
 			sc := trace.SpanContextFromContext(req.Context())
 			id = "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-"
 		}).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
@@ -144,7 +150,7 @@ func TestServerTimingMaxBytes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
 			w := httptest.NewRecorder()
-			r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: c.max, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
+			r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: c.max}, func(_ http.ResponseWriter, req *http.Request) {
 				measure(req, names...)
 			}).ServeHTTP(w, newRequest(t, http.MethodGet, "/", nil))
 			value := w.Header().Get("Server-Timing")
@@ -180,7 +186,7 @@ func TestServerTimingHostileNames(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := withProcessor(t)
-			s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
+			s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}}, func(_ http.ResponseWriter, req *http.Request) {
 				measure(req, c.measure)
 				if got := observer.FromContext(req.Context()).Entries()[0].Name(); got != record.Name(c.measure) {
 					t.Errorf("on the timeline it is %q", got)
@@ -203,7 +209,7 @@ func TestServerTimingOfSpans(t *testing.T) {
 		for _, flushed := range []bool{false, true} {
 			r := withProcessor(t)
 			w := httptest.NewRecorder()
-			r.timed(bridgehttp.ServerTiming{Names: []string{"SELECT", "m"}, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
+			r.timed(bridgehttp.ServerTiming{Names: []string{"SELECT", "m"}}, func(_ http.ResponseWriter, req *http.Request) {
 				for _, name := range []string{"SELECT", "INSERT"} {
 					_, span := r.tracer.Start(req.Context(), name, trace.WithSpanKind(kind))
 					span.End()
@@ -225,7 +231,7 @@ func TestServerTimingOfALongRequest(t *testing.T) {
 	const measures = 1500
 	r := withProcessor(t)
 	w := httptest.NewRecorder()
-	r.timed(bridgehttp.ServerTiming{Names: []string{"m"}, NoTrace: true}, func(_ http.ResponseWriter, req *http.Request) {
+	r.timed(bridgehttp.ServerTiming{Names: []string{"m"}}, func(_ http.ResponseWriter, req *http.Request) {
 		for range measures {
 			measure(req, "m")
 		}
@@ -243,7 +249,7 @@ func TestServerTimingConcurrently(t *testing.T) {
 	const workers, each = 4, 25
 	for range 20 {
 		r := withProcessor(t)
-		s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: 1 << 16, NoTrace: true}, func(w http.ResponseWriter, req *http.Request) {
+		s := r.open(t, "http/1.1", r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, MaxBytes: 1 << 16}, func(w http.ResponseWriter, req *http.Request) {
 			var wg sync.WaitGroup
 			for i := range workers {
 				wg.Go(func() {

@@ -80,7 +80,7 @@ func TestServerTimingTrailer(t *testing.T) {
 			}
 			t.Run(c.name+" over "+protocol, func(t *testing.T) {
 				r := withProcessor(t)
-				s := r.open(t, protocol, r.timed(bridgehttp.ServerTiming{Names: []string{"*"}, NoTrace: true}, func(w http.ResponseWriter, req *http.Request) {
+				s := r.open(t, protocol, r.timed(bridgehttp.ServerTiming{Names: []string{"*"}}, func(w http.ResponseWriter, req *http.Request) {
 					measure(req, "before")
 					c.begin(w, req)
 					measure(req, "after")
@@ -114,7 +114,7 @@ func TestServerTimingTrailerIsEmpty(t *testing.T) {
 	for _, names := range [][]string{{"*"}, nil} {
 		for _, protocol := range protocols {
 			r := withProcessor(t)
-			s := r.open(t, protocol, r.timed(bridgehttp.ServerTiming{Names: names}, func(w http.ResponseWriter, req *http.Request) {
+			s := r.open(t, protocol, r.timed(bridgehttp.ServerTiming{Trace: true, Names: names}, func(w http.ResponseWriter, req *http.Request) {
 				measure(req, "before")
 				w.(http.Flusher).Flush()
 			}))

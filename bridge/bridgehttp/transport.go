@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
@@ -98,7 +99,7 @@ type transport struct {
 	tracer  trace.Tracer
 	meter   meter
 	kinds   exchanges
-	methods map[string]string
+	methods []string
 	fields  serving.Fields
 }
 
@@ -123,7 +124,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.name = address(r.URL)
 	m := methodOf(r, t.methods)
-	name := t.spanName(c, r, spanMethod(m.attr))
+	name := t.spanName(c, r, spanMethod(m))
 	c.ctx, c.span = r.Context(), noop.Span{}
 	started := c.tl.Try(ofSpan, func() {
 		c.ctx, c.span = t.tracer.Start(c.ctx, name, clientKind, trace.WithAttributes(c.request(r, m)...))
@@ -181,16 +182,16 @@ func (e *baseError) Error() string { return "bridgehttp: base transport " + e.te
 func (e *baseError) ErrorType() string { return e.kind }
 
 // request is what is known of a request before it is sent.
-func (c *call) request(r *http.Request, m method) []attribute.KeyValue {
+func (c *call) request(r *http.Request, method string) []attribute.KeyValue {
 	server, port := received.HostPort(received.Text(r.URL.Host))
 	if port == 0 {
 		port = usualPort(r.URL.Scheme)
 	}
-	c.x = exchange{method: m.attr, scheme: r.URL.Scheme, server: server, port: port}
-	attrs := append(make([]attribute.KeyValue, 0, 8), semconv.HTTPRequestMethodKey.String(m.attr),
+	c.x = exchange{method: method, scheme: r.URL.Scheme, server: server, port: port}
+	attrs := append(make([]attribute.KeyValue, 0, 8), semconv.HTTPRequestMethodKey.String(method),
 		semconv.URLFull(c.name), semconv.ServerAddress(server), semconv.ServerPort(port))
-	if m.original != "" {
-		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(m.original))
+	if method == otherMethod {
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(strings.Clone(received.Text(cmp.Or(r.Method, http.MethodGet)))))
 	}
 	if n := redirects(r); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(n))

@@ -157,7 +157,7 @@ func (s *shop) serve(t *testing.T, header http.Header) ([]observer.Entry, http.H
 		greet(w, r)
 	})
 	server := bridgehttp.Server{TracerProvider: s.provider, MeterProvider: s.meters, Propagators: propagation.TraceContext{}, Timeline: s.tl,
-		ServerTiming: bridgehttp.ServerTiming{Names: []string{"sql.*", "grpc.*"}, MaxBytes: 4096, NoTrace: true}}
+		ServerTiming: bridgehttp.ServerTiming{Names: []string{"sql.*", "grpc.*"}, MaxBytes: 4096}}
 	got := request(t, server.Middleware(mux), "/checkout", header)
 	s.stop()
 	return inside, got

@@ -26,13 +26,13 @@ func Text(s string) string {
 	return text.Valid(text.Cut(s, MaxText))
 }
 
-// Part is Text of a part of a text of length bytes, of which the rest does not stay in
-// memory if it is long.
-func Part(s string, length int) string {
+// Bounded is s, a part of a text of length bytes, cut to MaxText. The rest of that text does not stay in memory if it is long.
+// The result may not be UTF-8.
+func Bounded(s string, length int) string {
 	if length > MaxText && len(s) <= MaxText {
-		s = strings.Clone(s)
+		return strings.Clone(s)
 	}
-	return Text(s)
+	return text.Cut(s, MaxText)
 }
 
 // TraceState returns the values of a tracestate header, and none if they are longer together than a

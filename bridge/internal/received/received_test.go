@@ -25,8 +25,8 @@ func TestText(t *testing.T) {
 			if got := received.Text(c.s); got != c.want {
 				t.Errorf("got %.20q… of %d bytes, want %.20q… of %d", got, len(got), c.want, len(c.want))
 			}
-			if got := received.Part(c.s, 1<<20); got != c.want {
-				t.Errorf("as a part: got %.20q… of %d bytes, want the same", got, len(got))
+			if got := received.Text(received.Bounded(c.s, 1<<20)); got != c.want {
+				t.Errorf("bounded before: got %.20q… of %d bytes, want the same", got, len(got))
 			}
 		})
 	}
