@@ -34,15 +34,13 @@ type arrival struct {
 	until    time.Duration // on the request's timeline, when writes fail; 0: never
 	left     atomic.Bool   // the request's body broke off. A handler may read on another goroutine
 
-	streamError string // what other errors mean. Over HTTP/2 a write fails when the stream has ended
+	http2 bool // a write fails when the stream has ended
 }
 
 // begin starts with the server's own deadline.
 func (a *arrival) begin(q *request, r *http.Request) {
 	a.declared, a.flushed = -1, -1
-	if r.ProtoMajor == 2 {
-		a.streamError = clientGone
-	}
+	a.http2 = r.ProtoMajor == 2
 	if s, ok := q.ctx.Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
 		a.until = s.WriteTimeout
 	}
@@ -85,8 +83,10 @@ func (a *arrival) failed(q *request, err error) {
 			a.failure = timedOut
 		case isDisconnect(err):
 			a.failure = clientGone
+		case a.http2:
+			a.failure = cmp.Or(a.lost(q), clientGone)
 		default:
-			a.failure = cmp.Or(a.lost(q), a.streamError, errorType(err))
+			a.failure = cmp.Or(a.lost(q), errorType(err))
 		}
 	})
 	if !told {

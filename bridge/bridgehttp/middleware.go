@@ -160,7 +160,7 @@ type request struct {
 	attrs    *attributes   // that the span keeps; nil unless it is a span of perfline's provider
 	body     arrivingBody
 	response response
-	timing   *timing          // nil without a Server-Timing
+	timing   timing
 	kind     *exchangeMetrics // nil before the end
 	took     time.Duration
 }
@@ -195,7 +195,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.body = arrivingBody{countedBody{r.Body, &q.read}, &q.response.arrival.left}
 		inner.Body = &q.body
 	}
-	q.timing = m.ServerTiming.timing(r)
+	q.timing.trailers = m.ServerTiming.trailers(r)
 	q.response.request = q
 	q.response.arrival.begin(q, r)
 	returned := false
@@ -244,9 +244,7 @@ func (q *request) Keep() serving.Attributes {
 // begun is called before the first byte of the response.
 func (q *request) begun() {
 	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
-	if q.timing != nil {
-		q.timing.header(q, &q.response)
-	}
+	q.timing.header(q, &q.response)
 }
 
 // complete ends everything that began with the request. r is the request the mux
@@ -261,16 +259,12 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	res := &q.response
 	if returned && !res.begun {
-		if q.timing != nil {
-			q.timing.trailers = false // all there is to say is in the header
-		}
-		res.begin(http.StatusOK) // as the server will
+		q.timing.trailers = false // all there is to say is in the header
+		res.begin(http.StatusOK)  // as the server will
 	}
 	end := q.tl.Now()
 	_ = q.tl.SetTiming(record.ResponseEnd, end)
-	if q.timing != nil {
-		q.timing.trailer(q, res)
-	}
+	q.timing.trailer(q, res)
 	if r.Method == http.MethodHead {
 		res.written = 0 // the server took it and sent nothing
 	}

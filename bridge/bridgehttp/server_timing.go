@@ -45,14 +45,6 @@ type ServerTiming struct {
 
 const serverTimingKey = "Server-Timing"
 
-// timing returns the Server-Timing of a response to r, and nil if the response has none.
-func (c *ServerTiming) timing(r *http.Request) *timing {
-	if !c.Trace && len(c.Names) == 0 {
-		return nil
-	}
-	return &timing{trailers: c.trailers(r)}
-}
-
 func (c *ServerTiming) allows(name string) bool {
 	return slices.ContainsFunc(c.Names, func(allowed string) bool {
 		prefix, ok := strings.CutSuffix(allowed, "*")
@@ -80,10 +72,15 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
-	room     [1]string          // of the header, which most often has no more values
-	trailers bool               // later measures may be in a trailer
-	sent     map[sentMetric]int // entries in the header; nil without trailers
-	fields   []string           // of the header, where a trailer is announced, which takes their place
+	room     [1]string // of the header, which most often has no more values
+	trailers bool      // later measures may be in a trailer
+	told     *told     // nil unless a trailer is announced
+}
+
+// told is what a header says, whose place an announced trailer takes.
+type told struct {
+	metrics map[sentMetric]int
+	fields  []string
 }
 
 // A sentMetric identifies an entry that the header has.
@@ -99,6 +96,9 @@ func sentMetricOf(e *observer.Entry) sentMetric {
 // header adds the header before it is sent. It does not look at the response's header if there is nothing to tell.
 func (t *timing) header(q *request, res *response) {
 	c := &q.m.ServerTiming
+	if !c.Trace && len(c.Names) == 0 {
+		return
+	}
 	var room [256]byte
 	value := room[:0]
 	if c.Trace {
@@ -126,9 +126,9 @@ func (t *timing) header(q *request, res *response) {
 		h.Add("Trailer", serverTimingKey)
 	}
 	if t.trailers || announced {
-		t.fields, t.sent = slices.Clone(h[serverTimingKey]), map[sentMetric]int{}
+		t.told = &told{map[sentMetric]int{}, slices.Clone(h[serverTimingKey])}
 		for i := range entries {
-			t.sent[sentMetricOf(&entries[i])]++
+			t.told.metrics[sentMetricOf(&entries[i])]++
 		}
 	}
 }
@@ -136,13 +136,13 @@ func (t *timing) header(q *request, res *response) {
 // trailer sets the trailer when the handler is done. net/http sends the values that
 // the announced field has then: those that the handler added, and ours.
 func (t *timing) trailer(q *request, res *response) {
-	if !res.begun || (!t.trailers && t.fields == nil) {
+	if !res.begun || t.told == nil {
 		return
 	}
 	h := res.Header()
 	var values []string
 	sent := map[string]int{} // a proxy's header may have very many fields
-	for _, v := range t.fields {
+	for _, v := range t.told.fields {
 		sent[v]++
 	}
 	for _, v := range h[serverTimingKey] {
@@ -154,8 +154,8 @@ func (t *timing) trailer(q *request, res *response) {
 		c := &q.m.ServerTiming
 		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
 			k := sentMetricOf(&e)
-			t.sent[k]--
-			return t.sent[k] >= 0
+			t.told.metrics[k]--
+			return t.told.metrics[k] >= 0
 		})
 		if value := c.appendEntries(nil, later); len(value) > 0 {
 			values = append(values, string(value))
