@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestHostPort(t *testing.T) {
+func TestEndpointOf(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		addr net.Addr
@@ -23,7 +23,7 @@ func TestHostPort(t *testing.T) {
 		{"a name in memory", address("bufconn"), "bufconn", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if host, port := hostPort(c.addr); host != c.host || port != c.port {
+			if host, port := endpointOf(c.addr).HostPort(); host != c.host || port != c.port {
 				t.Errorf("got %q, %d, want %q, %d", host, port, c.host, c.port)
 			}
 		})

@@ -6,15 +6,14 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"google.golang.org/grpc/peer"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// attributes has the attributes of the span of a call on a server. It does not refer to the call.
+// attributes has that from which the attributes of the span of a call on a server are made. It does not refer to the call.
 type attributes struct {
 	method       string
-	server, peer string // hosts; empty if they are unknown
-
-	serverPort, peerPort int // 0 if they are unknown
+	server, peer received.Endpoint
 
 	// The answer:
 	code   string
@@ -26,21 +25,22 @@ var _ serving.Attributes = (*attributes)(nil)
 func (a *attributes) readCall(ctx context.Context, method string) {
 	a.method = method
 	if p, ok := peer.FromContext(ctx); ok {
-		a.server, a.serverPort = hostPort(p.LocalAddr)
-		a.peer, a.peerPort = hostPort(p.Addr)
+		a.server, a.peer = endpointOf(p.LocalAddr), endpointOf(p.Addr)
 	}
 }
 
 // Request implements [serving.Attributes].
 func (a *attributes) Request(to serving.AttributeSink) {
+	server, serverPort := a.server.HostPort()
+	peer, peerPort := a.peer.HostPort()
 	to.Text(semconv.RPCSystemNameKey, "grpc")
 	to.Text(semconv.RPCMethodKey, a.method)
-	serving.Text(to, semconv.ServerAddressKey, a.server)
-	serving.Int(to, semconv.ServerPortKey, int64(a.serverPort))
-	serving.Text(to, semconv.NetworkPeerAddressKey, a.peer)
-	serving.Text(to, semconv.ClientAddressKey, a.peer)
-	serving.Int(to, semconv.NetworkPeerPortKey, int64(a.peerPort))
-	serving.Int(to, semconv.ClientPortKey, int64(a.peerPort))
+	serving.Text(to, semconv.ServerAddressKey, server)
+	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
+	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
+	serving.Text(to, semconv.ClientAddressKey, peer)
+	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
+	serving.Int(to, semconv.ClientPortKey, int64(peerPort))
 }
 
 // Answer implements [serving.Attributes].
@@ -51,23 +51,18 @@ func (a *attributes) Answer(to serving.AttributeSink) {
 	}
 }
 
-// An arrival is a call that arrives.
-type arrival struct {
-	ctx  context.Context //nolint:containedctx // which has the peer
-	call *call
-}
+var _ serving.Request = (*call)(nil)
 
 // Attributes implements [serving.Request].
-func (r *arrival) Attributes(to serving.AttributeSink) {
+func (c *call) Attributes(to serving.AttributeSink) {
 	var a attributes
-	a.readCall(r.ctx, r.call.method)
+	a.readCall(c.arriving, c.method)
 	a.Request(to)
 }
 
 // Keep implements [serving.Request].
-func (r *arrival) Keep() serving.Attributes {
-	a := new(attributes)
-	a.readCall(r.ctx, r.call.method)
-	r.call.attrs = a
-	return a
+func (c *call) Keep() serving.Attributes {
+	c.attrs = new(attributes)
+	c.attrs.readCall(c.arriving, c.method)
+	return c.attrs
 }

@@ -27,6 +27,8 @@ type call struct {
 	attrs  *attributes      // that a server's span keeps; nil unless it is a span of perfline's provider
 	closes bool             // the timeline is not the span's, and has to be closed
 
+	arriving context.Context //nolint:containedctx // which has the peer, while a server's span starts
+
 	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
 	server net.Addr // of a client: set before request, read after it
 

@@ -121,7 +121,7 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 
 // serverAttributes returns the attributes of the server that was chosen for a call.
 func serverAttributes(e *stats.OutHeader) []attribute.KeyValue {
-	host, port := hostPort(e.RemoteAddr)
+	host, port := endpointOf(e.RemoteAddr).HostPort()
 	if host == "" {
 		return nil
 	}

@@ -58,10 +58,10 @@ func addressOf(a net.Addr) (text string) {
 	return text
 }
 
-// hostPort are the parts of an address as attributes have them.
-func hostPort(a net.Addr) (host string, port int) {
-	record.ProcessTimeline().Try(ofAddress, func() { host, port = received.Socket(a) })
-	return host, port
+// endpointOf returns what a network address is the address of, and nothing if it panics.
+func endpointOf(a net.Addr) (e received.Endpoint) {
+	record.ProcessTimeline().Try(ofAddress, func() { e = received.EndpointOf(a) })
+	return e
 }
 
 // statusOf returns the status of an error. The methods of the error may panic.

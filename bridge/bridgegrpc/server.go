@@ -98,7 +98,9 @@ func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (co
 	if public {
 		tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
 	}
-	tl.Try(ofSpan, func() { started, span = serving.StartSpan(ctx, h.tracer, c.method, &arrival{ctx, c}, public) }) //nolint:fatcontext // once
+	c.arriving = ctx
+	tl.Try(ofSpan, func() { started, span = serving.StartSpan(ctx, h.tracer, c.method, c, public) }) //nolint:fatcontext // once
+	c.arriving = nil
 	return started, span
 }
 

@@ -102,7 +102,7 @@ func (p *phases) peer(c *call) (host string, port int) {
 	remote := p.remote
 	p.mu.Unlock()
 	if remote != nil {
-		c.tl.Try(ofConnection, func() { host, port = received.Socket(remote) })
+		c.tl.Try(ofConnection, func() { host, port = received.EndpointOf(remote).HostPort() })
 	}
 	return host, port
 }

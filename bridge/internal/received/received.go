@@ -137,23 +137,38 @@ func Host(s string) (host string, port int) {
 	return host, port
 }
 
-// Socket is the host and the port of an end of a connection: an IP address and its port, or the name of a Unix socket
-// and 0. The host is empty if the end has no name. A type of the program's may panic.
-func Socket(a net.Addr) (host string, port int) {
+// An Endpoint is an end of a connection: an IP address and its port, the name of a Unix socket, or nothing.
+type Endpoint struct {
+	ip   netip.AddrPort // a port without an address belongs to the name
+	name string         // if ip has no address
+}
+
+// EndpointOf returns the endpoint that a is the address of. It allocates nothing for TCP. A type of the program's may panic.
+func EndpointOf(a net.Addr) Endpoint {
 	switch a := a.(type) {
 	case nil:
 	case *net.TCPAddr:
-		if at := a.AddrPort(); at.IsValid() {
-			return at.Addr().Unmap().String(), int(at.Port())
+		if ip := a.AddrPort(); ip.IsValid() {
+			return Endpoint{ip: ip}
 		}
 	case *net.UnixAddr:
 		if a != nil && a.Name != "@" {
-			return Text(a.Name), 0
+			return Endpoint{name: Text(a.Name)}
 		}
 	default:
-		host, port = HostPort(a.String())
+		host, port := HostPort(a.String())
+		return Endpoint{netip.AddrPortFrom(netip.Addr{}, uint16(port)), Text(host)}
 	}
-	return Text(host), port
+	return Endpoint{}
+}
+
+// HostPort is the host and the port of the endpoint. The host is empty if the endpoint has no name, the port is 0 without one.
+func (e Endpoint) HostPort() (host string, port int) {
+	host = e.name
+	if e.ip.IsValid() {
+		host = e.ip.Addr().Unmap().String()
+	}
+	return host, int(e.ip.Port())
 }
 
 // HostPort is net.SplitHostPort for values that may lack a port: 0 then, as

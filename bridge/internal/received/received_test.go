@@ -67,7 +67,7 @@ func TestTraceState(t *testing.T) {
 }
 
 // An end of a connection has an address, the name of a Unix socket, or nothing. An interface may hold a nil pointer.
-func TestSocket(t *testing.T) {
+func TestEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		addr net.Addr
@@ -85,7 +85,7 @@ func TestSocket(t *testing.T) {
 		{"another type", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 53}, "192.0.2.7", 53},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if host, port := received.Socket(c.addr); host != c.host || port != c.port {
+			if host, port := received.EndpointOf(c.addr).HostPort(); host != c.host || port != c.port {
 				t.Errorf("%q and %d, want %q and %d", host, port, c.host, c.port)
 			}
 		})
