@@ -17,7 +17,7 @@ import (
 // kind of call as a set, which costs more to make than to record.
 type durations struct {
 	histogram metric.Float64Histogram
-	sets      kinds.Map[outcome, []metric.RecordOption]
+	sets      *kinds.Map[outcome, []metric.RecordOption]
 }
 
 type outcome struct {
@@ -27,13 +27,13 @@ type outcome struct {
 }
 
 func newDurations(histogram metric.Float64Histogram) durations {
-	return durations{histogram: histogram, sets: kinds.Map[outcome, []metric.RecordOption]{New: newSet}}
+	return durations{histogram: histogram, sets: kinds.New(newSet)}
 }
 
 // record records how long a call took.
 func (d *durations) record(ctx context.Context, method string, code codes.Code, failed bool, took time.Duration) {
 	if d.histogram.Enabled(ctx) {
-		d.histogram.Record(ctx, took.Seconds(), d.sets.Get(outcome{method, code, failed})...)
+		d.histogram.Record(ctx, took.Seconds(), d.sets.Get(outcome{method, code, failed}, method, int(code))...)
 	}
 }
 

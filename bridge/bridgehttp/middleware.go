@@ -18,6 +18,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/kinds"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
@@ -127,7 +128,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 		extractor: serving.NewExtractor(s.Propagators),
 		meter:     newServerMeter(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider())), s.BodySizeMetrics),
 		methods:   knownMethods(),
-		kinds:     exchanges{New: newExchangeMetrics},
+		kinds:     kinds.New(newExchangeMetrics),
 	}
 }
 
@@ -138,7 +139,7 @@ type middleware struct {
 	tracer    trace.Tracer
 	extractor serving.Extractor
 	meter     meter
-	kinds     exchanges
+	kinds     *exchanges
 	methods   []string
 }
 
@@ -283,7 +284,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
-		k := q.m.kinds.Get(x)
+		k := q.m.kinds.Get(x, x.route, x.status)
 		q.kind, q.took = k, end
 		q.m.try(ofSpan, func() { q.describe(r, &x, k, cut, p) })
 	}

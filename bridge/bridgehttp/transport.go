@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/bridge/internal/kinds"
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/scope"
@@ -88,7 +89,7 @@ func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
 		tracer:  scope.Tracer(cmp.Or(c.TracerProvider, otel.GetTracerProvider())),
 		meter:   newClientMeter(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider())), c.BodySizeMetrics),
 		methods: knownMethods(),
-		kinds:   exchanges{New: newExchangeMetrics},
+		kinds:   kinds.New(newExchangeMetrics),
 	}
 }
 
@@ -98,7 +99,7 @@ type transport struct {
 	base    http.RoundTripper
 	tracer  trace.Tracer
 	meter   meter
-	kinds   exchanges
+	kinds   *exchanges
 	methods []string
 	fields  serving.Fields
 }
@@ -296,7 +297,7 @@ func (c *call) describe(resp *http.Response, err error) {
 		x.fail(http.StatusBadRequest)
 		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
-	k := c.t.kinds.Get(*x)
+	k := c.t.kinds.Get(*x, x.server, x.status)
 	c.tl.Try(ofMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
 	c.kind.Store(k)
 	c.recordSize()
