@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -14,6 +15,7 @@ import (
 
 // Only the span of a request that lasts as long as its client has the attribute of a stream.
 func TestStreams(t *testing.T) {
+	events := func(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/event-stream; charset=utf-8") }
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
 		want  bool
@@ -21,9 +23,17 @@ func TestStreams(t *testing.T) {
 		"page":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") }, false},
 		"silent": {func(http.ResponseWriter, *http.Request) {}, false},
 		"events": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+			events(w)
 			_, _ = io.WriteString(w, "data: 1\n\n")
 		}, true},
+		"events of the writer behind the middleware": {func(w http.ResponseWriter, _ *http.Request) {
+			events(w.(interface{ Unwrap() http.ResponseWriter }).Unwrap())
+			_, _ = io.WriteString(w, "data: 1\n\n")
+		}, true},
+		"events in http.TimeoutHandler": {func(w http.ResponseWriter, r *http.Request) {
+			http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { events(w) }), time.Hour, "").ServeHTTP(w, r)
+		}, true},
+		"silent events": {func(w http.ResponseWriter, _ *http.Request) { events(w) }, true},
 		"hijacked": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err != nil {
@@ -55,5 +65,18 @@ func TestStreams(t *testing.T) {
 				t.Errorf("perfline.stream is %v in %v, want %v", got, attribute.NewSet(s.Attributes...), c.want)
 			}
 		})
+	}
+}
+
+// The middleware does not ask for a header that its handler left alone, so it does not see what handlers around it have set.
+func TestStreamOfAHandlerAround(t *testing.T) {
+	r := withProcessor(t)
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "text/event-stream")
+	h := r.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "data: 1\n\n") }))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	r.flush(t)
+	if got := tag(r.got.one(t, "GET"), "perfline.stream"); got != "" {
+		t.Errorf("perfline.stream is %s", got)
 	}
 }

@@ -67,4 +67,6 @@ type Carrier interface {
 	propagation.ValuesGetter
 }
 
-func (p *part) reads(c propagation.ValuesGetter) bool { return p.field == "" || len(c.Values(p.field)) > 0 }
+func (p *part) reads(c propagation.ValuesGetter) bool {
+	return p.field == "" || len(c.Values(p.field)) > 0
+}
