@@ -114,3 +114,30 @@ func attributesOver(t *testing.T, name string, o bothproviders.Options, handler,
 	}
 	return all
 }
+
+// A span has the request as it arrived. A handler may change the request, before the span is encoded.
+func TestAttributesAreOfTheRequestThatArrived(t *testing.T) {
+	r := withProcessor(t)
+	req := httptest.NewRequest("FETCH", "http://shop.example:8443/orders/7", nil)
+	req.RemoteAddr = "192.0.2.1:4711"
+	req.Header = http.Header{"User-Agent": {"agent/1.0"}, "X-Forwarded-For": {"203.0.113.9"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"www.shop.example"}}
+	h := r.wrap(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		req.Method, req.Host, req.RemoteAddr, req.URL.Path, req.TLS, req.ProtoMajor = "STEAL", "else", "198.51.100.1:1", "/else", nil, 3
+		for _, name := range []string{"User-Agent", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+			req.Header[name][0] = "else"
+		}
+		req.Header.Set("Forwarded", "for=198.51.100.7;host=else;proto=http")
+	}))
+	h.ServeHTTP(httptest.NewRecorder(), req)
+	r.flush(t)
+	s := r.got.one(t, "HTTP")
+	for key, want := range map[string]string{
+		"http.request.method": "_OTHER", "http.request.method_original": "FETCH", "url.path": "/orders/7", "url.scheme": "https",
+		"server.address": "www.shop.example", "client.address": "203.0.113.9", "network.peer.address": "192.0.2.1", "network.peer.port": "4711",
+		"user_agent.original": "agent/1.0", "network.protocol.version": "1.1",
+	} {
+		if got := tag(s, key); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}

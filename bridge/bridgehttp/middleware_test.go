@@ -227,6 +227,33 @@ func TestMiddlewarePropagation(t *testing.T) {
 	}
 }
 
+// An ownPropagator reads the trace from a header that it does not name among its fields, as contrib's b3 does.
+type ownPropagator struct{ propagation.TraceContext }
+
+func (ownPropagator) Fields() []string { return nil }
+func (p ownPropagator) Extract(ctx context.Context, c propagation.TextMapCarrier) context.Context {
+	return p.TraceContext.Extract(ctx, propagation.MapCarrier{"traceparent": c.Get("X-Own-Trace")})
+}
+
+// A propagator of the program's reads what it likes, also among others.
+func TestMiddlewareWithAPropagatorOfItsOwn(t *testing.T) {
+	const id, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for name, p := range map[string]propagation.TextMapPropagator{
+		"alone": ownPropagator{}, "among others": propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, ownPropagator{}, propagation.Baggage{}),
+	} {
+		r := withProcessor(t)
+		server := r.server()
+		server.Propagators = p
+		req := httptest.NewRequest(http.MethodGet, "/", nil)
+		req.Header.Set("X-Own-Trace", "00-"+id+"-"+caller+"-01")
+		server.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), req)
+		r.flush(t)
+		if s := r.got.one(t, "GET"); s.SpanContext().TraceID().String() != id || s.Parent().SpanID().String() != caller {
+			t.Errorf("%s: trace %s, parent %s, want the caller's", name, s.SpanContext().TraceID(), s.Parent().SpanID())
+		}
+	}
+}
+
 func TestMiddlewarePanic(t *testing.T) {
 	for _, c := range []struct {
 		name  string

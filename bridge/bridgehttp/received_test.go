@@ -55,6 +55,13 @@ func longRequests(length int) map[string]func(*http.Request) {
 		"user agent":         func(r *http.Request) { r.Header.Set("User-Agent", long) },
 		"forwarded for":      func(r *http.Request) { r.Header.Set("X-Forwarded-For", long) },
 		"forwarded for many": func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7, "+long) },
+		"forwarded":          func(r *http.Request) { r.Header.Set("Forwarded", "for=192.0.2.7;by="+long) },
+		"forwarded many":     func(r *http.Request) { r.Header.Set("Forwarded", "for=192.0.2.7;host=shop.example, by="+long) },
+		"forwarded host":     func(r *http.Request) { r.Header.Set("X-Forwarded-Host", long) },
+		"forwarded host many": func(r *http.Request) {
+			r.Header["X-Forwarded-Host"] = []string{"", "shop.example, " + long}
+		},
+		"forwarded scheme many": func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https, "+long) },
 		"trace state": func(r *http.Request) {
 			r.Header.Set("Traceparent", parent)
 			r.Header.Set("Tracestate", "a=b,"+strings.Repeat(",", length)+"c=d")
