@@ -17,7 +17,7 @@
 //	server span "METHOD route"                       client span "METHOD"
 //	http.server.request.duration, in seconds         http.client.request.duration, in seconds
 //	navigation entry, named by the path              resource entry on the caller's timeline, named by the URL
-//	Server-Timing in the response                    server entries of the response's Server-Timing
+//	Server-Timing in the response, on demand         server entries of the response's Server-Timing
 //
 // Names and attributes of spans and metrics follow OpenTelemetry's semantic conventions
 // for HTTP. [Middleware] and [Transport] list the attributes of the entries.
@@ -35,6 +35,7 @@
 //     1024 kinds of requests at most.
 //   - Texts of clients, and of errors, are cut to 2 KiB each. Queries, fragments and users of URLs
 //     are left out, because they often hold secrets.
+//   - The response has no field that the handler did not set, unless ServerTiming asks for one.
 //   - The handler's ResponseWriter has the optional interfaces of the server's writer, and no others.
 //   - The caller's request does not change: Transport sends a copy.
 //   - A panic of a handler or of the base transport goes on after it is recorded.
@@ -43,6 +44,8 @@
 //
 //   - Bodies and headers are not recorded, apart from the headers that the conventions name.
 //   - The middleware does not see traffic on a hijacked connection.
+//   - The middleware does not see a Content-Type or a Content-Length that a handler around the middleware sets. net/http copies
+//     the header of a response if somebody asks for the header, so the middleware asks only after its handler.
 //   - A body that is neither read nor closed ends its call when the garbage collector finds it.
 //     Another goroutine then ends the span.
 package bridgehttp

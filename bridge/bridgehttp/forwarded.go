@@ -17,11 +17,7 @@ func listOf(fields []string) string {
 	if len(fields) == 1 && len(fields[0]) <= received.MaxText {
 		return fields[0]
 	}
-	member, length := firstMember(fields...)
-	if len(member) > received.MaxText {
-		return ""
-	}
-	return received.Bounded(member, length)
+	return received.Bounded(firstMember(fields...)) // a member that is cut ends in what is no address, scheme or host
 }
 
 // forwardedScheme returns url.scheme as the client sent it, and "" if no proxy says it.

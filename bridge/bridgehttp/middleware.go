@@ -47,7 +47,7 @@ type Server struct {
 	// done and the route known, which is empty before. nil: "METHOD route".
 	SpanName func(r *http.Request, route string) string
 
-	ServerTiming ServerTiming // what the response tells its client
+	ServerTiming ServerTiming // what the response tells its client; the zero value: nothing
 
 	// BodySizeMetrics adds http.server.request.body.size and
 	// http.server.response.body.size, which the conventions may still change. Spans
@@ -63,8 +63,8 @@ type Server struct {
 // Middleware gives every request a timeline of its own, a server span and http.server.request.duration by
 // OpenTelemetry's semantic conventions for HTTP. The span is named "METHOD route",
 // with the route of the [http.ServeMux] pattern that matched; its parent comes from
-// the request's headers by the propagators. The response says in a Server-Timing
-// header which trace it belongs to, and more if [ServerTiming] allows it.
+// the request's headers by the propagators. The response tells its client the trace and
+// measures if [ServerTiming] says so.
 //
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the request.
@@ -91,7 +91,8 @@ type Server struct {
 // A request has failed if its status is 500 or more, if the handler panicked, or if the answer did not arrive whole. Then
 // span, metrics and entry have error.type: the status, the type of the error, or one of these:
 //
-//   - client_closed_request: the client left before it had the answer. It may leave a stream of server-sent events at any time
+//   - client_closed_request: the client left before it had the answer. It may leave a stream of server-sent events, whose
+//     Content-Type the handler sets, at any time
 //   - timeout: the time for writing was over, by the server's WriteTimeout or a deadline of the handler's
 //   - content_length_mismatch: the handler wrote less or more than it had declared
 //   - handler_aborted, handler_exited: the handler panicked with [http.ErrAbortHandler], or ended its goroutine

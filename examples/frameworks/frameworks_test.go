@@ -146,7 +146,7 @@ func TestFrameworks(t *testing.T) {
 		} {
 			t.Run(f.name+"/"+c.what, func(t *testing.T) {
 				rec := bridgetest.New(t)
-				server := bridgehttp.Server{TracerProvider: rec.TracerProvider(), Timeline: rec.Timeline()}
+				server := bridgehttp.Server{TracerProvider: rec.TracerProvider(), Timeline: rec.Timeline(), ServerTiming: bridgehttp.ServerTiming{Trace: true}}
 				root := http.NewServeMux() // beside the page, as in the README
 				root.Handle("/", server.Middleware(f.handler()))
 				srv := httptest.NewServer(root)

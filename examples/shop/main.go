@@ -127,7 +127,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer store.Close()
 	payments, err := serve(ctx, "127.0.0.1:0", bridgehttp.Server{
-		ServerTiming: bridgehttp.ServerTiming{Names: []string{"bank"}},
+		ServerTiming: bridgehttp.ServerTiming{Trace: true, Names: []string{"bank"}},
 	}.Middleware(paymentHandler()))
 	if err != nil {
 		return fmt.Errorf("payment service: %w", err)
@@ -144,7 +144,7 @@ func run(ctx context.Context, o options) error {
 	defer conn.Close()
 	outer := http.NewServeMux()
 	outer.Handle("/", bridgehttp.Server{
-		ServerTiming: bridgehttp.ServerTiming{Names: []string{"render", "checkout", "sql.*", "shop.*"}},
+		ServerTiming: bridgehttp.ServerTiming{Trace: true, Names: []string{"render", "checkout", "sql.*", "shop.*"}},
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
 	var authorize func(*http.Request) error // nil allows clients on this machine
 	if o.published {

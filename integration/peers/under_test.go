@@ -105,7 +105,10 @@ func TestUnderOtelhttp(t *testing.T) {
 				marks.Time(req.Context(), "leaf").End()
 				greet(w, req)
 			})
-			ours := bridgehttp.Server{TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}, Timeline: r.tl}.Middleware(mux)
+			ours := bridgehttp.Server{
+				TracerProvider: r.provider, MeterProvider: r.meters, Propagators: propagation.TraceContext{}, Timeline: r.tl,
+				ServerTiming: bridgehttp.ServerTiming{Trace: true},
+			}.Middleware(mux)
 			header := request(t, otelhttp.NewHandler(ours, "server", otelhttp.WithTracerProvider(r.provider), otelhttp.WithMeterProvider(r.meters),
 				otelhttp.WithPropagators(propagation.TraceContext{})), "/items/7", sampled(yes))
 

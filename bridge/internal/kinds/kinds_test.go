@@ -10,7 +10,7 @@ import (
 )
 
 // A kindOf is a kind of requests, as bridgehttp has them.
-type kindOf struct{ method, scheme, version, failure, route string }
+type kindOf struct{ method, scheme, version, route string }
 
 func named(i int) kindOf {
 	return kindOf{method: "GET", scheme: "http", version: "1.1", route: "/api/items/" + strconv.Itoa(i) + "/{id}"}
