@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// attributes has that from which the attributes of the span of a call on a server are made. It does not refer to the call.
+// attributes has the values from which the attributes of a call on a server are made. It does not refer to the call. Addresses
+// become texts when the span is encoded.
 type attributes struct {
 	method       string
 	server, peer received.Endpoint

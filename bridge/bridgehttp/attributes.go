@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// attributes has the texts of a request from which the attributes of its span are made. It does not refer to the request. The
-// texts are as the request has them, since many spans are never encoded: Request parses them. A handler may change the request.
+// attributes has the texts from which the attributes of a request are made. It does not refer to the request, which the handler may
+// change. Request parses the texts when the span is encoded. Each text has 2 KiB at most, and keeps no longer one in memory.
 type attributes struct {
 	method   string
 	original string // the method that was sent, if method is otherMethod
@@ -20,7 +20,7 @@ type attributes struct {
 	remote   string // the address that the connection comes from
 	agent    string
 
-	// What proxies say. See listOf.
+	// What proxies say: lists by listOf.
 	forwarded, forwardedFor, forwardedHost string
 
 	https        bool

@@ -72,13 +72,13 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
-	room     [1]string // of the header, which most often has no more values
-	trailers bool      // later measures may be in a trailer
-	told     *told     // nil unless a trailer is announced
+	room     [1]string   // of the header, which most often has no more values
+	trailers bool        // later measures may be in a trailer
+	sent     *sentHeader // nil unless a trailer is announced
 }
 
-// told is what a header says, whose place an announced trailer takes.
-type told struct {
+// A sentHeader is what a header has. net/http also sends it as the announced trailer, unless the field is set anew.
+type sentHeader struct {
 	metrics map[sentMetric]int
 	fields  []string
 }
@@ -126,9 +126,9 @@ func (t *timing) header(q *request, res *response) {
 		h.Add("Trailer", serverTimingKey)
 	}
 	if t.trailers || announced {
-		t.told = &told{map[sentMetric]int{}, slices.Clone(h[serverTimingKey])}
+		t.sent = &sentHeader{map[sentMetric]int{}, slices.Clone(h[serverTimingKey])}
 		for i := range entries {
-			t.told.metrics[sentMetricOf(&entries[i])]++
+			t.sent.metrics[sentMetricOf(&entries[i])]++
 		}
 	}
 }
@@ -136,13 +136,13 @@ func (t *timing) header(q *request, res *response) {
 // trailer sets the trailer when the handler is done. net/http sends the values that
 // the announced field has then: those that the handler added, and ours.
 func (t *timing) trailer(q *request, res *response) {
-	if !res.begun || t.told == nil {
+	if !res.begun || t.sent == nil {
 		return
 	}
 	h := res.Header()
 	var values []string
 	sent := map[string]int{} // a proxy's header may have very many fields
-	for _, v := range t.told.fields {
+	for _, v := range t.sent.fields {
 		sent[v]++
 	}
 	for _, v := range h[serverTimingKey] {
@@ -154,8 +154,8 @@ func (t *timing) trailer(q *request, res *response) {
 		c := &q.m.ServerTiming
 		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
 			k := sentMetricOf(&e)
-			t.told.metrics[k]--
-			return t.told.metrics[k] >= 0
+			t.sent.metrics[k]--
+			return t.sent.metrics[k] >= 0
 		})
 		if value := c.appendEntries(nil, later); len(value) > 0 {
 			values = append(values, string(value))
