@@ -31,7 +31,7 @@ func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 
 // OnEnd encodes a span once for the requests in memory and for the delivery.
 func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
-	d.encoder.Encode(s, func(encoded otlpenc.Spans) {
+	d.encoder.Encode(s, func(encoded []otlpenc.Spans) {
 		d.recent.Accept(encoded)
 		switch {
 		case d.snapshot != nil:

@@ -115,7 +115,7 @@ func (s silentReceiver) Send(context.Context, []byte) exporter.Answer {
 // nowhere keeps nothing.
 type nowhere struct{}
 
-func (nowhere) Accept(otlpenc.Spans)             {}
+func (nowhere) Accept([]otlpenc.Spans)           {}
 func (nowhere) ForceFlush(context.Context) error { return nil }
 func (nowhere) Shutdown(context.Context) error   { return nil }
 
@@ -166,6 +166,12 @@ func TestHeapAgainstTheBooks(t *testing.T) {
 			l.books = func() int { return int(recent.Stats().Bytes) }
 			return l
 		}, true},
+		{"newest requests, which retain their spans", func(t *testing.T) *ledger {
+			recent := requests.NewRecent(requests.Config{Requests: 256, MaxBytes: 64 << 20})
+			l := newLedger(t, bridge.TracerProviderConfig{Recorders: []bridge.Output{recent}})
+			l.books = func() int { return int(recent.Stats().Bytes) }
+			return l
+		}, true},
 		{"sessions", func(t *testing.T) *ledger {
 			l := newLedger(t, bridge.TracerProviderConfig{Exporters: []bridge.Output{nowhere{}}})
 			r := sessions.NewRecorder(sessions.Config{Timeline: l.tl, MaxEvents: 4096})
@@ -174,6 +180,7 @@ func TestHeapAgainstTheBooks(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.books = func() int {
+				_ = l.provider.ForceFlush(context.Background()) // what has ended waits for its hand-over
 				l.tl.Deliver()
 				return 4096 * (300 + 256) // what the documentation of MaxEvents says, however long it goes on
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/marks"
@@ -107,7 +108,7 @@ func testWithoutEndpoint(t *testing.T, start starter) {
 	if s := pl.Stats(); s.Delivery != (exporter.Stats{}) || s.Bridge.MarkEvents != 1 || s.Bridge.MeasureSpans != 1 {
 		t.Errorf("stats %+v", s)
 	}
-	if r := pl.Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Kind != routes.Request || r[0].Count != 1 || r[0].Route != q[0].Root.Name || r[0].Max != q[0].Duration() {
+	if r := pl.Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Class != local.Request || r[0].Count != 1 || r[0].Route != q[0].Root.Name || r[0].Max != q[0].Duration() {
 		t.Errorf("the routes are %+v, want the request of %v", r, q[0].Duration())
 	}
 	if log.Len() > 0 {

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
@@ -36,7 +37,7 @@ func (w *guardedWaits) try(f func()) bool { return w.timeline.Try(ofWaits, f) }
 
 func (w *guardedWaits) Start(log *slog.Logger) { w.try(func() { w.recorder.Start(log) }) }
 
-func (w *guardedWaits) Slow(r states.Root) (asked bool) {
+func (w *guardedWaits) Slow(r local.Root) (asked bool) {
 	w.try(func() { asked = w.recorder.Slow(r) })
 	return asked
 }
@@ -46,7 +47,7 @@ func (w *guardedWaits) Result(t trace.TraceID, s trace.SpanID) (q *states.Reques
 	return q, ok && q != nil
 }
 
-func (w *guardedWaits) Watch(f func(states.Root, *states.Request)) (stop func()) {
+func (w *guardedWaits) Watch(f func(local.Root, *states.Request)) (stop func()) {
 	var stopped func()
 	w.try(func() { stopped = w.recorder.Watch(f) })
 	return func() {

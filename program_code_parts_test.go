@@ -27,6 +27,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgegrpc"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -142,12 +143,12 @@ type programWaits struct{ *program }
 
 func (w programWaits) Start(*slog.Logger) { w.at("profiling/states.Recorder.Start") }
 
-func (w programWaits) Watch(func(states.Root, *states.Request)) func() {
+func (w programWaits) Watch(func(local.Root, *states.Request)) func() {
 	w.at("profiling/states.Recorder.Watch")
 	return func() { w.at("profiling/states.Recorder.Watch: stop") }
 }
 
-func (w programWaits) Slow(states.Root) bool {
+func (w programWaits) Slow(local.Root) bool {
 	w.at("profiling/states.Recorder.Slow")
 	return false
 }
@@ -315,11 +316,13 @@ func (s programProcessor) Shutdown(context.Context) error {
 
 type programOutput struct{ *programSender }
 
-func (o programOutput) Accept(s otlpenc.Spans) {
+func (o programOutput) Accept(all []otlpenc.Spans) {
 	o.at("bridge.Output.Accept")
 	o.sending.Lock()
 	defer o.sending.Unlock()
-	o.sent.Write(s.Bytes)
+	for _, s := range all {
+		o.sent.Write(s.Bytes)
+	}
 }
 
 func (o programOutput) ForceFlush(context.Context) error {
@@ -484,7 +487,7 @@ func pipelinePart(t *testing.T, p *program, to *programSender, c perfline.Config
 			func() { _ = pl.LastMinute() },
 			func() { _ = pl.Waits().Arm(time.Second) },
 			func() { pl.Waits().Disarm() },
-			func() { pl.Waits().Watch(func(states.Root, *states.Request) {})() },
+			func() { pl.Waits().Watch(func(local.Root, *states.Request) {})() },
 			func() { pl.Waits().Result(trace.TraceID{1}, trace.SpanID{1}) },
 			func() { _ = pl.Waits().State() },
 			func() {
@@ -513,7 +516,7 @@ func newProviderPart(t *testing.T, p *program) *part {
 	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 		Sampler: programSampler{p}, IDs: programIDs{p}, Timeline: tl, Exporters: []bridge.Output{programOutput{to}}, Logs: programLogs{p},
 		Marks: bridge.SpanEventsAndLogRecords, Keep: &bridge.KeepPolicy{Slow: time.Nanosecond}, Processors: []sdktrace.SpanProcessor{programProcessor{p}},
-		OnSlow: func(bridge.SlowRequest) { p.at("bridge.TracerProviderConfig.OnSlow") },
+		OnSlow: func(local.Root) { p.at("bridge.TracerProviderConfig.OnSlow") },
 	})
 	complete := false
 	defer func() {

@@ -137,7 +137,14 @@ var passes = map[string]string{
 	"observer/record.Protect":              "the helper itself",
 	"observer/record.Timeline.Try":         "the helper itself",
 	"observer/record.Timeline.NewObserver": "observer.Timeline.Observe calls it",
+	"observer/record.Unit.Try":             "the helper itself",
+	"observer/record.Unit.NewObserver":     "observer.Timeline.Observe calls it",
 	"observer/record.TimelineOptions.":     "observer.TimelineOptions is the same",
+
+	"exporter.Delivery.OnRead f":        "a tracer provider's own function",
+	"exporter.LogDelivery.OnRead f":     "a tracer provider's own function",
+	"exporter/requests.Recent.OnRead f": "a tracer provider's own function",
+	"exporter/routes.Table.OnRead f":    "a tracer provider's own function",
 
 	"exporter/live.":                "net/http answers the one request: TestFunctionsThatPanic of guard",
 	"guard.":                        "net/http answers the one request: TestFunctionsThatPanic of guard",

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/spanconfig"
@@ -60,17 +61,13 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 }
 
 // askRecorder returns the function that asks a recorder about slow requests. With exporters, these get the spans with the answer.
-func askRecorder(recorder states.Recorder, p *bridge.TracerProviderConfig) func(bridge.SlowRequest) {
+func askRecorder(recorder states.Recorder, p *bridge.TracerProviderConfig) func(local.Root) {
 	if len(p.Exporters) == 0 {
-		return func(q bridge.SlowRequest) { recorder.Slow(rootOf(q)) }
+		return func(root local.Root) { recorder.Slow(root) }
 	}
 	a := newAnnotator(p.Exporters[0], recorder)
 	p.Exporters[0] = a
 	return a.slow
-}
-
-func rootOf(q bridge.SlowRequest) states.Root {
-	return states.Root{TraceID: q.TraceID, RootID: q.SpanID, Name: q.Name, Start: q.Start, End: q.End}
 }
 
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling/states"
@@ -60,45 +61,45 @@ func newAnnotator(next bridge.Output, recorder states.Recorder) *annotator {
 }
 
 // slow makes the spans of a request wait if the recorder finds out about it. They have not been handed over yet.
-func (a *annotator) slow(q bridge.SlowRequest) {
-	a.await(q)
-	if root := rootOf(q); !a.recorder.Slow(root) {
+func (a *annotator) slow(root local.Root) {
+	a.await(root.TraceID, root.SpanID)
+	if !a.recorder.Slow(root) {
 		a.pass(a.settle(root, nil))
 	}
 }
 
 // await makes the spans of a request wait, unless too many do.
-func (a *annotator) await(q bridge.SlowRequest) {
+func (a *annotator) await(id trace.TraceID, root trace.SpanID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := a.traces[q.TraceID]
+	t := a.traces[id]
 	if t == nil {
 		if len(a.traces) == maxWaitingTraces {
 			return
 		}
-		t = &waitingTrace{timer: time.AfterFunc(longestWait, func() { a.expire(q.TraceID) })}
-		a.traces[q.TraceID] = t
+		t = &waitingTrace{timer: time.AfterFunc(longestWait, func() { a.expire(id) })}
+		a.traces[id] = t
 		a.waiting.Add(1)
 	}
-	t.roots = append(t.roots, q.SpanID)
+	t.roots = append(t.roots, root)
 }
 
 // known ends the waiting for a request. The result is nil if there is none.
-func (a *annotator) known(root states.Root, result *states.Request) {
+func (a *annotator) known(root local.Root, result *states.Request) {
 	a.passing.RLock()
 	defer a.passing.RUnlock()
 	a.pass(a.settle(root, result))
 }
 
 // settle notes the answer for a request. It returns the trace if that does not wait any more, and else nil.
-func (a *annotator) settle(root states.Root, result *states.Request) *waitingTrace {
+func (a *annotator) settle(root local.Root, result *states.Request) *waitingTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.traces[root.TraceID]
 	if t == nil {
 		return nil
 	}
-	t.roots = slices.DeleteFunc(t.roots, func(id trace.SpanID) bool { return id == root.RootID })
+	t.roots = slices.DeleteFunc(t.roots, func(id trace.SpanID) bool { return id == root.SpanID })
 	if result != nil {
 		t.results = append(t.results, result)
 	}
@@ -135,43 +136,46 @@ func (a *annotator) remove(id trace.TraceID, t *waitingTrace) {
 // pass gives the spans of a trace that has been removed to the next output, with attributes as far as results are known. A nil trace
 // has none. The caller holds no lock that requests need: this takes milliseconds.
 func (a *annotator) pass(t *waitingTrace) {
-	if t == nil {
+	if t == nil || len(t.spans) == 0 {
 		return
 	}
-	for _, s := range t.spans {
+	for i := range t.spans {
+		s := &t.spans[i]
 		for _, result := range t.results {
 			b, err := s.WithAttributes(make([]byte, 0, len(s.Bytes)+512), func(id trace.SpanID) []attribute.KeyValue { return result.Attributes(id) })
 			if err == nil { // it always is: the encoder made the spans
 				s.Bytes = b
 			}
 		}
-		a.next.Accept(s)
 	}
+	a.next.Accept(t.spans)
 }
 
 // Accept implements [bridge.Output].
-func (a *annotator) Accept(s otlpenc.Spans) {
-	if a.waiting.Load() == 0 || !a.hold(s) {
-		a.next.Accept(s)
+func (a *annotator) Accept(all []otlpenc.Spans) {
+	if a.waiting.Load() > 0 {
+		all = a.hold(all)
+	}
+	if len(all) > 0 {
+		a.next.Accept(all)
 	}
 }
 
-// hold keeps a copy of spans whose trace waits, and reports whether it did.
-func (a *annotator) hold(s otlpenc.Spans) bool {
-	var h otlpenc.Header
-	if _, err := s.First(&h); err != nil {
-		return false
-	}
+// hold copies the spans whose traces wait, and returns the others. Slow requests are few: each one that retained its spans would keep a whole
+// block of memory.
+func (a *annotator) hold(all []otlpenc.Spans) (others []otlpenc.Spans) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := a.traces[h.TraceID]
-	if t == nil || a.bytes+len(s.Bytes) > maxWaitingBytes {
-		return false
+	for _, s := range all {
+		t := a.traces[s.TraceID]
+		if t == nil || a.bytes+len(s.Bytes) > maxWaitingBytes {
+			others = append(others, s)
+			continue
+		}
+		t.spans = append(t.spans, s.Clone())
+		a.bytes += len(s.Bytes)
 	}
-	s.Bytes = slices.Clone(s.Bytes)
-	t.spans = append(t.spans, s)
-	a.bytes += len(s.Bytes)
-	return true
+	return others
 }
 
 // release passes all spans that wait, and returns when others have passed theirs.
@@ -188,6 +192,16 @@ func (a *annotator) release() {
 	}
 	a.passing.Lock()   // every trace that was removed earlier has passed now
 	a.passing.Unlock() //nolint:staticcheck // waiting is all
+}
+
+// OnRead registers a function that readers of the next output call first.
+func (a *annotator) OnRead(f func()) (remove func()) {
+	if next, ok := a.next.(interface {
+		OnRead(f func()) (remove func())
+	}); ok {
+		return next.OnRead(f)
+	}
+	return func() {}
 }
 
 // ForceFlush implements [bridge.Output].

@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/flight"
 	"github.com/perfline/perfline/profiling/states"
@@ -35,7 +36,7 @@ func TestWaits(t *testing.T) {
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	recorder := flight.NewRecorder(flight.Config{Armed: true, MinInterval: -1})
 	done := make(chan *states.Request, 1)
-	recorder.Watch(func(_ states.Root, result *states.Request) { done <- result })
+	recorder.Watch(func(_ local.Root, result *states.Request) { done <- result })
 	pl, ctx, log := start(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1}})
 	if w := pl.Waits(); w == nil || w.State().Status != states.Armed || recorder.State().Status != states.Armed {
 		t.Fatalf("after Start, the recorder is %+v", recorder.State())
@@ -69,8 +70,8 @@ func TestWaits(t *testing.T) {
 type answers struct {
 	states.Recorder // nil: the pipeline of these tests calls nothing else
 	refuses         bool
-	asked           []states.Root
-	watcher         func(states.Root, *states.Request)
+	asked           []local.Root
+	watcher         func(local.Root, *states.Request)
 }
 
 func (*answers) Start(*slog.Logger)             {}
@@ -78,12 +79,12 @@ func (*answers) Shutdown(context.Context) error { return nil }
 func (*answers) Stats() states.Stats            { return states.Stats{} }
 func (*answers) State() states.State            { return states.State{} }
 
-func (a *answers) Slow(r states.Root) bool {
+func (a *answers) Slow(r local.Root) bool {
 	a.asked = append(a.asked, r)
 	return !a.refuses
 }
 
-func (a *answers) Watch(f func(states.Root, *states.Request)) func() {
+func (a *answers) Watch(f func(local.Root, *states.Request)) func() {
 	a.watcher = f
 	return func() { a.watcher = nil }
 }
@@ -131,9 +132,9 @@ func TestWaitsAsAttributes(t *testing.T) {
 		marks.Time(ctx, "render").End()
 		span.End()
 	}
-	answer := func(root states.Root) *states.Request {
-		return &states.Request{TraceID: root.TraceID, RootID: root.RootID, Duration: time.Second, Goroutines: []states.Goroutine{{
-			Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.RootID}},
+	answer := func(root local.Root) *states.Request {
+		return &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
+			Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.SpanID}},
 		}}}
 	}
 	sending := func() string {
@@ -197,8 +198,8 @@ func TestWaitsAsAttributesOfTwoRequests(t *testing.T) {
 			t.Errorf("%d spans do not wait after %d answers", n, i)
 		}
 		root := recorder.asked[i]
-		recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.RootID, Duration: time.Second, Goroutines: []states.Goroutine{{
-			Intervals: []states.Interval{{Kind: kind, End: time.Second, SpanID: root.RootID}},
+		recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
+			Intervals: []states.Interval{{Kind: kind, End: time.Second, SpanID: root.SpanID}},
 		}}})
 	}
 	if err := pl.Shutdown(patient(t)); err != nil {

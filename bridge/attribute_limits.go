@@ -30,7 +30,8 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 	s.addAttributes(sampler)
 	switch {
 	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) && p.limits.AttributeValueLengthLimit < 0:
-		s.request = how.request.Keep()
+		s.request = s.facts()
+		how.request.Tell(s.request)
 	case how.request != nil:
 		s.addAttributes(listOf(how.request))
 	case len(sampler) == 0 && p.sdkSampler && (limit < 0 || len(how.attributes) <= limit):
@@ -42,7 +43,7 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 }
 
 // Answer implements [serving.RequestSpan].
-func (s *recordedSpan) Answer(a serving.Attributes) {
+func (s *recordedSpan) Answer(f *serving.Facts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -51,7 +52,7 @@ func (s *recordedSpan) Answer(a serving.Attributes) {
 		s.answered = true
 	default:
 		var list serving.AttributeList
-		a.Answer(&list)
+		f.Answer(&list)
 		s.addAttributes(list.Attributes)
 	}
 }
@@ -72,8 +73,10 @@ func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.Key
 
 // listOf returns the attributes of a request as a list.
 func listOf(r serving.Request) []attribute.KeyValue {
+	var facts serving.Facts
+	r.Tell(&facts)
 	list := serving.AttributeList{Attributes: make([]attribute.KeyValue, 0, serving.MaxAttributes)}
-	r.Attributes(&list)
+	facts.Request(&list)
 	return list.Attributes
 }
 

@@ -104,7 +104,7 @@
 // Marks under a span of another provider, and of a [TracerProvider] with processors, do not wait either.
 //
 // With a [KeepPolicy], the journal of a request that the sampler dropped has its marks, measures and spans as well, until the policy decides
-// at its end. Then they are encoded for the recorders, or forgotten.
+// at its end. Then they are forgotten, or encoded for the recorders.
 //
 // # Profiles
 //
@@ -139,7 +139,7 @@
 //   - When the units have used up their memory, a mark becomes a log record only, also with the form SpanEventsAndLogRecords. Its span
 //     counts it as dropped.
 //   - Marks that wait are lost with a crash of the process, as spans in the SDK's batch processor are. They wait up to 5 s after the end of
-//     their span.
+//     their span, and 100 ms after the end of the local root.
 //   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest ones are then dropped, and counted in MarksOverLimit.
 //   - Marks of spans that never end are dropped at Shutdown, or when too many wait, and counted in MarksOfOpenSpans.
 package bridge

@@ -22,7 +22,7 @@ type droppedSpan struct {
 	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
 
 	// The unit of the recorded span above it, or its own for a local root, which makes it on the first use.
-	unit atomic.Pointer[record.Timeline]
+	unit atomic.Pointer[record.Unit]
 }
 
 var _ trace.Span = (*droppedSpan)(nil)
@@ -62,13 +62,13 @@ func (c *droppedContext) Value(key any) any {
 func (s *droppedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	timeline := s.tracer.provider.timeline
 	if timeline.Watched() || s.holder().unit.Load() != nil {
-		timeline = s.Unit()
+		timeline = &s.Unit().Timeline
 	}
 	return timeline, nil, record.ToObservers, nil
 }
 
 // Unit implements [record.Active].
-func (s *droppedSpan) Unit() *record.Timeline {
+func (s *droppedSpan) Unit() *record.Unit {
 	h := s.holder()
 	if u := h.unit.Load(); u != nil {
 		return u

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"unsafe"
@@ -12,7 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -35,9 +34,13 @@ func (r receiver) TakesMarks() record.MarksTaken { return r.provider.logs.taken(
 
 // Size implements [record.Span].
 func (s *recordedSpan) Size() int {
-	size := int(unsafe.Sizeof(*s)) + len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
+	size := int(unsafe.Sizeof(*s))
+	if s.served != nil {
+		size = int(unsafe.Sizeof(*s.served))
+	}
+	size += len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
 	if s.request != nil {
-		size += serving.MaxAttributes * int(unsafe.Sizeof(attribute.KeyValue{}))
+		size += s.request.Size()
 	}
 	d := s.readDetails()
 	for i := range d.events.values {
@@ -61,25 +64,50 @@ func attributesSize(attrs []attribute.KeyValue) int {
 
 // An encoding is the storage of a hand-over. Later ones use it again.
 type encoding struct {
-	bytes      []byte
-	parts      []encodedPart
+	writer     otlpenc.Writer
+	all        []otlpenc.Spans // of every unit: for the recorders
+	exported   []otlpenc.Spans // for the exporters
+	roots      []local.Root    // of these spans
+	counts     encodingCounts
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
 	marks      []record.FinishedMark
-	span       *recordedSpan    // whose request is encoded
-	to         audience         // whose spans are encoded
-	measureIDs []trace.SpanID   // by place, if spans are encoded for each audience
-	exports    bool             // the exporters get spans that are not sampled, because they are kept
-	refused    uint32           // spans that an undecided journal had no room for
 	data       otlpenc.Snapshot // of the span that is encoded
-	writer     otlpenc.AttributeWriter
-	logs       []byte // records
-	stripe     int
-	counts     encodingCounts
+	sink       otlpenc.AttributeWriter
+
+	// Of the part that is encoded.
+	bytes      []byte
+	known      []encodedPart
+	span       *recordedSpan  // whose request is encoded
+	to         audience       // whose spans are encoded
+	measureIDs []trace.SpanID // by place, if spans are encoded for each audience
+	exports    bool           // the exporters get spans that are not sampled, because they are kept
+	refused    uint32         // spans that an undecided journal had no room for
 }
 
 // encodingCounts are what a hand-over adds to the counts of its provider.
-type encodingCounts struct{ events, measures, spans, limited, logged uint64 }
+type encodingCounts struct {
+	events, measures, spans, limited, logged uint64
+
+	reasons               [local.KeepReasons]uint64 // of requests; local.NotKept: of those that are not kept
+	overCeiling, exported uint64                    // requests
+}
+
+func (c *encodingCounts) addTo(p *TracerProvider) {
+	stats := &p.stats
+	add(&stats.events, c.events)
+	add(&stats.measures, c.measures)
+	add(&stats.spans, c.spans)
+	add(&stats.limited, c.limited)
+	add(&stats.logged, c.logged)
+	if k := p.keeper; k != nil {
+		for reason, n := range c.reasons {
+			add(&k.reasons[reason], n)
+		}
+		add(&k.overCeiling, c.overCeiling)
+		add(&k.exported, c.exported)
+	}
+}
 
 // An audience is the outputs that spans are encoded for.
 type audience uint8
@@ -90,83 +118,78 @@ const (
 	onlyExporters          // without marks, which are log records
 )
 
-// An encodedPart is the encoded spans of one group that are sampled, or those that are not.
+// An encodedPart tells the encoded spans of a unit apart: those of one group that are sampled, or those that are not.
 type encodedPart struct {
 	group   *otlpenc.Group
 	sampled bool
-	count   int
-	end     int                // in the bytes
-	keep    otlpenc.KeepReason // of the local root, if the part has it
 }
 
-// maxEncoding is the largest capacity of a buffer that is used again.
-const maxEncoding = 512 << 10
+var encodings = sync.Pool{New: func() any { return new(encoding) }}
 
-var encodings = sync.Pool{New: func() any { return &encoding{stripe: rand.IntN(stripes)} }}
-
-// HandOver encodes spans and gives them to the outputs.
-func (r receiver) HandOver(finished *record.Finished) {
+// HandOver counts the local roots that have ended, encodes all spans, and gives them to the outputs.
+func (r receiver) HandOver(parts []*record.Finished) {
 	p := r.provider
 	s := encodings.Get().(*encoding)
+	s.roots = slices.Grow(s.roots, 2*len(parts)) // spans refer to them
+	for _, finished := range parts {
+		s.add(p, finished)
+	}
+	if len(s.all) > 0 {
+		for _, o := range p.recorders {
+			p.accept(o, s.all)
+		}
+	}
+	if len(s.exported) > 0 {
+		for _, o := range p.exporters {
+			p.accept(o, s.exported)
+		}
+	}
+	s.counts.addTo(p)
+	s.free()
+}
+
+// add encodes a part of a unit for all outputs. Its log records go out at once.
+func (s *encoding) add(p *TracerProvider, finished *record.Finished) {
+	s.exports, s.refused = false, 0
 	if u := finished.Unit(); u != nil && u.Undecided() {
 		s.exports, s.refused = u.Exported(), finished.Refused()
 	}
 	if p.logs.replaces() && len(p.recorders) > 0 && len(p.exporters) > 0 {
 		s.measureIDs = slices.Grow(s.measureIDs[:0], finished.Len())[:finished.Len()]
 		clear(s.measureIDs)
-		s.handOverTo(p, onlyRecorders, finished)
-		s.handOverTo(p, onlyExporters, finished)
+		s.encode(p, onlyRecorders, finished)
+		s.encode(p, onlyExporters, finished)
 	} else {
-		s.handOverTo(p, everyOutput, finished)
+		s.encode(p, everyOutput, finished)
 	}
 	s.handOverMarks(p, finished)
-	stats := &p.stats.handedOver[s.stripe]
-	add(&stats.events, s.counts.events)
-	add(&stats.measures, s.counts.measures)
-	add(&stats.spans, s.counts.spans)
-	add(&stats.limited, s.counts.limited)
-	add(&stats.logged, s.counts.logged)
-	s.free()
 }
 
 // free gives the storage to later hand-overs.
 func (s *encoding) free() {
-	if cap(s.bytes)+cap(s.logs) > maxEncoding {
-		return
+	for _, spans := range s.all {
+		spans.Release()
 	}
-	clear(s.parts)
-	clear(s.attributes)
-	clear(s.events)
-	clear(s.marks)
-	s.bytes, s.logs, s.parts, s.attributes, s.events, s.marks = s.bytes[:0], s.logs[:0], s.parts[:0], s.attributes[:0], s.events[:0], s.marks[:0]
-	s.span, s.to, s.exports, s.refused, s.counts = nil, everyOutput, false, 0, encodingCounts{}
-	s.data, s.writer = otlpenc.Snapshot{}, otlpenc.AttributeWriter{}
+	for _, spans := range s.exported {
+		spans.Release()
+	}
+	clear(s.all)
+	clear(s.exported)
+	clear(s.roots)
+	s.all, s.exported, s.roots = s.all[:0], s.exported[:0], s.roots[:0]
+	s.clearScratch()
+	s.bytes, s.counts = nil, encodingCounts{}
 	encodings.Put(s)
 }
 
-// handOverTo encodes spans for some outputs, and gives them to these.
-func (s *encoding) handOverTo(p *TracerProvider, to audience, finished *record.Finished) {
-	s.to, s.bytes, s.parts = to, s.bytes[:0], s.parts[:0]
-	s.encode(p, finished)
-	start := 0
-	for _, part := range s.parts {
-		spans := otlpenc.Spans{Group: part.group, Bytes: s.bytes[start:part.end:part.end], Count: part.count, Keep: part.keep}
-		if part.keep != otlpenc.NotKept {
-			spans.Refused = s.refused
-		}
-		start = part.end
-		if to != onlyExporters {
-			for _, o := range p.recorders {
-				p.accept(o, spans)
-			}
-		}
-		if to == onlyRecorders || !part.sampled && !s.exports {
-			continue
-		}
-		for _, o := range p.exporters {
-			p.accept(o, spans)
-		}
-	}
+// clearScratch forgets what a part has left.
+func (s *encoding) clearScratch() {
+	clear(s.known)
+	clear(s.attributes)
+	clear(s.events)
+	clear(s.marks)
+	s.known, s.attributes, s.events, s.marks = s.known[:0], s.attributes[:0], s.events[:0], s.marks[:0]
+	s.span, s.data, s.sink = nil, otlpenc.Snapshot{}, otlpenc.AttributeWriter{}
 }
 
 // wants reports whether an output takes spans that are exported, or others.
@@ -179,20 +202,26 @@ func (s *encoding) withEvents(p *TracerProvider) bool {
 	return s.to != onlyExporters && (!p.logs.replaces() || len(p.recorders) > 0)
 }
 
-// encode encodes spans by groups, in the order of each group's first span.
-func (s *encoding) encode(p *TracerProvider, finished *record.Finished) {
+// discarded reports whether nothing of the request of a local root is kept.
+func (s *recordedSpan) discarded() bool { return s.tentative && s.keep == local.NotKept }
+
+// encode encodes the spans of a part for some outputs, by groups, in the order of each group's first span.
+func (s *encoding) encode(p *TracerProvider, to audience, finished *record.Finished) {
+	s.to = to
+	s.clearScratch()
 	for next := 0; next >= 0; {
-		next = s.encodePart(p, finished, next)
+		next = s.encodeGroup(p, finished, next)
 	}
 }
 
-// encodePart encodes the first span from place first on that is in no part yet, and all that belong to the same part. It returns
+// encodeGroup encodes the first span from place first on that is not encoded yet, and all that belong with it. It returns
 // the place of the next one, and -1 without one.
-func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, first int) (next int) {
+func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, first int) (next int) {
 	next = -1
 	var part encodedPart
-	known := len(s.parts)
+	var spans otlpenc.Spans
 	wantsAll, wantsExported := s.wants(p, false), s.wants(p, true)
+	s.bytes = s.writer.Next()
 	for i := first; i < finished.Len(); i++ {
 		it := finished.At(i)
 		if it == nil {
@@ -206,42 +235,83 @@ func (s *encoding) encodePart(p *TracerProvider, finished *record.Finished, firs
 		if it.IsSpan {
 			group = span.tracer.group
 		}
-		if known == 0 && s.to != onlyExporters {
-			s.count(span, it.IsSpan)
+		if len(s.known) == 0 && s.to != onlyExporters {
+			s.count(p, span, it.IsSpan)
 		}
 		switch {
+		case span.root && it.IsSpan && span.discarded():
+			continue
 		case !wantsAll && (!wantsExported || !sampled && !s.exports):
 			continue
 		case part.group == group && part.sampled == sampled:
 		case part.group == nil:
-			part.group, part.sampled = group, sampled
-		case next < 0 && !slices.ContainsFunc(s.parts[:known], func(q encodedPart) bool { return q.group == group && q.sampled == sampled }):
+			part = encodedPart{group, sampled}
+			spans.Group, spans.TraceID = group, span.spanContext.TraceID()
+		case next < 0 && !slices.Contains(s.known, encodedPart{group, sampled}):
 			next = i
 			continue
 		default:
 			continue
 		}
 		if it.IsSpan {
-			part.keep = max(part.keep, span.keep)
 			s.appendSpan(finished, span, it.Attrs)
+			if span.root {
+				s.roots = append(s.roots, span.asRoot())
+				spans.Root = &s.roots[len(s.roots)-1]
+				spans.Root.Refused = s.refused
+			}
 		} else {
 			s.appendMeasure(span, it, i)
 		}
-		part.count++
+		spans.Count++
 	}
-	if part.group != nil {
-		part.end = len(s.bytes)
-		s.parts = append(s.parts, part)
+	if part.group == nil {
+		return next
+	}
+	s.known = append(s.known, part)
+	spans.Bytes = s.bytes
+	spans = s.writer.Spans(spans)
+	if s.to != onlyExporters {
+		s.all = append(s.all, spans)
+	}
+	if s.to != onlyRecorders && (part.sampled || s.exports) {
+		if s.to == everyOutput {
+			spans = spans.Retain()
+		}
+		s.exported = append(s.exported, spans)
 	}
 	return next
 }
 
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
-func (s *encoding) count(span *recordedSpan, itself bool) {
+func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
+	if itself && span.root {
+		s.countRoot(p, span)
+		if span.discarded() {
+			return
+		}
+	}
 	if itself && !span.measure {
 		s.counts.spans++
 	} else {
 		s.counts.measures++
+	}
+}
+
+// countRoot counts a local root, kept or not.
+func (s *encoding) countRoot(p *TracerProvider, span *recordedSpan) {
+	if p.count != nil {
+		p.count(span.asRoot())
+	}
+	switch {
+	case p.keeper == nil || !span.isRequest():
+	case span.overCeiling:
+		s.counts.overCeiling++
+	default:
+		s.counts.reasons[span.keep]++
+	}
+	if s.exports {
+		s.counts.exported++
 	}
 }
 
@@ -259,9 +329,9 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = int(span.droppedAttributes), d.events.dropped, d.links.dropped
 	var more otlpenc.Extra
 	switch {
-	case span.tentative && span.keep != otlpenc.NotKept:
+	case span.tentative && span.keep != local.NotKept:
 		n := len(s.attributes)
-		s.attributes = append(span.appendAttributes(s.attributes), attribute.String(otlpenc.KeepReasonKey, span.keep.String()))
+		s.attributes = append(span.appendAttributes(s.attributes), attribute.String(local.KeepReasonKey, span.keep.String()))
 		data.Attributes = s.attributes[n:]
 	case span.request == nil:
 	case len(attrs)+len(span.attributes) == 0:
@@ -300,12 +370,12 @@ func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
 
 // appendRequest appends the attributes of the request whose span is s.span.
 func (s *encoding) appendRequest(b []byte) []byte {
-	s.writer.Bytes = b
-	s.span.request.Request(&s.writer)
+	s.sink.Bytes = b
+	s.span.request.Request(&s.sink)
 	if s.span.answered {
-		s.span.request.Answer(&s.writer)
+		s.span.request.Answer(&s.sink)
 	}
-	return s.writer.Bytes
+	return s.sink.Bytes
 }
 
 // plainMarks reports whether the marks are all events of the span, and their attributes are plain. If so, s has the marks.

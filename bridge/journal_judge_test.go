@@ -23,7 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/spanfuzz"
 	"github.com/perfline/perfline/marks"
@@ -72,7 +72,7 @@ func newJournalJudge(t *testing.T, data []byte) *journalJudge {
 }
 
 // reasonText is the attribute for the reason in the text of a span, after others or alone.
-var reasonText = regexp.MustCompile(`(, )?(?: )?` + regexp.QuoteMeta(otlpenc.KeepReasonKey) + `=STRING:\w+`)
+var reasonText = regexp.MustCompile(`(, )?(?: )?` + regexp.QuoteMeta(local.KeepReasonKey) + `=STRING:\w+`)
 
 // newKeepJudge returns a judge of requests that a policy keeps. Our provider samples all on one side. On the other side, its sampler drops
 // all, and the policy keeps all. The same spans must arrive, but for their flags. All spans are requests, which end.

@@ -41,7 +41,7 @@ func testKeepBoundOfARequest(t *testing.T) {
 		}
 		marks.Mark(ctx, "refused, too")
 	})
-	stay := len(r.recorded.spans) - 1
+	stay := len(r.recorded.all()) - 1
 	names := strings.Fields(strings.ReplaceAll(r.recorded.names(), "measure ", ""))
 	if stay < 1000 || stay >= n || !slices.Contains(names, "0") || !slices.Contains(names, fmt.Sprint(stay-1)) || slices.Contains(names, fmt.Sprint(stay)) {
 		t.Errorf("kept %d of %d measures, want the oldest ones", stay, n)
@@ -50,10 +50,10 @@ func testKeepBoundOfARequest(t *testing.T) {
 	if s.Requests.Refused != uint64(n-stay)+1 || s.Lost() != 0 {
 		t.Errorf("%+v, want %d refused and none lost", s, n-stay+1)
 	}
-	if got, want := strings.Join(r.recorded.reasons, ""), fmt.Sprint("share refused ", n-stay); got != want {
+	if got, want := strings.Join(r.recorded.kept(), ""), fmt.Sprint("share refused ", n-stay); got != want {
 		t.Errorf("the root says %q, want %q", got, want)
 	}
-	for _, s := range r.recorded.spans {
+	for _, s := range r.recorded.all() {
 		if s.Name == "GET /" && s.DroppedEvents != 1 {
 			t.Errorf("the root dropped %d events, want 1", s.DroppedEvents)
 		}
@@ -97,16 +97,17 @@ func TestKeepBoundOfAllRequests(t *testing.T) {
 		if u := r.unitStats(); u.WaitingBytes > 0 {
 			t.Errorf("after 16 minutes, %d bytes wait", u.WaitingBytes)
 		}
-		before := len(r.recorded.spans)
+		before := len(r.recorded.all())
 		ctx, span := r.tracer.Start(unsampled, "GET /", trace.WithSpanKind(trace.SpanKindServer))
 		marks.Time(ctx, "render").End()
 		span.End()
-		if got, want := len(r.recorded.spans)-before, 2; got != want {
+		if got, want := len(r.recorded.all())-before, 2; got != want {
 			t.Errorf("recorded %d spans, want %d", got, want)
 		}
 		for _, span := range open {
 			span.End()
 		}
+		r.provider.Stats() // hands over what has ended
 		if u := r.unitStats(); u.Waiting > 0 || u.WaitingBytes > 0 {
 			t.Errorf("at the end, %d requests wait with %d bytes", u.Waiting, u.WaitingBytes)
 		}

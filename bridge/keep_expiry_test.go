@@ -41,10 +41,10 @@ func TestKeepExpired(t *testing.T) {
 		if got, want := r.recorded.names(), "GET / new"; got != want {
 			t.Errorf("recorded %q, want %q", got, want)
 		}
-		if got, want := strings.Join(r.recorded.reasons, ""), "slow refused 2"; got != want {
+		if got, want := strings.Join(r.recorded.kept(), ""), "slow refused 2"; got != want {
 			t.Errorf("the root says %q, want %q: the child and the measure are missing", got, want)
 		}
-		for _, s := range r.recorded.spans {
+		for _, s := range r.recorded.all() {
 			if s.Name == "GET /" && s.DroppedEvents != 1 {
 				t.Errorf("the root dropped %d events, want 1", s.DroppedEvents)
 			}
@@ -82,7 +82,7 @@ type endingOutput struct {
 	end atomic.Pointer[func()] // nil once it has been called
 }
 
-func (o *endingOutput) Accept(s otlpenc.Spans) {
+func (o *endingOutput) Accept(s []otlpenc.Spans) {
 	if end := o.end.Swap(nil); end != nil {
 		(*end)()
 	}

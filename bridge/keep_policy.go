@@ -3,8 +3,6 @@ package bridge
 import (
 	"fmt"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 )
 
 // A KeepPolicy says which requests are kept whole, whatever the sampler says. A request is the work under a local root of kind server or
@@ -20,8 +18,7 @@ import (
 // requests of a second or more, 20 each second.
 //
 // Until the decision, spans that the sampler drops wait in memory as sampled ones do. A request has up to 512 KiB. All that wait have
-// up to half of the memory of all units, 32 MiB and 8192 requests, in 64 shards. When sampled and other requests together use half of
-// a shard, those without a decision get no more room in it. The oldest entries stay, and [Stats] counts the others. After 15 minutes
+// up to half of the memory of all units, 32 MiB. The oldest entries stay, and [Stats] counts the others. After 15 minutes
 // without a decision, the entries are dropped, and count too.
 // Instrumentation sees that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
 type KeepPolicy struct {
@@ -30,9 +27,9 @@ type KeepPolicy struct {
 	Slow   time.Duration            // the threshold; 0 means 1 s, negative none
 	Routes map[string]time.Duration // thresholds of single routes in place of Slow, by the local root's name at its end, as "GET /items/{id}"
 
-	// Factor, when positive, makes a request slow as well if it took Factor times as long as is usual for its route. Usual is the
-	// running 95th percentile of the route's requests, to 12 %, of the last 4096 or so. Nothing is usual before 128 requests.
-	// The policy knows 256 routes one by one, and the others together.
+	// Factor, when positive, makes a request slow as well if it took Factor times as long as is usual for its route. Usual is
+	// what [routes.Table.Usual] says: about the 95th percentile of the last minutes. Nothing is usual before 128 requests. Without
+	// [TracerProviderConfig].Routes, the provider has a table of its own.
 	Factor float64
 
 	WithoutFailed bool    // a failure is no reason
@@ -65,14 +62,6 @@ func (k KeepPolicy) Check() error {
 		}
 	}
 	return nil
-}
-
-// A SlowRequest is a request that took its threshold or longer. See [TracerProviderConfig].
-type SlowRequest struct {
-	TraceID    trace.TraceID
-	SpanID     trace.SpanID // of the local root
-	Name       string       // of the local root
-	Start, End time.Time
 }
 
 const maxFactor = 1 << 20

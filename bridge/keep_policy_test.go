@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -38,17 +39,27 @@ type keptSpans struct {
 	reasons []string // of local roots, with the number of refused spans if there are any
 }
 
-func (o *keptSpans) Accept(s otlpenc.Spans) {
-	o.exportedSpans.Accept(s)
+func (o *keptSpans) Accept(all []otlpenc.Spans) {
+	o.exportedSpans.Accept(all)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s.Keep != otlpenc.NotKept {
-		reason := s.Keep.String()
-		if s.Refused > 0 {
-			reason += fmt.Sprint(" refused ", s.Refused)
+	for _, s := range all {
+		if s.Root != nil && s.Root.Keep != local.NotKept {
+			reason := s.Root.Keep.String()
+			if s.Root.Refused > 0 {
+				reason += fmt.Sprint(" refused ", s.Root.Refused)
+			}
+			o.reasons = append(o.reasons, reason)
 		}
-		o.reasons = append(o.reasons, reason)
 	}
+}
+
+// kept returns the reasons of the requests that have ended.
+func (o *keptSpans) kept() []string {
+	o.read()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.reasons
 }
 
 // neverSlow is a threshold for requests that begin and end in real time, which may stand still for a second.
@@ -147,7 +158,7 @@ func TestKeepReasons(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newKeepRig(t, c.policy, sampler)
 					r.serve(c.route, c.took, c.work)
-					if got := strings.Join(r.recorded.reasons, " "); got != c.want {
+					if got := strings.Join(r.recorded.kept(), " "); got != c.want {
 						t.Errorf("kept for %q, want %q", got, c.want)
 					}
 					sampled := sampler.Description() == sdktrace.AlwaysSample().Description()
@@ -157,7 +168,7 @@ func TestKeepReasons(t *testing.T) {
 					if got := r.exported.names() != ""; got != sampled {
 						t.Errorf("the exporters got %q", r.exported.names())
 					}
-					for _, s := range r.recorded.spans {
+					for _, s := range r.recorded.all() {
 						want := ""
 						if !s.ParentID.IsValid() && !sampled {
 							want = c.want
@@ -174,7 +185,7 @@ func TestKeepReasons(t *testing.T) {
 
 func reasonOf(attrs []attribute.KeyValue) string {
 	for _, kv := range attrs {
-		if kv.Key == otlpenc.KeepReasonKey {
+		if kv.Key == local.KeepReasonKey {
 			return kv.Value.AsString()
 		}
 	}
@@ -217,7 +228,7 @@ func TestKeptSpansAreNotRecording(t *testing.T) {
 		t.Errorf("a processor saw %q", r.seen.names())
 	}
 	var child otlpenc.Span
-	for _, s := range r.recorded.spans {
+	for _, s := range r.recorded.all() {
 		if s.Name == "child" {
 			child = s
 		}
@@ -244,7 +255,7 @@ func TestKeepSlowForItsRoute(t *testing.T) {
 		serve("GET /", 4096, 20*time.Millisecond) // the usual duration follows
 		serve("GET /", 1, 40*time.Millisecond)
 		serve("GET /", 1, 70*time.Millisecond)
-		if got := len(r.recorded.reasons); got != 2 {
+		if got := len(r.recorded.kept()); got != 2 {
 			t.Errorf("%d requests are slow, want 2: of 40 ms after 10 ms, and of 70 ms after 20 ms", got)
 		}
 	})
@@ -258,7 +269,7 @@ func TestKeepManyRoutes(t *testing.T) {
 			r.serve(fmt.Sprint("GET /", i), 10*time.Millisecond, nil)
 		}
 		r.serve("GET /1001", 40*time.Millisecond, nil)
-		if got := len(r.recorded.reasons); got != 1 {
+		if got := len(r.recorded.kept()); got != 1 {
 			t.Errorf("%d requests are slow, want 1", got)
 		}
 	})
@@ -271,11 +282,11 @@ func TestKeepCeiling(t *testing.T) {
 		want := []int{5, 0, 1, 5}
 		for i, pause := range []time.Duration{0, 100 * time.Millisecond, 100 * time.Millisecond, time.Hour} {
 			time.Sleep(pause)
-			before := len(r.recorded.reasons)
+			before := len(r.recorded.kept())
 			for range 20 {
 				r.serve("GET /", 0, nil)
 			}
-			if got := len(r.recorded.reasons) - before; got != want[i] {
+			if got := len(r.recorded.kept()) - before; got != want[i] {
 				t.Errorf("after a pause of %v, %d requests were kept, want %d", pause, got, want[i])
 			}
 		}
@@ -307,7 +318,7 @@ func TestKeepExport(t *testing.T) {
 			if got, want := r.exported.names(), "GET / child render"; got != want {
 				t.Fatalf("exported %q, want %q", got, want)
 			}
-			for _, s := range r.exported.spans {
+			for _, s := range r.exported.all() {
 				if s.TraceState != c.want || s.TraceFlags.IsSampled() {
 					t.Errorf("%s has the trace state %q and the flags %v, want %q and not sampled", s.Name, s.TraceState, s.TraceFlags, c.want)
 				}
@@ -478,7 +489,7 @@ func TestKeepAndObservers(t *testing.T) {
 // OnSlow gets each slow request that someone can look at: it is sampled, or it is kept, for whatever reason.
 func TestOnSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got []bridge.SlowRequest
+		var got []local.Root
 		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 			Timeline: observer.NewTimeline(observer.TimelineOptions{}),
 			Sampler: samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
@@ -488,7 +499,7 @@ func TestOnSlow(t *testing.T) {
 				return sdktrace.SamplingResult{}
 			}),
 			Keep:   &bridge.KeepPolicy{PerSecond: 1},
-			OnSlow: func(q bridge.SlowRequest) { got = append(got, q) },
+			OnSlow: func(q local.Root) { got = append(got, q) },
 		})
 		defer func() { _ = p.Shutdown(t.Context()) }()
 		serve := func(name string, took time.Duration) trace.SpanContext {
@@ -508,7 +519,7 @@ func TestOnSlow(t *testing.T) {
 		if len(got) != 2 || got[1].Name != "sampled, over the ceiling" {
 			t.Fatalf("slow are %+v", got)
 		}
-		if want := (bridge.SlowRequest{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Start: began, End: began.Add(time.Second)}); got[0] != want {
+		if want := (local.Root{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Start: began, End: began.Add(time.Second), Keep: local.KeptForTime}); got[0] != want {
 			t.Errorf("slow is %+v, want %+v", got[0], want)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -24,24 +24,19 @@ const (
 // A keeper applies a KeepPolicy.
 type keeper struct {
 	policy  KeepPolicy
-	onSlow  func(SlowRequest) // may be nil
-	routes  routeDurations
+	onSlow  func(local.Root)                        // may be nil
+	usual   func(local.Class, string) time.Duration // how long a route usually takes; with a factor only
 	ceiling ceiling
-	counts  [stripes]keeperCounts
-}
 
-// keeperCounts count decisions.
-type keeperCounts struct {
-	reasons     [otlpenc.KeptForShare + 1]atomic.Uint64 // otlpenc.NotKept: of requests that are not kept
-	overCeiling atomic.Uint64
-	untracked   atomic.Uint64
-	exported    atomic.Uint64
+	// Counts of decisions, which hand-overs add to.
+	reasons               [local.KeepReasons]atomic.Uint64 // local.NotKept: of requests that are not kept
+	overCeiling, exported atomic.Uint64
 
-	_ [64]byte // keeps the next one off these cache lines
+	untracked atomic.Uint64
 }
 
 // newKeeper returns nil if the policy is off.
-func newKeeper(policy *KeepPolicy, onSlow func(SlowRequest)) *keeper {
+func newKeeper(policy *KeepPolicy, onSlow func(local.Root)) *keeper {
 	if policy == nil || policy.Off {
 		return nil
 	}
@@ -56,45 +51,45 @@ func newKeeper(policy *KeepPolicy, onSlow func(SlowRequest)) *keeper {
 	return k
 }
 
-// decide returns why the request whose local root is s is kept. s has ended. Its unit may be nil.
-func (k *keeper) decide(s *recordedSpan, unit *record.Timeline) otlpenc.KeepReason {
+// decide notes why the request whose local root is s is kept. s has ended. Its unit may be nil.
+func (k *keeper) decide(s *recordedSpan, unit *record.Unit) {
 	if !s.isRequest() {
-		return otlpenc.NotKept
+		return
 	}
-	counts := &k.counts[s.spanContext.SpanID()[7]%stripes]
 	slow := k.isSlow(s)
 	reason := k.reason(s, unit, slow)
-	if reason != otlpenc.NotKept && !k.ceiling.admit() {
-		counts.overCeiling.Add(1)
-		reason = otlpenc.NotKept
-	} else {
-		counts.reasons[reason].Add(1)
+	if reason != local.NotKept && !k.ceiling.admit() {
+		reason, s.overCeiling = local.NotKept, true
 	}
-	if slow && k.onSlow != nil && (s.sampled || reason != otlpenc.NotKept) {
-		slow := SlowRequest{TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name, Start: s.startTime, End: s.endTime}
-		s.tracer.provider.timeline.Try("OnSlow", func() { k.onSlow(slow) })
+	if reason != local.NotKept {
+		s.mu.Lock() // a child may begin
+		s.keep = reason
+		s.mu.Unlock()
 	}
-	return reason
+	if slow && k.onSlow != nil && (s.sampled || reason != local.NotKept) {
+		root := s.asRoot()
+		s.tracer.provider.timeline.Try("OnSlow", func() { k.onSlow(root) })
+	}
 }
 
-func (k *keeper) reason(s *recordedSpan, unit *record.Timeline, slow bool) otlpenc.KeepReason {
+func (k *keeper) reason(s *recordedSpan, unit *record.Unit, slow bool) local.KeepReason {
 	switch {
 	case unit != nil && unit.Chosen():
-		return otlpenc.KeptForProgram
+		return local.KeptForProgram
 	case !k.policy.WithoutFailed && (s.failed() || unit != nil && unit.Failed()):
-		return otlpenc.KeptForFailure
+		return local.KeptForFailure
 	case slow:
-		return otlpenc.KeptForTime
+		return local.KeptForTime
 	case k.policy.Share > 0 && rand.Float64() < k.policy.Share:
-		return otlpenc.KeptForShare
+		return local.KeptForShare
 	default:
-		return otlpenc.NotKept
+		return local.NotKept
 	}
 }
 
-// isSlow reports whether a request was slow, and adds its duration to its route.
+// isSlow reports whether a request was slow.
 func (k *keeper) isSlow(s *recordedSpan) bool {
-	if s.isStream() {
+	if s.class == local.Stream {
 		return false
 	}
 	took, threshold := s.endTime.Sub(s.startTime), k.policy.Slow
@@ -105,7 +100,7 @@ func (k *keeper) isSlow(s *recordedSpan) bool {
 	}
 	slow := threshold >= 0 && took >= threshold
 	if k.policy.Factor > 0 {
-		usual := k.routes.of(s.name).add(took)
+		usual := k.usual(s.class, s.name)
 		slow = slow || usual > 0 && float64(took) >= k.policy.Factor*float64(usual)
 	}
 	return slow
@@ -127,47 +122,65 @@ func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 
 // addTo adds the counts of all decisions.
 func (k *keeper) addTo(s *RequestStats) {
-	for i := range k.counts {
-		c := &k.counts[i]
-		s.Chosen += c.reasons[otlpenc.KeptForProgram].Load()
-		s.Failed += c.reasons[otlpenc.KeptForFailure].Load()
-		s.Slow += c.reasons[otlpenc.KeptForTime].Load()
-		s.Share += c.reasons[otlpenc.KeptForShare].Load()
-		s.OverCeiling += c.overCeiling.Load()
-		s.Untracked += c.untracked.Load()
-		s.Others += c.reasons[otlpenc.NotKept].Load()
-		s.Exported += c.exported.Load()
-	}
+	s.Chosen += k.reasons[local.KeptForProgram].Load()
+	s.Failed += k.reasons[local.KeptForFailure].Load()
+	s.Slow += k.reasons[local.KeptForTime].Load()
+	s.Share += k.reasons[local.KeptForShare].Load()
+	s.Others += k.reasons[local.NotKept].Load()
+	s.OverCeiling += k.overCeiling.Load()
+	s.Untracked += k.untracked.Load()
+	s.Exported += k.exported.Load()
 }
 
 // tentativeRoots count the local roots of an instrumentation scope that are tentative. Some instrumentation never ends a span that is not
 // recording: otelgrpc is such. Its roots must not wait for ever in growing numbers.
-type tentativeRoots struct{ begun, ended atomic.Int64 }
+type tentativeRoots struct {
+	parts record.PerProcessor[rootCounts]
+	full  atomic.Bool // too many never end
+}
 
-// maxTentativeRoots is how many may be open while fewer than half of all have ended.
+type rootCounts struct {
+	asked, begun, ended atomic.Int64
+
+	_ [64]byte // keeps the next one off these cache lines
+}
+
+// maxTentativeRoots is about how many may be open while fewer than half of all have ended.
 const maxTentativeRoots = 4096
 
 // begin counts a root that begins. It returns false if too many never end.
 func (r *tentativeRoots) begin(k *keeper) bool {
-	begun, ended := r.begun.Add(1), r.ended.Load()
-	if begun-ended <= maxTentativeRoots || ended >= begun/2 {
-		return true
+	c := r.parts.Near()
+	if c.asked.Add(1)%32 == 0 {
+		r.look()
 	}
-	r.begun.Add(-1)
-	k.counts[0].untracked.Add(1)
-	return false
-}
-
-func (r *tentativeRoots) end() { r.ended.Add(1) }
-
-// exports counts a request that is kept and not sampled, and reports whether it is exported. Only the process that began the
-// trace exports it: other processes have not.
-func (k *keeper) exports(s *recordedSpan) bool {
-	if !k.policy.Export || len(s.tracer.provider.exporters) == 0 || s.parent.id.IsValid() {
+	if r.full.Load() {
+		k.untracked.Add(1)
 		return false
 	}
-	k.counts[s.spanContext.SpanID()[7]%stripes].exported.Add(1)
+	c.begun.Add(1)
 	return true
+}
+
+// look looks whether too many never end.
+func (r *tentativeRoots) look() {
+	var begun, ended int64
+	for i := range r.parts.Used() {
+		c := &r.parts.Used()[i]
+		begun += c.begun.Load()
+		ended += c.ended.Load()
+	}
+	if full := begun-ended >= maxTentativeRoots && ended < begun/2; full != r.full.Load() {
+		r.full.Store(full)
+	}
+}
+
+func (r *tentativeRoots) end() { r.parts.Near().ended.Add(1) }
+
+// exports reports whether a request that is kept and not sampled is exported. Only the process that began the
+// trace exports it: other processes have not.
+func (k *keeper) exports(s *recordedSpan) bool {
+	return k.policy.Export && len(s.tracer.provider.exporters) > 0 && !s.parent.id.IsValid()
 }
 
 // withoutThreshold returns a trace state without the probability with which the trace was sampled: the member ot loses th, and

@@ -92,9 +92,17 @@ func (l *markLogs) wants(sc trace.SpanContext, event bool) bool {
 // emit makes a log record of a mark, at once.
 func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
 	s := encodings.Get().(*encoding)
-	s.appendLog(l, sc, name, at, attrs)
 	defer s.free()
-	l.accept(otlpenc.Records{Group: l.group, Bytes: s.logs, Count: 1})
+	s.bytes = s.writer.Next()
+	s.appendLog(l, sc, name, at, attrs)
+	s.acceptLogs(l, 1)
+}
+
+// acceptLogs gives the log records that were appended to the output.
+func (s *encoding) acceptLogs(l *markLogs, count int) {
+	records := s.writer.Records(otlpenc.Records{Group: l.group, Bytes: s.bytes, Count: count})
+	l.accept(records)
+	records.Release()
 }
 
 // accept gives log records to the output.
@@ -106,7 +114,7 @@ func (l *markLogs) accept(records otlpenc.Records) {
 func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
 	r := otlpenc.LogRecord{Time: at, ObservedTime: at, EventName: name, SpanContext: sc}
 	if l.limits.AttributeValueLength < 0 && admits(l.limits.AttributeCount, len(attrs)) && otlpenc.Plain(attrs) {
-		s.logs = r.Append(s.logs, attrs)
+		s.bytes = r.Append(s.bytes, attrs)
 		return
 	}
 	n := len(s.attributes)
@@ -120,7 +128,7 @@ func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at 
 		all[i].Value = limited(all[i].Value, sdktrace.DefaultAttributeValueDepthLimit, l.limits.AttributeValueLength)
 	}
 	r.Attributes = all
-	s.logs = r.Append(s.logs, nil)
+	s.bytes = r.Append(s.bytes, nil)
 }
 
 // handOverMarks gives the output the marks of a part that become log records by themselves.
@@ -129,6 +137,7 @@ func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
 		return
 	}
 	count := 0
+	s.bytes = s.writer.Next()
 	for i := range finished.Len() {
 		m, under, ok := finished.Mark(i)
 		if !ok {
@@ -145,6 +154,6 @@ func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
 		}
 	}
 	if count > 0 {
-		p.logs.accept(otlpenc.Records{Group: p.logs.group, Bytes: s.logs, Count: count})
+		s.acceptLogs(p.logs, count)
 	}
 }

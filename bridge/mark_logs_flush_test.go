@@ -40,7 +40,7 @@ func (b *backend) ForceFlush(ctx context.Context) error {
 }
 
 func (b *backend) Shutdown(ctx context.Context) error              { return b.ForceFlush(ctx) }
-func (b *backend) Accept(otlpenc.Spans)                            {}
+func (b *backend) Accept([]otlpenc.Spans)                          {}
 func (b *backend) AcceptLogs(otlpenc.Records)                      {}
 func (b *backend) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 func (b *backend) OnEnd(sdktrace.ReadOnlySpan)                     {}

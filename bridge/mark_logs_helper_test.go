@@ -30,6 +30,8 @@ func overForms(t *testing.T, test func(*testing.T, bridge.MarkForm)) {
 
 // logRecords is an output that keeps the log records of marks, decoded by OpenTelemetry's own messages.
 type logRecords struct {
+	readable
+
 	mu       sync.Mutex
 	records  []*logspb.LogRecord
 	scopes   []*logspb.ScopeLogs    // of each part
@@ -90,6 +92,7 @@ type failer interface {
 // all returns the records that have arrived.
 func (o *logRecords) all(t failer) []*logspb.LogRecord {
 	t.Helper()
+	o.read()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {

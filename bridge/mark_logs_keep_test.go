@@ -111,7 +111,7 @@ func TestLateMarksOfRefusedRequest(t *testing.T) {
 	if s := r.provider.Stats(); records < 1000 || s.MarkRecords != records || s.Requests.Refused != n-records || s.Lost() != 0 {
 		t.Errorf("%d records, %+v; want the others refused, and no loss", records, s)
 	}
-	if got := strings.Join(r.recorded.reasons, ""); got != "share" {
+	if got := strings.Join(r.recorded.kept(), ""); got != "share" {
 		t.Errorf("the root says %q, want no refused span", got)
 	}
 }

@@ -57,8 +57,8 @@ func TestStreamOfMarkRecords(t *testing.T) {
 					if got := tp.Stats(); got != want || events != int(want.MarkEvents) {
 						t.Errorf("%d events, %+v; want %+v", events, got, want)
 					}
-					if recorders && len(recorded.spans[0].Events) != 128 {
-						t.Errorf("the recorders got %d events, want 128", len(recorded.spans[0].Events))
+					if recorders && len(recorded.all()[0].Events) != 128 {
+						t.Errorf("the recorders got %d events, want 128", len(recorded.all()[0].Events))
 					}
 					for i, l := range logs.all(t) {
 						if got := l.GetAttributes()[0].GetValue().GetIntValue(); got != int64(i) {

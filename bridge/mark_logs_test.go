@@ -381,10 +381,10 @@ func TestMarkFormsOfRecorders(t *testing.T) {
 		}
 		root.End()
 		spans := exported.byName(t)
-		if len(recorded.spans) != 7 || len(spans) != 7 {
-			t.Fatalf("%d spans were recorded, and %d exported; want 7", len(recorded.spans), len(spans))
+		if len(recorded.all()) != 7 || len(spans) != 7 {
+			t.Fatalf("%d spans were recorded, and %d exported; want 7", len(recorded.all()), len(spans))
 		}
-		for _, s := range recorded.spans {
+		for _, s := range recorded.all() {
 			e := spans[s.Name]
 			if s.SpanID != e.SpanID || s.ParentID != e.ParentID || text(s.Attributes) != text(e.Attributes) || s.Group != e.Group {
 				t.Errorf("%s is recorded as %v under %v, and exported as %v under %v", s.Name, s.SpanID, s.ParentID, e.SpanID, e.ParentID)

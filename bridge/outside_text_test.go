@@ -40,7 +40,7 @@ func TestTextsFromOutsideAreCut(t *testing.T) {
 	if err := p.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := exported.spans[0]
+	got := exported.all()[0]
 	for what, c := range map[string]struct {
 		text string
 		most int
@@ -99,7 +99,7 @@ func TestRecordTypedNil(t *testing.T) {
 	if err := p.ForceFlush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if events := exported.spans[0].Events; len(events) != 2 || !strings.Contains(events[0].Attributes[1].Value.AsString(), "PANIC") ||
+	if events := exported.all()[0].Events; len(events) != 2 || !strings.Contains(events[0].Attributes[1].Value.AsString(), "PANIC") ||
 		!strings.Contains(events[1].Attributes[1].Value.AsString(), "PANIC") {
 		t.Errorf("the events are %+v", events)
 	}
@@ -136,7 +136,7 @@ func TestLongTraceStateIsSentOnce(t *testing.T) {
 		if err := p.ForceFlush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range exported.spans {
+		for _, s := range exported.all() {
 			want := ""
 			if s.Name == "root" || c.below {
 				want = parsed.String()

@@ -7,7 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -25,14 +26,14 @@ func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destinatio
 	if s.tentative || s.sampled && s.tracer.provider.simple() {
 		to = record.ToUnit
 	}
-	return s.Unit(), s, to, &s.tracer.provider.joined
+	return &s.Unit().Timeline, s, to, &s.tracer.provider.joined
 }
 
 // simple reports whether the measures of sampled spans are sampled, too, and no processor must see them.
 func (p *TracerProvider) simple() bool { return p.samplesBelow && len(*p.processors.Load()) == 0 }
 
 // Unit implements [record.Active].
-func (s *recordedSpan) Unit() *record.Timeline {
+func (s *recordedSpan) Unit() *record.Unit {
 	if u := s.unit.Load(); u != nil {
 		return u
 	}
@@ -42,20 +43,21 @@ func (s *recordedSpan) Unit() *record.Timeline {
 }
 
 // makeUnit returns the unit of a local root, which it makes if need be. s.mu is held.
-func (s *recordedSpan) makeUnit() *record.Timeline {
+func (s *recordedSpan) makeUnit() *record.Unit {
 	u := s.unit.Load()
 	if u != nil {
 		return u
 	}
-	if s.tentative {
-		u = s.tracer.provider.timeline.NewUndecidedUnit(s.startTime, receiver{s.tracer.provider})
+	if s.served != nil {
+		u = &s.served.unit
 	} else {
-		u = s.tracer.provider.newUnit(s.startTime)
+		u = new(record.Unit)
 	}
+	s.tracer.provider.timeline.InitUnit(u, s.startTime, receiver{s.tracer.provider}, s.tentative)
 	switch {
 	case s.isOpen():
-	case s.tentative && s.keep == otlpenc.NotKept:
-		u.Discard(nil)
+	case s.tentative && s.keep == local.NotKept:
+		u.Discard(nil, false)
 	default:
 		u.Close()
 	}
@@ -63,7 +65,7 @@ func (s *recordedSpan) makeUnit() *record.Timeline {
 	return u
 }
 
-func (p *TracerProvider) newUnit(start time.Time) *record.Timeline {
+func (p *TracerProvider) newUnit(start time.Time) *record.Unit {
 	return p.timeline.NewUnit(start, receiver{p})
 }
 
@@ -105,27 +107,48 @@ func (c *spanContext) Value(key any) any {
 		return c.span
 	}
 	if _, ok := key.(record.ContextKey); ok {
-		return c.span.Unit()
+		return &c.span.Unit().Timeline
 	}
 	return c.span.label.Value(c.Context, key)
 }
 
+// A servedSpan is the span of a request, with all that it needs while it is open, in one object.
+type servedSpan struct {
+	context spanContext
+	span    recordedSpan
+	unit    record.Unit
+	facts   serving.Facts
+}
+
 // newSpan returns a span and its context under ctx, in one object. With processors there are two, because a processor may
 // keep the span, which must not keep all that the context refers to.
-func newSpan(ctx context.Context, t *tracer) (*spanContext, *recordedSpan) {
+func newSpan(ctx context.Context, t *tracer, served bool) (*spanContext, *recordedSpan) {
 	var c *spanContext
 	var s *recordedSpan
-	if len(*t.provider.processors.Load()) == 0 {
+	switch {
+	case len(*t.provider.processors.Load()) > 0:
+		c, s = new(spanContext), new(recordedSpan)
+	case served:
+		all := new(servedSpan)
+		c, s = &all.context, &all.span
+		s.served = all
+	default:
 		both := new(struct {
 			context spanContext
 			span    recordedSpan
 		})
 		c, s = &both.context, &both.span
-	} else {
-		c, s = new(spanContext), new(recordedSpan)
 	}
 	c.Context, c.span, s.tracer = ctx, s, t
 	return c, s
+}
+
+// facts returns the room for the facts of a request.
+func (s *recordedSpan) facts() *serving.Facts {
+	if s.served != nil {
+		return &s.served.facts
+	}
+	return new(serving.Facts)
 }
 
 // startMeasure starts the span of a measure under s, whose provider is simple.

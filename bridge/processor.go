@@ -9,6 +9,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/scope"
@@ -59,7 +60,7 @@ type Processor struct {
 	detach   func()
 	provider atomic.Pointer[trace.TracerProvider]
 	requests *requests
-	count    func(routes.Ended) // as of a TracerProvider
+	count    func(local.Root) // as of a TracerProvider
 	stopped  atomic.Bool
 }
 
@@ -158,7 +159,11 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if tracelog.Enabled() {
 		noteEnd(s)
 	}
-	countRoute(p.count, s)
+	if p.count != nil {
+		if root, ok := otlpenc.RootOf(s); ok {
+			p.count(root)
+		}
+	}
 	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // This file calls what a program has given to a provider. A panic there is counted, and ends no request and no goroutine of perfline's.
 
 // accept gives spans to an output. After a panic, the output lacks them.
-func (p *TracerProvider) accept(o Output, spans otlpenc.Spans) {
+func (p *TracerProvider) accept(o Output, spans []otlpenc.Spans) {
 	p.timeline.Try("an Output's Accept", func() { o.Accept(spans) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -20,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
@@ -32,9 +34,10 @@ import (
 
 // An Output takes encoded spans. Its methods may be called concurrently.
 type Output interface {
-	// Accept takes spans that have ended. It runs on a goroutine that ends a span, which waits for it: it must not block. A panic is counted as the
-	// provider's Stats say, and these spans are lost. The bytes are valid during the call only. An output that keeps them must copy them.
-	Accept(otlpenc.Spans)
+	// Accept takes spans that have ended, of many requests together: Spans of one request and one group each. It must not block, since others wait
+	// behind these spans, and sometimes a request. A panic is counted as the provider's Stats say, and these spans are lost. The list, the
+	// bytes and the roots are valid during the call only. [otlpenc.Spans.Retain] is for an output that keeps bytes.
+	Accept([]otlpenc.Spans)
 
 	// ForceFlush and Shutdown are as in a span processor.
 	ForceFlush(context.Context) error
@@ -72,7 +75,7 @@ type TracerProviderConfig struct {
 
 	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or kept. The caller is the goroutine that ended
 	// the local root, before its hand-over. OnSlow must not block.
-	OnSlow func(SlowRequest)
+	OnSlow func(local.Root)
 
 	// Routes, when set, counts each local root at its end. It counts local roots that the sampler dropped only with Keep.
 	Routes *routes.Table
@@ -90,9 +93,9 @@ type TracerProviderConfig struct {
 //
 // Spans wait in the journal of their local root, which is the span whose parent is not a span of this provider. A server
 // span is one, too, unless a request that bridgehttp or bridgegrpc serves is above it. They
-// are encoded together when the local root ends, on the goroutine that ends it; a long journal is encoded in
-// parts, see [record.Timeline.NewUnit]. A process that crashes loses the spans that have ended under a local root
-// that has not, up to 5 s of them.
+// are encoded after the end of the local root, together with those of other local roots: after 64 of these, or after 100 ms. A long journal is
+// encoded in parts before, see [record.Timeline.NewUnit]. Readers of the outputs, Stats and flushes do not miss what has ended. A process that
+// crashes loses what ended in the last 100 ms, and the spans that have ended under a local root that has not, up to 5 s of them.
 //
 // The differences from the SDK's provider are in docs/lab/tracerprovider.md.
 type TracerProvider struct {
@@ -108,8 +111,8 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keeper            // nil without a policy
-	count        func(routes.Ended) // counts local roots; nil: nothing does. The table in its place would link its readers
+	keeper       *keeper          // nil without a policy
+	count        func(local.Root) // counts local roots; nil: nothing does
 
 	timeline *record.Timeline
 	joined   joined
@@ -141,7 +144,13 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
-	p.keeper = newKeeper(c.Keep, c.OnSlow)
+	if p.keeper = newKeeper(c.Keep, c.OnSlow); p.keeper != nil && c.Keep.Factor > 0 {
+		if c.Routes == nil {
+			c.Routes = routes.NewTable(routes.Config{})
+			p.count = adderOf(c.Routes)
+		}
+		p.keeper.usual = c.Routes.Usual
+	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
 	p.samplesBelow = p.inherits || p.sdkSampler && decidesByTrace(p.sampler)
@@ -164,7 +173,52 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
 	p.stats.logs = p.logs
 	p.detach = p.joined.attach(p.timeline)
+	p.serveReaders(c)
 	return p
+}
+
+// A readable is an output whose readers expect everything that ended before. It is [requests.Recent], [routes.Table] and [exporter.Delivery].
+type readable interface {
+	// OnRead says that readers call f first: also after Shutdown, since spans that end later are counted.
+	OnRead(f func()) (remove func())
+}
+
+// serveReaders lets readers of the outputs wait until these have everything that has ended.
+func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
+	var all []any
+	if c.Routes != nil {
+		all = append(all, c.Routes)
+	}
+	if c.Logs != nil {
+		all = append(all, c.Logs)
+	}
+	for _, o := range slices.Concat(c.Recorders, c.Exporters) {
+		all = append(all, o)
+	}
+	for _, o := range all {
+		if r, ok := o.(readable); ok {
+			r.OnRead(p.handOverEnded)
+		}
+	}
+}
+
+// longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads while it is handed something waits for itself.
+const longestRead = time.Second
+
+// handOverEnded hands over what has ended.
+func (p *TracerProvider) handOverEnded() {
+	ctx, cancel := context.WithTimeout(context.Background(), longestRead)
+	defer cancel()
+	_ = p.timeline.HandOverEnded(ctx)
+}
+
+// adderOf returns the table's Add, or nil without a table. A table as a field of a provider, which is in interfaces, would make the linker
+// keep all its exported methods.
+func adderOf(table *routes.Table) func(local.Root) {
+	if table == nil {
+		return nil
+	}
+	return table.Add
 }
 
 // processTimeline returns the process timeline of t, or the default one if t is nil.
@@ -322,6 +376,7 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 // Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover all providers of its
 // timeline.
 func (p *TracerProvider) Stats() Stats {
+	p.handOverEnded()
 	s := p.stats.read(p.timeline)
 	if p.keeper != nil {
 		p.keeper.addTo(&s.Requests)

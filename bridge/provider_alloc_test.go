@@ -65,7 +65,7 @@ func TestProviderAllocs(t *testing.T) {
 		}},
 	} {
 		// A hand-over of what waits allocates, too, and comes every 512 spans: that is less than one for a call.
-		if got := testing.AllocsPerRun(400, c.do); got != c.want {
+		if got := testing.AllocsPerRun(400, handedOver(tp, c.do)); got != c.want {
 			t.Errorf("%s: %v allocations, want %v", c.what, got, c.want)
 		}
 	}

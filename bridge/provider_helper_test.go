@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -151,21 +152,33 @@ func (h *hook) Shutdown(ctx context.Context) error {
 	return nil
 }
 
+// A readable is an output whose readers call read first.
+type readable struct{ readers onread.Functions }
+
+func (s *readable) OnRead(f func()) (remove func()) { return s.readers.Add(f) }
+
+// read lets the provider hand over what has ended.
+func (s *readable) read() { s.readers.Call() }
+
 // exportedSpans is an output of perfline's provider that keeps the spans.
 type exportedSpans struct {
+	readable
+
 	mu     sync.Mutex
 	spans  []otlpenc.Span
 	closed bool
 }
 
-func (o *exportedSpans) Accept(spans otlpenc.Spans) {
+func (o *exportedSpans) Accept(all []otlpenc.Spans) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for s, err := range spans.All() {
-		if err != nil {
-			s.Name = err.Error()
+	for _, spans := range all {
+		for s, err := range spans.All() {
+			if err != nil {
+				s.Name = err.Error()
+			}
+			o.spans = append(o.spans, s)
 		}
-		o.spans = append(o.spans, s)
 	}
 }
 
@@ -178,8 +191,17 @@ func (o *exportedSpans) Shutdown(context.Context) error {
 	return nil
 }
 
+// all returns the spans that have ended.
+func (o *exportedSpans) all() []otlpenc.Span {
+	o.read()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.spans
+}
+
 // names returns the names of the exported spans, sorted.
 func (o *exportedSpans) names() string {
+	o.read()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []string

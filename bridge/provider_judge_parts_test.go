@@ -163,6 +163,8 @@ func (s withDropped) DroppedLinks() int  { return s.links }
 
 // An output keeps spans until it is shut down.
 type output struct {
+	readable
+
 	mu       sync.Mutex
 	spans    []otlpenc.Spans
 	count    int
@@ -173,18 +175,28 @@ type output struct {
 
 var _ bridge.Output = (*output)(nil)
 
-func (o *output) Accept(s otlpenc.Spans) {
+func (o *output) Accept(all []otlpenc.Spans) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down {
 		return
 	}
-	s.Bytes = slices.Clone(s.Bytes)
-	o.spans = append(o.spans, s)
-	o.count += s.Count
-	if o.accepted != nil {
-		o.accepted(s)
+	for _, s := range all {
+		s = s.Retain()
+		o.spans = append(o.spans, s)
+		o.count += s.Count
+		if o.accepted != nil {
+			o.accepted(s)
+		}
 	}
+}
+
+// taken returns the spans that have ended.
+func (o *output) taken() []otlpenc.Spans {
+	o.read()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.spans
 }
 
 func (o *output) ForceFlush(context.Context) error {

@@ -273,9 +273,9 @@ func (j *judge) compareAll() {
 				sampled = append(sampled, s)
 			}
 		}
-		j.compareRequests("exported", j.ours.exporters[i].spans, sampled)
+		j.compareRequests("exported", j.ours.exporters[i].taken(), sampled)
 		if j.records {
-			j.compareRequests("recorded", j.ours.recorders[i].spans, p.spans)
+			j.compareRequests("recorded", j.ours.recorders[i].taken(), p.spans)
 		}
 	}
 	for _, s := range j.sides() {

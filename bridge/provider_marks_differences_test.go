@@ -65,7 +65,7 @@ var marksDifferences = []providerDifference{
 			for _, s := range got.all() {
 				first = s.Events()[0].Name
 			}
-			for _, s := range exported.spans {
+			for _, s := range exported.all() {
 				first = s.Events[0].Name
 			}
 			return either(first == "mark", "the calls", "their times")

@@ -37,13 +37,13 @@ func TestUnitsNeverEnded(t *testing.T) {
 		if s.Waiting > most || s.WaitingBytes > bytes {
 			t.Errorf("%d units wait with %d bytes, want at most %d with %d", s.Waiting, s.WaitingBytes, most, bytes)
 		}
-		if int(a.count.Load())+s.Waiting != roots {
-			t.Errorf("%d children arrived, and %d wait, want %d", a.count.Load(), s.Waiting, roots)
+		if int(a.arrived())+s.Waiting != roots {
+			t.Errorf("%d children arrived, and %d wait, want %d", a.arrived(), s.Waiting, roots)
 		}
 		if err := tp.ForceFlush(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if n := a.count.Load(); n != roots {
+		if n := a.arrived(); n != roots {
 			t.Errorf("%d children arrived, want %d", n, roots)
 		}
 	})

@@ -141,4 +141,8 @@ type request struct {
 	bytes []byte
 }
 
-func (r *request) Accept(spans otlpenc.Spans) { r.bytes = append(r.bytes, spans.Bytes...) }
+func (r *request) Accept(all []otlpenc.Spans) {
+	for _, spans := range all {
+		r.bytes = append(r.bytes, spans.Bytes...)
+	}
+}

@@ -222,6 +222,7 @@ func sent(t *testing.T, start newProvider, name string, value attribute.Value, l
 		ours.bytes, err = sdk.encoded, sdk.err
 	}
 	if err == nil {
+		ours.read()
 		err = proto.Unmarshal(ours.bytes, &got)
 	}
 	if err != nil {

@@ -28,7 +28,7 @@ func TestSpanEndsAtTheZeroTime(t *testing.T) {
 	if n := len(got.all()); n != 1 {
 		t.Errorf("a processor received the span %d times, want 1", n)
 	}
-	if exported.count != 1 {
+	if exported.read(); exported.count != 1 {
 		t.Errorf("the span is exported %d times, want 1", exported.count)
 	}
 	if n := len(got.one(t, "old").Events()); n != 0 {

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/observer/record"
@@ -33,21 +33,24 @@ type recordedSpan struct {
 	*unexported // nil
 
 	tracer      *tracer
+	served      *servedSpan // that the span of a request is a part of; else nil
 	spanContext trace.SpanContext
 	parent      parentContext
 	startTime   time.Time
-	label       *spanlabels.Span                // of its goroutine; nil unless a profiler runs
-	kind        uint8                           // a trace.SpanKind
-	root        bool                            // it is a local root
-	measure     bool                            // it is the span of a measure
-	sampled     bool                            // as spanContext has it, which takes longer to ask
-	dirty       bool                            // attributes may have a key twice; guarded by mu
-	answered    bool                            // request has the attributes of the answer; guarded by mu
-	tentative   bool                            // the sampler has dropped it, and its unit may be kept
-	keep        otlpenc.KeepReason              // why the request of a local root is kept; set after its end, before its hand-over
-	traced      tracedOn                        // where it started, for the execution trace
-	ended       atomic.Bool                     // changed with mu held
-	unit        atomic.Pointer[record.Timeline] // of a local root: nil before its first child or mark; changed with mu held
+	label       *spanlabels.Span            // of its goroutine; nil unless a profiler runs
+	kind        uint8                       // a trace.SpanKind
+	root        bool                        // it is a local root
+	measure     bool                        // it is the span of a measure
+	sampled     bool                        // as spanContext has it, which takes longer to ask
+	dirty       bool                        // attributes may have a key twice; guarded by mu
+	answered    bool                        // request has the attributes of the answer; guarded by mu
+	tentative   bool                        // the sampler has dropped it, and its unit may be kept
+	class       local.Class                 // of a local root; set after its end, as keep is
+	keep        local.KeepReason            // why the request of a local root is kept; set after its end, before its hand-over
+	overCeiling bool                        // the request is not kept although there is a reason
+	traced      tracedOn                    // where it started, for the execution trace
+	ended       atomic.Bool                 // changed with mu held
+	unit        atomic.Pointer[record.Unit] // of a local root: nil before its first child or mark; changed with mu held
 	marks       record.SpanMarks
 
 	mu                sync.Mutex // guards what follows
@@ -56,7 +59,7 @@ type recordedSpan struct {
 	name              string
 	endTime           time.Time // zero before the end
 	status            sdktrace.Status
-	request           serving.Attributes // of a request's span; nil if attributes has them
+	request           *serving.Facts // of a request's span; nil if attributes has what they say
 	attributes        []attribute.KeyValue
 	details           *spanDetails // nil for most spans
 }
@@ -97,7 +100,7 @@ func (s *recordedSpan) readDetails() *spanDetails {
 }
 
 // child counts a child of the span. If the child is of the same unit, it returns the unit, and else nil.
-func (s *recordedSpan) child(sameUnit bool) *record.Timeline {
+func (s *recordedSpan) child(sameUnit bool) *record.Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen() {
@@ -217,7 +220,7 @@ func (s *recordedSpan) end(at time.Time) {
 		return
 	}
 	if s.root {
-		s.countRoute()
+		s.classify()
 	}
 	unit := s.unit.Load()
 	if s.decideOrNote(unit); s.tentative && s.root {
@@ -226,7 +229,7 @@ func (s *recordedSpan) end(at time.Time) {
 	}
 	switch {
 	case unit == nil:
-		record.HandOver(receiver{s.tracer.provider}, s) // a root without anything under it
+		s.tracer.provider.timeline.HandOver(receiver{s.tracer.provider}, s) // a root without anything under it
 	case s.root:
 		unit.End(s)
 	default:
@@ -237,7 +240,7 @@ func (s *recordedSpan) end(at time.Time) {
 
 // decideOrNote decides whether the request of a local root is kept. For other spans, it notes a failure for that decision. s has
 // ended.
-func (s *recordedSpan) decideOrNote(unit *record.Timeline) {
+func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	k := s.tracer.provider.keeper
 	switch {
 	case k == nil:
@@ -247,26 +250,26 @@ func (s *recordedSpan) decideOrNote(unit *record.Timeline) {
 		}
 	case s.tentative:
 		s.tracer.roots.end()
-		reason := k.decide(s, unit)
-		s.mu.Lock()
-		s.keep = reason
-		s.mu.Unlock()
+		k.decide(s, unit)
 	default:
-		s.keep = k.decide(s, unit)
+		k.decide(s, unit)
 	}
 }
 
 // endTentative ends the unit of a local root that is tentative, and hands it over if it is kept.
 func (s *recordedSpan) endTentative() {
 	switch unit := s.unit.Load(); {
-	case s.keep != otlpenc.NotKept:
+	case s.keep != local.NotKept:
 		unit = s.Unit()
 		if s.tracer.provider.keeper.exports(s) {
-			unit.Export()
+			unit.Export(s)
+		} else {
+			unit.End(s)
 		}
-		unit.End(s)
 	case unit != nil:
-		unit.Discard(s)
+		unit.Discard(s, true)
+	case s.isRequest() || s.tracer.provider.count != nil: // it is counted
+		s.tracer.provider.timeline.HandOver(receiver{s.tracer.provider}, s)
 	}
 }
 

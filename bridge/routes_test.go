@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -52,12 +53,12 @@ func doWork(ctx context.Context, tracer trace.Tracer) {
 
 // workDone is what a table has after doWork.
 var workDone = []routes.Summary{
-	{Route: "GET /items/{id}", Kind: routes.Request, Count: 2, Failed: 1, PerSecond: 0.5, Max: 3 * time.Second},
-	{Route: "GET /called", Kind: routes.Request, Count: 1, PerSecond: 0.25},
-	{Route: "job", Kind: routes.Request, Count: 1, PerSecond: 0.25},
-	{Route: "orders", Kind: routes.Request, Count: 1, PerSecond: 0.25},
-	{Route: "events", Kind: routes.Stream, Count: 1, PerSecond: 0.25},
-	{Route: "ping", Kind: routes.Background, Count: 1, PerSecond: 0.25},
+	{Route: "GET /items/{id}", Class: local.Request, Count: 2, Failed: 1, PerSecond: 0.5, Max: 3 * time.Second},
+	{Route: "GET /called", Class: local.Request, Count: 1, PerSecond: 0.25},
+	{Route: "job", Class: local.Request, Count: 1, PerSecond: 0.25},
+	{Route: "orders", Class: local.Request, Count: 1, PerSecond: 0.25},
+	{Route: "events", Class: local.Stream, Count: 1, PerSecond: 0.25},
+	{Route: "ping", Class: local.Background, Count: 1, PerSecond: 0.25},
 }
 
 func compareRoutes(t *testing.T, table *routes.Table, want []routes.Summary) {

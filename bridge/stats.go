@@ -46,19 +46,8 @@ func (s Stats) Lost() uint64 {
 }
 
 type counters struct {
-	handedOver                                 [stripes]handedOver
-	events, measures, logged, unattached, late atomic.Uint64
-	logs                                       *markLogs
-}
-
-// stripes is how many goroutines count hand-overs at once without waiting for each other's cache lines.
-const stripes = 8
-
-// handedOver counts hand-overs.
-type handedOver struct {
-	events, measures, spans, limited, logged atomic.Uint64
-
-	_ [88]byte // keeps the next one off these cache lines
+	events, measures, spans, limited, logged, unattached, late atomic.Uint64
+	logs                                                       *markLogs
 }
 
 // read returns the counts, together with the timeline's.
@@ -68,19 +57,12 @@ func (c *counters) read(t *record.Timeline) Stats {
 		MarkEvents:       c.events.Load(),
 		MarkRecords:      c.logged.Load(),
 		MeasureSpans:     c.measures.Load(),
+		OtherSpans:       c.spans.Load(),
 		MarksWithoutSpan: c.unattached.Load() + u.MarksWithoutSpan,
 		MarksAfterEnd:    c.late.Load() + u.MarksAfterEnd,
-		MarksOverLimit:   u.MarksOverLimit,
+		MarksOverLimit:   c.limited.Load() + u.MarksOverLimit,
 		MarksOfOpenSpans: u.MarksOfOpenSpans,
 		MarksDropped:     u.MarksDropped,
-	}
-	for i := range c.handedOver {
-		h := &c.handedOver[i]
-		s.MarkEvents += h.events.Load()
-		s.MeasureSpans += h.measures.Load()
-		s.OtherSpans += h.spans.Load()
-		s.MarksOverLimit += h.limited.Load()
-		s.MarkRecords += h.logged.Load()
 	}
 	if c.logs != nil && c.logs.form == SpanEventsAndLogRecords { // else the log records are counted
 		s.MarkRecords += u.MarksOnlyTaken

@@ -87,7 +87,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if !dropped && unit != nil && unit.Undecided() {
 		unit = nil // what is sampled does not wait for the decision
 	}
-	c, s := newSpan(ctx, t)
+	c, s := newSpan(ctx, t, how.request != nil && unit == nil)
 	s.tentative = tentative
 	s.name, s.spanContext, s.sampled, s.parent = name, sc, sc.IsSampled(), parentOf(parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
@@ -122,8 +122,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 //
 // A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
 // of all requests.
-func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *record.Timeline, dropped *droppedSpan) {
-	var above *record.Timeline
+func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *record.Unit, dropped *droppedSpan) {
+	var above *record.Unit
 	switch s := active.(type) {
 	case *recordedSpan:
 		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
@@ -149,7 +149,7 @@ func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext
 }
 
 // isRequest reports whether a unit is a request or a call that bridgehttp or bridgegrpc serves. A nil unit is none.
-func isRequest(unit *record.Timeline) bool {
+func isRequest(unit *record.Unit) bool {
 	if unit == nil {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,10 +27,14 @@ func TestAllocDelivery(t *testing.T) {
 	const items, most = 500, 20
 	span := spanOf(strings.Repeat("s", 200))
 	var groups otlpenc.Groups
-	encoded := encode(&groups, span)
-	together := otlpenc.Spans{Group: encoded.Group, Bytes: bytes.Repeat(encoded.Bytes, items), Count: items}
-	record := recordsOf(encoded.Group, strings.Repeat("e", 200))
-	records := otlpenc.Records{Group: encoded.Group, Bytes: bytes.Repeat(record.Bytes, items), Count: items}
+	var w otlpenc.Writer
+	one := encode(&groups, span)
+	encoded := []otlpenc.Spans{write(&w, one)}
+	together := []otlpenc.Spans{write(&w, otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, items), Count: items})}
+	separate := slices.Repeat(encoded, items)
+	record := recordsOf(one.Group, strings.Repeat("e", 200))
+	records := w.Records(otlpenc.Records{Group: one.Group, Bytes: append(w.Next(), bytes.Repeat(record.Bytes, items)...), Count: items})
+	record = w.Records(otlpenc.Records{Group: one.Group, Bytes: append(w.Next(), record.Bytes...), Count: 1})
 	for _, c := range []struct {
 		name   string
 		signal signal
@@ -37,6 +42,7 @@ func TestAllocDelivery(t *testing.T) {
 	}{
 		{"OnEnd", ofSpans, func(d sender) { repeat(items, func() { d.(*spanSender).OnEnd(span) }) }},
 		{"Accept of one", ofSpans, func(d sender) { repeat(items, func() { d.(*spanSender).Accept(encoded) }) }},
+		{"Accept of a list", ofSpans, func(d sender) { d.(*spanSender).Accept(separate) }},
 		{"Accept of all", ofSpans, func(d sender) { d.(*spanSender).Accept(together) }},
 		{"AcceptLogs of one", ofLogs, func(d sender) { repeat(items, func() { d.(*logSender).AcceptLogs(record) }) }},
 		{"AcceptLogs of all", ofLogs, func(d sender) { d.(*logSender).AcceptLogs(records) }},
@@ -70,7 +76,8 @@ func TestAllocInThePause(t *testing.T) {
 	t.Setenv("OTEL_BLRP_SCHEDULE_DELAY", "3600000") // only a flush sends
 	d, _, _ := logsTo(t, func(context.Context) exporter.Answer { return exporter.Answer{Err: errors.New("404"), Unknown: true} }, 0)
 	group := new(otlpenc.Groups).Group(nil, instrumentation.Scope{})
-	record := recordsOf(group, "e")
+	var w otlpenc.Writer
+	record := w.Records(otlpenc.Records{Group: group, Bytes: append(w.Next(), recordsOf(group, "e").Bytes...), Count: 1})
 	d.AcceptLogs(record)
 	if err := d.ForceFlush(t.Context()); err == nil {
 		t.Error("ForceFlush returned no error")

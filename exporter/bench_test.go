@@ -16,7 +16,8 @@ func BenchmarkAccept(b *testing.B) {
 	span := spanOf(strings.Repeat("s", 220))
 	var groups otlpenc.Groups
 	one := encode(&groups, span)
-	encoded := otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, 3), Count: 3}
+	var w otlpenc.Writer
+	encoded := []otlpenc.Spans{write(&w, otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, 3), Count: 3})}
 	benchmark(b, ofSpans, func(d sender) { d.(*spanSender).Accept(encoded) })
 }
 

@@ -35,17 +35,21 @@ func NewDelivery(c Config) (*Delivery, error) {
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
 // OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. It uses the memory of spans
-// that have been delivered or lost. It allocates for a span of more than 4 KiB, and when more spans wait than before.
+// that have been delivered or lost. It allocates for a span of more than 2 KiB, and when more spans wait than before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
 		d.groups.Encode(s, d.Accept)
 	}
 }
 
-// Accept queues a copy of spans that are encoded already, or drops them when the queue is full. The caller may change the
-// bytes after the call. Accept never blocks, and allocates only when [Delivery.OnEnd] would. Spans of more than 4 KiB together
-// are queued, and dropped, in parts. Spans without a group, bytes or a count of at least 1 are dropped, too, and count as at
-// least one.
-func (d *Delivery) Accept(s otlpenc.Spans) {
-	d.accept(otlpenc.Records{Group: s.Group, Bytes: s.Bytes, Count: s.Count})
+// Accept queues spans that are encoded already, or drops them when the queue is full. It retains their bytes as [otlpenc.Spans.Retain]
+// does, so that bytes of an [otlpenc.Writer] are not copied. Accept never blocks, and allocates only for bytes of others and when
+// [Delivery.OnEnd] would. Spans of more than 4 KiB together are queued, and dropped, in parts. Spans without a group, bytes or a count of
+// at least 1 are dropped, too, and count as at least one.
+func (d *Delivery) Accept(all []otlpenc.Spans) {
+	batch := d.begin()
+	for _, s := range all {
+		batch = d.append(batch, s.Records())
+	}
+	d.add(batch)
 }

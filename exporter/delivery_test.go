@@ -106,17 +106,17 @@ func TestDeliveryAcceptChecksSpans(t *testing.T) {
 			{"no bytes", otlpenc.Spans{Group: good.Group, Count: 3}, 3},
 		} {
 			before := d.Stats()
-			d.Accept(c.spans)
+			d.Accept([]otlpenc.Spans{c.spans})
 			if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
 				t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
 			}
 		}
-		d.Accept(good)
+		d.Accept([]otlpenc.Spans{{}, good, {}})
 		if err := d.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if s := d.Stats(); counts(s) != [5]uint64{8, 1, 0, 7} || r.taken() != 1 {
-			t.Errorf("stats %+v, want 1 of 8 delivered and 7 dropped", s)
+		if s := d.Stats(); counts(s) != [5]uint64{10, 1, 0, 9} || r.taken() != 1 {
+			t.Errorf("stats %+v, want 1 of 10 delivered and 9 dropped", s)
 		}
 	})
 }

@@ -22,5 +22,5 @@ func NewLogDelivery(c Config) (*LogDelivery, error) {
 	return d, nil
 }
 
-// AcceptLogs queues a copy of records that are encoded already, as [Delivery.Accept] queues spans.
-func (d *LogDelivery) AcceptLogs(r otlpenc.Records) { d.accept(r) }
+// AcceptLogs queues records that are encoded already, as [Delivery.Accept] queues spans.
+func (d *LogDelivery) AcceptLogs(r otlpenc.Records) { d.add(d.append(d.begin(), r)) }

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/within"
@@ -20,11 +21,11 @@ import (
 // An outbox has the encoded items of one signal, which wait for the receiver.
 type outbox struct {
 	queue   *queue.Queue[encoded]
-	blocks  blocks        // of the queue
 	batch   int           // items of a request at most
 	invalid atomic.Uint64 // items that were dropped before the queue
 	sender  sendCloser
 	closed  within.Once // of sender
+	onRead  onread.Functions
 }
 
 // withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no deadline.
@@ -65,8 +66,8 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 		What: what, To: to, Logger: c.Logger,
 		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, DefaultQueueBytes),
 		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout, UnknownPause: unknownPause,
-		Keep: o.blocks.keep, Release: o.blocks.release,
-		Send: queue.Encoded(appendRequest(), sender),
+		Release: encoded.release,
+		Send:    queue.Encoded(appendRequest(), sender),
 	})
 	return nil
 }
@@ -74,9 +75,13 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 // encoded are items of one group in the queue. Spans are [otlpenc.Records] there, too: both are cut, and joined to requests, in the
 // same way.
 type encoded struct {
-	items otlpenc.Records
-	block *block // has the bytes; nil: they have an allocation of their own
+	items otlpenc.Records // retained
 }
+
+func (e encoded) release() { e.items.Release() }
+
+// maxPart is how many bytes an item in the queue has, unless it is a single span or record.
+const maxPart = 4 << 10
 
 // itemOverhead is the memory of an item in the queue without its bytes.
 const itemOverhead = 48
@@ -101,26 +106,42 @@ func appendRequest() func(body []byte, batch []encoded) []byte {
 	}
 }
 
-// accept queues a copy of items in parts, or drops them when the queue is full. Items without a group, bytes or a count are dropped
-// and counted.
-func (o *outbox) accept(items otlpenc.Records) {
+var batches = sync.Pool{New: func() any { return new([]encoded) }}
+
+// begin returns an empty list of items for the queue, whose memory add gives back.
+func (o *outbox) begin() *[]encoded { return batches.Get().(*[]encoded) }
+
+// append appends items in parts. Items without a group, bytes or a count are dropped and counted.
+func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 	if items.Group == nil || len(items.Bytes) == 0 || items.Count < 1 {
 		o.invalid.Add(uint64(max(items.Count, 1)))
-		return
+		return to
 	}
 	for others := items; len(others.Bytes) > 0; {
-		items, others = others.Cut(o.batch, maxShared)
-		if len(items.Bytes) > maxShared {
-			items.Bytes = slices.Clone(items.Bytes) // not under the queue's lock
-		}
-		o.queue.Add(encoded{items: items})
+		items, others = others.Cut(o.batch, maxPart)
+		*to = append(*to, encoded{items.Retain()})
 	}
+	return to
 }
+
+// add queues a list of items, or drops those for which the queue has no room.
+func (o *outbox) add(batch *[]encoded) {
+	o.queue.Add(*batch...)
+	clear(*batch)
+	*batch = (*batch)[:0]
+	batches.Put(batch)
+}
+
+// OnRead registers a function that Stats, ForceFlush and Shutdown call first, on the caller's goroutine and without a lock. A provider that
+// hands items over late registers it, so that they count, and are sent, if they ended before the call. Several functions may be registered.
+// The function must not call these methods. remove ends that; a call that has begun may still run then.
+func (o *outbox) OnRead(f func()) (remove func()) { return o.onRead.Add(f) }
 
 // ForceFlush sends what waits. It returns when all that was accepted before the call is
 // delivered or lost, with an error if some is lost or ctx ended. A ctx without a deadline gets one,
 // of 10 seconds.
 func (o *outbox) ForceFlush(ctx context.Context) error {
+	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
 	defer cancel()
 	if err := o.queue.Flush(ctx); err != nil {
@@ -133,6 +154,7 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 // under way and gives up the rest. A ctx without a deadline gets one, of 10 seconds. Further calls
 // wait for the same end. Stats are final when it returns; the error says how much did not arrive.
 func (o *outbox) Shutdown(ctx context.Context) error {
+	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
 	defer cancel()
 	err := o.queue.Shutdown(ctx)
@@ -145,6 +167,7 @@ func (o *outbox) Shutdown(ctx context.Context) error {
 
 // Stats returns the counts.
 func (o *outbox) Stats() Stats {
+	o.onRead.Call()
 	s, invalid := Stats(o.queue.Stats()), o.invalid.Load()
 	s.Accepted += invalid
 	s.Dropped += invalid

@@ -35,6 +35,7 @@ type sender interface {
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 	Stats() exporter.Stats
+	OnRead(f func()) (remove func())
 
 	add(name string)
 	accept(names ...string) // encoded together; the bytes are overwritten afterwards
@@ -108,7 +109,7 @@ func (s *spanSender) accept(names ...string) {
 		one := encode(&s.groups, spanOf(name))
 		all = otlpenc.Spans{Group: one.Group, Bytes: append(all.Bytes, one.Bytes...), Count: all.Count + 1}
 	}
-	s.Accept(all)
+	s.Accept([]otlpenc.Spans{all})
 	overwrite(all.Bytes)
 }
 

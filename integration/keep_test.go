@@ -18,7 +18,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/marks"
 )
@@ -33,7 +33,7 @@ const (
 type keptRequest struct {
 	trace   trace.TraceID
 	sampled bool
-	want    otlpenc.KeepReason
+	want    local.KeepReason
 }
 
 // With 1 % of the requests sampled, each slow and each failed request is in Jaeger with all its spans, and the counts of the
@@ -62,10 +62,10 @@ func TestKeptRequests(t *testing.T) {
 		marks.Mark(inside, "found")
 		switch {
 		case n%100 == 0:
-			q.want = otlpenc.KeptForTime
+			q.want = local.KeptForTime
 			time.Sleep(keepSlow) // this is the work
 		case n%200 == 50:
-			q.want = otlpenc.KeptForFailure
+			q.want = local.KeptForFailure
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 		child.End()
@@ -113,7 +113,7 @@ func TestKeptRequests(t *testing.T) {
 func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span, stats perfline.Stats) {
 	t.Helper()
 	spans, sampled, exported, slowByLoad := 0, 0, 0, 0
-	count := map[otlpenc.KeepReason]int{}
+	count := map[local.KeepReason]int{}
 	for _, q := range all {
 		got := traces[q.trace.String()]
 		delete(traces, q.trace.String())
@@ -126,10 +126,10 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 			exported++
 		}
 		count[q.want]++
-		if q.want == otlpenc.NotKept && reason == otlpenc.KeptForTime.String() {
+		if q.want == local.NotKept && reason == local.KeptForTime.String() {
 			slowByLoad++ // a busy machine made it slow
 		}
-		if q.want == otlpenc.NotKept && !q.sampled && !tagged {
+		if q.want == local.NotKept && !q.sampled && !tagged {
 			if len(got) > 0 {
 				t.Errorf("request %v was neither sampled nor kept, and Jaeger has %d spans", q.trace, len(got))
 			}
@@ -139,7 +139,7 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 		if !slices.Equal(names, []string{"GET /tasks/{n}", "found", "query", "render"}) || len(got) != 3 {
 			t.Errorf("request %v (%v, sampled %t) has %q in %d spans in Jaeger", q.trace, q.want, q.sampled, names, len(got))
 		}
-		if !q.sampled && reason != q.want.String() && q.want != otlpenc.NotKept {
+		if !q.sampled && reason != q.want.String() && q.want != local.NotKept {
 			t.Errorf("request %v was kept for %q, want %q", q.trace, reason, q.want)
 		}
 	}
@@ -148,11 +148,11 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 	}
 	r, d := stats.Bridge.Requests, stats.Delivery
 	t.Logf("%d requests: %d slow and %d failed by plan, %d slow by load, %d sampled, %d exported because they were kept; %+v; delivery %+v",
-		len(all), count[otlpenc.KeptForTime], count[otlpenc.KeptForFailure], slowByLoad, sampled, exported, r, d)
+		len(all), count[local.KeptForTime], count[local.KeptForFailure], slowByLoad, sampled, exported, r, d)
 	if int(d.Accepted) != spans || d.Delivered != d.Accepted || d.Failed+d.Dropped+d.Pending > 0 {
 		t.Errorf("Jaeger has %d spans, and the delivery says %+v", spans, d)
 	}
-	if int(r.Exported) != exported || int(r.Failed) != count[otlpenc.KeptForFailure] || int(r.Slow) < count[otlpenc.KeptForTime] || r.OverCeiling+r.Refused > 0 {
+	if int(r.Exported) != exported || int(r.Failed) != count[local.KeptForFailure] || int(r.Slow) < count[local.KeptForTime] || r.OverCeiling+r.Refused > 0 {
 		t.Errorf("Jaeger has %d kept requests, and the policy says %+v", exported, r)
 	}
 	if sum := r.Slow + r.Failed + r.Chosen + r.Share + r.OverCeiling + r.Others; int(sum) != len(all) {
@@ -164,7 +164,7 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 func reasonIn(spans []backend.Span) (reason string, ok bool) {
 	for _, s := range spans {
 		if s.Name == "GET /tasks/{n}" {
-			reason, ok = s.Tags[otlpenc.KeepReasonKey].(string)
+			reason, ok = s.Tags[local.KeepReasonKey].(string)
 		}
 	}
 	return reason, ok

@@ -18,5 +18,7 @@ import (
 func Keep(ctx context.Context) {
 	var p record.Place
 	p.Locate(ctx)
-	p.Timeline.Choose()
+	if u := p.Timeline.Unit(); u != nil {
+		u.Choose()
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/lookup"
@@ -64,7 +65,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 	if id != "" {
 		return s.find(id)
 	}
-	route := slow.Root().Name
+	route := slow.Name
 	usual, ok := s.source.Recent().Usual(route, s.median(route), slow.SpanID)
 	if !ok {
 		return usual, refuse("no other request of %s without an error is in memory: repeat this call after the program has served some", route).
@@ -77,7 +78,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 // median returns the median duration of a route since the start, or 0 if it has none.
 func (s *server) median(route string) time.Duration {
 	for _, r := range s.source.Routes().Summaries(routes.SinceStart).Routes {
-		if r.Kind == routes.Request && r.Route == route {
+		if r.Class == local.Request && r.Route == route {
 			return r.P50
 		}
 	}

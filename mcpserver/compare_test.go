@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/mcpserver"
@@ -38,7 +39,7 @@ func queried(r *recorded, id byte, route, path string, queries int) {
 	}
 	took := time.Duration(queries) * each
 	span(root, trace.SpanID{}, trace.SpanKindServer, route, 0, took)
-	r.routes.Add(routes.Ended{Route: route, End: start.Add(took), Took: took})
+	r.routes.Add(local.Root{Name: route, Start: start, End: start.Add(took)})
 }
 
 // A slow request is compared with a usual one of its route, and with one that the agent names.

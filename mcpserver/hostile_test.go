@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/exporter/runtimestats"
@@ -50,9 +51,9 @@ func (r *recorded) Waits() states.Recorder         { return r }
 func (r *recorded) Counts() []exporter.Count       { return nil }
 func (r *recorded) Runtime() *runtimestats.History { return nil }
 
-func (r *recorded) Watch(func(states.Root, *states.Request)) (stop func()) { return func() {} }
-func (r *recorded) Stats() states.Stats                                    { return states.Stats{} }
-func (r *recorded) State() states.State                                    { return states.State{Status: states.Armed} }
+func (r *recorded) Watch(func(local.Root, *states.Request)) (stop func()) { return func() {} }
+func (r *recorded) Stats() states.Stats                                   { return states.Stats{} }
+func (r *recorded) State() states.State                                   { return states.State{Status: states.Armed} }
 func (r *recorded) Result(_ trace.TraceID, root trace.SpanID) (*states.Request, bool) {
 	return r.result, root == r.result.RootID
 }
@@ -91,8 +92,8 @@ func record(n names) *recorded {
 		r.recent.OnEnd(s.Snapshot())
 	}
 	now := time.Now()
-	r.routes.Add(routes.Ended{Route: n.route, End: now, Took: 100 * ms, Failed: true})
-	r.routes.Add(routes.Ended{Route: n.other, End: now, Took: 50 * ms})
+	r.routes.Add(local.Root{Name: n.route, Start: now.Add(-100 * ms), End: now, Failed: true})
+	r.routes.Add(local.Root{Name: n.other, Start: now.Add(-50 * ms), End: now})
 	by := &states.Party{Goroutine: 9, Function: n.function, Request: n.other, TraceID: otherTrace, RootID: otherID}
 	frames := []states.Frame{{Function: n.function}}
 	r.result = &states.Request{

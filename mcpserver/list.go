@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.opentelemetry.io/otel/codes"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/lookup"
 )
@@ -35,9 +35,9 @@ const (
 )
 
 // classes are the kinds of list_requests.
-var classes = map[string]requests.Class{
-	"": requests.RequestsAndStreams, "requests": requests.Requests, "streams": requests.Streams,
-	"background": requests.Background, "housekeeping": requests.Housekeeping,
+var classes = map[string][]local.Class{
+	"": nil, "requests": {local.Request}, "streams": {local.Stream},
+	"background": {local.Background}, "housekeeping": {local.Housekeeping},
 }
 
 func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in listArguments) (*answer, *refusal) {
@@ -70,15 +70,15 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 	last := requests.Snapshot{}
 	shown := 0
 	for _, one := range found[:min(limit, len(found))] {
-		root := one.Root()
+		root := one.RootSpan()
 		result := word("ok")
-		if root.Status.Code == codes.Error {
+		if one.Failed {
 			result = "failed"
 		}
 		if protocol := requests.ProtocolStatus(&root); protocol != "" {
 			result += word(formatted(" %s", protocol))
 		}
-		if !a.row(formatted("%v %s %s %s %s %s", one.SpanID, moment(root.End), ms(root.Duration()), result, word(cmp.Or(one.KeepReason().String(), "-")), root.Name)) {
+		if !a.row(formatted("%v %s %s %s %s %s", one.SpanID, moment(one.End), ms(one.Took()), result, word(cmp.Or(one.Keep.String(), "-")), one.Name)) {
 			break
 		}
 		s.listed.Add(one)
@@ -101,7 +101,7 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 
 // query returns the query of arguments.
 func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
-	class, ok := classes[in.Kind]
+	kinds, ok := classes[in.Kind]
 	if !ok {
 		return q, refuse("kind %s: must be requests, streams, background or housekeeping", in.Kind)
 	}
@@ -115,7 +115,7 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 		}
 	}
 	q = requests.Query{
-		Status: in.Status, Attribute: in.Attribute, Text: in.Text, Class: class, Limit: mostFound,
+		Status: in.Status, Attribute: in.Attribute, Text: in.Text, Classes: kinds, Limit: mostFound,
 		MinTook: time.Duration(in.MinMS * float64(time.Millisecond)), MaxTook: time.Duration(in.MaxMS * float64(time.Millisecond)),
 	}
 	if in.Seconds > 0 {
@@ -137,8 +137,7 @@ func (s *server) search(q requests.Query) []requests.Snapshot {
 
 // bySlowest sorts requests, the longest one first.
 func bySlowest(a, b requests.Snapshot) int {
-	x, y := a.Root(), b.Root()
-	return cmp.Compare(y.Duration(), x.Duration())
+	return cmp.Compare(b.Took(), a.Took())
 }
 
 // after returns the requests after the one that ended the page before. That one may have left memory: then its place counts.
@@ -152,11 +151,10 @@ func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.
 			return found[i+1:], nil
 		}
 	}
-	root := last.Root()
 	i := 0
 	for i < len(found) {
-		one := found[i].Root()
-		if in.Sort == slowest && one.Duration() < root.Duration() || in.Sort != slowest && one.End.Before(root.End) {
+		one := &found[i]
+		if in.Sort == slowest && one.Took() < last.Took() || in.Sort != slowest && one.End.Before(last.End) {
 			break
 		}
 		i++

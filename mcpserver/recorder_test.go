@@ -13,6 +13,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -20,16 +21,16 @@ import (
 // A flightRecorder records nothing: it knows whether it is armed, and gets its results from a test.
 type flightRecorder struct {
 	states.Recorder
-	watching chan func(states.Root, *states.Request) // gets what watches
+	watching chan func(local.Root, *states.Request) // gets what watches
 
 	mu      sync.Mutex // guards what follows
 	state   states.State
-	pending []states.Root
+	pending []local.Root
 	result  *states.Request
 }
 
 func disarmed() *flightRecorder {
-	return &flightRecorder{state: states.State{Status: states.Disarmed}, watching: make(chan func(states.Root, *states.Request), 10)}
+	return &flightRecorder{state: states.State{Status: states.Disarmed}, watching: make(chan func(local.Root, *states.Request), 10)}
 }
 
 func (*flightRecorder) Start(*slog.Logger)             {}
@@ -41,14 +42,14 @@ func (f *flightRecorder) Stats() states.Stats {
 	return states.Stats{Slow: uint64(len(f.pending)), Pending: uint64(len(f.pending))}
 }
 
-func (f *flightRecorder) Slow(root states.Root) bool {
+func (f *flightRecorder) Slow(root local.Root) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending = append(f.pending, root)
 	return true
 }
 
-func (f *flightRecorder) Watch(watcher func(states.Root, *states.Request)) (stop func()) {
+func (f *flightRecorder) Watch(watcher func(local.Root, *states.Request)) (stop func()) {
 	f.watching <- watcher
 	return func() {}
 }
@@ -60,12 +61,12 @@ func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*states.Req
 }
 
 // give makes the result of the only request that waits for one.
-func (f *flightRecorder) give() (states.Root, *states.Request) {
+func (f *flightRecorder) give() (local.Root, *states.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	root := f.pending[0]
 	f.result = &states.Request{
-		TraceID: root.TraceID, RootID: root.RootID, Name: root.Name, Start: root.Start, Duration: root.End.Sub(root.Start),
+		TraceID: root.TraceID, RootID: root.SpanID, Name: root.Name, Start: root.Start, Duration: root.End.Sub(root.Start),
 		Causes: []states.Cause{{Kind: states.OnCPU, Duration: root.End.Sub(root.Start), Function: "main.work"}},
 	}
 	return root, f.result
@@ -194,7 +195,7 @@ func TestUsualRequestDoesNotWait(t *testing.T) {
 	f := disarmed()
 	p := start(t, perfline.Config{Waits: f, Keep: bridge.KeepPolicy{Slow: -1}}) // or a request that stands still for a second is slow
 	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
-	f.Slow(states.Root{}) // another one
+	f.Slow(local.Root{}) // another one
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 	next := suggested(t, a.ask("list_requests", nil), "get_request")
 	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "cause: unknown") || len(f.watching) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/guard"
 )
@@ -49,7 +50,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 		return nil, refuse("sort %s: must be p99, p50, count or failed", in.Sort)
 	}
 	report := s.source.Routes().Summaries(window)
-	slices.SortStableFunc(report.Routes, func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), order(a, b)) })
+	slices.SortStableFunc(report.Routes, func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Class, b.Class), order(a, b)) })
 	a := new(answer)
 	a.line("routes from %s to %s: %d, requests before streams and background", moment(report.Start), moment(report.End), len(report.Routes))
 	if len(report.Routes) == 0 {
@@ -63,7 +64,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 	listed := page(report.Routes, in.Offset, limit)
 	shown := 0
 	for _, r := range listed {
-		if !a.row(formatted("%s %s %d %.2f %d %s %s %s %s %s", word(routeID(r.Route)), word(r.Kind.String()), r.Count, r.PerSecond, r.Failed,
+		if !a.row(formatted("%s %s %d %.2f %d %s %s %s %s %s", word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed,
 			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)) {
 			break
 		}
@@ -85,23 +86,19 @@ func suggestRoutes(a *answer, listed []routes.Summary) {
 	if len(listed) == 0 {
 		return
 	}
-	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: plural(listed[0].Kind)}, "the newest requests of the first route; another id gives those of its route")
-	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: plural(listed[0].Kind), Sort: "slowest"}, "its slowest requests in memory")
+	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class)}, "the newest requests of the first route; another id gives those of its route")
+	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class), Sort: "slowest"}, "its slowest requests in memory")
 	if slices.ContainsFunc(listed, func(r routes.Summary) bool { return r.Failed > 0 }) {
 		a.suggest(toolListRequests, listArguments{Status: "error"}, "requests that failed")
 	}
 }
 
-// plural returns the kind of requests for list_requests. It is empty for the usual one.
-func plural(k routes.Kind) string {
-	switch k {
-	case routes.Stream:
-		return "streams"
-	case routes.Background:
-		return "background"
-	default:
+// classArgument returns the kind of requests for list_requests. It is empty for the usual one.
+func classArgument(c local.Class) string {
+	if c == local.Request {
 		return ""
 	}
+	return c.Plural()
 }
 
 // routeID returns the id of a route, which is made from its name: suggestions have no text from outside.
@@ -123,8 +120,8 @@ func (s *server) route(argument string) string {
 		}
 	}
 	for one := range s.inMemory() {
-		if root := one.Root(); routeID(root.Name) == argument {
-			return root.Name
+		if routeID(one.Name) == argument {
+			return one.Name
 		}
 	}
 	return argument

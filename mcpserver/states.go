@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -20,7 +20,7 @@ const resultTime = 5 * time.Second
 // withStates returns the request with what the flight recorder knows about it. It waits for a result that may come soon.
 func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) requests.Request {
 	// A request that was not slow gets no result. Only a slow one over the policy's ceiling is an exception: its result may be here.
-	if s.flight != nil && snapshot.KeepReason() != otlpenc.NotKept {
+	if s.flight != nil && snapshot.Keep != local.NotKept {
 		s.awaitResult(ctx, snapshot)
 	}
 	return s.waits.With(snapshot.Request())
@@ -29,8 +29,8 @@ func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) req
 // awaitResult returns when the flight recorder has the result of a request, or will not have it soon.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)
-	stop := s.flight.Watch(func(r states.Root, _ *states.Request) {
-		if r.TraceID == of.TraceID && r.RootID == of.SpanID {
+	stop := s.flight.Watch(func(r local.Root, _ *states.Request) {
+		if r.TraceID == of.TraceID && r.SpanID == of.SpanID {
 			select {
 			case arrived <- struct{}{}:
 			default:

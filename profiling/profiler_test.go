@@ -202,7 +202,7 @@ func TestForceSample_JSP1_JSP3_JSP10_JSP29(t *testing.T) {
 
 // The time of a request's own timeline is the axis of a profiler started under it.
 func TestTimestampsAreOnTheTimeline_JSP10(t *testing.T) {
-	tl := (*record.Timeline)(observer.NewTimeline(observer.TimelineOptions{})).NewUnit(time.Now().Add(-time.Hour), nil)
+	tl := &(*record.Timeline)(observer.NewTimeline(observer.TimelineOptions{})).NewUnit(time.Now().Add(-time.Hour), nil).Timeline
 	defer tl.Close()
 	p, err := profiling.Start(observer.NewContext(t.Context(), (*observer.Timeline)(tl)), profiling.Options{SampleInterval: time.Hour, MaxBufferSize: 10})
 	if err != nil {

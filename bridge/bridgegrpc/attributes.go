@@ -1,41 +1,55 @@
 package bridgegrpc
 
 import (
-	"context"
-
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"google.golang.org/grpc/peer"
 
-	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// attributes has the values from which the attributes of a call on a server are made. It does not refer to the call. Addresses
-// become texts when the span is encoded.
-type attributes struct {
-	method       string
-	server, peer received.Endpoint
+// The facts of a call on a server. Addresses become texts when the span is encoded.
+const (
+	textMethod = iota
+	textCode   // of the answer, as numberFailed
+)
 
-	// The answer:
-	code   string
-	failed bool
+const numberFailed = 0 // 1 if the call failed
+
+const (
+	endServer = iota
+	endPeer
+)
+
+// form makes attributes of the facts of a call on a server.
+type form struct{}
+
+var _ serving.Form = form{}
+
+var _ serving.Request = (*call)(nil)
+
+// Tell implements [serving.Request].
+func (c *call) Tell(f *serving.Facts) {
+	f.Form, f.Texts[textMethod] = form{}, c.method
+	if p, ok := peer.FromContext(c.arriving); ok {
+		f.Endpoints[endServer], f.Endpoints[endPeer] = endpointOf(p.LocalAddr), endpointOf(p.Addr)
+	}
+	c.facts = f
 }
 
-var _ serving.Attributes = (*attributes)(nil)
-
-func (a *attributes) readCall(ctx context.Context, method string) {
-	a.method = method
-	if p, ok := peer.FromContext(ctx); ok {
-		a.server, a.peer = endpointOf(p.LocalAddr), endpointOf(p.Addr)
+// tellAnswer notes in f what the attributes of the answer are made of.
+func tellAnswer(f *serving.Facts, code string, failed bool) {
+	f.Form, f.Texts[textCode] = form{}, code
+	if failed {
+		f.Numbers[numberFailed] = 1
 	}
 }
 
-// Request implements [serving.Attributes].
-func (a *attributes) Request(to serving.AttributeSink) {
-	server, serverPort := a.server.HostPort()
-	peer, peerPort := a.peer.HostPort()
+// Request implements [serving.Form].
+func (form) Request(f *serving.Facts, to serving.AttributeSink) {
+	server, serverPort := f.Endpoints[endServer].HostPort()
+	peer, peerPort := f.Endpoints[endPeer].HostPort()
 	to.Text(semconv.RPCSystemNameKey, "grpc")
-	to.Text(semconv.RPCMethodKey, a.method)
+	to.Text(semconv.RPCMethodKey, f.Texts[textMethod])
 	serving.Text(to, semconv.ServerAddressKey, server)
 	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
 	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
@@ -44,26 +58,10 @@ func (a *attributes) Request(to serving.AttributeSink) {
 	serving.Int(to, semconv.ClientPortKey, int64(peerPort))
 }
 
-// Answer implements [serving.Attributes].
-func (a *attributes) Answer(to serving.AttributeSink) {
-	to.Text(semconv.RPCResponseStatusCodeKey, a.code)
-	if a.failed {
-		to.Text(semconv.ErrorTypeKey, a.code)
+// Answer implements [serving.Form].
+func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
+	to.Text(semconv.RPCResponseStatusCodeKey, f.Texts[textCode])
+	if f.Numbers[numberFailed] == 1 {
+		to.Text(semconv.ErrorTypeKey, f.Texts[textCode])
 	}
-}
-
-var _ serving.Request = (*call)(nil)
-
-// Attributes implements [serving.Request].
-func (c *call) Attributes(to serving.AttributeSink) {
-	var a attributes
-	a.readCall(c.arriving, c.method)
-	a.Request(to)
-}
-
-// Keep implements [serving.Request].
-func (c *call) Keep() serving.Attributes {
-	c.attrs = new(attributes)
-	c.attrs.readCall(c.arriving, c.method)
-	return c.attrs
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -24,7 +25,7 @@ type call struct {
 	tl     *record.Timeline // a server's call's own, a client's caller's
 	start  time.Duration    // since tl's origin
 	span   trace.Span       // nil when the call had one already
-	attrs  *attributes      // that a server's span keeps; nil unless it is a span of perfline's provider
+	facts  *serving.Facts   // of a server's span of perfline's provider; nil for a client
 	closes bool             // the timeline is not the span's, and has to be closed
 
 	arriving context.Context //nolint:containedctx // which has the peer, while a server's span starts

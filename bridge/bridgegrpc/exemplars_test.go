@@ -18,7 +18,7 @@ import (
 
 type discarded struct{}
 
-func (discarded) Accept(otlpenc.Spans)             {}
+func (discarded) Accept([]otlpenc.Spans)           {}
 func (discarded) ForceFlush(context.Context) error { return nil }
 func (discarded) Shutdown(context.Context) error   { return nil }
 

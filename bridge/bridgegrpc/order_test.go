@@ -62,6 +62,9 @@ func TestCallIsToldBeforeItsSpanEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.stop()
+	if err := r.server.TracerProvider.(bothproviders.Provider).ForceFlush(t.Context()); err != nil {
+		t.Error(err)
+	}
 	select {
 	case <-ended:
 	default:

@@ -54,7 +54,7 @@ func isServerError(c codes.Code) bool {
 }
 
 // endSpan ends the span of the call, whose attributes are a if the span keeps them.
-func endSpan(span trace.Span, a *attributes, st *status.Status, failed bool) {
+func endSpan(span trace.Span, f *serving.Facts, st *status.Status, failed bool) {
 	defer span.End()
 	if !serving.Takes(span) {
 		return
@@ -63,14 +63,14 @@ func endSpan(span trace.Span, a *attributes, st *status.Status, failed bool) {
 		span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
 	}
 	code := codeName(st.Code())
-	if s, ok := span.(serving.RequestSpan); ok && a != nil {
-		a.code, a.failed = code, failed
-		s.Answer(a)
+	if s, ok := span.(serving.RequestSpan); ok && f != nil {
+		tellAnswer(f, code, failed)
+		s.Answer(f)
 		return
 	}
-	answer := attributes{code: code, failed: failed}
 	list := serving.NewAttributeList()
 	defer list.Free()
-	answer.Answer(list)
+	tellAnswer(&list.Facts, code, failed)
+	list.Facts.Answer(list)
 	span.SetAttributes(list.Attributes...)
 }

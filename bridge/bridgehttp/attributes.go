@@ -10,79 +10,98 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// attributes has the texts from which the attributes of a request are made. It does not refer to the request, which the handler may
-// change. Request parses the texts when the span is encoded. Each text has 2 KiB at most, and keeps no longer one in memory.
-type attributes struct {
-	method   string
-	original string // the method that was sent, if method is otherMethod
-	path     string
-	host     string
-	remote   string // the address that the connection comes from
-	agent    string
+// The facts of a request. The texts are as the request has them. Request parses them when the span is encoded. Each text has 2 KiB at
+// most, and keeps no longer one in memory.
+const (
+	textMethod   = iota
+	textOriginal // the method that was sent, if the method is otherMethod
+	textPath
+	textHost
+	textRemote // the address that the connection comes from
+	textAgent
 
 	// What proxies say: lists by listOf.
-	forwarded, forwardedFor, forwardedHost string
+	textForwarded
+	textForwardedFor
+	textForwardedHost
+)
 
-	https        bool
-	major, minor uint16 // of the protocol
+const (
+	numberHTTPS   = iota // 1 if the scheme is https
+	numberVersion        // of the protocol: the major version, shifted by 16 bits, and the minor one
 
-	// The answer:
-	kind           *exchangeMetrics
-	received, sent int64 // bytes of bodies
-}
+	// Of the answer: bytes of bodies. The kind is an *exchangeMetrics.
+	numberReceived
+	numberSent
+)
 
-var _ serving.Attributes = (*attributes)(nil)
+// form makes attributes of the facts of a request.
+type form struct{}
 
-// readRequest reads a request that arrives.
-func (a *attributes) readRequest(q *request) {
+var _ serving.Form = form{}
+
+// Tell implements [serving.Request].
+func (q *request) Tell(f *serving.Facts) {
 	r := q.arriving
 	line := len(r.Method) + len(r.RequestURI) // the method and the path are parts of it
-	a.method, a.https = q.method, q.scheme == schemeHTTPS
-	if a.method == otherMethod {
-		a.original = received.Bounded(r.Method, line)
+	f.Form = form{}
+	f.Texts[textMethod] = q.method
+	if q.method == otherMethod {
+		f.Texts[textOriginal] = received.Bounded(r.Method, line)
 	}
-	a.path = received.Bounded(r.URL.Path, line)
-	a.host, a.remote = received.Bounded(r.Host, len(r.Host)), received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
+	f.Texts[textPath] = received.Bounded(r.URL.Path, line)
+	f.Texts[textHost], f.Texts[textRemote] = received.Bounded(r.Host, len(r.Host)), received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
 	agent := received.First(r.Header["User-Agent"])
-	a.agent = received.Bounded(agent, len(agent))
-	a.major, a.minor = uint16(r.ProtoMajor), uint16(r.ProtoMinor)
-	if !q.m.IgnoreForwarded {
-		a.forwarded = listOf(r.Header["Forwarded"])
-		a.forwardedFor = listOf(r.Header["X-Forwarded-For"])
-		a.forwardedHost = listOf(r.Header["X-Forwarded-Host"])
+	f.Texts[textAgent] = received.Bounded(agent, len(agent))
+	if q.scheme == schemeHTTPS {
+		f.Numbers[numberHTTPS] = 1
 	}
+	f.Numbers[numberVersion] = int64(r.ProtoMajor)<<16 | int64(r.ProtoMinor)
+	if !q.m.IgnoreForwarded {
+		f.Texts[textForwarded] = listOf(r.Header["Forwarded"])
+		f.Texts[textForwardedFor] = listOf(r.Header["X-Forwarded-For"])
+		f.Texts[textForwardedHost] = listOf(r.Header["X-Forwarded-Host"])
+	}
+	q.facts = f
 }
 
-// Request implements [serving.Attributes].
-func (a *attributes) Request(to serving.AttributeSink) {
+// tellAnswer notes in f what the attributes of the answer are made of.
+func tellAnswer(f *serving.Facts, k *exchangeMetrics, received, sent int64) {
+	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, k, received, sent
+}
+
+// Request implements [serving.Form].
+func (form) Request(f *serving.Facts, to serving.AttributeSink) {
+	t := &f.Texts
 	scheme := schemeHTTP
-	if a.https {
+	if f.Numbers[numberHTTPS] == 1 {
 		scheme = schemeHTTPS
 	}
-	server, serverPort := received.Host(cmp.Or(forwardedHost(a.forwarded, a.forwardedHost), a.host))
+	server, serverPort := received.Host(cmp.Or(forwardedHost(t[textForwarded], t[textForwardedHost]), t[textHost]))
 	if server == "" || serverPort == usualPort(scheme) {
 		serverPort = 0
 	}
-	peer, peerPort := received.Address(a.remote) // a Unix socket has none
+	peer, peerPort := received.Address(t[textRemote]) // a Unix socket has none
+	version := f.Numbers[numberVersion]
 
-	to.Text(semconv.HTTPRequestMethodKey, a.method)
-	serving.Text(to, semconv.HTTPRequestMethodOriginalKey, received.Text(a.original))
+	to.Text(semconv.HTTPRequestMethodKey, t[textMethod])
+	serving.Text(to, semconv.HTTPRequestMethodOriginalKey, received.Text(t[textOriginal]))
 	to.Text(semconv.URLSchemeKey, scheme)
-	to.Text(semconv.URLPathKey, received.Text(a.path))
+	to.Text(semconv.URLPathKey, received.Text(t[textPath]))
 	serving.Text(to, semconv.ServerAddressKey, server)
 	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
 	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
-	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwardedClient(a.forwarded, a.forwardedFor), peer))
+	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwardedClient(t[textForwarded], t[textForwardedFor]), peer))
 	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
-	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(a.agent))
-	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(a.major), int(a.minor)))
+	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(t[textAgent]))
+	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(version>>16), int(version&0xffff)))
 }
 
-// Answer implements [serving.Attributes].
-func (a *attributes) Answer(to serving.AttributeSink) {
-	to.KeyValues(a.kind.outcome)
-	serving.Int(to, semconv.HTTPRequestBodySizeKey, a.received)
-	serving.Int(to, semconv.HTTPResponseBodySizeKey, a.sent)
+// Answer implements [serving.Form].
+func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
+	to.KeyValues(f.Kind.(*exchangeMetrics).outcome)
+	serving.Int(to, semconv.HTTPRequestBodySizeKey, f.Numbers[numberReceived])
+	serving.Int(to, semconv.HTTPResponseBodySizeKey, f.Numbers[numberSent])
 }
 
 // pathOf is the request's path, a part of its first line.

@@ -106,6 +106,9 @@ func attributesOver(t *testing.T, name string, o bothproviders.Options, handler,
 	r.Header.Set("User-Agent", "agent/1.0")
 	r.Header.Set("X-Forwarded-For", "192.0.2.7, 192.0.2.8")
 	h.ServeHTTP(httptest.NewRecorder(), r)
+	if err := p.ForceFlush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if later != nil {
 		add("later", later(span))
 	}

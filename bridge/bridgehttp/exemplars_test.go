@@ -22,7 +22,11 @@ import (
 // exportedSpans counts the spans that an exporter gets.
 type exportedSpans struct{ n int }
 
-func (e *exportedSpans) Accept(s otlpenc.Spans)           { e.n += s.Count }
+func (e *exportedSpans) Accept(all []otlpenc.Spans) {
+	for _, s := range all {
+		e.n += s.Count
+	}
+}
 func (e *exportedSpans) ForceFlush(context.Context) error { return nil }
 func (e *exportedSpans) Shutdown(context.Context) error   { return nil }
 

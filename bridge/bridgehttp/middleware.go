@@ -153,13 +153,13 @@ type request struct {
 	m        *middleware
 	tl       *record.Timeline
 	span     trace.Span
-	borrowed bool          // the span is of other instrumentation
-	closes   bool          // the timeline is not the span's, and has to be closed
-	method   string        // a known one, or otherMethod
-	scheme   string        // url.scheme; empty if the span is borrowed
-	arriving *http.Request // while the span starts
-	read     atomic.Int64  // bytes of the request's body
-	attrs    *attributes   // that the span keeps; nil unless it is a span of perfline's provider
+	borrowed bool           // the span is of other instrumentation
+	closes   bool           // the timeline is not the span's, and has to be closed
+	method   string         // a known one, or otherMethod
+	scheme   string         // url.scheme; empty if the span is borrowed
+	arriving *http.Request  // while the span starts
+	read     atomic.Int64   // bytes of the request's body
+	facts    *serving.Facts // of a span of perfline's provider
 	body     arrivingBody
 	response response
 	timing   timing
@@ -227,20 +227,6 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	q.arriving = r
 	q.ctx, q.span = m.startSpan(ctx, name, q, public)
 	q.arriving = nil
-}
-
-// Attributes implements [serving.Request].
-func (q *request) Attributes(to serving.AttributeSink) {
-	var a attributes
-	a.readRequest(q)
-	a.Request(to)
-}
-
-// Keep implements [serving.Request].
-func (q *request) Keep() serving.Attributes {
-	q.attrs = new(attributes)
-	q.attrs.readRequest(q)
-	return q.attrs
 }
 
 // begun is called before the first byte of the response.
@@ -340,15 +326,15 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 // answer gives the span the attributes of the answer.
 func (q *request) answer(k *exchangeMetrics) {
 	received, sent := q.read.Load(), q.response.written
-	if span, ok := q.span.(serving.RequestSpan); ok && q.attrs != nil {
-		q.attrs.kind, q.attrs.received, q.attrs.sent = k, received, sent
-		span.Answer(q.attrs)
+	if span, ok := q.span.(serving.RequestSpan); ok {
+		tellAnswer(q.facts, k, received, sent)
+		span.Answer(q.facts)
 		return
 	}
-	a := attributes{kind: k, received: received, sent: sent}
 	list := serving.NewAttributeList()
 	defer list.Free()
-	a.Answer(list)
+	tellAnswer(&list.Facts, k, received, sent)
+	list.Facts.Answer(list)
 	q.span.SetAttributes(list.Attributes...)
 }
 

@@ -92,6 +92,9 @@ func TestRequestIsToldBeforeItsSpanEnds(t *testing.T) {
 					TracerProvider: tp, Timeline: tl, ServerTiming: bridgehttp.ServerTiming{Names: []string{"*"}},
 				}.Middleware(mux).ServeHTTP(w, req)
 			}()
+			if err := tp.ForceFlush(t.Context()); err != nil {
+				t.Error(err)
+			}
 			if ended != 1 {
 				t.Errorf("%d server spans ended, want 1", ended)
 			}

@@ -14,7 +14,11 @@ import (
 // [http.ServeMux] needs no call. Its pattern "/" is no route of a request that is answered with 404 or 405. Other routers call SetRoute from
 // a middleware of their own, before or after the handler, and the [Middleware] is around the whole router. The last call counts, and calls
 // after the request do nothing. docs/frameworks.md has the lines for chi, gin, echo, gorilla/mux and httprouter.
-func SetRoute(ctx context.Context, route string) { record.FromContext(ctx).SetRoute(route) }
+func SetRoute(ctx context.Context, route string) {
+	if u := record.FromContext(ctx).Unit(); u != nil {
+		u.SetRoute(route)
+	}
+}
 
 // Mount returns a handler for an [http.ServeMux] inside another one, whose pattern the [Middleware] cannot see because the request is
 // copied on the way. The route is the prefix and the route below it:
@@ -26,13 +30,16 @@ func SetRoute(ctx context.Context, route string) { record.FromContext(ctx).SetRo
 func Mount(prefix string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { // also if h panics
-			tl := record.FromContext(r.Context())
-			route := tl.Route()
+			u := record.FromContext(r.Context()).Unit()
+			if u == nil {
+				return
+			}
+			route := u.Route()
 			if route == "" {
 				route = matchedRoute(r)
 			}
 			if route != "" {
-				tl.SetRoute(prefix + route)
+				u.SetRoute(prefix + route)
 			}
 		}()
 		h.ServeHTTP(w, r)
@@ -42,7 +49,7 @@ func Mount(prefix string, h http.Handler) http.Handler {
 // route returns the route of a request with this status: from SetRoute, or from the pattern that an http.ServeMux matched. The pattern "/"
 // takes what no other pattern matches. It is no route when the answer is 404 or 405: a router behind it matched nothing.
 func (q *request) route(r *http.Request, status int) string {
-	if route := q.tl.Route(); route != "" {
+	if route := q.tl.Unit().Route(); route != "" {
 		return route
 	}
 	route := matchedRoute(r)

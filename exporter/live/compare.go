@@ -100,13 +100,12 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, err.Error())
 		return
 	}
-	root := a.Root()
 	c := comparison{Chosen: query.Has("b")}
 	var b requests.Snapshot
 	if c.Chosen {
 		b, err = h.named(query.Get("b"))
 	} else {
-		b, c.Median, err = h.usual(a, root.Name)
+		b, c.Median, err = h.usual(a, a.Name)
 	}
 	if err != nil {
 		refuse(w, http.StatusNotFound, err.Error())
@@ -125,7 +124,7 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	h.opened.Add(b)
 	h.opened.Add(a)
-	c.Choices, c.ChoicesCut = h.choices(root.Name, a, b)
+	c.Choices, c.ChoicesCut = h.choices(a.Name, a, b)
 	c.fill(requests.Compare(h.part(a), h.part(b)))
 	answer(w, c)
 }
@@ -173,7 +172,7 @@ func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []r
 	h.listed.AddNew(all)
 	rows = make([]requestRow, 0, len(all))
 	for _, s := range all {
-		root := s.Root()
+		root := s.RootSpan()
 		rows = append(rows, newRequestRow(&root))
 	}
 	return rows, cut

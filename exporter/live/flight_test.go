@@ -15,6 +15,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -29,11 +30,11 @@ type flightRecorder struct {
 
 var _ states.Recorder = (*flightRecorder)(nil)
 
-func (*flightRecorder) Start(*slog.Logger)                                     {}
-func (*flightRecorder) Slow(states.Root) bool                                  { return false }
-func (*flightRecorder) Watch(func(states.Root, *states.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                         { return nil }
-func (*flightRecorder) Stats() states.Stats                                    { return states.Stats{Results: 3} }
+func (*flightRecorder) Start(*slog.Logger)                                    {}
+func (*flightRecorder) Slow(local.Root) bool                                  { return false }
+func (*flightRecorder) Watch(func(local.Root, *states.Request)) (stop func()) { return func() {} }
+func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
+func (*flightRecorder) Stats() states.Stats                                   { return states.Stats{Results: 3} }
 
 func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*states.Request, bool) {
 	f.mu.Lock()

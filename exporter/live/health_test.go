@@ -48,7 +48,9 @@ func TestHealth(t *testing.T) {
 				for _, phase := range c.phases {
 					for range phase.columns {
 						for i := range phase.each {
-							table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: phase.took, Failed: i < phase.failed})
+							root := ended("GET /", phase.took)
+							root.Failed = i < phase.failed
+							table.Add(root)
 						}
 						time.Sleep(10 * time.Second)
 					}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/observer"
 )
@@ -23,7 +23,7 @@ type heatData struct {
 // heat answers with the heat map of a route, or of all routes of a class together.
 func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 	_, window, err := windowOf(r)
-	class := requests.Requests
+	class := local.Request
 	if name := r.URL.Query().Get("class"); err == nil && name != "" {
 		class, err = parseClass(name)
 	}
@@ -31,8 +31,8 @@ func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	table, kind := h.source.Routes(), kindOf(class)
-	if !h.hasRoutesOf(kind) {
+	table := h.source.Routes()
+	if !h.hasRoutesOf(class) {
 		refuse(w, http.StatusNotFound, onlySummary)
 		return
 	}
@@ -42,9 +42,9 @@ func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 	}
 	var m routes.HeatMap
 	if name := r.URL.Query().Get("route"); name == "" {
-		_, m = table.Total(kind, window)
+		_, m = table.Total(class, window)
 	} else {
-		m, _ = table.HeatMap(h.routeNamed(name, kind), kind, window) // empty if no request of the route has ended
+		m, _ = table.HeatMap(h.routeNamed(name, class), class, window) // empty if no request of the route has ended
 	}
 	w.Header().Set("Content-Type", jsonType)
 	if !headOnly(w, r) {

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/lookup"
@@ -48,10 +49,10 @@ func (h *handler) overview() overview {
 	h.listed.AddNew(newest)
 	lists := h.rows.of(newest, slowest, background, keptRequests)
 	o := overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(keptRequests))}
-	o.Streams, o.Requests = split(lists[0], func(i int) bool { return newest[i].Class() == requests.Streams })
-	o.Housekeeping, o.Background = split(lists[2], func(i int) bool { return requests.IsHousekeeping(lists[2][i].Name) })
+	o.Streams, o.Requests = split(lists[0], func(i int) bool { return newest[i].Class == local.Stream })
+	o.Housekeeping, o.Background = split(lists[2], func(i int) bool { return background[i].Class == local.Housekeeping })
 	for i, row := range lists[3] {
-		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].KeepReason().String()})
+		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].Keep.String()})
 	}
 	o.Service = serviceOf(slices.Concat(newest, background))
 	return o
@@ -99,7 +100,7 @@ func (c *rowCache) of(lists ...[]requests.Snapshot) [][]requestRow {
 				row, known = c.last[id]
 			}
 			if !known {
-				root := s.Root()
+				root := s.RootSpan()
 				row = newRequestRow(&root)
 			}
 			now[id] = row

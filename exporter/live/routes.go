@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/observer"
@@ -72,23 +72,22 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 	if table == nil {
 		return d
 	}
-	lines := map[routes.Kind]map[string]routes.Line{}
-	for _, kind := range []routes.Kind{routes.Request, routes.Stream, routes.Background} {
-		lines[kind] = table.Lines(kind, w)
+	var lines [local.Classes]map[string]routes.Line
+	for class := range lines {
+		lines[class] = table.Lines(local.Class(class), w)
 	}
 	for _, s := range table.Summaries(w).Routes {
-		if !h.hasRoutesOf(s.Kind) {
-			continue
+		if h.hasRoutesOf(s.Class) {
+			d.Routes = append(d.Routes, newRouteRow(s, lines[s.Class][s.Route]))
 		}
-		d.Routes = append(d.Routes, newRouteRow(s, lines[s.Kind][s.Route]))
 	}
-	total, heat := table.Total(routes.Request, w)
+	total, heat := table.Total(local.Request, w)
 	if total.Count > 0 {
 		all := newRouteRow(total, lineOf(heat))
 		d.All = &all
 	}
 	if w != routes.LastMinutes {
-		total, heat = table.Total(routes.Request, routes.LastMinutes)
+		total, heat = table.Total(local.Request, routes.LastMinutes)
 	}
 	d.Health = newHealth(total, heat, h.losses())
 	if h.data == guard.Summary { // a summary has no list of requests
@@ -99,15 +98,15 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 	return d
 }
 
-// hasRoutesOf reports whether the page shows routes of a kind. A summary has none of the background: their names are free texts of
+// hasRoutesOf reports whether the page shows routes of a class. A summary has none of the background: their names are free texts of
 // the program.
-func (h *handler) hasRoutesOf(k routes.Kind) bool {
-	return h.data != guard.Summary || k != routes.Background
+func (h *handler) hasRoutesOf(c local.Class) bool {
+	return h.data != guard.Summary || c <= local.Stream
 }
 
 func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{
-		Route: shown(s.Route), Class: classOf(s).String(), Others: s.Route == routes.Others,
+		Route: shown(s.Route), Class: s.Class.Plural(), Others: s.Route == routes.Others,
 		Count: s.Count, Failed: s.Failed, PerSecond: s.PerSecond,
 		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95), P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
 		Strip: make([]uint64, 0, len(line)), FailedIn: []int{},
@@ -121,39 +120,14 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	return r
 }
 
-func classOf(s routes.Summary) requests.Class {
-	switch {
-	case s.Kind == routes.Stream:
-		return requests.Streams
-	case s.Kind == routes.Request:
-		return requests.Requests
-	case requests.IsHousekeeping(s.Route):
-		return requests.Housekeeping
-	default:
-		return requests.Background
-	}
-}
-
-// kindOf returns the kind whose routes a class is about.
-func kindOf(c requests.Class) routes.Kind {
-	switch c {
-	case requests.Streams:
-		return routes.Stream
-	case requests.Background, requests.Housekeeping:
-		return routes.Background
-	case requests.RequestsAndStreams, requests.Requests:
-	}
-	return routes.Request
-}
-
-// routeNamed returns the route of some kinds that the page shows by a name, or the name if there is none.
-func (h *handler) routeNamed(name string, kinds ...routes.Kind) string {
+// routeNamed returns the route of some classes that the page shows by a name, or the name if there is none.
+func (h *handler) routeNamed(name string, classes ...local.Class) string {
 	table := h.source.Routes()
 	if table == nil {
 		return name
 	}
-	for _, kind := range kinds {
-		names := table.Names(kind)
+	for _, class := range classes {
+		names := table.Names(class)
 		if slices.Contains(names, name) {
 			return name
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/guard"
@@ -49,24 +50,32 @@ func (p *program) heat(parameters ...string) (h heatData) {
 	return h
 }
 
+// ended returns the end of a request that ends now.
+func ended(route string, took time.Duration) local.Root {
+	now := time.Now()
+	return local.Root{Name: route, Start: now.Add(-took), End: now}
+}
+
 // Each route has its figures and its class, in both windows. A heat map has its requests by time and duration.
 func TestRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, table := count(t, 2, live.Config{})
-		add := func(route string, k routes.Kind, took time.Duration, failed bool) {
-			table.Add(routes.Ended{Route: route, Kind: k, End: time.Now(), Took: took, Failed: failed})
+		add := func(route string, class local.Class, took time.Duration, failed bool) {
+			root := ended(route, took)
+			root.Class, root.Failed = class, failed
+			table.Add(root)
 		}
-		add("GET /old", routes.Request, time.Second, false)
+		add("GET /old", local.Request, time.Second, false)
 		time.Sleep(10 * time.Minute)
 		for i := range 10 {
-			add("GET /new", routes.Request, 10*time.Millisecond, i == 0)
+			add("GET /new", local.Request, 10*time.Millisecond, i == 0)
 		}
-		add("GET /no room", routes.Request, time.Millisecond, false)
-		add("GET /events", routes.Stream, time.Minute, false)
-		add("tick", routes.Background, time.Millisecond, false)
-		add("redis.dial", routes.Background, time.Millisecond, false)
-		const minutes, start = "GET /new requests 10 1 false|others requests 1 0 true|GET /events streams 1 0 false|redis.dial housekeeping 1 0 false|tick background 1 0 false",
-			"GET /new requests 10 1 false|GET /old requests 1 0 false|others requests 1 0 true|GET /events streams 1 0 false|redis.dial housekeeping 1 0 false|tick background 1 0 false"
+		add("GET /no room", local.Request, time.Millisecond, false)
+		add("GET /events", local.Stream, time.Minute, false)
+		add("tick", local.Background, time.Millisecond, false)
+		add("redis.dial", local.Housekeeping, time.Millisecond, false)
+		const minutes, start = "GET /new requests 10 1 false|others requests 1 0 true|GET /events streams 1 0 false|tick background 1 0 false|redis.dial housekeeping 1 0 false",
+			"GET /new requests 10 1 false|GET /old requests 1 0 false|others requests 1 0 true|GET /events streams 1 0 false|tick background 1 0 false|redis.dial housekeeping 1 0 false"
 		for window, want := range map[string]string{"": minutes, "minutes": minutes, "start": start} {
 			d := p.routes(window)
 			var got []string
@@ -105,6 +114,9 @@ func TestRoutes(t *testing.T) {
 			{[]string{"window", "start"}, 12, 1},
 			{[]string{"route", "GET /events", "class", "streams"}, 1, 0},
 			{[]string{"route", "tick", "class", "background"}, 1, 0},
+			{[]string{"class", "background"}, 1, 0},
+			{[]string{"class", "housekeeping"}, 1, 0},
+			{[]string{"route", "redis.dial", "class", "housekeeping"}, 1, 0},
 			{[]string{"route", "tick", "class", "streams"}, 0, 0},
 		} {
 			h := p.heat(c.parameters...)
@@ -140,7 +152,7 @@ func TestHeatMapBoundsAreExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, table := count(t, 0, live.Config{})
 		for took := time.Microsecond; took < time.Hour; took = took * 5 / 4 {
-			table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: took})
+			table.Add(ended("GET /", took))
 		}
 		h := p.heat("route", "GET /")
 		if rows := len(h.Bounds) - 1; rows > 24 || rows < 12 {
@@ -164,7 +176,7 @@ func TestHeatMapBoundsAreExact(t *testing.T) {
 // A hostile name is shown as codes, and the page finds the route by the shown name.
 func TestHostileRoute(t *testing.T) {
 	p, table := count(t, 0, live.Config{})
-	table.Add(routes.Ended{Route: "GET /\u202e" + strings.Repeat("x", 1000), End: time.Now(), Took: time.Millisecond})
+	table.Add(ended("GET /\u202e"+strings.Repeat("x", 1000), time.Millisecond))
 	shown := p.routes("").Routes[0].Route
 	if !strings.HasPrefix(shown, `GET /\u202exxx`) || len(shown) > 250 {
 		t.Errorf("the route is shown as %q", shown)
@@ -178,8 +190,11 @@ func TestHostileRoute(t *testing.T) {
 func TestSummaryOfRoutes(t *testing.T) {
 	p, table := count(t, 0, live.Config{Data: guard.Summary})
 	for range 20 {
-		table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: time.Millisecond, Failed: true})
-		table.Add(routes.Ended{Route: "secret", Kind: routes.Background, End: time.Now(), Took: time.Millisecond})
+		failed, secret, pool := ended("GET /", time.Millisecond), ended("secret", time.Millisecond), ended("secret pool", time.Millisecond)
+		failed.Failed, secret.Class, pool.Class = true, local.Background, local.Housekeeping
+		for _, root := range []local.Root{failed, secret, pool} {
+			table.Add(root)
+		}
 	}
 	for _, window := range []string{"minutes", "start"} {
 		d := p.routes(window)
@@ -204,7 +219,7 @@ func TestStreamedRoutesAreShared(t *testing.T) {
 			wait time.Duration
 			want int
 		}{{0, 1}, {time.Second, 1}, {999 * time.Millisecond, 1}, {time.Millisecond, 4}} {
-			table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: time.Millisecond})
+			table.Add(ended("GET /", time.Millisecond))
 			time.Sleep(c.wait)
 			if got := p.overview().Routes.All; got == nil || got.Count != c.want {
 				t.Errorf("look %d: %+v, want %d requests", i, got, c.want)

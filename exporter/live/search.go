@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
 )
 
 const maxFound = 200 // requests in an answer
@@ -42,7 +42,11 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if q.Route != "" {
-		q.Route = h.routeNamed(q.Route, kindsOf(q.Class)...)
+		classes := q.Classes
+		if classes == nil {
+			classes = []local.Class{local.Request, local.Stream}
+		}
+		q.Route = h.routeNamed(q.Route, classes...)
 	}
 	done, ok := h.working(w, r)
 	if !ok {
@@ -58,14 +62,14 @@ func (h *handler) found(q requests.Query) searchAnswer {
 	listed, opened := h.listed.All(), h.opened.All()
 	q.Limit = maxFound + 1
 	found := q.Filter(recent.Search(q), listed, opened)
-	all := requests.Query{Class: q.Class, Limit: math.MaxInt}
+	all := requests.Query{Classes: q.Classes, Limit: math.MaxInt}
 	a := searchAnswer{More: len(found) > maxFound, InMemory: len(all.Filter(recent.Search(all), listed, opened))}
 	found = found[:min(len(found), maxFound)]
 	h.listed.AddNew(found)
 	a.Requests = make([]keptRow, 0, len(found))
 	for _, s := range found {
-		root := s.Root()
-		a.Requests = append(a.Requests, keptRow{newRequestRow(&root), s.KeepReason().String()})
+		root := s.RootSpan()
+		a.Requests = append(a.Requests, keptRow{newRequestRow(&root), s.Keep.String()})
 	}
 	return a
 }
@@ -84,7 +88,11 @@ func parseQuery(p url.Values) (q requests.Query, wrong *fieldError) {
 		{"to", func(v string) (err error) { q.To, err = parseTime(v); return err }},
 		{"attribute", func(v string) error { q.Attribute = v; return nil }},
 		{"text", func(v string) error { q.Text = v; return nil }},
-		{"class", func(v string) (err error) { q.Class, err = parseClass(v); return err }},
+		{"class", func(v string) error {
+			class, err := parseClass(v)
+			q.Classes = []local.Class{class}
+			return err
+		}},
 	} {
 		value := strings.TrimSpace(p.Get(f.name))
 		if value == "" {
@@ -115,19 +123,11 @@ func parseTime(s string) (time.Time, error) {
 	return time.UnixMicro(int64(math.Round(ms * 1000))), nil
 }
 
-func parseClass(s string) (requests.Class, error) {
-	for _, c := range []requests.Class{requests.Requests, requests.Streams, requests.Background, requests.Housekeeping} {
-		if s == c.String() {
+func parseClass(s string) (local.Class, error) {
+	for c := range local.Class(local.Classes) {
+		if s == c.Plural() {
 			return c, nil
 		}
 	}
 	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping", shown(s))
-}
-
-// kindsOf returns the kinds whose routes a query is about.
-func kindsOf(c requests.Class) []routes.Kind {
-	if c == requests.RequestsAndStreams {
-		return []routes.Kind{routes.Request, routes.Stream}
-	}
-	return []routes.Kind{kindOf(c)}
 }

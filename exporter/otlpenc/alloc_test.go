@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/garbage"
 )
 
 func TestAlloc(t *testing.T) {
@@ -37,7 +38,7 @@ func TestAlloc(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Encode": func() {
 			for _, s := range spans {
-				groups.Encode(s, func(otlpenc.Spans) {})
+				groups.Encode(s, func([]otlpenc.Spans) {})
 			}
 		},
 		"AppendRequest": func() { otlpenc.AppendRequest(buf, all) },
@@ -66,16 +67,16 @@ func TestAllocGroupsAfterManyOthers(t *testing.T) {
 		groupOf(&groups, scope(i))
 	}
 	last := scope(1000)
-	if n := testing.AllocsPerRun(100, func() { groups.Encode(last, func(otlpenc.Spans) {}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { groups.Encode(last, func([]otlpenc.Spans) {}) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
 
-// Encode allocates nothing, whatever the size of the spans before.
+// Encode allocates nothing for spans of up to 2 KiB, whatever the size of the spans before.
 func TestAllocEncodeOfAllSizes(t *testing.T) {
 	var groups otlpenc.Groups
 	all := map[string][]sdktrace.ReadOnlySpan{"an HTTP request": request(t)}
-	for n := 40; n < 64_000; n = n*5/4 + 1 {
+	for n := 40; n < 1900; n = n*5/4 + 1 {
 		s := tracetest.SpanStub{Name: strings.Repeat("x", n)}.Snapshot()
 		all["a size after another"] = append(all["a size after another"], s)
 		all[fmt.Sprint("alone with a name of ", n)] = []sdktrace.ReadOnlySpan{s}
@@ -84,13 +85,12 @@ func TestAllocEncodeOfAllSizes(t *testing.T) {
 	for name, spans := range all {
 		if n := testing.AllocsPerRun(100, func() {
 			for _, s := range spans {
-				groups.Encode(s, func(one otlpenc.Spans) { count += one.Count })
+				groups.Encode(s, func(one []otlpenc.Spans) { count += one[0].Count })
 			}
 		}); n > 0 {
 			t.Errorf("%s: %v allocations for %d spans", name, n, len(spans))
 		}
 	}
-	groups.Encode(tracetest.SpanStub{Name: strings.Repeat("x", 1<<20)}.Snapshot(), func(otlpenc.Spans) {})
 }
 
 // Append and AppendRequest allocate nothing for a log record if the buffer has room.
@@ -133,5 +133,49 @@ func TestAllocAppendRequest(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { otlpenc.AppendRequest(nil, all) }); n > 1 {
 		t.Errorf("%v allocations for a request of %d spans, want 1", n, len(all))
+	}
+}
+
+// A Writer allocates nothing once the blocks before have been released.
+func TestAllocWriter(t *testing.T) {
+	var w otlpenc.Writer
+	item := make([]byte, 1000)
+	if n := testing.AllocsPerRun(100, func() {
+		var kept [100]otlpenc.Spans
+		for i := range kept {
+			s := w.Spans(otlpenc.Spans{Bytes: append(w.Next(), item...)})
+			kept[i] = s.Retain()
+			s.Release()
+		}
+		for _, s := range kept {
+			s.Release()
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations for 100 items, want 0", n)
+	}
+}
+
+// Large items take little more memory than they have bytes.
+func TestAllocLargeItems(t *testing.T) {
+	const items = 100
+	for n := 5000; n < 60_000; n = n*6/5 + 1 {
+		var w otlpenc.Writer
+		var all []otlpenc.Spans
+		piece := make([]byte, 100)
+		before := garbage.Heap()
+		for range items {
+			b := w.Next()
+			for len(b) < n {
+				b = append(b, piece...)
+			}
+			all = append(all, w.Spans(otlpenc.Spans{Bytes: b}))
+		}
+		used, most := garbage.Heap()-before, items*(n+100)*5/4+1<<16
+		if used > most {
+			t.Errorf("%d items of %d bytes take %d bytes, want %d at most", items, n, used, most)
+		}
+		for _, s := range all {
+			s.Release()
+		}
 	}
 }

@@ -45,9 +45,9 @@ func BenchmarkRequest(b *testing.B) {
 		buf, all = buf[:0], all[:0]
 		for _, s := range spans {
 			from := len(buf)
-			groups.Encode(s, func(one otlpenc.Spans) {
-				buf = append(buf, one.Bytes...)
-				all = append(all, otlpenc.Spans{Group: one.Group, Bytes: buf[from:], Count: 1})
+			groups.Encode(s, func(one []otlpenc.Spans) {
+				buf = append(buf, one[0].Bytes...)
+				all = append(all, otlpenc.Spans{Group: one[0].Group, Bytes: buf[from:], Count: 1})
 			})
 		}
 		body = otlpenc.AppendRequest(body[:0], all)
@@ -87,7 +87,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, s := range spans {
-			groups.Encode(s, func(otlpenc.Spans) {})
+			groups.Encode(s, func([]otlpenc.Spans) {})
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package otlpenc
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"iter"
 	"time"
@@ -47,9 +45,6 @@ type Span struct {
 // First reads the header of the first span into h, and returns the number of bytes of that span. It allocates nothing. It
 // returns an error if the bytes do not begin with a span; then h is of no use. There must be some bytes.
 func (s Spans) First(h *Header) (size int, err error) {
-	if size = h.usual(s.Bytes); size > 0 {
-		return size, nil
-	}
 	*h = Header{Start: epoch, End: epoch}
 	rest := fields(s.Bytes)
 	body, err := rest.nextItem()
@@ -76,56 +71,6 @@ func (s Spans) All() iter.Seq2[Span, error] {
 			}
 		}
 	}
-}
-
-// NameAndKind returns the name and the kind of the first span, or nothing if the bytes do not begin with a span. The name shares the bytes'
-// memory. It reads no more than it needs.
-func (s Spans) NameAndKind() (name []byte, kind trace.SpanKind) {
-	hasName, hasKind := false, false
-	body := s.first()
-	for body = body[body.usual():]; len(body) > 0 && (!hasName || !hasKind); {
-		f, err := body.next()
-		if err != nil {
-			break
-		}
-		switch f.tag {
-		case spanName:
-			name, hasName = f.body, true
-		case spanKind:
-			kind, hasKind = trace.SpanKind(int32(f.number)), true
-		}
-	}
-	return name, kind
-}
-
-// HasTrue reports whether the first span has an attribute with that key and the value true.
-func (s Spans) HasTrue(key string) bool {
-	for body := s.first(); len(body) > 0; {
-		f, err := body.next()
-		if err != nil {
-			break
-		}
-		if f.tag != spanAttributes || !bytes.Contains(f.body, []byte(key)) {
-			continue
-		}
-		if kv, err := decodeAttribute(f.body); err == nil && kv.Key == attribute.Key(key) && kv.Value.AsBool() {
-			return true
-		}
-	}
-	return false
-}
-
-// first returns the fields of the first span, or none if the bytes do not begin with a span.
-func (s Spans) first() fields {
-	if len(s.Bytes) == 0 {
-		return nil
-	}
-	rest := fields(s.Bytes)
-	body, err := rest.nextItem()
-	if err != nil {
-		return nil
-	}
-	return body
 }
 
 // fields are an encoded message.
@@ -193,54 +138,6 @@ func (b *fields) nextItem() (fields, error) {
 
 func malformed(n int) error {
 	return fmt.Errorf("otlpenc: malformed span: %w", protowire.ParseError(n))
-}
-
-// usual reads a header in the layout of [Snapshot.Append], and returns the size of its span. It returns 0 for others. It
-// takes a tenth of the time of reading field after field, and every span in memory pays for it.
-func (h *Header) usual(b fields) (size int) {
-	if len(b) == 0 || b[0] != byte(otlpwire.Items) {
-		return 0
-	}
-	length, n := protowire.ConsumeVarint(b[1:])
-	if n < 0 || length > uint64(len(b)-1-n) {
-		return 0
-	}
-	size = 1 + n + int(length)
-	b = b[1+n : size]
-	end := b.usual()
-	if end == 0 {
-		return 0
-	}
-	h.TraceID, h.SpanID, h.ParentID = trace.TraceID(b[2:18]), trace.SpanID(b[20:usualIDs]), trace.SpanID{}
-	if end > usualIDs+usualRest {
-		h.ParentID = trace.SpanID(b[usualIDs+2:])
-	}
-	b = b[end-usualRest:]
-	h.Start, h.End = moment(binary.LittleEndian.Uint64(b[1:])), moment(binary.LittleEndian.Uint64(b[10:]))
-	h.flags(uint64(binary.LittleEndian.Uint32(b[20:])))
-	return size
-}
-
-// Sizes of a header in the layout of [Snapshot.Append]. The parent is between the ids and the rest.
-const (
-	usualIDs    = 2 + len(trace.TraceID{}) + 2 + len(trace.SpanID{})
-	usualParent = 2 + len(trace.SpanID{})
-	usualRest   = 9 + 9 + 6 // times and flags
-)
-
-// usual returns the size of the header that the fields of a span begin with, in the layout of [Snapshot.Append]. It returns 0 for others.
-func (b fields) usual() (size int) {
-	if len(b) < usualIDs+usualRest || b[0] != byte(spanTraceID) || b[1] != 16 || b[18] != byte(spanSpanID) || b[19] != 8 {
-		return 0
-	}
-	rest := b[usualIDs:]
-	if rest[0] == byte(spanParentSpanID) && rest[1] == 8 && len(rest) >= usualParent+usualRest {
-		rest = rest[usualParent:]
-	}
-	if rest[0] != byte(spanStart) || rest[9] != byte(spanEnd) || rest[18] != byte(spanFlags&0x7f|0x80) || rest[19] != byte(spanFlags>>7) {
-		return 0
-	}
-	return len(b) - len(rest) + usualRest
 }
 
 func (h *Header) field(f field) error {

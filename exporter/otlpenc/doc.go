@@ -2,8 +2,8 @@
 //
 //	var groups otlpenc.Groups // one for all spans
 //	…
-//	groups.Encode(span, func(encoded otlpenc.Spans) {
-//		body := otlpenc.AppendRequest(nil, []otlpenc.Spans{encoded})
+//	groups.Encode(span, func(encoded []otlpenc.Spans) {
+//		body := otlpenc.AppendRequest(nil, encoded)
 //		…
 //	})
 //
@@ -18,12 +18,13 @@
 //   - A request of log records has the fields of its [LogRecord] values, with the last two of these exceptions. Fields that are zero,
 //     and severities that OTLP does not have, are left out.
 //   - A protobuf library can decode every request, whatever the items contain.
-//   - Lengths have the fewest bytes. The ids, the times and the flags of a span are its first fields.
+//   - Lengths have the fewest bytes.
 //   - Encoding allocates nothing if the buffer has room. Values that are lists, maps or bytes, and texts that
 //     are not UTF-8, are the exceptions. A plain attribute with an unsigned number above the range of int64 is another one.
 //   - Decoding returns an error for bytes that are not spans. It never panics, and its memory is
 //     proportional to the bytes.
-//   - All functions and methods are safe for concurrent use. Encoded items and decoded spans are plain data.
+//   - The bytes of a [Writer] do not change until each function that retains them has released them. Then a Writer uses the memory again.
+//   - All functions and methods, but those of a Writer, are safe for concurrent use. Encoded items and decoded spans are plain data.
 //
 // # Limitations
 //

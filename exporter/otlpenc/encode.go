@@ -1,24 +1,36 @@
 package otlpenc
 
-import sdktrace "go.opentelemetry.io/otel/sdk/trace"
+import (
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-// maxScratch is the largest capacity of a buffer that [Groups.Encode] uses again.
-const maxScratch = 128 << 10
+	"github.com/perfline/perfline/exporter/local"
+)
 
-// Encode encodes s and calls use with the bytes and the group. The bytes are valid until use returns: later calls of Encode
-// use the same buffer. Encode allocates nothing, except for lists, maps, text that is not UTF-8, and spans of more than 64 KiB.
-// s must have ended.
-func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
+// Encode encodes s and calls use with this one span, and with its end if the span is a local root. Encode allocates nothing, except for lists, maps,
+// text that is not UTF-8, and spans of more than 2 KiB. s must have ended.
+func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func([]Spans)) {
 	var room Snapshot
 	span := snapshotOf(s, &room)
-	scratch, ok := t.scratch.Get().(*[]byte)
+	w, ok := t.scratch.Get().(*scratch)
 	if !ok {
-		scratch = new([]byte)
+		w = new(scratch)
 	}
-	b := span.Append((*scratch)[:0], Extra{})
-	use(Spans{Group: t.Group(span.Resource, span.InstrumentationScope), Bytes: b[:len(b):len(b)], Count: 1})
-	if cap(b) <= maxScratch {
-		*scratch = b
-		t.scratch.Put(scratch)
+	w.one = append(w.one[:0], Spans{Group: t.Group(span.Resource, span.InstrumentationScope), TraceID: span.SpanContext.TraceID(), Count: 1})
+	encoded := &w.one[0]
+	encoded.Bytes = span.Append(w.Next(), Extra{})
+	*encoded = w.Spans(*encoded)
+	if span.root(&w.root) {
+		encoded.Root = &w.root
 	}
+	use(w.one)
+	encoded.Release()
+	clear(w.one)
+	t.scratch.Put(w)
+}
+
+// A scratch is the memory of Encode.
+type scratch struct {
+	Writer
+	one  []Spans
+	root local.Root
 }

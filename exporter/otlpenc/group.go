@@ -38,7 +38,7 @@ const maxGroups = 256
 type Groups struct {
 	known   atomic.Pointer[[]*Group] // a list does not change: mu guards its replacement by another
 	mu      sync.Mutex
-	scratch sync.Pool // of *[]byte, see Encode
+	scratch sync.Pool // of *scratch, see Encode
 }
 
 // all returns the groups that there are.

@@ -64,7 +64,21 @@ type Records struct {
 	Group *Group
 	Bytes []byte // encoded records, one after the other
 	Count int
+
+	shared shared
 }
+
+// Records returns s as records: a queue cuts and joins both in the same way.
+func (s Spans) Records() Records { return Records{s.Group, s.Bytes, s.Count, s.shared} }
+
+// Retain is as [Spans.Retain].
+func (r Records) Retain() Records {
+	r.Bytes, r.shared = r.shared.retain(r.Bytes)
+	return r
+}
+
+// Release is as [Spans.Release].
+func (r Records) Release() { r.shared.release(r.Bytes) }
 
 // RequestSize returns the length of a request with these records alone, as [Spans.RequestSize] does.
 func (r Records) RequestSize() int { return requestSize(r.Group, len(r.Bytes)) }
@@ -82,7 +96,7 @@ func (r Records) Cut(count, bytes int) (first, others Records) {
 			break
 		}
 		if n > 0 && (n >= count || len(r.Bytes)-len(rest) > bytes) {
-			return Records{r.Group, r.Bytes[:end:end], n}, Records{r.Group, r.Bytes[end:], max(r.Count-n, 1)}
+			return Records{r.Group, r.Bytes[:end:end], n, r.shared}, Records{r.Group, r.Bytes[end:], max(r.Count-n, 1), r.shared.from(end)}
 		}
 	}
 	return r, Records{}

@@ -3,21 +3,46 @@ package otlpenc
 import (
 	"slices"
 
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// Spans are encoded spans of one group. A function that gets Spans may read their bytes until it returns, and must not change
-// them. The caller may write other spans to the same memory afterwards. A function that keeps the bytes has to copy them.
+// Spans are encoded spans of one trace and one group. A function that gets Spans may read them until it returns, and must not change
+// them. [Spans.Retain] is for a function that needs the bytes longer.
 type Spans struct {
-	Group *Group
-	Bytes []byte // encoded spans, one after the other
-	Count int
+	Group   *Group
+	TraceID trace.TraceID
+	Bytes   []byte // encoded spans, one after the other
+	Count   int
 
-	// Keep says why the request is kept whose local root is among the spans; NotKept if it is not, or if there is none. Then Refused
-	// is the number of spans of the request that had no room in memory before it was decided.
-	Keep    KeepReason
-	Refused uint32
+	// Root is the end of the local root, which is the last one of the spans; nil if the local root is not among them. A function that
+	// keeps Spans keeps a copy of what it needs.
+	Root *local.Root
+
+	shared shared
 }
+
+// Retain returns s with bytes that do not change until Release, which the caller owes. They are the same bytes if a [Writer] has made them, and else a copy.
+func (s Spans) Retain() Spans {
+	s.Bytes, s.shared = s.shared.retain(s.Bytes)
+	return s
+}
+
+// Clone returns a copy of s with bytes and a root of its own, which needs no Release.
+func (s Spans) Clone() Spans {
+	s.Bytes, s.shared = slices.Clone(s.Bytes), shared{}
+	if s.Root != nil {
+		root := *s.Root
+		s.Root = &root
+	}
+	return s
+}
+
+// Release ends what Retain or [Writer.Spans] began. Others may write to the bytes then. A caller that does not know who else reads the
+// bytes leaves them to the garbage collector.
+func (s Spans) Release() { s.shared.release(s.Bytes) }
 
 // RequestSize returns the length of a request with these spans alone. A request of several Spans is never longer
 // than the sum of the requests of each of them.

@@ -14,7 +14,6 @@ import (
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	sc, parent := &s.SpanContext, &s.Parent
-	// First what Header.usual reads.
 	b = appendIDs(b, *sc)
 	if id := parent.SpanID(); id.IsValid() {
 		b = append(append(b, byte(spanParentSpanID), byte(len(id))), id[:]...)

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
@@ -34,29 +35,40 @@ func rootNames(all []requests.Request) (out []string) {
 	return out
 }
 
+// sizeOf returns what a Recent counts for spans.
+func sizeOf(spans ...sdktrace.ReadOnlySpan) int {
+	r := requests.NewRecent(requests.Config{})
+	for _, s := range spans {
+		r.OnEnd(s)
+	}
+	return int(r.Stats().Bytes)
+}
+
 // Room is made by the oldest, whether it has ended or not.
 func TestRecentLetsTheOldestGo(t *testing.T) {
-	r := requests.NewRecent(requests.Config{MaxBytes: 16 * (1<<10 + 256), Slowest: 1}) // for 16 of these
+	each := sizeOf(span(1, 1, 0, "name", 0, ms, ofText(850)))
+	pending := span(3, 2, 1, "of the second", 0, ms, ofText(800)) // older than the third
+	r := requests.NewRecent(requests.Config{MaxBytes: sizeOf(pending) + 15*each, Slowest: 1})
 	r.OnEnd(span(1, 1, 0, "slow", 0, 100*ms, ofText(850)))
-	r.OnEnd(span(2, 1, 0, "first", 0, ms, ofText(850)))
-	r.OnEnd(span(3, 2, 1, "of the second", 0, ms, ofText(850))) // pending, older than the third
-	r.OnEnd(span(4, 1, 0, "third", 0, ms, ofText(850)))
+	r.OnEnd(span(2, 1, 0, "1st.", 0, ms, ofText(850)))
+	r.OnEnd(pending)
+	r.OnEnd(span(4, 1, 0, "3rd.", 0, ms, ofText(850)))
 	for i := range 12 {
-		r.OnEnd(span(10+i, 1, 0, "new", 0, ms, ofText(850)))
+		r.OnEnd(span(10+i, 1, 0, "new.", 0, ms, ofText(850)))
 	}
 	for i, want := range []struct {
 		requests           []string
 		abandoned, evicted uint64
 	}{
-		{[]string{"third", "first", "slow"}, 0, 0},
-		{[]string{"third"}, 0, 1}, // the slow one is still among the slowest
-		{[]string{"third"}, 1, 1},
+		{[]string{"3rd.", "1st.", "slow"}, 0, 0},
+		{[]string{"3rd."}, 0, 1}, // the slow one is still among the slowest
+		{[]string{"3rd."}, 1, 1},
 		{nil, 1, 2},
 	} {
 		if i > 0 {
-			r.OnEnd(span(100+i, 1, 0, "new", 0, ms, ofText(850)))
+			r.OnEnd(span(100+i, 1, 0, "new.", 0, ms, ofText(850)))
 		}
-		got := slices.DeleteFunc(rootNames(r.Requests()), func(name string) bool { return name == "new" })
+		got := slices.DeleteFunc(rootNames(r.Requests()), func(name string) bool { return name == "new." })
 		if s := r.Stats(); !slices.Equal(got, want.requests) || s.Abandoned != want.abandoned || s.Evicted != want.evicted {
 			t.Errorf("%d: %q and %+v, want %+v", i, got, s, want)
 		}
@@ -68,7 +80,8 @@ func TestRecentLetsTheOldestGo(t *testing.T) {
 
 // When there are slow requests only, the fastest of them goes.
 func TestRecentLetsTheFastestOfTheSlowestGo(t *testing.T) {
-	r := requests.NewRecent(requests.Config{MaxBytes: 16 * (1<<10 + 256), Requests: 1, Slowest: 100})
+	each := sizeOf(span(1, 1, 0, "10", 0, ms, ofText(850)))
+	r := requests.NewRecent(requests.Config{MaxBytes: 16 * each, Requests: 1, Slowest: 100})
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(40) {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, time.Duration(i+1)*ms, ofText(850)))
 	}
@@ -112,7 +125,7 @@ func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
 // A program may make tracers without end: each change of the tracer counts as 256 bytes.
 func TestRecentIsBoundedInTracers(t *testing.T) {
 	const n, most = 4000, 1000
-	r := requests.NewRecent(requests.Config{Requests: 5000, Slowest: -1, MaxBytes: most * (512 + 256)}) // for a span and its tracer
+	r := requests.NewRecent(requests.Config{Requests: 5000, Slowest: -1, MaxBytes: most * (512 + 256 + 4)}) // for a span, its tracer and its name
 	for i := range n {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, ms, func(s *tracetest.SpanStub) {
 			s.InstrumentationScope = instrumentation.Scope{Name: fmt.Sprint("scope ", i)}
@@ -172,38 +185,67 @@ func TestRecentForgetsTracers(t *testing.T) {
 	}
 }
 
-// Several spans of one or of several traces may come at once. Bytes that are no spans are counted.
+// Spans of one or of several traces may come at once. Spans that lack something are counted.
 func TestRecentAccept(t *testing.T) {
 	var groups otlpenc.Groups
-	spans := otlpenc.Spans{}
-	for _, s := range []sdktrace.ReadOnlySpan{span(1, 2, 1, "a", ms, 2*ms), span(1, 1, 0, "one", 0, 9*ms), span(2, 1, 0, "two", 0, ms), span(1, 3, 1, "late", 3*ms, 4*ms)} {
-		one := encode(&groups, s)
-		spans = otlpenc.Spans{Group: one.Group, Bytes: append(spans.Bytes, one.Bytes...), Count: spans.Count + 1}
-	}
+	child, one := encode(&groups, span(1, 2, 1, "a", ms, 2*ms)), encode(&groups, span(1, 1, 0, "one", 0, 9*ms))
+	two, late := encode(&groups, span(2, 1, 0, "two", 0, ms)), encode(&groups, span(1, 3, 1, "late", 3*ms, 4*ms))
 	r := requests.NewRecent(requests.Config{})
-	r.Accept(spans)
+	r.Accept([]otlpenc.Spans{join(child, one), two, late})
 	q := r.Requests()
 	if len(q) != 2 || !slices.Equal(spanNames(q[0]), []string{"two"}) || !slices.Equal(spanNames(q[1]), []string{"one", "a", "late"}) {
 		t.Errorf("got %v", q)
 	}
-	cut := spans
-	cut.Bytes = cut.Bytes[:len(cut.Bytes)-1]
-	r.Accept(cut)                               // the first three are there
-	r.Accept(otlpenc.Spans{Bytes: spans.Bytes}) // of no group
-	r.Accept(otlpenc.Spans{Group: spans.Group}) // none
-	r.Accept(otlpenc.Spans{Group: spans.Group, Bytes: []byte("\xff")})
-	if s := r.Stats(); s.Requests != 4 || s.SpansDropped != 3 {
-		t.Errorf("stats %+v, want 1 dropped of each that is wrong", s)
+	var wrong []otlpenc.Spans
+	for _, change := range []func(*otlpenc.Spans){
+		func(s *otlpenc.Spans) { s.Group = nil },
+		func(s *otlpenc.Spans) { s.TraceID = trace.TraceID{} },
+		func(s *otlpenc.Spans) { s.Bytes = nil },
+		func(s *otlpenc.Spans) { s.Count = 0 },
+		func(s *otlpenc.Spans) { s.Count = -5 },
+		func(s *otlpenc.Spans) { s.Group, s.Count = nil, 3 },
+	} {
+		s := encode(&groups, span(3, 1, 0, "wrong", 0, ms))
+		change(&s)
+		wrong = append(wrong, s, encode(&groups, span(4, 1, 0, "right", 0, ms)))
+	}
+	r.Accept(wrong)
+	if s := r.Stats(); s.Requests != 8 || s.SpansDropped != 8 {
+		t.Errorf("stats %+v, want 8 dropped, and 8 requests", s)
 	}
 }
 
 // encode returns s with bytes of its own.
 func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
-	groups.Encode(s, func(one otlpenc.Spans) {
-		encoded = one
-		encoded.Bytes = slices.Clone(one.Bytes)
-	})
+	groups.Encode(s, func(one []otlpenc.Spans) { encoded = one[0].Clone() })
 	return encoded
+}
+
+// join returns spans of one trace and one group together. Only the last may be a local root.
+func join(all ...otlpenc.Spans) otlpenc.Spans {
+	joined := all[len(all)-1]
+	joined.Bytes, joined.Count = nil, 0
+	for _, s := range all {
+		joined.Bytes = append(joined.Bytes, s.Bytes...)
+		joined.Count += s.Count
+	}
+	return joined
+}
+
+// write returns a list of spans whose bytes the writer has.
+func write(w *otlpenc.Writer, all ...otlpenc.Spans) (list []otlpenc.Spans) {
+	for _, s := range all {
+		s.Bytes = append(w.Next(), s.Bytes...)
+		list = append(list, w.Spans(s))
+	}
+	return list
+}
+
+// release releases the spans of a list.
+func release(all []otlpenc.Spans) {
+	for _, s := range all {
+		s.Release()
+	}
 }
 
 // A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.
@@ -216,15 +258,17 @@ func TestRecentWithMalformedSpans(t *testing.T) {
 		return spans
 	}
 	r := requests.NewRecent(requests.Config{})
-	r.Accept(malformed(span(1, 2, 1, "child", 0, ms, ofText(10))))
-	r.Accept(encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))))
-	r.Accept(malformed(span(1, 1, 0, "root", 0, ms, ofText(10))))
+	r.Accept([]otlpenc.Spans{
+		malformed(span(1, 2, 1, "child", 0, ms, ofText(10))),
+		encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))),
+		malformed(span(1, 1, 0, "root", 0, ms, ofText(10))),
+	})
 	q := r.Requests()[0]
 	if !slices.Equal(spanNames(q), []string{"root", "right"}) || q.Dropped != 1 || len(q.Root.Attributes) != 0 {
 		t.Errorf("got %q, dropped %d", spanNames(q), q.Dropped)
 	}
 	newest, _ := r.Snapshots()
-	if root := newest[0].Root(); root.Name != "root" {
+	if root := newest[0].RootSpan(); root.Name != "root" {
 		t.Errorf("the root is %+v", root)
 	}
 }
@@ -278,7 +322,7 @@ func TestRecentReadersAndWriters(t *testing.T) {
 				newest, slowest := r.Snapshots()
 				for _, s := range append(newest, slowest...) {
 					q := s.Request()
-					if root := s.Root(); root.Name != "root" || q.Root.Name != "root" || q.Dropped != 0 {
+					if root := s.RootSpan(); root.Name != "root" || q.Root.Name != "root" || q.Dropped != 0 {
 						t.Errorf("got %q, with %d spans and %d dropped", root.Name, len(q.Spans), q.Dropped)
 						return
 					}

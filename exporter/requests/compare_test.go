@@ -289,7 +289,7 @@ func TestUsual(t *testing.T) {
 			}
 			s, ok := r.Usual(c.route, c.took, ids...)
 			if ok {
-				root := s.Root()
+				root := s.RootSpan()
 				got = root.Duration()
 			}
 			if got != c.want || ok != (c.want > 0) {

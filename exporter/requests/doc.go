@@ -17,6 +17,9 @@
 //   - [Recent] starts no goroutine. Its lock is held for work in memory only, never for a writer.
 //   - Spans are in memory as OTLP bytes, without a pointer for each. They are decoded when a
 //     request is read, outside the lock. Package otlpenc lists what such a span lacks.
+//   - A request that ends in one hand-over is not copied: the newest requests retain the bytes of their
+//     writer. A request that stays longer than these gets a copy.
+//   - A reader sees each span that ended before the call, if who hands spans over late registers with [Recent.OnRead].
 //   - The bytes, and the numbers of requests, of spans of a trace, and of traces without a request
 //     are bounded by [Config]. [Stats] counts what exceeded them.
 //   - Spans may end in any order. A span that ends after its request still joins it.
@@ -26,9 +29,10 @@
 //
 // # Limitations
 //
-//   - Config.MaxBytes does not count some hundred bytes for each trace, and buffers of 252 KiB at
-//     most that wait for the next traces. It counts resources and scopes, which spans share, as 256
-//     bytes for each change of the tracer within a trace.
+//   - Config.MaxBytes does not count some hundred bytes for each trace, buffers of 252 KiB at
+//     most that wait for the next traces, and what else is in the blocks that the newest requests retain: see
+//     there. It counts resources and scopes, which spans share, as 256 bytes for each change of the tracer
+//     within a trace.
 //   - Times are wall-clock times, as in OTLP. After the system's clock is set, samples of
 //     a profile whose origin is older are apart from the spans by as much.
 //   - Requests are not on disk: they are gone when the process ends.

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 )
 
@@ -27,9 +28,9 @@ type exampleOf struct {
 }
 
 // cellOf returns the number of a cell. If two cells have the same number, which is about never, the second one has no example.
-func (x *examples) cellOf(n *run) uint64 {
-	c := routes.CellOf(n.end, n.took)
-	return maphash.Bytes(x.seed, n.name) + uint64(c.Column)*0x9e3779b97f4a7c15 + uint64(c.Row)*0xd6e8feb86659fd93
+func (x *examples) cellOf(root *local.Root) uint64 {
+	c := routes.CellOf(root.End, root.Took())
+	return maphash.String(x.seed, root.Name) + uint64(c.Column)*0x9e3779b97f4a7c15 + uint64(c.Row)*0xd6e8feb86659fd93
 }
 
 func (x *examples) chain(cell uint64) **request { return &x.heads[cell%uint64(len(x.heads))] }
@@ -74,13 +75,13 @@ func (x *examples) pop() *request {
 	return q
 }
 
-// exemplify adds the request that a run ends to the examples, if it is the first one of its cell, and lets go of the one it displaces.
-func (r *Recent) exemplify(q *request, n *run) {
+// exemplify adds a request to the examples, if it is the first one of its cell, and lets go of the one it displaces.
+func (r *Recent) exemplify(q *request) {
 	if r.c.Examples == 0 {
 		return
 	}
-	cell := r.examples.cellOf(n)
-	if r.examples.has(cell) || n.isStream() {
+	cell := r.examples.cellOf(&q.Root)
+	if r.examples.has(cell) {
 		return
 	}
 	q.lists++
@@ -94,11 +95,16 @@ func (r *Recent) exemplify(q *request, n *run) {
 // Examples returns the first request of each cell of the routes' heat maps, as [routes.CellOf] tells cells apart, the newest first.
 // Streams are in no cell. It decodes nothing.
 func (r *Recent) Examples() []Snapshot {
+	r.onRead.Call()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]Snapshot, r.examples.len)
+	return r.examples.snapshots()
+}
+
+func (x *examples) snapshots() []Snapshot {
+	all := make([]Snapshot, x.len)
 	at := len(all)
-	for q := r.examples.oldest; q != nil; q = q.example.newer {
+	for q := x.oldest; q != nil; q = q.example.newer {
 		at--
 		all[at] = q.snapshot()
 	}

@@ -16,7 +16,7 @@ import (
 
 func exampleNames(r *requests.Recent) (all []string) {
 	for _, s := range r.Examples() {
-		all = append(all, s.Root().Name)
+		all = append(all, s.Name)
 	}
 	return all
 }
@@ -36,8 +36,8 @@ func TestExamplesStay(t *testing.T) {
 		t.Fatalf("the examples are %q, want %q", got, want)
 	}
 	first := r.Examples()[0]
-	if q, ok := r.Snapshot(first.TraceID, first.SpanID); !ok || q.Root().Duration() != 20*ms {
-		t.Errorf("found %t, a request of %v, want the first one, of 20ms", ok, q.Root().Duration())
+	if q, ok := r.Snapshot(first.TraceID, first.SpanID); !ok || q.Took() != 20*ms {
+		t.Errorf("found %t, a request of %v, want the first one, of 20ms", ok, q.Took())
 	}
 	for i := range 3 {
 		r.OnEnd(span(100+i, 1, 0, fmt.Sprint("GET /", i), 0, ms))
@@ -68,11 +68,11 @@ func TestOnlyExamples(t *testing.T) {
 
 // Examples share MaxBytes with the newest requests: the oldest request of both goes.
 func TestExamplesAreBoundedInBytes(t *testing.T) {
-	const each = 1<<10 + 256
+	each := sizeOf(span(1, 1, 0, "GET /10", 0, ms, ofText(700)))
 	r := requests.NewRecent(requests.Config{Requests: 2, Slowest: -1, MaxBytes: 16 * each})
 	for i := range 40 {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint("GET /", i), 0, ms, ofText(700)))
-		if s := r.Stats(); s.Bytes > 16*each {
+		if s := r.Stats(); int(s.Bytes) > 16*each {
 			t.Fatalf("%d bytes are in use, want %d at most", s.Bytes, 16*each)
 		}
 	}

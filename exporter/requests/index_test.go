@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 )
 
@@ -18,7 +19,7 @@ func TestNumbersWithoutBound(t *testing.T) {
 	} {
 		r := requests.NewRecent(c)
 		for _, s := range all {
-			r.Accept(s)
+			r.Accept([]otlpenc.Spans{s})
 		}
 		if got := r.Stats().Requests; got != 256 {
 			t.Errorf("%+v: %d requests ended, want 256", c, got)

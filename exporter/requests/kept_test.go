@@ -8,6 +8,7 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 )
@@ -18,20 +19,20 @@ type keeper struct {
 	groups otlpenc.Groups
 }
 
-func (k *keeper) keep(reason otlpenc.KeepReason, refused uint32, spans ...sdktrace.ReadOnlySpan) {
+func (k *keeper) keep(reason local.KeepReason, refused uint32, spans ...sdktrace.ReadOnlySpan) {
 	for _, s := range spans {
 		encoded := encode(&k.groups, s)
 		if !s.Parent().IsValid() {
-			encoded.Keep, encoded.Refused = reason, refused
+			encoded.Root.Keep, encoded.Root.Refused = reason, refused
 		}
-		k.Accept(encoded)
+		k.Accept([]otlpenc.Spans{encoded})
 	}
 }
 
 func keptNames(r *requests.Recent) string {
 	var out []string
 	for _, s := range r.KeptRequests() {
-		out = append(out, s.Root().Name+" "+s.KeepReason().String())
+		out = append(out, s.Name+" "+s.Keep.String())
 	}
 	return strings.Join(out, ", ")
 }
@@ -39,10 +40,10 @@ func keptNames(r *requests.Recent) string {
 // Requests that are kept stay when newer requests have replaced them among the newest.
 func TestKeptStay(t *testing.T) {
 	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 2, Slowest: -1, KeptRequests: 2, Examples: -1})}
-	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "a", 0, ms))
-	k.keep(otlpenc.KeptForFailure, 3, span(2, 2, 1, "child", 0, ms), span(2, 1, 0, "b", 0, ms))
+	k.keep(local.KeptForTime, 0, span(1, 1, 0, "a", 0, ms))
+	k.keep(local.KeptForFailure, 3, span(2, 2, 1, "child", 0, ms), span(2, 1, 0, "b", 0, ms))
 	for i := range 10 {
-		k.keep(otlpenc.NotKept, 0, span(10+i, 1, 0, "other", 0, ms))
+		k.keep(local.NotKept, 0, span(10+i, 1, 0, "other", 0, ms))
 	}
 	if got, want := keptNames(k.Recent), "b failed, a slow"; got != want {
 		t.Errorf("kept are %q, want %q", got, want)
@@ -51,10 +52,10 @@ func TestKeptStay(t *testing.T) {
 	if q := b.Request(); !slices.Equal(spanNames(q), []string{"b", "child"}) || q.Dropped != 3 {
 		t.Errorf("b has %q and lacks %d spans, want b and child, and 3", spanNames(q), q.Dropped)
 	}
-	if found, ok := k.Snapshot(b.TraceID, b.SpanID); !ok || found.Root().Name != "b" {
+	if found, ok := k.Snapshot(b.TraceID, b.SpanID); !ok || found.Name != "b" {
 		t.Errorf("found %v, %t", found, ok)
 	}
-	k.keep(otlpenc.KeptForProgram, 0, span(30, 1, 0, "c", 0, ms))
+	k.keep(local.KeptForProgram, 0, span(30, 1, 0, "c", 0, ms))
 	if got, want := keptNames(k.Recent), "c chosen, b failed"; got != want {
 		t.Errorf("kept are %q, want %q", got, want)
 	}
@@ -69,7 +70,7 @@ func TestKeptStay(t *testing.T) {
 // Root spans that are no requests, and requests when none are to be kept, are in no list of kept ones.
 func TestKeptNot(t *testing.T) {
 	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 1, Slowest: -1, KeptRequests: -1, Examples: -1})}
-	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "a", 0, ms), span(2, 1, 0, "b", 0, ms))
+	k.keep(local.KeptForTime, 0, span(1, 1, 0, "a", 0, ms), span(2, 1, 0, "b", 0, ms))
 	if len(k.KeptRequests()) > 0 || k.Stats().KeptRequests != 2 {
 		t.Errorf("kept are %q, %+v", keptNames(k.Recent), k.Stats())
 	}
@@ -82,7 +83,7 @@ func TestKeptNot(t *testing.T) {
 func TestKeptIsBoundedInBytes(t *testing.T) {
 	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: 1000, Slowest: -1, KeptRequests: 1000, MaxBytes: 32 * (1<<10 + 256)})}
 	for i := range 100 {
-		k.keep(otlpenc.KeptForTime, 0, span(i, 1, 0, fmt.Sprint("kept ", i), 0, ms, ofText(850)))
+		k.keep(local.KeptForTime, 0, span(i, 1, 0, fmt.Sprint("kept ", i), 0, ms, ofText(850)))
 	}
 	if n := len(k.KeptRequests()); n < 14 || n > 16 || k.Stats().KeptEvicted != uint64(100-n) {
 		t.Errorf("%d requests are kept, %+v", n, k.Stats())
@@ -92,7 +93,7 @@ func TestKeptIsBoundedInBytes(t *testing.T) {
 		t.Errorf("kept are %q, want the newest", before)
 	}
 	for i := range 100 {
-		k.keep(otlpenc.NotKept, 0, span(1000+i, 1, 0, "other", 0, ms, ofText(850)))
+		k.keep(local.NotKept, 0, span(1000+i, 1, 0, "other", 0, ms, ofText(850)))
 	}
 	if got := keptNames(k.Recent); got != before {
 		t.Errorf("kept are %q after other requests came, want %q", got, before)
@@ -105,7 +106,7 @@ func TestKeptIsBoundedInBytes(t *testing.T) {
 // When there are only kept requests, the oldest of them goes.
 func TestKeptMakesRoom(t *testing.T) {
 	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: -1, Slowest: -1, KeptRequests: 1000, MaxBytes: 16 * (1<<10 + 256)})}
-	k.keep(otlpenc.KeptForTime, 0, span(1, 1, 0, "old", 0, ms, ofText(850)))
+	k.keep(local.KeptForTime, 0, span(1, 1, 0, "old", 0, ms, ofText(850)))
 	for i := range 16 {
 		k.OnEnd(span(10+i, 2, 1, "pending", 0, ms, ofText(850)))
 	}
@@ -129,14 +130,13 @@ func TestKeptWithTooManySpans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := requests.NewRecent(c.config)
 			var groups otlpenc.Groups
-			all := otlpenc.Spans{Keep: otlpenc.KeptForProgram, Refused: 2}
+			var all []otlpenc.Spans
 			for i := range c.spans {
-				one := encode(&groups, span(1, 2+i, 1, "measure", 0, ms, ofMeasure, ofText(c.text)))
-				all.Group, all.Bytes, all.Count = one.Group, append(all.Bytes, one.Bytes...), all.Count+1
+				all = append(all, encode(&groups, span(1, 2+i, 1, "measure", 0, ms, ofMeasure, ofText(c.text))))
 			}
 			root := encode(&groups, span(1, 1, 0, "root", 0, ms, ofMeasure))
-			all.Bytes, all.Count = append(all.Bytes, root.Bytes...), all.Count+1
-			r.Accept(all)
+			root.Root.Keep, root.Root.Refused = local.KeptForProgram, 2
+			r.Accept([]otlpenc.Spans{join(append(all, root)...)})
 			if got, want := keptNames(r), "root chosen"; got != want {
 				t.Fatalf("kept are %q, want %q", got, want)
 			}

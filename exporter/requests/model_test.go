@@ -278,9 +278,13 @@ func TestRecentDecodesToTheSameSpans(t *testing.T) {
 func TestRecentIsBoundedInBytes(t *testing.T) {
 	const most, unbounded = 32 << 10, 1 << 20
 	var evicted, dropped, abandoned uint64
-	for seed := range uint64(40) {
+	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		recent := requests.NewRecent(requests.Config{Requests: unbounded, Slowest: -1, Examples: -1, MaxPending: unbounded, MaxBytes: most})
+		together := seed%2 > 0 // the spans of a trace
+		var groups otlpenc.Groups
+		var w otlpenc.Writer
+		var list []otlpenc.Spans
+		recent := requests.NewRecent(requests.Config{Requests: []int{unbounded, 200}[seed/2%2], Slowest: -1, Examples: -1, MaxPending: unbounded, MaxBytes: most})
 		ended := map[trace.TraceID]string{} // roots, by their traces
 		spans := map[string]sdktrace.ReadOnlySpan{}
 		var order []string
@@ -302,7 +306,14 @@ func TestRecentIsBoundedInBytes(t *testing.T) {
 				ended[s.SpanContext().TraceID()] = s.Name()
 				order = append(order, s.Name())
 			}
-			recent.OnEnd(s)
+			if !together {
+				recent.OnEnd(s)
+			} else if list = append(list, encode(&groups, s)); first == 8 {
+				written := write(&w, list...)
+				recent.Accept(written)
+				release(written)
+				list = nil
+			}
 			if got := recent.Stats(); got.Bytes > most {
 				t.Fatalf("seed %d, span %d: %d bytes are held, want %d at most", seed, i, got.Bytes, most)
 			}

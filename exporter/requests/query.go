@@ -2,8 +2,11 @@ package requests
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/perfline/perfline/exporter/local"
 )
 
 // A Query describes requests to find. A zero field allows any. A request must meet all fields.
@@ -24,8 +27,8 @@ type Query struct {
 	// Text is a part of the name of any span or mark, upper and lower case alike, or the beginning of the trace id.
 	Text string
 
-	Class Class // the zero value finds requests and streams
-	Limit int   // of requests found; 0 means 100
+	Classes []local.Class // nil finds requests and streams
+	Limit   int           // of requests found; 0 means 100
 }
 
 const defaultLimit = 100
@@ -46,12 +49,20 @@ func (q Query) Check() error {
 		return fmt.Errorf("end of the time %s: must be after its beginning %s", q.To.UTC().Format(time.RFC3339Nano), q.From.UTC().Format(time.RFC3339Nano))
 	case q.Attribute != "" && key == "":
 		return fmt.Errorf("attribute %q: must begin with a key", short(q.Attribute))
-	case int(q.Class) >= len(classNames):
-		return fmt.Errorf("class %d: must be at most %d", q.Class, len(classNames)-1)
+	case len(q.Classes) > 0 && slices.Max(q.Classes) >= local.Classes:
+		return fmt.Errorf("class %d: must be at most %d", slices.Max(q.Classes), local.Classes-1)
 	case q.Limit < 0:
 		return fmt.Errorf("limit %d: must not be negative", q.Limit)
 	}
 	return nil
+}
+
+// has reports whether the query finds requests of a class.
+func (q Query) has(c local.Class) bool {
+	if q.Classes == nil {
+		return isRequest(c)
+	}
+	return slices.Contains(q.Classes, c)
 }
 
 // isStatus reports whether s can be a status: letters, digits and underscores, or nothing.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 )
 
@@ -16,7 +17,7 @@ func TestQueryCheck(t *testing.T) {
 		want  string // "" is no error
 	}{
 		{"zero", requests.Query{}, ""},
-		{"all fields", requests.Query{Route: "GET /", Status: "5xx", MinTook: ms, MaxTook: 2 * ms, From: base, To: base.Add(1), Attribute: "a=b=c", Text: "=", Class: requests.Housekeeping, Limit: 1}, ""},
+		{"all fields", requests.Query{Route: "GET /", Status: "5xx", MinTook: ms, MaxTook: 2 * ms, From: base, To: base.Add(1), Attribute: "a=b=c", Text: "=", Classes: []local.Class{local.Housekeeping}, Limit: 1}, ""},
 		{"status in words", requests.Query{Status: "DEADLINE_EXCEEDED"}, ""},
 		{"status with a space", requests.Query{Status: "not ok"}, `status "not ok": must be ok, error, a class such as 5xx, or a status of letters and digits`},
 		{"long status", requests.Query{Status: strings.Repeat("x", 100)}, `status "` + strings.Repeat("x", 59) + `…": must be`},
@@ -26,7 +27,7 @@ func TestQueryCheck(t *testing.T) {
 		{"no time between", requests.Query{From: base, To: base}, "end of the time 2026-01-02T03:04:05Z: must be after its beginning 2026-01-02T03:04:05Z"},
 		{"only an end", requests.Query{To: time.Unix(0, 0)}, ""},
 		{"attribute without a key", requests.Query{Attribute: "=x"}, `attribute "=x": must begin with a key`},
-		{"class", requests.Query{Class: 77}, "class 77: must be at most 4"},
+		{"class", requests.Query{Classes: []local.Class{77, local.Request}}, "class 77: must be at most 3"},
 		{"limit", requests.Query{Limit: -1}, "limit -1: must not be negative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -37,13 +38,5 @@ func TestQueryCheck(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-func TestClassNames(t *testing.T) {
-	for c, want := range map[requests.Class]string{requests.Requests: "requests", requests.Streams: "streams", requests.Background: "background", requests.Housekeeping: "housekeeping", 9: "Class(9)"} {
-		if got := c.String(); got != want {
-			t.Errorf("the name of class %d is %q, want %q", uint8(c), got, want)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/onread"
 )
 
 // Config configures [NewRecent].
@@ -25,8 +26,11 @@ type Config struct {
 	// at most, and so does a root span that its trace has no room for. Half of it is for the requests that were kept:
 	// beyond that the oldest one goes. Beyond MaxBytes the oldest of the others goes, whether it
 	// is a trace without a request, one of the most recent requests or an example. When there is none, the oldest request that was kept
-	// goes, and then the fastest of the slowest. A change of the tracer among the spans of a trace counts as 256 bytes: their resource
-	// and scope.
+	// goes, and then the fastest of the slowest. The memory of encoded spans and of requests' names counts. Spans of one trace and one
+	// tracer that arrive together, or one after the other, count 256 bytes more: their resource and scope, and the places where they lie.
+	//
+	// Spans of the newest requests lie in blocks of 16 KiB with other spans, and keep these blocks from being used again. Blocks do not
+	// count. Without the bytes that count, they take 16 KiB at most for each of the newest requests and each root span in the background.
 	MaxBytes int
 }
 
@@ -42,8 +46,10 @@ type Config struct {
 // concurrent use.
 type Recent struct {
 	c      Config
-	share  int // of MaxBytes, for one trace
+	share  int  // of MaxBytes, for one trace
+	copies bool // all spans are copied: see maxReferences
 	groups otlpenc.Groups
+	onRead onread.Functions
 
 	mu           sync.Mutex // guards what follows
 	traces       index
@@ -91,7 +97,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, traces: newIndex(c), examples: newExamples(c.Examples)}
+	return &Recent{c: c, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: newExamples(c.Examples)}
 }
 
 // OnStart does nothing.
@@ -108,8 +114,14 @@ func (r *Recent) Shutdown(context.Context) error {
 	return nil
 }
 
+// OnRead registers a function that every method which reads requests or counts calls first, on the caller's goroutine and without a lock. A
+// tracer provider that hands spans over late registers it, so that a reader sees each span that ended before the call. Several functions
+// may be registered. The function must not read from r. remove ends that; a call that has begun may still run then.
+func (r *Recent) OnRead(f func()) (remove func()) { return r.onRead.Add(f) }
+
 // Stats returns the counts.
 func (r *Recent) Stats() Stats {
+	r.onRead.Call()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
@@ -117,35 +129,38 @@ func (r *Recent) Stats() Stats {
 
 // OnEnd encodes a span and keeps it, sampled or not.
 func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
-	if r.off() {
-		return
+	if !r.off() {
+		r.groups.Encode(s, r.Accept)
 	}
-	r.groups.Encode(s, r.Accept)
 }
 
 func (r *Recent) off() bool {
 	return max(r.c.Requests, r.c.Slowest, r.c.KeptRequests, r.c.Background, r.c.Examples) == 0
 }
 
-// Accept keeps a copy of spans, sampled or not. It does not retain s.Bytes, which the caller may use again. Bytes that are
-// not spans count as dropped spans.
-func (r *Recent) Accept(s otlpenc.Spans) {
+// Accept keeps spans, sampled or not. It retains their bytes or copies them, so the caller may use the list and the roots again. It reads no
+// bytes: what a request is, [otlpenc.Spans].Root says. Spans without a group, a trace id, bytes or a count of at least 1 are dropped.
+func (r *Recent) Accept(all []otlpenc.Spans) {
 	if r.off() {
 		return
 	}
-	var n run
-	for len(s.Bytes) > 0 {
-		ok := s.Group != nil && n.read(s, r.c.MaxSpans)
-		r.mu.Lock()
-		switch {
-		case !ok:
-			r.stats.SpansDropped += uint64(max(1, s.Count))
-			n.spans = s // the rest
-		case !r.closed:
-			r.add(&n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(all) > 0 && !r.closed {
+		n := 0 // of one trace
+		for n < len(all) && isComplete(&all[n]) && all[n].TraceID == all[0].TraceID {
+			n++
 		}
-		r.mu.Unlock()
-		s.Bytes = s.Bytes[len(n.spans.Bytes):]
-		s.Count -= n.spans.Count
+		if n == 0 {
+			r.stats.SpansDropped += uint64(max(1, all[0].Count))
+			all = all[1:]
+			continue
+		}
+		r.add(all[:n])
+		all = all[n:]
 	}
+}
+
+func isComplete(s *otlpenc.Spans) bool {
+	return s.Group != nil && s.TraceID.IsValid() && len(s.Bytes) > 0 && s.Count > 0
 }

@@ -274,7 +274,7 @@ func TestRecentSnapshots(t *testing.T) {
 	}
 	names := func(list []requests.Snapshot) (out []string) {
 		for _, s := range list {
-			root := s.Root()
+			root := s.RootSpan()
 			if root.TraceID != s.TraceID || root.SpanID != s.SpanID {
 				t.Errorf("the root of %v is %v", s.SpanID, root.SpanID)
 			}

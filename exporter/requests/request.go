@@ -6,7 +6,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -29,32 +31,53 @@ func (q Request) Duration() time.Duration { return q.Root.Duration() }
 
 // A Snapshot is a request as [Recent] keeps it, in encoded form. It costs no copy to make one, and it does not change.
 type Snapshot struct {
-	TraceID trace.TraceID
-	SpanID  trace.SpanID // of the root
+	local.Root // the end of the root span; its name is valid UTF-8
 
-	spans  []byte // of the trace
-	parts  []part
-	root   otlpenc.Spans // and others after it
-	alone  bool          // no other request of the trace ended
-	reason otlpenc.KeepReason
-
-	isRequest bool
-	dropped   int
-	bytes     int
+	parts   []otlpenc.Spans // of the trace
+	at      rootPlace       // of the root span in these
+	alone   *otlpenc.Spans  // the root span, if these have no room for it
+	single  bool            // no other request of the trace ended
+	dropped int
+	bytes   int
 }
 
 // Bytes returns the memory of the spans that the snapshot holds on to: all spans of its trace.
 func (s Snapshot) Bytes() int { return s.bytes }
 
+// Clone returns a request with memory of its own. It is for those who hold a request for long: a snapshot that is no clone keeps memory that other
+// requests have in common with it.
+func (s Snapshot) Clone() Snapshot {
+	parts := make([]otlpenc.Spans, 0, len(s.parts))
+	for _, p := range s.parts {
+		parts = append(parts, p.Clone())
+	}
+	s.parts = parts
+	return s
+}
+
 // Group returns the root span's resource and scope.
-func (s Snapshot) Group() *otlpenc.Group { return s.root.Group }
+func (s Snapshot) Group() *otlpenc.Group {
+	if s.alone != nil {
+		return s.alone.Group
+	}
+	return s.parts[s.at.part].Group
+}
 
-// KeepReason returns why a bridge.KeepPolicy kept the request.
-func (s Snapshot) KeepReason() otlpenc.KeepReason { return s.reason }
+// RootSpan decodes the request's root span.
+func (s Snapshot) RootSpan() otlpenc.Span {
+	root, _ := decode(s.encodedRoot())
+	return root
+}
 
-// Root decodes the request's root span.
-func (s Snapshot) Root() otlpenc.Span {
-	root, _ := decode(s.root)
+// encodedRoot returns the root span.
+func (s Snapshot) encodedRoot() (root otlpenc.Spans) {
+	if s.alone != nil {
+		return *s.alone
+	}
+	spans := s.parts[s.at.part]
+	spans.Bytes = spans.Bytes[s.at.start:s.at.end]
+	for root = range each(spans) { // the last one is the root
+	}
 	return root
 }
 
@@ -75,12 +98,8 @@ func (s Snapshot) Request() Request {
 	}
 	var all []span
 	known := map[trace.SpanID]bool{s.SpanID: true}
-	for i, p := range s.parts {
-		end := len(s.spans)
-		if i+1 < len(s.parts) {
-			end = s.parts[i+1].start
-		}
-		one := span{encoded: otlpenc.Spans{Group: p.group, Bytes: s.spans[p.start:end]}}
+	for _, p := range s.parts {
+		one := span{encoded: otlpenc.Spans{Group: p.Group, Bytes: p.Bytes}}
 		for len(one.encoded.Bytes) > 0 {
 			size, err := one.encoded.First(&one.Header)
 			if err != nil {
@@ -94,7 +113,7 @@ func (s Snapshot) Request() Request {
 	children := map[trace.SpanID][]span{}
 	for _, c := range all {
 		if !known[c.ParentID] {
-			if !s.alone {
+			if !s.single {
 				continue
 			}
 			c.ParentID = trace.SpanID{}
@@ -112,7 +131,7 @@ func (s Snapshot) Request() Request {
 		}
 	}
 	slices.SortStableFunc(below, func(a, b span) int { return a.Start.Compare(b.Start) })
-	root := s.Root()
+	root := s.RootSpan()
 	q := Request{Root: &root, Spans: []*otlpenc.Span{&root}, Dropped: s.dropped}
 	for _, c := range below {
 		if decoded, ok := decode(c.encoded); ok {
@@ -128,16 +147,29 @@ func (s Snapshot) Request() Request {
 func (q *request) snapshot() Snapshot {
 	t := q.trace
 	t.shared = true
-	root := q.own
-	if root == nil {
-		root = t.spans[q.at:]
+	s := Snapshot{
+		Root: q.Root, parts: t.parts, at: q.at, alone: q.alone,
+		single: t.requests == 1, dropped: t.dropped, bytes: t.bytes() + q.bytes(),
 	}
-	return Snapshot{
-		TraceID: t.id, SpanID: q.id,
-		spans: t.spans, parts: t.parts, root: otlpenc.Spans{Group: q.group, Bytes: root},
-		alone: t.requests == 1, reason: q.reason, isRequest: q.isRequest,
-		dropped: t.dropped, bytes: t.bytes() + len(q.own),
+	s.Name = text.Valid(s.Name)
+	return s
+}
+
+func snapshots(all []*request) []Snapshot {
+	list := make([]Snapshot, 0, len(all))
+	for _, q := range all {
+		list = append(list, q.snapshot())
 	}
+	return list
+}
+
+// snapshots returns the requests of a list, the newest first.
+func (l *list) snapshots() []Snapshot {
+	all := make([]Snapshot, 0, l.len)
+	for q := l.newest; q != nil; q = q.older {
+		all = append(all, q.snapshot())
+	}
+	return all
 }
 
 // Requests returns the most recent requests, the newest first. It decodes all their spans.
@@ -148,6 +180,7 @@ func (r *Recent) Requests() []Request {
 
 // Background returns the most recent root spans that are no request, the newest first. It decodes nothing.
 func (r *Recent) Background() []Snapshot {
+	r.onRead.Call()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.others.snapshots()
@@ -155,12 +188,15 @@ func (r *Recent) Background() []Snapshot {
 
 // KeptRequests returns the most recent requests that a bridge.KeepPolicy kept, the newest first. It decodes nothing.
 func (r *Recent) KeptRequests() []Snapshot {
+	r.onRead.Call()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]Snapshot, 0, len(r.keptRequests))
-	for _, q := range slices.Backward(r.keptRequests) {
-		all = append(all, q.snapshot())
-	}
+	return r.keptSnapshots()
+}
+
+func (r *Recent) keptSnapshots() []Snapshot {
+	all := snapshots(r.keptRequests)
+	slices.Reverse(all)
 	return all
 }
 
@@ -181,30 +217,32 @@ func decoded(all []Snapshot) []Request {
 // Snapshots returns the most recent requests, the newest first, and the slowest requests, the slowest first. It decodes
 // nothing.
 func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
+	r.onRead.Call()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	newest = r.newest.snapshots()
-	slowest = make([]Snapshot, 0, len(r.slowest))
-	for _, q := range r.slowest {
-		slowest = append(slowest, q.snapshot())
-	}
-	return newest, slowest
+	return r.newest.snapshots(), snapshots(r.slowest)
 }
 
-// snapshots returns the requests of a list, the newest first.
-func (l *list) snapshots() []Snapshot {
-	all := make([]Snapshot, 0, l.len)
-	for q := l.newest; q != nil; q = q.older {
-		all = append(all, q.snapshot())
+// lists returns the lists of the requests and streams in memory, and then of the root spans that are no request.
+func (r *Recent) lists(withRequests, withOthers bool) (lists [][]Snapshot) {
+	r.onRead.Call()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if withRequests {
+		lists = append(lists, r.newest.snapshots(), snapshots(r.slowest), r.keptSnapshots(), r.examples.snapshots())
 	}
-	return all
+	if withOthers {
+		lists = append(lists, r.others.snapshots())
+	}
+	return lists
 }
 
 // Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
+	r.onRead.Call()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	is := func(q *request) bool { return q.trace.id == id && q.id == root }
+	is := func(q *request) bool { return q.SpanID == root && q.trace.id == id }
 	for _, l := range []*list{&r.newest, &r.others} {
 		for q := l.newest; q != nil; q = q.older {
 			if is(q) {

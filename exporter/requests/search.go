@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
@@ -18,19 +17,10 @@ import (
 // stops at q.Limit. It finds nothing if q.Check returns an error.
 //
 // The lists are copied under the lock, without their spans, and searched outside. Times and durations take a fifth of a microsecond
-// for each request in memory. Route and status decode its root span: 5 µs. Attribute and Text decode all spans of the requests
+// for each request in memory, as Route does. The status of a protocol needs its root span: 5 µs. Attribute and Text decode all spans of the requests
 // that meet the other fields: about 1 ms for 100 KiB of spans. Config.MaxBytes bounds the spans: 0.2 s for its default.
 func (r *Recent) Search(q Query) []Snapshot {
-	return q.Filter(r.lists(q.Class)...)
-}
-
-// lists returns the lists that have requests of a class.
-func (r *Recent) lists(c Class) [][]Snapshot {
-	if c == Background || c == Housekeeping {
-		return [][]Snapshot{r.Background()}
-	}
-	newest, slowest := r.Snapshots()
-	return [][]Snapshot{newest, slowest, r.KeptRequests(), r.Examples()}
+	return q.Filter(r.lists(q.has(local.Request) || q.has(local.Stream), q.has(local.Background) || q.has(local.Housekeeping))...)
 }
 
 // Filter returns the requests of lists that q describes, as [Recent.Search] does. If a request is in several lists, it
@@ -39,58 +29,50 @@ func (q Query) Filter(lists ...[]Snapshot) []Snapshot {
 	if q.Check() != nil {
 		return nil
 	}
-	type candidate struct {
-		Snapshot
-		otlpenc.Header
-	}
-	type id struct {
-		trace trace.TraceID
-		root  trace.SpanID
-	}
-	seen := map[id]bool{}
-	var all []candidate
+	seen := map[requestID]bool{}
+	var all []Snapshot
 	for _, list := range lists {
 		for _, s := range list {
-			one := id{s.TraceID, s.SpanID}
-			if seen[one] {
-				continue
-			}
-			seen[one] = true
-			c := candidate{Snapshot: s}
-			if _, err := s.root.First(&c.Header); err == nil && q.fits(s, c.Header) {
-				all = append(all, c)
+			if id := s.id(); !seen[id] {
+				seen[id] = true
+				if q.fits(&s) {
+					all = append(all, s)
+				}
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return b.End.Compare(a.End) })
+	slices.SortStableFunc(all, func(a, b Snapshot) int { return b.End.Compare(a.End) })
 	var found []Snapshot
 	m := newMatcher(q)
-	for _, c := range all {
+	for _, s := range all {
 		if len(found) == cmp.Or(q.Limit, defaultLimit) {
 			break
 		}
-		if m.matches(c.Snapshot) {
-			found = append(found, c.Snapshot)
+		if m.matches(s) {
+			found = append(found, s)
 		}
 	}
 	return found
 }
 
 // fits reports whether a request meets the fields that need no decoding.
-func (q Query) fits(s Snapshot, h otlpenc.Header) bool {
-	took := h.Duration()
+func (q Query) fits(s *Snapshot) bool {
+	took := s.Took()
 	switch {
 	case took < q.MinTook, q.MaxTook > 0 && took >= q.MaxTook:
 		return false
-	case !q.From.IsZero() && h.End.Before(q.From), !q.To.IsZero() && !h.End.Before(q.To):
+	case !q.From.IsZero() && s.End.Before(q.From), !q.To.IsZero() && !s.End.Before(q.To):
+		return false
+	case q.Route != "" && !s.isOf(q.Route):
 		return false
 	}
-	return q.Class.has(s.Class())
+	return q.has(s.Class)
 }
 
 // A matcher tests the fields of a query that need decoded spans.
 type matcher struct {
 	Query
+
 	key, value string
 	hasValue   bool
 	text       string // lower case
@@ -103,11 +85,8 @@ func newMatcher(q Query) matcher {
 }
 
 func (m matcher) matches(s Snapshot) bool {
-	if m.Route != "" || m.Status != "" {
-		root := s.Root()
-		if m.Route != "" && !isOf(&root, m.Route) || !hasStatus(&root, m.Status) {
-			return false
-		}
+	if !m.hasStatus(s) {
+		return false
 	}
 	if m.text != "" && strings.HasPrefix(s.TraceID.String(), m.text) {
 		m.text = ""
@@ -115,7 +94,7 @@ func (m matcher) matches(s Snapshot) bool {
 	if m.Attribute == "" && m.text == "" {
 		return true
 	}
-	if m.Attribute != "" && !bytes.Contains(s.spans, []byte(m.key)) && !bytes.Contains(s.root.Bytes, []byte(m.key)) {
+	if m.Attribute != "" && !s.contains(m.key) {
 		return false // keys are in the bytes as they are
 	}
 	withAttribute, withText := m.Attribute == "", m.text == ""
@@ -127,6 +106,12 @@ func (m matcher) matches(s Snapshot) bool {
 		}
 	}
 	return false
+}
+
+// contains reports whether the encoded spans have a text.
+func (s *Snapshot) contains(text string) bool {
+	has := func(spans otlpenc.Spans) bool { return bytes.Contains(spans.Bytes, []byte(text)) }
+	return s.alone != nil && has(*s.alone) || slices.ContainsFunc(s.parts, has)
 }
 
 func attributesOf(s *otlpenc.Span) iter.Seq[attribute.KeyValue] {
@@ -180,18 +165,19 @@ func ProtocolStatus(root *otlpenc.Span) (status string) {
 	return status
 }
 
-func hasStatus(root *otlpenc.Span, status string) bool {
-	switch {
-	case status == "":
+func (m matcher) hasStatus(s Snapshot) bool {
+	switch m.Status {
+	case "":
 		return true
-	case status == "error":
-		return root.Status.Code == codes.Error
-	case status == "ok":
-		return root.Status.Code != codes.Error
-	case isStatusClass(status):
-		got := ProtocolStatus(root)
-		return len(got) == 3 && got[0] == status[0]
-	default:
-		return strings.EqualFold(ProtocolStatus(root), status)
+	case "error":
+		return s.Failed
+	case "ok":
+		return !s.Failed
 	}
+	root := s.RootSpan()
+	got := ProtocolStatus(&root)
+	if isStatusClass(m.Status) {
+		return len(got) == 3 && got[0] == m.Status[0]
+	}
+	return strings.EqualFold(got, m.Status)
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
@@ -32,7 +33,7 @@ func failed(s *tracetest.SpanStub) { s.Status = sdktrace.Status{Code: codes.Erro
 
 func namesOf(all []requests.Snapshot) (names []string) {
 	for _, s := range all {
-		names = append(names, s.Root().Name)
+		names = append(names, s.Name)
 	}
 	return names
 }
@@ -89,10 +90,11 @@ func TestSearch(t *testing.T) {
 		{"the end of a trace id", requests.Query{Text: "0000000000"}, nil},
 		{"text and attribute in different spans", requests.Query{Text: "load", Attribute: "cold=true"}, []string{"GET /b"}},
 		{"text and attribute of different requests", requests.Query{Text: "GET /a", Attribute: "cold"}, nil},
-		{"requests", requests.Query{Class: requests.Requests}, []string{"500", "grpc", "GET /b", "GET /a"}},
-		{"streams", requests.Query{Class: requests.Streams}, []string{"events"}},
-		{"background", requests.Query{Class: requests.Background}, []string{"tick"}},
-		{"housekeeping", requests.Query{Class: requests.Housekeeping}, []string{"redis.dial"}},
+		{"requests", requests.Query{Classes: []local.Class{local.Request}}, []string{"500", "grpc", "GET /b", "GET /a"}},
+		{"streams", requests.Query{Classes: []local.Class{local.Stream}}, []string{"events"}},
+		{"background", requests.Query{Classes: []local.Class{local.Background}}, []string{"tick"}},
+		{"housekeeping", requests.Query{Classes: []local.Class{local.Housekeeping}}, []string{"redis.dial"}},
+		{"all classes", requests.Query{Classes: []local.Class{local.Request, local.Stream, local.Background, local.Housekeeping}}, []string{"events", "500", "redis.dial", "tick", "grpc", "GET /b", "GET /a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := namesOf(r.Search(c.query)); !slices.Equal(got, c.want) {
@@ -137,7 +139,6 @@ func TestFilterFindsEachOnce(t *testing.T) {
 	}
 }
 
-// Search finds the same as a filter that looks at every span of every request in every list.
 // A table of routes cuts long names. The requests of such a route are found by both names.
 func TestSearchFindsLongNames(t *testing.T) {
 	table, r := routes.NewTable(routes.Config{}), requests.NewRecent(requests.Config{})
@@ -145,8 +146,8 @@ func TestSearchFindsLongNames(t *testing.T) {
 	for i, name := range []string{long, "GET /"} {
 		r.OnEnd(span(i+1, 1, 0, name, 0, ms))
 	}
-	table.Add(routes.Ended{Route: long, End: time.Now(), Took: ms})
-	for _, name := range []string{long, table.Names(routes.Request)[0]} {
+	table.Add(local.Root{Name: long, End: time.Now()})
+	for _, name := range []string{long, table.Names(local.Request)[0]} {
 		if got := namesOf(r.Search(requests.Query{Route: name})); !slices.Equal(got, []string{long}) {
 			t.Errorf("of route %q the search found %q", name, got)
 		}
@@ -156,6 +157,7 @@ func TestSearchFindsLongNames(t *testing.T) {
 	}
 }
 
+// Search finds the same as a filter that looks at every span of every request in every list.
 func TestSearchIsAFilter(t *testing.T) {
 	routes, texts := []string{"", "r0", "r1"}, []string{"", "M1", "x"}
 	matched := 0
@@ -184,7 +186,7 @@ func TestSearchIsAFilter(t *testing.T) {
 		}
 		q := requests.Query{
 			Route: pick(routes), Text: pick(texts), Status: pick([]string{"", "ok", "error"}), Attribute: pick([]string{"", "k0", "k1=2", "k2=text"}),
-			MinTook: time.Duration(rnd.IntN(3)) * ms, Class: requests.Class(max(0, rnd.IntN(10)-5)), Limit: 1 + rnd.IntN(30),
+			MinTook: time.Duration(rnd.IntN(3)) * ms, Classes: anyClasses(rnd), Limit: 1 + rnd.IntN(30),
 		}
 		if rnd.IntN(3) == 0 {
 			q.MaxTook = time.Duration(4+rnd.IntN(3)) * ms
@@ -207,7 +209,7 @@ func TestSearchIsAFilter(t *testing.T) {
 			if !slices.Contains(ids(want), id) {
 				t.Errorf("seed %d: %+v finds %s, which it does not describe", seed, q, id)
 			}
-			if i > 0 && got[i].Root().End.After(got[i-1].Root().End) {
+			if i > 0 && got[i].End.After(got[i-1].End) {
 				t.Errorf("seed %d: request %d ended after the one before it", seed, i)
 			}
 		}
@@ -239,7 +241,7 @@ func naive(r *requests.Recent, q requests.Query) (found []requests.Snapshot) {
 			}
 		}
 		inText := func(name string) bool { return strings.Contains(name, strings.ToLower(q.Text)) }
-		if isClass(root, q.Class) && (q.Route == "" || root.Name == q.Route) &&
+		if isClass(root, q.Classes) && (q.Route == "" || root.Name == q.Route) &&
 			(q.Status == "" || (root.Status.Code == codes.Error) == (q.Status == "error")) &&
 			root.Duration() >= q.MinTook && (q.MaxTook == 0 || root.Duration() < q.MaxTook) &&
 			(q.From.IsZero() || !root.End.Before(q.From)) && (q.To.IsZero() || root.End.Before(q.To)) &&
@@ -251,18 +253,29 @@ func naive(r *requests.Recent, q requests.Query) (found []requests.Snapshot) {
 	return found
 }
 
-func isClass(root *otlpenc.Span, c requests.Class) bool {
-	isRequest, isStream := root.Kind == trace.SpanKindServer, slices.Contains(root.Attributes, attribute.Bool(record.StreamKey, true))
-	switch c {
-	case requests.RequestsAndStreams:
-		return isRequest
-	case requests.Requests:
-		return isRequest && !isStream
-	case requests.Streams:
-		return isRequest && isStream
-	case requests.Background:
-		return !isRequest
-	default:
-		return false // no name here is of housekeeping
+// anyClasses returns what half of the queries look for: some classes.
+func anyClasses(r *rand.Rand) (classes []local.Class) {
+	if r.IntN(2) == 0 {
+		return nil
 	}
+	for range 1 + r.IntN(2) {
+		classes = append(classes, local.Class(r.IntN(local.Classes)))
+	}
+	return classes
+}
+
+// isClass reports whether a request is of one of some classes. No name here is of housekeeping.
+func isClass(root *otlpenc.Span, classes []local.Class) bool {
+	class := local.Background
+	switch {
+	case root.Kind != trace.SpanKindServer:
+	case slices.Contains(root.Attributes, attribute.Bool(record.StreamKey, true)):
+		class = local.Stream
+	default:
+		class = local.Request
+	}
+	if classes == nil {
+		return class <= local.Stream
+	}
+	return slices.Contains(classes, class)
 }

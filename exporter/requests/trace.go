@@ -1,140 +1,282 @@
 package requests
 
 import (
+	"iter"
 	"slices"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// A traceData has the spans of a trace in memory.
+// A traceData has the spans of a trace in memory, in one of two ways. A trace that ended its request in one hand-over retains the spans: it
+// has their bytes in common with others. Other traces have a copy. Retained spans keep a block of memory from being used again, which pays only
+// as long as the block's other spans are in memory as well. So the spans are copied when a request of the trace leaves the newest requests.
 type traceData struct {
 	id       trace.TraceID
-	spans    []byte
-	parts    []part
-	count    int        // of spans
-	shared   bool       // a reader has spans and parts: no other trace gets them
-	dropped  int        // spans
-	requests int        // that ended
-	waiting  *request   // in Recent.waiting, until a request ends
-	users    int        // requests in memory, and one while spans are added
-	next     *traceData // in the index
-}
-
-// A part begins where the spans have another group than those before. Readers share it, so it does not change.
-type part struct {
-	group *otlpenc.Group
-	start int // in the spans
+	parts    []otlpenc.Spans // each of one tracer, without their roots
+	own      []byte          // memory of all parts; nil if the trace retains them
+	size     int             // of the bytes in parts
+	count    int             // of spans
+	shared   bool            // a reader has parts: their memory is left to the garbage collector
+	dropped  int             // spans
+	requests int             // that ended
+	waiting  *request        // in Recent.waiting, until a request ends
+	users    int             // requests in memory, and one while spans are added
+	next     *traceData      // in the index
 }
 
 // partBytes is what a part counts in Config.MaxBytes. In a program that makes tracers without end, a part keeps a group in
 // memory that nothing else has.
 const partBytes = 256
 
-func (t *traceData) bytes() int { return cap(t.spans) + len(t.parts)*partBytes }
+// maxReferences is how many requests at most retain their spans. With more, all spans are copied: one long list of requests whose spans arrive
+// among many others would keep a block for each of them.
+const maxReferences = 256
+
+// capacity returns how many bytes the parts take, with room for others.
+func (t *traceData) capacity() int { return max(cap(t.own), t.size) }
+
+func (t *traceData) bytes() int { return t.capacity() + len(t.parts)*partBytes }
 
 // A request is one in memory, or a trace that waits for one to end.
 type request struct {
-	root
+	local.Root
 	trace        *traceData
-	group        *otlpenc.Group // of the root
-	own          []byte         // the root, if the trace had no room for it
+	at           rootPlace
+	alone        *otlpenc.Spans // the root span, if the trace had no room for it
 	example      exampleOf      // if Recent.examples has it
 	lists        int            // that have the request
 	arrival      uint64
 	older, newer *request // in Recent.newest, Recent.others or Recent.waiting
 }
 
-// add adds a run. r.mu is held.
-func (r *Recent) add(n *run) {
-	t := r.traces.find(n.trace)
+// A rootPlace is spans of a part, the last of which is the root span of a request.
+type rootPlace struct{ part, start, end int32 }
+
+// bytes returns what a request counts beside its trace.
+func (q *request) bytes() int {
+	if q.alone == nil {
+		return len(q.Name)
+	}
+	return len(q.Name) + len(q.alone.Bytes) + partBytes
+}
+
+// add adds spans of one trace, which come together. r.mu is held.
+func (r *Recent) add(all []otlpenc.Spans) {
+	if r.retain(all) {
+		return
+	}
+	for i := range all {
+		r.takeCopy(&all[i])
+	}
+}
+
+// open returns the trace with an id, which stays in memory until the caller calls leave.
+func (r *Recent) open(id trace.TraceID) *traceData {
+	t := r.traces.find(id)
 	if t == nil {
 		t = r.freeTraces.take()
-		t.id = n.trace
+		t.id = id
 		r.traces.add(t)
 	}
-	t.users++ // it stays while others go
-	defer r.leave(t)
-	if n.isRoot && len(n.spans.Bytes)+partBytes <= r.share {
-		r.makeRoom(n, 1) // first: the request gets its memory, which is then in this processor's cache
-	}
-	var own []byte
-	start, size, ok := len(t.spans), len(n.spans.Bytes)+partBytes, true
-	switch {
-	case r.write(t, n.spans):
-		n.at += start
-	case n.spans.Count > 1: // there may be room for some of them
-		var one run
-		for rest := n.spans; len(rest.Bytes) > 0; rest.Bytes = rest.Bytes[len(one.spans.Bytes):] {
-			one.read(rest, 1)
-			r.add(&one)
+	t.users++
+	return t
+}
+
+// retain retains spans of a trace that is not in memory. It returns false if it is, or if the spans end no request, exceed the limits of a
+// trace, or have no room in memory.
+func (r *Recent) retain(all []otlpenc.Spans) bool {
+	count, size, names, ends := 0, 0, 0, false
+	for i := range all {
+		s := &all[i]
+		count += s.Count
+		size += len(s.Bytes) + partBytes
+		if s.Root != nil {
+			names += len(s.Root.Name)
+			ends = true
 		}
-		return
-	case n.isRoot && size <= r.share && r.reserve(size, t):
-		own = slices.Clone(n.spans.Bytes)
-	default:
-		ok = false
-		t.dropped++
-		r.stats.SpansDropped++
 	}
-	if !n.isRoot {
+	if r.copies || !ends || count > r.c.MaxSpans || size > r.share || r.traces.find(all[0].TraceID) != nil {
+		return false
+	}
+	for i := range all {
+		if root := all[i].Root; root != nil {
+			r.makeRoom(root.Class, 1) // first: the request gets its memory, which is then in this processor's cache
+		}
+	}
+	if !r.reserve(size+names, nil) {
+		return false
+	}
+	t := r.open(all[0].TraceID)
+	defer r.leave(t)
+	for i := range all {
+		s := all[i].Retain()
+		s.Root = nil
+		t.parts = append(t.parts, s)
+		t.size += len(s.Bytes)
+		t.count += s.Count
+	}
+	for i := range all {
+		if root := all[i].Root; root != nil {
+			r.end(t, root)
+			r.keep(t, root, rootPlace{part: int32(i), end: int32(len(all[i].Bytes))}, nil)
+		}
+	}
+	return true
+}
+
+// takeCopy adds a copy of spans to their trace, or of some of them if there is no room for all.
+func (r *Recent) takeCopy(s *otlpenc.Spans) {
+	t := r.open(s.TraceID) // it stays while others go
+	defer r.leave(t)
+	if s.Root != nil && len(s.Bytes)+partBytes <= r.share {
+		r.makeRoom(s.Root.Class, 1)
+	}
+	if at, ok := r.write(t, s); ok {
+		r.arrived(t, s, at, true)
+		return
+	}
+	for one := range each(*s) {
+		at, ok := r.write(t, &one)
+		r.arrived(t, &one, at, ok)
+	}
+}
+
+// each yields spans one by one. The last one has the root, and what is malformed.
+func each(s otlpenc.Spans) iter.Seq[otlpenc.Spans] {
+	return func(yield func(otlpenc.Spans) bool) {
+		var h otlpenc.Header
+		for len(s.Bytes) > 0 {
+			one := s
+			if size, err := s.First(&h); err == nil && size < len(s.Bytes) {
+				one.Bytes, one.Count, one.Root = s.Bytes[:size:size], 1, nil
+			}
+			s.Bytes, s.Count = s.Bytes[len(one.Bytes):], max(1, s.Count-1)
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// arrived notes that spans arrived, which are at a place in their trace unless the trace had no room for them.
+func (r *Recent) arrived(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) {
+	root := s.Root
+	if root == nil {
+		if !ok {
+			r.drop(t, s.Count)
+		}
 		if t.requests == 0 && t.waiting == nil {
 			r.wait(t)
 		}
 		return
 	}
-	if n.isRequest {
+	var alone *otlpenc.Spans
+	size := len(root.Name)
+	if !ok {
+		size += len(s.Bytes) + partBytes
+		if ok = size <= r.share; ok {
+			alone = &otlpenc.Spans{Group: s.Group, TraceID: s.TraceID, Bytes: slices.Clone(s.Bytes), Count: s.Count}
+		}
+	}
+	r.end(t, root)
+	switch {
+	case ok && r.reserve(size, t):
+		r.keep(t, root, at, alone)
+		return
+	case !ok || alone != nil:
+		r.drop(t, s.Count)
+	}
+	r.stats.Evicted++
+}
+
+func (r *Recent) drop(t *traceData, spans int) {
+	t.dropped += spans
+	r.stats.SpansDropped += uint64(spans)
+}
+
+// end counts a root span that ended.
+func (r *Recent) end(t *traceData, root *local.Root) {
+	if isRequest(root.Class) {
 		r.stats.Requests++
 	} else {
 		r.stats.Background++
 	}
 	t.requests++
-	t.dropped += int(n.spans.Refused)
+	t.dropped += int(root.Refused)
 	r.stopWaiting(t)
-	if ok {
-		r.keep(t, n, own)
-	} else {
-		r.stats.Evicted++
-	}
 }
 
-// write appends spans to their trace. It returns false if they exceed its limits, or if memory has no room.
-func (r *Recent) write(t *traceData, s otlpenc.Spans) bool {
-	size, more := len(t.spans)+len(s.Bytes), 0
+func isRequest(c local.Class) bool { return c <= local.Stream }
+
+// write appends a copy of spans to their trace. It returns false if they exceed the trace's limits, or if memory has no room.
+func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
+	size, more := t.size+len(s.Bytes), 0
 	last := len(t.parts) - 1
-	begins := last < 0 || t.parts[last].group != s.Group
+	begins := last < 0 || t.parts[last].Group != s.Group
 	if begins {
 		more = partBytes
 	}
 	if t.count+s.Count > r.c.MaxSpans || size+len(t.parts)*partBytes+more > r.share {
-		return false
+		return at, false
 	}
-	grows := size > cap(t.spans)
-	if grows {
+	if have := t.capacity(); size > have {
 		capacity, _ := bufferSize(size)
-		more += capacity - cap(t.spans)
+		more += capacity - have
 	}
 	if !r.reserve(more, t) {
-		return false
+		return at, false
 	}
-	if grows {
-		spans := append(r.buffers.take(size), t.spans...)
-		if !t.shared {
-			r.buffers.put(t.spans)
-		}
-		t.spans = spans
+	if size > t.capacity() {
+		r.move(t, r.buffers.take(size))
 	}
-	if begins {
-		t.parts = append(t.parts, part{s.Group, len(t.spans)})
+	switch {
+	case begins:
+		last++
+		t.parts = append(t.parts, otlpenc.Spans{Group: s.Group, TraceID: t.id})
+	case t.shared:
+		t.parts = slices.Clone(t.parts)
 	}
-	t.spans = append(t.spans, s.Bytes...)
+	part := &t.parts[last]
+	start := len(part.Bytes)
+	t.own = append(t.own, s.Bytes...)
+	part.Bytes = t.own[len(t.own)-start-len(s.Bytes):]
+	part.Count += s.Count
+	t.size = size
 	t.count += s.Count
-	return true
+	return rootPlace{int32(last), int32(start), int32(len(part.Bytes))}, true
 }
 
-// reserve counts n bytes more, for which others may have to go. It returns false if none are left. Trace t stays, but not
+// move copies the bytes of a trace to a buffer that has room for them.
+func (r *Recent) move(t *traceData, to []byte) {
+	parts := t.parts
+	if t.shared {
+		parts = slices.Clone(parts)
+	}
+	for i, p := range parts {
+		at := len(to)
+		to = append(to, p.Bytes...)
+		if !t.shared {
+			p.Release()
+		}
+		parts[i] = otlpenc.Spans{Group: p.Group, TraceID: p.TraceID, Bytes: to[at:], Count: p.Count}
+	}
+	if !t.shared {
+		r.buffers.put(t.own)
+	}
+	t.own, t.parts, t.shared = to, parts, false
+}
+
+// detach copies the spans of a trace that retains them. The copy counts as much as they did.
+func (r *Recent) detach(t *traceData) {
+	if t.own == nil && t.size > 0 {
+		r.move(t, make([]byte, 0, t.size))
+	}
+}
+
+// reserve counts n bytes more, for which others may have to go. It returns false if none are left. Trace t, which may be nil, stays, but not
 // its requests.
 func (r *Recent) reserve(n int, t *traceData) bool {
 	for int(r.stats.Bytes)+n > r.c.MaxBytes {
@@ -144,157 +286,6 @@ func (r *Recent) reserve(n int, t *traceData) bool {
 	}
 	r.stats.Bytes += uint64(n)
 	return true
-}
-
-// letGo lets go of the oldest, but for trace t. It returns false if there is nothing.
-func (r *Recent) letGo(t *traceData) bool {
-	w := r.waiting.oldest
-	if w != nil && w.trace == t {
-		w = w.newer
-	}
-	from := &r.newest
-	if older(r.others.oldest, r.newest.oldest) {
-		from = &r.others
-	}
-	q := from.oldest
-	switch example := r.examples.oldest; {
-	case older(example, w) && older(example, q):
-		q = r.examples.pop()
-		r.stats.ExamplesEvicted++
-	case older(w, q):
-		r.abandon(w.trace)
-		return true
-	case q != nil:
-		from.remove(q)
-	case len(r.keptRequests) > 0:
-		q = r.oldestKept()
-		r.stats.KeptEvicted++
-	case len(r.slowest) > 0:
-		q = r.fastest()
-	default:
-		return false
-	}
-	if r.release(q) {
-		r.stats.Evicted++
-	}
-	return true
-}
-
-// older reports whether a arrived before b. Without a request there is nothing older.
-func older(a, b *request) bool { return a != nil && (b == nil || a.arrival < b.arrival) }
-
-// keep adds the root that a run ends to its lists, and lets go of those it displaces.
-func (r *Recent) keep(t *traceData, n *run, own []byte) {
-	q := r.request(t)
-	q.root, q.group, q.own = n.root, n.spans.Group, own
-	r.listOf(n).push(q)
-	if n.isRequest {
-		r.rank(q, n)
-		r.exemplify(q, n)
-	}
-	if n.isRequest && n.reason != otlpenc.NotKept {
-		r.keepLonger(q)
-	}
-	r.makeRoom(n, 0)
-}
-
-// keepLonger adds a request to those that a policy kept, and lets go of those it displaces.
-func (r *Recent) keepLonger(q *request) {
-	r.stats.KeptRequests++
-	if r.c.KeptRequests == 0 {
-		return
-	}
-	q.lists++
-	r.keptRequests = append(r.keptRequests, q)
-	if len(r.keptRequests) > r.c.KeptRequests {
-		r.release(r.oldestKept())
-	}
-	size := 0
-	for _, q := range slices.Backward(r.keptRequests) {
-		size += q.trace.bytes() + len(q.own)
-	}
-	for size > r.c.MaxBytes/2 && len(r.keptRequests) > 1 {
-		old := r.oldestKept()
-		size -= old.trace.bytes() + len(old.own)
-		r.release(old)
-		r.stats.KeptEvicted++
-	}
-}
-
-// oldestKept takes the oldest request from those that a policy kept.
-func (r *Recent) oldestKept() *request {
-	q := r.keptRequests[0]
-	r.keptRequests = slices.Delete(r.keptRequests, 0, 1)
-	return q
-}
-
-// maxSlowestAge is how long a request is among the slowest.
-const maxSlowestAge = time.Hour
-
-// rank adds the request that a run ends to the slowest, if it is slow enough.
-func (r *Recent) rank(q *request, n *run) {
-	if q.end.Sub(r.slowestSince) > maxSlowestAge && !n.isStream() {
-		r.dropOldFromSlowest(q.end)
-	}
-	at := len(r.slowest) // of the newer ones that took as long, the last comes first
-	for at > 0 && r.slowest[at-1].took <= q.took {
-		at--
-	}
-	if at == r.c.Slowest || n.isStream() {
-		return
-	}
-	if len(r.slowest) == 0 || q.end.Before(r.slowestSince) {
-		r.slowestSince = q.end
-	}
-	q.lists++
-	r.slowest = slices.Insert(r.slowest, at, q)
-	if len(r.slowest) > r.c.Slowest {
-		r.release(r.fastest())
-	}
-}
-
-// dropOldFromSlowest lets go of those that ended long before now.
-func (r *Recent) dropOldFromSlowest(now time.Time) {
-	r.slowestSince = now
-	for i := len(r.slowest) - 1; i >= 0; i-- {
-		old := r.slowest[i]
-		switch {
-		case now.Sub(old.end) > maxSlowestAge:
-			r.slowest = slices.Delete(r.slowest, i, i+1)
-			r.release(old)
-		case old.end.Before(r.slowestSince):
-			r.slowestSince = old.end
-		}
-	}
-}
-
-// listOf returns the list for the kind of n's root.
-func (r *Recent) listOf(n *run) *list {
-	if n.isRequest {
-		return &r.newest
-	}
-	return &r.others
-}
-
-// makeRoom lets go of the oldest of the list of n, as long as there are too many with further ones.
-func (r *Recent) makeRoom(n *run, further int) {
-	l, limit := r.listOf(n), r.c.Requests
-	if !n.isRequest {
-		limit = r.c.Background
-	}
-	for l.oldest != nil && l.len+further > limit {
-		q := l.oldest
-		l.remove(q)
-		r.release(q)
-	}
-}
-
-// fastest takes the fastest from the slowest requests.
-func (r *Recent) fastest() *request {
-	last := len(r.slowest) - 1
-	q := r.slowest[last]
-	r.slowest = r.slowest[:last]
-	return q
 }
 
 // wait adds a trace to those that wait, and lets go of the one that it displaces.
@@ -334,9 +325,7 @@ func (r *Recent) release(q *request) bool {
 	if q.lists > 0 {
 		return false
 	}
-	if q.own != nil {
-		r.stats.Bytes -= uint64(len(q.own) + partBytes)
-	}
+	r.stats.Bytes -= uint64(q.bytes())
 	t := q.trace
 	*q = request{}
 	r.freeRequests.put(q)
@@ -352,11 +341,16 @@ func (r *Recent) leave(t *traceData) {
 	}
 	r.traces.remove(t)
 	r.stats.Bytes -= uint64(t.bytes())
-	var parts []part
-	if !t.shared && cap(t.parts) <= 16 {
-		r.buffers.put(t.spans)
-		clear(t.parts)
-		parts = t.parts[:0]
+	var parts []otlpenc.Spans
+	if !t.shared {
+		for i := range t.parts {
+			t.parts[i].Release()
+		}
+		r.buffers.put(t.own)
+		if cap(t.parts) <= 16 {
+			clear(t.parts)
+			parts = t.parts[:0]
+		}
 	}
 	*t = traceData{parts: parts}
 	r.freeTraces.put(t)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 )
 
@@ -16,34 +17,33 @@ func BenchmarkAdd(b *testing.B) {
 	}
 	b.Run("one", func(b *testing.B) {
 		b.ReportAllocs()
-		e := routes.Ended{Route: names[0], End: time.Now()}
+		root := ended(names[0], time.Now(), 0)
 		for i := range b.N {
-			e.Took = time.Duration(i%1000) * time.Microsecond
-			table.Add(e)
+			root.Start = root.End.Add(-time.Duration(i%1000) * time.Microsecond)
+			table.Add(root)
 		}
 	})
 	b.Run("sixteen", func(b *testing.B) {
 		b.ReportAllocs()
-		e := routes.Ended{End: time.Now()}
+		end := time.Now()
 		for i := range b.N {
-			e.Route, e.Took = names[i%len(names)], time.Duration(i%1000)*time.Microsecond
-			table.Add(e)
+			table.Add(ended(names[i%len(names)], end, time.Duration(i%1000)*time.Microsecond))
 		}
 	})
 	b.Run("others", func(b *testing.B) {
 		full := routes.NewTable(routes.Config{MaxRoutes: 1})
-		full.Add(routes.Ended{Route: "GET /", End: time.Now()})
-		e := routes.Ended{Route: names[0], End: time.Now(), Took: time.Millisecond}
+		full.Add(ended("GET /", time.Now(), 0))
+		root := ended(names[0], time.Now(), time.Millisecond)
 		for b.Loop() {
-			full.Add(e)
+			full.Add(root)
 		}
 	})
 	b.Run("parallel", func(b *testing.B) {
 		end := time.Now()
 		b.RunParallel(func(p *testing.PB) {
-			e := routes.Ended{Route: names[0], End: end, Took: time.Millisecond}
+			root := ended(names[0], end, time.Millisecond)
 			for p.Next() {
-				table.Add(e)
+				table.Add(root)
 			}
 		})
 	})
@@ -54,7 +54,7 @@ func BenchmarkRead(b *testing.B) {
 	table := routes.NewTable(routes.Config{})
 	end := time.Now()
 	for i := range 200 * 1000 {
-		table.Add(routes.Ended{Route: fmt.Sprintf("GET /%d", i%200), End: end, Took: time.Duration(i) * time.Microsecond})
+		table.Add(ended(fmt.Sprintf("GET /%d", i%200), end, time.Duration(i)*time.Microsecond))
 	}
 	b.Run("summaries", func(b *testing.B) {
 		b.ReportAllocs()
@@ -65,7 +65,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("heat map", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			table.HeatMap("GET /1", routes.Request, routes.SinceStart)
+			table.HeatMap("GET /1", local.Request, routes.SinceStart)
 		}
 	})
 }

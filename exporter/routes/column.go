@@ -3,6 +3,8 @@ package routes
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/perfline/perfline/exporter/local"
 )
 
 // A column counts the requests of a route that ended within some time.
@@ -12,12 +14,13 @@ type column struct {
 	max    time.Duration
 }
 
-func (c *column) add(e *Ended) {
-	c.counts[bucketOf(e.Took)]++
-	if e.Failed {
+func (c *column) add(root *local.Root) {
+	took := root.Took()
+	c.counts[bucketOf(took)]++
+	if root.Failed {
 		c.failed++
 	}
-	c.max = max(c.max, e.Took)
+	c.max = max(c.max, took)
 }
 
 // merge adds the requests of o.

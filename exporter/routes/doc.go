@@ -15,7 +15,7 @@
 //
 //   - [Table.Add] allocates nothing for a known route. It takes one lock, which belongs to the route.
 //   - A table has no goroutine and no timer.
-//   - Memory is bounded: [Config].MaxRoutes routes of each [Kind], some kilobytes each. Requests of further routes count together as the
+//   - Memory is bounded: [Config].MaxRoutes routes of each class, some kilobytes each. Requests of further routes count together as the
 //     route [Others].
 //   - Counts and maxima are exact. Quantiles are exact to the width of a bucket, at most a quarter of the value.
 //   - A request belongs to the ten seconds in which it ended, by the monotonic clock. Setting the system's clock moves no request.

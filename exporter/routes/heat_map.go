@@ -1,6 +1,10 @@
 package routes
 
-import "time"
+import (
+	"time"
+
+	"github.com/perfline/perfline/exporter/local"
+)
 
 // A HeatMap has the requests of a route by end and by duration.
 type HeatMap struct {
@@ -23,11 +27,12 @@ type Column struct {
 
 // HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that [CellOf] returns. It returns false if the
 // table does not have the route.
-func (t *Table) HeatMap(route string, k Kind, w Window) (HeatMap, bool) {
-	if k > Background {
+func (t *Table) HeatMap(route string, class local.Class, w Window) (HeatMap, bool) {
+	t.onRead.Call()
+	if class >= local.Classes {
 		return HeatMap{}, false
 	}
-	r := t.kinds[k].find(NameOf(route))
+	r := t.classes[class].find(NameOf(route))
 	if r == nil {
 		return HeatMap{}, false
 	}

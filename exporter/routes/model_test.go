@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 )
 
@@ -21,8 +22,8 @@ type model struct {
 }
 
 type key struct {
-	name string
-	kind routes.Kind
+	name  string
+	class local.Class
 }
 
 type modelRequest struct {
@@ -35,25 +36,25 @@ func newModel(most int) *model {
 	return &model{max: most, start: time.Now(), all: map[key][]modelRequest{}}
 }
 
-func (m *model) add(e routes.Ended) {
-	k := key{e.Route, e.Kind}
-	if m.all[k] == nil && m.routes(e.Kind) >= m.max {
+func (m *model) add(root local.Root) {
+	k := key{root.Name, root.Class}
+	if m.all[k] == nil && m.routes(root.Class) >= m.max {
 		k.name = routes.Others
 	}
-	end := e.End
+	end := root.End
 	if now := time.Now(); end.After(now) {
 		end = now
 	}
 	if end.Before(m.start) {
 		end = m.start
 	}
-	m.all[k] = append(m.all[k], modelRequest{end, e.Took, e.Failed})
+	m.all[k] = append(m.all[k], modelRequest{end, root.Took(), root.Failed})
 }
 
-// routes returns how many routes of a kind have a name of their own.
-func (m *model) routes(kind routes.Kind) (n int) {
+// routes returns how many routes of a class have a name of their own.
+func (m *model) routes(class local.Class) (n int) {
 	for k := range m.all {
-		if k.kind == kind && k.name != routes.Others {
+		if k.class == class && k.name != routes.Others {
 			n++
 		}
 	}
@@ -92,7 +93,7 @@ func (m *model) compare(t *testing.T, table *routes.Table, w routes.Window) {
 		t.Fatalf("the report is from %v to %v, want from %v to %v", report.Start, report.End, start, time.Now())
 	}
 	sorted := slices.IsSortedFunc(report.Routes, func(a, b routes.Summary) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Route, b.Route))
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Route, b.Route))
 	})
 	if !sorted {
 		t.Fatalf("the routes are not sorted: %+v", report.Routes)
@@ -100,7 +101,7 @@ func (m *model) compare(t *testing.T, table *routes.Table, w routes.Window) {
 	seen := 0
 	for k := range m.all {
 		want := m.within(k, w)
-		i := slices.IndexFunc(report.Routes, func(s routes.Summary) bool { return s.Route == k.name && s.Kind == k.kind })
+		i := slices.IndexFunc(report.Routes, func(s routes.Summary) bool { return s.Route == k.name && s.Class == k.class })
 		switch {
 		case i < 0 && len(want) > 0:
 			t.Fatalf("route %v with %d requests is missing", k, len(want))
@@ -113,8 +114,8 @@ func (m *model) compare(t *testing.T, table *routes.Table, w routes.Window) {
 	if seen != len(report.Routes) {
 		t.Fatalf("%d of %d routes are known", seen, len(report.Routes))
 	}
-	for kind := range routes.Background + 1 {
-		m.compareTotal(t, table, kind, w)
+	for class := range local.Class(local.Classes) {
+		m.compareTotal(t, table, class, w)
 	}
 }
 
@@ -150,7 +151,7 @@ func compareSummary(t *testing.T, got routes.Summary, want []modelRequest, windo
 // compareHeat compares the cells of a heat map.
 func (m *model) compareHeat(t *testing.T, table *routes.Table, k key, w routes.Window) {
 	t.Helper()
-	got, ok := table.HeatMap(k.name, k.kind, w)
+	got, ok := table.HeatMap(k.name, k.class, w)
 	if !ok {
 		t.Fatalf("route %v has no heat map", k)
 	}
@@ -209,26 +210,30 @@ func compareCells(t *testing.T, counts []uint64, cells map[routes.Cell]uint64) {
 	}
 }
 
-// randomEnded returns a request that ended at any time, mostly now.
-func randomEnded(r *rand.Rand, start time.Time) routes.Ended {
-	e := routes.Ended{
-		Route: fmt.Sprint("GET /", r.IntN(6)), Kind: routes.Kind(r.IntN(3)), End: time.Now(), Failed: r.IntN(4) == 0,
-		Took: time.Duration(math.Exp(r.Float64() * math.Log(float64(time.Hour)))),
-	}
+// ended returns the end of a request.
+func ended(name string, end time.Time, took time.Duration) local.Root {
+	return local.Root{Name: name, Start: end.Add(-took), End: end}
+}
+
+// randomRoot returns a local root that ended at any time, mostly now.
+func randomRoot(r *rand.Rand, start time.Time) local.Root {
+	end, took := time.Now(), time.Duration(math.Exp(r.Float64()*math.Log(float64(time.Hour))))
 	switch r.IntN(8) {
 	case 0:
-		e.End = e.End.Add(-time.Duration(r.Int64N(int64(20 * step))))
+		end = end.Add(-time.Duration(r.Int64N(int64(20 * step))))
 	case 1:
-		e.End = start.Add(time.Duration(r.Float64() * float64(time.Since(start))))
+		end = start.Add(time.Duration(r.Float64() * float64(time.Since(start))))
 	case 2:
-		e.End = e.End.Add(time.Duration(r.Int64N(int64(24 * time.Hour))))
+		end = end.Add(time.Duration(r.Int64N(int64(24 * time.Hour))))
 	case 3:
-		e.End = start.Add(-time.Duration(r.Int64N(int64(time.Hour))))
+		end = start.Add(-time.Duration(r.Int64N(int64(time.Hour))))
 	}
 	if r.IntN(2) == 0 {
-		e.End = e.End.Round(0)
+		end = end.Round(0)
 	}
-	return e
+	root := ended(fmt.Sprint("GET /", r.IntN(6)), end, took)
+	root.Class, root.Failed = local.Class(r.IntN(local.Classes)), r.IntN(4) == 0
+	return root
 }
 
 // A table counts as a list of all requests does, at any time.
@@ -242,9 +247,9 @@ func TestTableIsAsTheModel(t *testing.T) {
 				table, m := routes.NewTable(routes.Config{MaxRoutes: most}), newModel(most)
 				pause := []time.Duration{time.Millisecond, time.Second, step, 10 * time.Minute}[r.IntN(4)]
 				for range 200 {
-					e := randomEnded(r, m.start)
-					table.Add(e)
-					m.add(e)
+					root := randomRoot(r, m.start)
+					table.Add(root)
+					m.add(root)
 					if r.IntN(3) == 0 {
 						time.Sleep(time.Duration(r.Int64N(int64(pause))))
 					}

@@ -1,6 +1,11 @@
 package routes
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/perfline/perfline/exporter/local"
+)
 
 const (
 	minuteColumns = 30 // of the last minutes, the open one included
@@ -9,7 +14,10 @@ const (
 
 // A route has the histograms of one route. The columns of the last minutes and since the start have the same requests.
 type route struct {
+	usual atomic.Int64 // nanoseconds; 0 while there are too few requests. See Table.Usual
+
 	mu      sync.Mutex // guards what follows
+	seen    uint64     // requests
 	at      int        // the number of the open column since the table's start
 	open    column     // is in neither of these two yet
 	minutes [minuteColumns]packed
@@ -18,7 +26,7 @@ type route struct {
 }
 
 // add counts a request in the column at. A column after the open one becomes the open one, unless it is in the future.
-func (r *route) add(at int, e *Ended, t *Table) {
+func (r *route) add(at int, root *local.Root, t *Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at > r.at {
@@ -26,12 +34,13 @@ func (r *route) add(at int, e *Ended, t *Table) {
 			r.advance(at)
 		}
 	}
+	defer r.look()
 	if at == r.at {
-		r.open.add(e)
+		r.open.add(root)
 		return
 	}
 	var late column
-	late.add(e)
+	late.add(root)
 	if at > r.at-minuteColumns {
 		r.minutes[at%minuteColumns].merge(&late)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/perfline/perfline/exporter/local"
 )
 
 // A Window is the time that a report covers.
@@ -18,13 +20,13 @@ const (
 // A Report has the routes with requests in a window.
 type Report struct {
 	Start, End time.Time // End is the time of the report
-	Routes     []Summary // by kind, and then by falling Count
+	Routes     []Summary // by class, and then by falling Count
 }
 
 // A Summary has the figures of a route in a window.
 type Summary struct {
 	Route              string
-	Kind               Kind
+	Class              local.Class
 	Count, Failed      uint64
 	PerSecond          float64
 	P50, P95, P99, Max time.Duration
@@ -32,19 +34,20 @@ type Summary struct {
 
 // Summaries returns the routes that had requests in a window.
 func (t *Table) Summaries(w Window) Report {
+	t.onRead.Call()
 	c := t.readClock()
 	report := Report{Start: c.start(w), End: c.now.Round(0)}
-	for kind := range Kind(kinds) {
-		t.kinds[kind].each(func(name string, r *route) {
+	for class := range local.Class(local.Classes) {
+		t.classes[class].each(func(name string, r *route) {
 			all := r.sum(w, c.column)
-			s := Summary{Route: name, Kind: kind}
+			s := Summary{Route: name, Class: class}
 			if s.fill(&all, report.End.Sub(report.Start)); s.Count > 0 {
 				report.Routes = append(report.Routes, s)
 			}
 		})
 	}
 	slices.SortFunc(report.Routes, func(a, b Summary) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Route, b.Route))
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Route, b.Route))
 	})
 	return report
 }

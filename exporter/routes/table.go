@@ -9,38 +9,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A Kind says what a local root span stands for.
-type Kind uint8
-
-// The kinds of local root spans.
-const (
-	Request    Kind = iota
-	Stream          // a request that lasts as long as its client stays
-	Background      // a call or a measure without a request
-
-	kinds = iota
-)
-
-// String returns the kind in lower case.
-func (k Kind) String() string {
-	return [kinds]string{"request", "stream", "background"}[min(k, Background)]
-}
-
-// An Ended is a local root span that has ended.
-type Ended struct {
-	Route  string // the span's name at its end; the table keeps no reference to it
-	Kind   Kind
-	End    time.Time // best with the reading of the monotonic clock
-	Took   time.Duration
-	Failed bool // its status is Error
-}
-
 // Config configures [NewTable].
 type Config struct {
-	MaxRoutes int // of each Kind; 0 means 200
+	MaxRoutes int // of each class; 0 means 200
 }
 
 // Others is the route of the requests for whose own routes a table has no room.
@@ -53,11 +29,12 @@ type Table struct {
 	maxRoutes int
 	start     time.Time
 	origin    time.Time // where the first column begins: a multiple of columnStep, just before start
-	kinds     [kinds]kindTable
+	classes   [local.Classes]classTable
+	onRead    onread.Functions
 }
 
-// A kindTable has the routes of a kind.
-type kindTable struct {
+// A classTable has the routes of a class.
+type classTable struct {
 	routes atomic.Pointer[map[string]*route] // the map does not change
 	others route
 
@@ -69,17 +46,22 @@ func NewTable(c Config) *Table {
 	start := time.Now()
 	into := start.Sub(start.Truncate(columnStep))
 	t := &Table{maxRoutes: max(0, cmp.Or(c.MaxRoutes, 200)), start: start, origin: start.Add(-into)}
-	for i := range t.kinds {
-		t.kinds[i].routes.Store(&map[string]*route{})
+	for i := range t.classes {
+		t.classes[i].routes.Store(&map[string]*route{})
 	}
 	return t
 }
 
-// Add counts a span.
-func (t *Table) Add(e Ended) {
-	r := t.kinds[min(e.Kind, Background)].get(e.Route, t.maxRoutes)
-	r.add(t.columnAt(e.End), &e, t)
+// Add counts a local root. The table keeps no reference to it.
+func (t *Table) Add(root local.Root) {
+	r := t.classes[min(root.Class, local.Housekeeping)].get(root.Name, t.maxRoutes)
+	r.add(t.columnAt(root.End), &root, t)
 }
+
+// OnRead registers a function that every method which reads the table calls first, on the caller's goroutine and without a lock. A tracer
+// provider that hands local roots over late registers it, so that a reader sees each root that ended before the call. Several functions may
+// be registered. The function must not read the table. remove ends that; a call that has begun may still run then.
+func (t *Table) OnRead(f func()) (remove func()) { return t.onRead.Add(f) }
 
 // columnAt returns the number of the column that has a time.
 func (t *Table) columnAt(at time.Time) int { return max(0, int(at.Sub(t.origin)/columnStep)) }
@@ -88,41 +70,41 @@ func (t *Table) columnAt(at time.Time) int { return max(0, int(at.Sub(t.origin)/
 func (t *Table) now() int { return t.columnAt(time.Now()) }
 
 // get returns the route of a name. It makes one if there is room for it.
-func (k *kindTable) get(name string, most int) *route {
+func (c *classTable) get(name string, most int) *route {
 	name = cut(name)
-	known := *k.routes.Load()
+	known := *c.routes.Load()
 	if r := known[name]; r != nil {
 		return r
 	}
 	name = NameOf(name)
-	if r := k.find(name); r != nil {
+	if r := c.find(name); r != nil {
 		return r
 	}
 	if len(known) >= most {
-		return &k.others
+		return &c.others
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known = *k.routes.Load()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known = *c.routes.Load()
 	switch r := known[name]; {
 	case r != nil:
 		return r
 	case len(known) >= most:
-		return &k.others
+		return &c.others
 	}
 	all := maps.Clone(known)
 	r := &route{}
 	all[strings.Clone(name)] = r
-	k.routes.Store(&all)
+	c.routes.Store(&all)
 	return r
 }
 
 // find returns the route of a name that is cut and valid, or nil.
-func (k *kindTable) find(name string) *route {
+func (c *classTable) find(name string) *route {
 	if name == Others {
-		return &k.others
+		return &c.others
 	}
-	return (*k.routes.Load())[name]
+	return (*c.routes.Load())[name]
 }
 
 // NameOf returns the name that a [Table] gives the route of a span with a name: at most 256 bytes of UTF-8.

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 )
 
@@ -42,13 +43,13 @@ func TestNames(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			table := routes.NewTable(routes.Config{MaxRoutes: 3})
 			for _, name := range c.added {
-				table.Add(routes.Ended{Route: name, End: time.Now()})
+				table.Add(ended(name, time.Now(), 0))
 			}
 			if got := names(table); !slices.Equal(got, c.want) {
 				t.Errorf("the routes are %q, want %q", got, c.want)
 			}
 			for _, name := range append(c.want, c.added[0]) {
-				if m, ok := table.HeatMap(name, routes.Request, routes.SinceStart); !ok || len(m.Bounds) == 0 {
+				if m, ok := table.HeatMap(name, local.Request, routes.SinceStart); !ok || len(m.Bounds) == 0 {
 					t.Errorf("route %q has no heat map", name)
 				}
 			}
@@ -56,19 +57,69 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Each kind has room of its own.
-func TestKindsAreApart(t *testing.T) {
+// Each class has room of its own.
+func TestClassesAreApart(t *testing.T) {
 	table := routes.NewTable(routes.Config{MaxRoutes: 1})
-	for _, kind := range []routes.Kind{routes.Request, routes.Stream, routes.Background, 99} {
-		table.Add(routes.Ended{Route: kind.String(), Kind: kind, End: time.Now()})
+	for _, class := range []local.Class{local.Request, local.Stream, local.Background, local.Housekeeping, 99} {
+		root := ended(class.String(), time.Now(), 0)
+		root.Class = class
+		table.Add(root)
 	}
-	if got, want := names(table), []string{"background", "request", "stream"}; !slices.Equal(got, want) {
+	if got, want := names(table), []string{"background", "housekeeping", "request", "stream"}; !slices.Equal(got, want) {
 		t.Errorf("the routes are %q, want %q", got, want)
 	}
-	for _, kind := range []routes.Kind{routes.Stream, 99} {
-		if _, ok := table.HeatMap("request", kind, routes.SinceStart); ok {
-			t.Errorf("a request has a heat map as %v", kind)
+	for _, class := range []local.Class{local.Stream, 99} {
+		if _, ok := table.HeatMap("request", class, routes.SinceStart); ok {
+			t.Errorf("a request has a heat map as %v", class)
 		}
+	}
+}
+
+// A reader sees each root that a function of OnRead brings.
+func TestReadersBringInWhatHasEnded(t *testing.T) {
+	for name, read := range map[string]func(*routes.Table) uint64{
+		"Summaries": func(table *routes.Table) (n uint64) {
+			for _, s := range table.Summaries(routes.SinceStart).Routes {
+				n += s.Count
+			}
+			return n
+		},
+		"Total": func(table *routes.Table) uint64 {
+			s, _ := table.Total(local.Request, routes.SinceStart)
+			return s.Count
+		},
+		"Lines": func(table *routes.Table) (n uint64) {
+			for _, c := range table.Lines(local.Request, routes.SinceStart)["GET /"] {
+				n += c.Count
+			}
+			return n
+		},
+		"Names": func(table *routes.Table) uint64 { return uint64(len(table.Names(local.Request)) - 1) }, // without the others
+		"HeatMap": func(table *routes.Table) (n uint64) {
+			m, _ := table.HeatMap("GET /", local.Request, routes.SinceStart)
+			for _, c := range m.Columns {
+				for _, count := range c.Counts {
+					n += count
+				}
+			}
+			return n
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := routes.NewTable(routes.Config{})
+			waiting := 1
+			table.OnRead(func() {
+				for ; waiting > 0; waiting-- {
+					table.Add(ended("GET /", time.Now(), time.Millisecond))
+				}
+			})
+			removed := 0
+			remove := table.OnRead(func() { removed++ })
+			remove()
+			if n := read(table); n != 1 || removed != 0 {
+				t.Errorf("%d requests, and %d calls of a function that was removed, want 1 and 0", n, removed)
+			}
+		})
 	}
 }
 
@@ -76,7 +127,7 @@ func TestKindsAreApart(t *testing.T) {
 func TestTableCopiesNames(t *testing.T) {
 	table := routes.NewTable(routes.Config{})
 	memory := []byte("GET /")
-	table.Add(routes.Ended{Route: unsafe.String(&memory[0], len(memory)), End: time.Now()})
+	table.Add(ended(unsafe.String(&memory[0], len(memory)), time.Now(), 0))
 	copy(memory, "other")
 	if got := names(table); !slices.Equal(got, []string{"GET /"}) {
 		t.Errorf("the routes are %q, want the name as it was", got)
@@ -87,12 +138,12 @@ func TestTableCopiesNames(t *testing.T) {
 func TestExtremeDurations(t *testing.T) {
 	for _, took := range []time.Duration{-time.Second, 0, 1, time.Microsecond - 1, time.Microsecond, 70 * time.Minute, 1<<63 - 1} {
 		table := routes.NewTable(routes.Config{})
-		table.Add(routes.Ended{Route: "GET /", End: time.Now(), Took: took})
+		table.Add(ended("GET /", time.Now(), took))
 		s := table.Summaries(routes.LastMinutes).Routes[0]
 		if want := max(0, took); s.Max != want || s.P50 > want || s.P99 > want || s.P99 < s.P50 {
 			t.Errorf("after a request of %v, the figures are %+v", took, s)
 		}
-		m, _ := table.HeatMap("GET /", routes.Request, routes.LastMinutes)
+		m, _ := table.HeatMap("GET /", local.Request, routes.LastMinutes)
 		if len(m.Bounds) != 2 || m.Bounds[0] > max(0, took) || m.Bounds[1] <= m.Bounds[0] || m.Bounds[1] <= took && took < time.Hour {
 			t.Errorf("after a request of %v, the bounds are %v", took, m.Bounds)
 		}
@@ -103,9 +154,9 @@ func TestExtremeDurations(t *testing.T) {
 func TestQuietHeatMap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := routes.NewTable(routes.Config{})
-		table.Add(routes.Ended{Route: "GET /", End: time.Now()})
+		table.Add(ended("GET /", time.Now(), 0))
 		time.Sleep(time.Hour)
-		m, ok := table.HeatMap("GET /", routes.Request, routes.LastMinutes)
+		m, ok := table.HeatMap("GET /", local.Request, routes.LastMinutes)
 		if !ok || len(m.Bounds) > 0 || len(m.Columns) != 30 || len(m.Columns[0].Counts) > 0 {
 			t.Errorf("%t, %+v: want 30 columns and no row", ok, m)
 		}
@@ -121,7 +172,7 @@ func TestAddAllocatesNothing(t *testing.T) {
 		table := routes.NewTable(routes.Config{})
 		add := func(late time.Duration) {
 			for i := range 20 {
-				table.Add(routes.Ended{Route: "GET /items/{id}", End: time.Now().Add(-late), Took: time.Duration(i) * time.Millisecond})
+				table.Add(ended("GET /items/{id}", time.Now().Add(-late), time.Duration(i)*time.Millisecond))
 			}
 		}
 		for range 200 {
@@ -134,7 +185,7 @@ func TestAddAllocatesNothing(t *testing.T) {
 			}
 		}
 		full := routes.NewTable(routes.Config{MaxRoutes: -1})
-		if n := testing.AllocsPerRun(100, func() { full.Add(routes.Ended{Route: "GET /", End: time.Now()}) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { full.Add(ended("GET /", time.Now(), 0)) }); n > 0 {
 			t.Errorf("a request without a route of its own allocates %v times, want none", n)
 		}
 	})
@@ -153,7 +204,7 @@ func TestConcurrentAdds(t *testing.T) {
 				return
 			default:
 				table.Summaries(routes.LastMinutes)
-				table.HeatMap("GET /1", routes.Request, routes.SinceStart)
+				table.HeatMap("GET /1", local.Request, routes.SinceStart)
 			}
 		}
 	})
@@ -161,7 +212,9 @@ func TestConcurrentAdds(t *testing.T) {
 		adding.Go(func() {
 			for i := range each {
 				end := time.Now().Add(-time.Duration(i%40) * step / 2)
-				table.Add(routes.Ended{Route: fmt.Sprint("GET /", (g+i)%names), End: end, Took: time.Duration(i) * time.Microsecond, Failed: i%2 == 0})
+				root := ended(fmt.Sprint("GET /", (g+i)%names), end, time.Duration(i)*time.Microsecond)
+				root.Failed = i%2 == 0
+				table.Add(root)
 			}
 		})
 	}

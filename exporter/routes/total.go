@@ -1,14 +1,19 @@
 package routes
 
-import "time"
+import (
+	"time"
 
-// Total returns the figures and the heat map of all routes of a kind together, [Others] included.
-func (t *Table) Total(k Kind, w Window) (Summary, HeatMap) {
-	s := Summary{Kind: min(k, Background)}
+	"github.com/perfline/perfline/exporter/local"
+)
+
+// Total returns the figures and the heat map of all routes of a class together, [Others] included.
+func (t *Table) Total(class local.Class, w Window) (Summary, HeatMap) {
+	t.onRead.Call()
+	s := Summary{Class: min(class, local.Housekeeping)}
 	c := t.readClock()
 	x := newAxis(w, c.column)
 	columns := make([]column, x.columns)
-	t.kinds[s.Kind].each(func(_ string, r *route) {
+	t.classes[s.Class].each(func(_ string, r *route) {
 		r.visit(w, c.column, func(number int, some *column) { columns[x.index(number)].merge(some) })
 	})
 	var all column
@@ -25,12 +30,13 @@ type Line []LineColumn
 // A LineColumn counts the requests that ended in a column's time.
 type LineColumn struct{ Count, Failed uint64 }
 
-// Lines returns the line of each route of a kind that had requests in a window.
-func (t *Table) Lines(k Kind, w Window) map[string]Line {
+// Lines returns the line of each route of a class that had requests in a window.
+func (t *Table) Lines(class local.Class, w Window) map[string]Line {
+	t.onRead.Call()
 	now := t.now()
 	x := newAxis(w, now)
 	lines := map[string]Line{}
-	t.kinds[min(k, Background)].each(func(name string, r *route) {
+	t.classes[min(class, local.Housekeeping)].each(func(name string, r *route) {
 		r.visit(w, now, func(number int, some *column) {
 			line := lines[name]
 			if line == nil {
@@ -46,11 +52,11 @@ func (t *Table) Lines(k Kind, w Window) map[string]Line {
 }
 
 // each calls do for each route, and for the others.
-func (k *kindTable) each(do func(name string, r *route)) {
-	for name, r := range *k.routes.Load() {
+func (c *classTable) each(do func(name string, r *route)) {
+	for name, r := range *c.routes.Load() {
 		do(name, r)
 	}
-	do(Others, &k.others)
+	do(Others, &c.others)
 }
 
 // visit calls do for each column with requests of a window that ends with the column now. The column is do's only during the call.
@@ -114,8 +120,9 @@ func (s *Summary) fill(all *column, took time.Duration) {
 	}
 }
 
-// Names returns the names of the routes of a kind, [Others] included, in no order.
-func (t *Table) Names(k Kind) (names []string) {
-	t.kinds[min(k, Background)].each(func(name string, _ *route) { names = append(names, name) })
+// Names returns the names of the routes of a class, [Others] included, in no order.
+func (t *Table) Names(class local.Class) (names []string) {
+	t.onRead.Call()
+	t.classes[min(class, local.Housekeeping)].each(func(name string, _ *route) { names = append(names, name) })
 	return names
 }

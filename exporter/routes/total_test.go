@@ -4,19 +4,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 )
 
-// compareTotal compares the total of a kind with its requests, and with the lines and the heat maps of its routes.
-func (m *model) compareTotal(t *testing.T, table *routes.Table, kind routes.Kind, w routes.Window) {
+// compareTotal compares the total of a class with its requests, and with the lines and the heat maps of its routes.
+func (m *model) compareTotal(t *testing.T, table *routes.Table, class local.Class, w routes.Window) {
 	t.Helper()
 	var want []modelRequest
 	for k := range m.all {
-		if k.kind == kind {
+		if k.class == class {
 			want = append(want, m.within(k, w)...)
 		}
 	}
-	got, heat := table.Total(kind, w)
+	got, heat := table.Total(class, w)
 	start := m.windowStart(w)
 	if start.Before(m.start) {
 		start = m.start
@@ -27,11 +28,11 @@ func (m *model) compareTotal(t *testing.T, table *routes.Table, kind routes.Kind
 		t.Fatalf("the total is %+v, want none", got)
 	}
 	sums := make(routes.Line, len(heat.Columns))
-	for name, line := range table.Lines(kind, w) {
+	for name, line := range table.Lines(class, w) {
 		if len(line) != len(sums) {
 			t.Fatalf("%s has a line of %d columns, want %d", name, len(line), len(sums))
 		}
-		one, _ := table.HeatMap(name, kind, w)
+		one, _ := table.HeatMap(name, class, w)
 		for i, c := range line {
 			sums[i].Count += c.Count
 			sums[i].Failed += c.Failed

@@ -89,14 +89,16 @@ type spans struct {
 	all []otlpenc.Span
 }
 
-func (o *spans) Accept(s otlpenc.Spans) {
+func (o *spans) Accept(all []otlpenc.Spans) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for span, err := range s.All() {
-		if err != nil {
-			panic(err)
+	for _, s := range all {
+		for span, err := range s.All() {
+			if err != nil {
+				panic(err)
+			}
+			o.all = append(o.all, span)
 		}
-		o.all = append(o.all, span)
 	}
 }
 

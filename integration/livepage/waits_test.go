@@ -17,6 +17,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/exporter/runtimestats"
@@ -52,11 +53,11 @@ type flightRecorder struct {
 	state states.State
 }
 
-func (*flightRecorder) Start(*slog.Logger)                                     {}
-func (*flightRecorder) Slow(states.Root) bool                                  { return false }
-func (*flightRecorder) Watch(func(states.Root, *states.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                         { return nil }
-func (*flightRecorder) Stats() states.Stats                                    { return states.Stats{Results: 1} }
+func (*flightRecorder) Start(*slog.Logger)                                    {}
+func (*flightRecorder) Slow(local.Root) bool                                  { return false }
+func (*flightRecorder) Watch(func(local.Root, *states.Request)) (stop func()) { return func() {} }
+func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
+func (*flightRecorder) Stats() states.Stats                                   { return states.Stats{Results: 1} }
 func (f *flightRecorder) Result(id trace.TraceID, root trace.SpanID) (*states.Request, bool) {
 	return f.result, id == f.result.TraceID && root == f.result.RootID
 }

@@ -88,12 +88,14 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 type Decoded struct{ To sdktrace.SpanProcessor }
 
 // Accept implements [bridge.Output].
-func (d Decoded) Accept(spans otlpenc.Spans) {
-	for s, err := range spans.All() {
-		if err != nil {
-			panic(err) // the encoder made them
+func (d Decoded) Accept(all []otlpenc.Spans) {
+	for _, spans := range all {
+		for s, err := range spans.All() {
+			if err != nil {
+				panic(err) // the encoder made them
+			}
+			d.To.OnEnd(Snapshot(&s))
 		}
-		d.To.OnEnd(Snapshot(&s))
 	}
 }
 

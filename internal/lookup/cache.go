@@ -28,7 +28,7 @@ func ParseID(traceID, spanID string) (id ID, err error) {
 }
 
 // A Cache has the requests that clients saw last, in encoded form. A busy service ends more requests in a second than
-// requests.Recent keeps, and a client opens a request of a list seconds later. Its methods may be called concurrently.
+// requests.Recent keeps, and a client opens a request of a list seconds later. The requests have memory of their own. Its methods may be called concurrently.
 type Cache struct {
 	most, mostBytes int
 
@@ -90,7 +90,7 @@ func (c *Cache) put(s requests.Snapshot) {
 		c.order = slices.DeleteFunc(c.order, func(o ID) bool { return o == id })
 		c.bytes -= before.Bytes()
 	}
-	c.requests[id] = s
+	c.requests[id] = s.Clone()
 	c.order = append(c.order, id)
 	c.bytes += s.Bytes()
 	for len(c.order) > c.most || c.bytes > c.mostBytes {

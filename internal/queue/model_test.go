@@ -21,9 +21,13 @@ import (
 // A step is something that happens to a queue.
 type step struct {
 	what         string
-	count, bytes int           // of an added item
+	items        int           // that are added
+	count, bytes int           // of each one
 	wait         time.Duration // of sleep, and of the contexts of flush and shutdown
 }
+
+// maxAdded is how many items one call adds at most.
+const maxAdded = 3
 
 // An answering is how the receiver answers an attempt.
 type answering struct {
@@ -36,6 +40,7 @@ var anyStep = rapid.Custom(func(t *rapid.T) step {
 	s := step{what: rapid.SampledFrom([]string{"add", "add", "add", "add", "add", "add", "sleep", "sleep", "flush", "shutdown"}).Draw(t, "what")}
 	switch s.what {
 	case "add":
+		s.items = rapid.SampledFrom([]int{1, 1, 2, maxAdded}).Draw(t, "items")
 		s.count, s.bytes = rapid.IntRange(1, 4).Draw(t, "count"), rapid.IntRange(0, 30).Draw(t, "bytes")
 		if rapid.IntRange(0, 20).Draw(t, "large") == 0 {
 			s.bytes = 500
@@ -78,8 +83,8 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 
 // Items are added, flushed, answered and shut down at random. At each step the books balance and agree with the receiver,
 // bounds and order are kept, and no item arrives twice. After an answer that is Unknown, nothing waits, and items are dropped for
-// a while. Requests of several items are halved after an answer that is TooLarge, down to 64 KiB. The queue keeps each item until it
-// is settled, and then releases it once.
+// a while. Requests of several items are halved after an answer that is TooLarge, down to 64 KiB. The queue releases each item
+// once: when it is settled or dropped, also a new one.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := config{
@@ -128,14 +133,14 @@ const kib4 = 4 << 10
 // A numbered item has a number for a name.
 type numbered struct {
 	number, count, bytes int
-	stored               *int // the number, while the queue keeps the item
+	stored               *int // the number, until the queue releases the item
 }
 
-// storage is where the queue keeps items. Its storage is used again after the release.
+// storage is what the caller has given the queue. Its memory is used again after the release.
 type storage struct {
 	mu     sync.Mutex // guards what follows
 	free   []*int
-	counts map[int]int // of the items that are kept
+	counts map[int]int // of the items that are not released
 	wrongs []string
 }
 
@@ -333,8 +338,8 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 	m := &model{c: c, answers: answers, newest: -1, failed: -1, sent: map[int]bool{}, done: map[int]bool{}, perhaps: map[int]int{}}
 	store := &storage{counts: map[int]int{}}
 	q := queue.New(queue.Config[numbered]{
-		Keep: store.keep, Release: store.release,
-		What: "items", To: "model", MaxCount: c.MaxCount, MaxBytes: c.MaxBytes, BatchCount: c.BatchCount, BatchBytes: c.BatchBytes,
+		Release: store.release,
+		What:    "items", To: "model", MaxCount: c.MaxCount, MaxBytes: c.MaxBytes, BatchCount: c.BatchCount, BatchBytes: c.BatchBytes,
 		DropOldest: c.DropOldest, GiveUp: c.GiveUp, Delay: c.Delay, Timeout: c.Timeout, UnknownPause: c.UnknownPause, Send: m.send, Logger: slog.New(slog.DiscardHandler),
 	})
 	var accepted uint64
@@ -344,14 +349,19 @@ func play(t *testing.T, c config, steps []step, answers []answering) string {
 		before := q.Stats()
 		switch s.what {
 		case "add":
-			paused := m.add(i)
-			q.Add(numbered{number: i, count: s.count, bytes: s.bytes})
-			accepted += uint64(s.count)
+			var items []numbered
+			for k := range s.items {
+				items = append(items, store.keep(numbered{number: i*maxAdded + k, count: s.count, bytes: s.bytes}))
+			}
+			paused := m.add(items[len(items)-1].number)
+			q.Add(items...)
+			count := uint64(s.items * s.count)
+			accepted += count
 			after := q.Stats()
 			if after.Dropped != before.Dropped && c.MaxCount == 0 && c.MaxBytes == 0 && !down && !paused {
 				t.Errorf("step %d: dropped without a bound: %+v", i, after)
 			}
-			if paused && after.Dropped != before.Dropped+uint64(s.count) {
+			if paused && after.Dropped != before.Dropped+count {
 				t.Errorf("step %d: not dropped in the pause: %+v", i, after)
 			}
 		case "sleep":

@@ -51,11 +51,9 @@ type Config[T Item] struct {
 	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again after the call.
 	Send func(ctx context.Context, batch []T) Answer
 
-	// Keep and Release let the caller use the storage of items again. Keep gets an item for which there is room, and returns the
-	// item that the queue keeps: a copy in the caller's storage. Release gets that item back once, when it is delivered, failed or
-	// dropped, and Send no longer reads it. Items that Shutdown gives up are not released, because Send may still read them.
-	// Both run under the queue's lock. They must be short, and must not call the queue. nil means that items need neither.
-	Keep    func(T) T
+	// Release gets each item that Add was given once, when it is delivered, failed or dropped, and Send no longer reads it: its storage
+	// may be used again. Items that Shutdown gives up are not released, because Send may still read them. Release
+	// runs under the queue's lock. It must be short, and must not call the queue. nil means that items need none.
 	Release func(T)
 
 	Logger *slog.Logger // nil means slog.Default()
@@ -154,9 +152,6 @@ func New[T Item](c Config[T]) *Queue[T] {
 		panic("queue: Config.Send is nil")
 	}
 	c.Logger = record.SafeLogger(c.Logger)
-	if c.Keep == nil {
-		c.Keep = func(item T) T { return item }
-	}
 	if c.Release == nil {
 		c.Release = func(T) {}
 	}
@@ -177,33 +172,41 @@ func unbounded(n int) int {
 	return n
 }
 
-// Add queues an item, or drops one and counts it. It never blocks on the receiver, and does not allocate but for room in the
+// Add queues items, each of which it may drop and count. It never blocks on the receiver, and does not allocate but for room in the
 // queue.
-func (q *Queue[T]) Add(item T) {
-	count, bytes, request := item.Count(), item.Bytes(), item.Request()
+func (q *Queue[T]) Add(items ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.stats.Accepted += uint64(count)
+	for _, item := range items {
+		count := uint64(item.Count())
+		q.stats.Accepted += count
+		if !q.add(item) {
+			q.stats.Dropped += count
+			q.c.Release(item)
+		}
+	}
+}
+
+// add queues an item. It returns false if the item is to be dropped.
+func (q *Queue[T]) add(item T) bool {
+	count, bytes := item.Count(), item.Bytes()
 	if q.closing {
-		q.stats.Dropped += uint64(count)
 		q.reason = errShut
-		return
+		return false
 	}
 	if !q.unknown.IsZero() {
 		if time.Now().Before(q.unknown) {
-			q.stats.Dropped += uint64(count)
-			return
+			return false
 		}
 		q.unknown = time.Time{}
 	}
 	if !q.makeRoom(count, bytes) {
-		q.stats.Dropped += uint64(count)
 		q.reason = errFull
 		q.due = q.added // even half a batch makes room
 		q.rouse()
-		return
+		return false
 	}
-	q.waiting.push(q.c.Keep(item), count, request)
+	q.waiting.push(item, count, item.Request())
 	q.added++
 	q.stats.Pending += uint64(count)
 	q.stats.PendingBytes += bytes
@@ -213,6 +216,7 @@ func (q *Queue[T]) Add(item T) {
 	case !q.armed:
 		q.arm()
 	}
+	return true
 }
 
 // Stats returns the books of one moment.

@@ -15,7 +15,7 @@ import (
 var allowed = map[string][]string{
 	"observer":               {},
 	"marks":                  {"observer"},
-	"bridge":                 {"internal", "observer", "marks", "profiling/spanlabels", "exporter/otlpenc", "exporter/routes"},
+	"bridge":                 {"internal", "observer", "marks", "profiling/spanlabels", "exporter/local", "exporter/otlpenc", "exporter/routes"},
 	"bridge/bridgehttp":      {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgegrpc":      {"internal", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
@@ -25,23 +25,24 @@ var allowed = map[string][]string{
 	"profiling/otlpprofiles": {"internal", "observer", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/sessions":     {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
 	"profiling/service":      {"internal", "internal/serve", "observer", "guard", "profiling", "profiling/sessions"},
-	"profiling/states":       {"internal"},
-	"profiling/flight":       {"internal", "observer", "profiling", "profiling/states"},
+	"profiling/states":       {"internal", "exporter/local"},
+	"profiling/flight":       {"internal", "observer", "profiling", "profiling/states", "exporter/local"},
 	"exporter":               {"internal", "observer", "exporter/otlpenc"},
-	"exporter/otlpenc":       {"internal"},
-	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/otlpenc", "exporter/routes"},
-	"exporter/routes":        {"internal"},
+	"exporter/local":         {},
+	"exporter/otlpenc":       {"internal", "observer", "exporter/local"},
+	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/local", "exporter/otlpenc", "exporter/routes"},
+	"exporter/routes":        {"internal", "exporter/local"},
 	"exporter/runtimestats":  {"internal", "observer", "exporter"},
 	"exporter/viewers":       {"internal", "observer", "exporter/otlpenc", "exporter/requests", "profiling/profile", "profiling/sessions", "profiling/states"},
 	"exporter/live": {"internal", "internal/lookup", "internal/serve", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
-		"exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
+		"exporter", "exporter/local", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
 	"guard":                  {"internal", "observer"},
 	"internal":               {"observer"}, // whose package record calls the program's code safely
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
-	"internal/lookup":        {"exporter/requests", "profiling/states"},
+	"internal/lookup":        {"exporter/local", "exporter/requests", "profiling/states"},
 	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
+	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/local", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -69,7 +70,7 @@ var onlyFor = map[string][]string{
 
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
-	"observer", "marks", "bridge/bridgehttp/internal/servertiming", "exporter/routes",
+	"observer", "marks", "bridge/bridgehttp/internal/servertiming",
 	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/serve", "internal/text",
 }
 
@@ -153,7 +154,7 @@ func TestSpanLabelsAreLight(t *testing.T) {
 func TestStatesAreLight(t *testing.T) {
 	atRoot(t)
 	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/profiling/states") {
-		if dep != module+"/internal/modules" && !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
+		if dep != module+"/internal/modules" && dep != module+"/exporter/local" && !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
 			t.Errorf("profiling/states reaches %s", dep)
 		}
 	}

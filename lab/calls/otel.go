@@ -26,7 +26,11 @@ func (c *counting) OnEnd(s sdktrace.ReadOnlySpan) {
 	c.spans++
 	c.events += uint64(len(s.Events()))
 }
-func (c *counting) Accept(s otlpenc.Spans)           { c.spans += uint64(s.Count) }
+func (c *counting) Accept(all []otlpenc.Spans) {
+	for _, s := range all {
+		c.spans += uint64(s.Count)
+	}
+}
 func (c *counting) Shutdown(context.Context) error   { return nil }
 func (c *counting) ForceFlush(context.Context) error { return nil }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/profiling/flight"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -43,7 +44,7 @@ func TestOthers_AnotherFlightRecorderRuns(t *testing.T) {
 		t.Errorf("Arm returns %v, want %v", err, states.ErrInUse)
 	}
 	serveOne(t)
-	if recorder.Slow(states.Root{Start: time.Now(), End: time.Now()}) {
+	if recorder.Slow(local.Root{Start: time.Now(), End: time.Now()}) {
 		t.Error("Slow promises a result")
 	}
 	var snapshot bytes.Buffer

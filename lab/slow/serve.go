@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling/flight"
@@ -146,9 +147,9 @@ type asked struct {
 	roots map[trace.SpanID]bool
 }
 
-func (a *asked) Slow(r states.Root) bool {
+func (a *asked) Slow(r local.Root) bool {
 	a.mu.Lock()
-	a.roots[r.RootID] = true
+	a.roots[r.SpanID] = true
 	a.mu.Unlock()
 	return a.Recorder.Slow(r)
 }
@@ -188,8 +189,8 @@ func (b *bench) observe(next http.Handler) http.Handler {
 			b.spans[n.span.TraceID()] = snapshot.Request()
 			b.mu.Unlock()
 		}
-		root := states.Root{TraceID: n.span.TraceID(), RootID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}
-		if !b.recorder.was(root.RootID) && !b.recorder.Slow(root) {
+		root := local.Root{TraceID: n.span.TraceID(), SpanID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}
+		if !b.recorder.was(root.SpanID) && !b.recorder.Slow(root) {
 			b.result(root.TraceID) <- outcome{Trouble: fmt.Sprintf("the recorder takes no snapshot: %+v", b.recorder.Stats())}
 		}
 	})
@@ -208,7 +209,7 @@ func (b *bench) result(id trace.TraceID) chan outcome {
 }
 
 // arrived is called by the recorder.
-func (b *bench) arrived(root states.Root, r *states.Request) {
+func (b *bench) arrived(root local.Root, r *states.Request) {
 	o := outcome{Trouble: fmt.Sprintf("the recorder has no result: %+v", b.recorder.Stats())}
 	if r != nil {
 		o = b.describe(r)

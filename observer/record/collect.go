@@ -108,7 +108,7 @@ func (r *root) collect() {
 func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its mu is held
 	for _, e := range r.entries {
-		if e.tl.parent == nil {
+		if e.tl.unit == nil {
 			r.totals[e.kind].Recorded++
 			if e.kind == kindMark && e.ids == (SpanIDs{}) {
 				r.unattached++

@@ -11,12 +11,12 @@ import (
 // An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add
 // to the buffer"). Its timeline's mu guards it.
 type entryBuffer struct {
-	entries []Entry   // never written again: readers share them
-	limit   int       // of each kind
-	bytes   int       // of entries and names, with what they refer to
-	counted int       // of bytes, in steps
-	unit    *Timeline // nil for a process timeline
-	taken   *taken    // of a unit that has more than freeView
+	entries []Entry // never written again: readers share them
+	limit   int     // of each kind
+	bytes   int     // of entries and names, with what they refer to
+	counted int     // of bytes, in steps
+	unit    *Unit   // nil for a process timeline
+	taken   *taken  // of a unit that has more than freeView
 	counts  [numKinds]int
 	full    [numKinds]uint64 // entries that found no room (PT-3)
 	slab    attrSlab
@@ -35,12 +35,11 @@ const maxBufferBytes = 16 << 20
 
 // ensureBuffer returns t's buffer, and makes it if there is none. t.mu is held.
 func (t *Timeline) ensureBuffer() *entryBuffer {
-	switch {
-	case t.buffer != nil:
-	case t.parent == nil:
-		t.buffer = &entryBuffer{limit: t.root.limit}
-	default:
-		t.buffer = &entryBuffer{limit: t.root.childLimit, unit: t}
+	if t.buffer == nil {
+		t.buffer = &entryBuffer{limit: t.root.limit, unit: t.unit}
+		if t.unit != nil {
+			t.buffer.limit = t.root.childLimit
+		}
 	}
 	return t.buffer
 }
@@ -91,7 +90,7 @@ func (e *Entry) size() int {
 
 // lockBuffer locks t.mu and returns t's buffer, which has all that the calling goroutine recorded. If t has none, it returns an empty one.
 func (t *Timeline) lockBuffer() *entryBuffer {
-	if t.parent == nil {
+	if t.unit == nil {
 		t.Flush()
 	}
 	t.mu.Lock()

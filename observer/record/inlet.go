@@ -64,7 +64,7 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	if c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs || c.n > 0 && c.bytes+size > chunkBytes {
 		if c = r.grow(in, pass); c == nil {
 			lost := &r.overflow
-			if e.tl.parent != nil {
+			if e.tl.unit != nil {
 				lost = &r.unshown
 			}
 			lost[e.kind].Add(1)

@@ -16,16 +16,18 @@ const (
 
 // A journal is the storage of a unit. It is pooled: other units get it afterwards.
 type journal struct {
-	records  []journalRecord
-	attrs    []slog.Attr
-	ids      []SpanIDs
-	finished int              // records that the receiver gets: spans, measures and marks alone
-	untaken  int              // marks that the receiver has not had by themselves
-	size     int              // of all of it, in bytes
-	counted  int              // in the shard's bytes
-	latest   time.Duration    // of the times when its records were recorded
-	recorded [numKinds]uint32 // entries since the shard has counted them
-	part     Finished
+	records   []journalRecord
+	attrs     []slog.Attr
+	ids       []SpanIDs
+	finished  int              // records that the receiver gets: spans, measures and marks alone
+	untaken   int              // marks that the receiver has not had by themselves
+	size      int              // of all of it, in bytes
+	counted   int              // in the shard's bytes
+	undecided int              // of counted, what counts for undecided units, too
+	latest    time.Duration    // of the times when its records were recorded
+	recorded  [numKinds]uint32 // entries since the shard has counted them
+	part      Finished
+	room      *journalWithRoom // that it is a part of
 }
 
 // A journalRecord is an entry, or a finished span.
@@ -78,10 +80,19 @@ func (m *SpanMarks) ended() bool { return m.skip < 0 }
 
 var journals sync.Pool
 
+// A journalWithRoom is a new journal with room for a usual request, in one allocation.
+type journalWithRoom struct {
+	journal journal
+	records [12]journalRecord
+	attrs   [16]slog.Attr
+}
+
 func newJournal() *journal {
 	j, ok := journals.Get().(*journal)
 	if !ok {
-		j = new(journal)
+		with := new(journalWithRoom)
+		j = &with.journal
+		j.records, j.attrs, j.room = with.records[:0], with.attrs[:0], with
 	}
 	checkUnused(j)
 	return j
@@ -133,7 +144,13 @@ const maxPooled = 1 << 10
 func (j *journal) empty() {
 	clear(j.records)
 	clear(j.attrs)
-	*j = journal{records: j.records[:0], attrs: j.attrs[:0], ids: j.ids[:0]}
+	if cap(j.records) > len(j.room.records) { // and the first ones are still where they were
+		clear(j.room.records[:])
+	}
+	if cap(j.attrs) > len(j.room.attrs) {
+		clear(j.room.attrs[:])
+	}
+	*j = journal{records: j.records[:0], attrs: j.attrs[:0], ids: j.ids[:0], room: j.room}
 }
 
 // free gives the journal to the pool.
@@ -149,10 +166,11 @@ func (j *journal) free() {
 // Finished is a part of a unit's journal: spans that have finished, with their marks, and measures. All of it is valid
 // during the call of HandOver only.
 type Finished struct {
-	journal *journal
-	unit    *Timeline
-	anchor  time.Time // the wall clock's time of the root's origin
-	item    Item      // that At has returned
+	journal  *journal
+	unit     *Unit // nil for a span without one
+	receiver Receiver
+	anchor   time.Time // the wall clock's time of the root's origin
+	item     Item      // that At has returned
 }
 
 // An Item is a finished span, or a measure that is no span yet.
@@ -166,7 +184,7 @@ type Item struct {
 }
 
 // Unit returns the unit, and nil for a span without one.
-func (f *Finished) Unit() *Timeline { return f.unit }
+func (f *Finished) Unit() *Unit { return f.unit }
 
 // Refused returns how many spans and measures the journal of an undecided unit had no room for.
 func (f *Finished) Refused() uint32 {
@@ -200,7 +218,7 @@ func (f *Finished) At(place int) *Item {
 func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	rec, taken := &f.journal.records[place], NoMarks
 	if f.unit != nil {
-		taken = f.unit.taken()
+		taken = f.unit.takes()
 	}
 	if taken == NoMarks || rec.gets != getsMarkAlone && (rec.gets != getsMark || rec.taken || taken != AllMarks) {
 		return FinishedMark{}, nil, false

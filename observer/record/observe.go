@@ -55,16 +55,16 @@ func (o *Observer) Register(opts Registration) error {
 	r, types := o.tl.root, kindsOf(opts.Types)
 	r.mu.Lock()
 	defer r.unlock()
-	if o.tl.closed.Load() {
+	if o.tl.hasEnded() {
 		return errClosed
 	}
 	// Earlier entries come from the buffer, and later ones as they are collected. No entry comes both ways, because a
 	// process timeline's buffer changes only in a collection.
-	if o.tl.parent != nil {
+	if o.tl.unit != nil {
 		o.tl.mu.Lock()
 	}
 	r.collect() // what was recorded before is not for this registration
-	if o.tl.parent == nil {
+	if o.tl.unit == nil {
 		o.tl.mu.Lock()
 	}
 	defer o.tl.mu.Unlock()
@@ -86,7 +86,7 @@ func (o *Observer) Register(opts Registration) error {
 		o.tl.observers = append(o.tl.observers, o)
 	}
 	o.tl.updateWants()
-	if o.tl.closed.Load() { // meanwhile, and it may not have seen us
+	if o.tl.hasEnded() { // meanwhile, and it may not have seen us
 		o.unregister()
 		return errClosed
 	}
@@ -157,7 +157,7 @@ func (t *Timeline) updateWants() {
 		all |= o.types
 	}
 	t.wants.Store(uint32(all))
-	if t.parent == nil {
+	if t.unit == nil {
 		t.root.watchGC(t, all.has(kindGC))
 	}
 }
@@ -223,7 +223,7 @@ func (o *Observer) takeBatch() Batch {
 func (o *Observer) countDropped() {
 	o.tl.mu.Lock()
 	defer o.tl.mu.Unlock()
-	o.tl.fillBuffer() // also as it is closed
+	o.tl.fillBuffer() // also as its unit has ended
 	o.dropped = 0
 	if o.tl.buffer == nil {
 		return

@@ -41,17 +41,15 @@ func (t *timings) of(name string) *atomic.Int64 {
 	return nil
 }
 
-// SetRoute sets the route of t's request. It does nothing on a process timeline.
-func (t *Timeline) SetRoute(route string) {
-	if t.parent != nil {
-		route = Name(route)
-		t.route.Store(&route)
-	}
+// SetRoute sets the route of the request.
+func (u *Unit) SetRoute(route string) {
+	route = Name(route)
+	u.route.Store(&route)
 }
 
 // Route returns the route that SetRoute has set last, and "" without one.
-func (t *Timeline) Route() string {
-	if route := t.route.Load(); route != nil {
+func (u *Unit) Route() string {
+	if route := u.route.Load(); route != nil {
 		return *route
 	}
 	return ""
@@ -72,10 +70,10 @@ func IsTimingName(name string) bool {
 //   - a name other than [RequestStart], [ResponseStart] and [ResponseEnd]
 //   - a time that is negative or above [MaxTime]
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
-	if t.parent == nil {
+	if t.unit == nil {
 		return fmt.Errorf("record: SetTiming %q: only a request's timeline has timings, not the process's", Name(name))
 	}
-	moment := t.timings.of(name)
+	moment := t.unit.timings.of(name)
 	if moment == nil {
 		return fmt.Errorf("record: SetTiming %q: must be one of %s, %s and %s", Name(name), RequestStart, ResponseStart, ResponseEnd)
 	}
@@ -90,13 +88,13 @@ func (t *Timeline) SetTiming(name string, at time.Duration) error {
 // it has not come. [NavigationStart] is 0 (User Timing 3, "convert a mark to a
 // timestamp").
 func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
-	if t.parent == nil {
+	if t.unit == nil {
 		return 0, false
 	}
 	if name == NavigationStart {
 		return 0, true
 	}
-	moment := t.timings.of(name)
+	moment := t.unit.timings.of(name)
 	if moment == nil || moment.Load() == 0 {
 		return 0, false
 	}

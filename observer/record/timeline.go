@@ -36,33 +36,16 @@ const (
 type Timeline struct {
 	root   *root
 	parent *Timeline // nil for a process timeline
+	unit   *Unit     // whose timeline it is; nil for a process timeline
 
 	origin     time.Duration // since the root's origin
-	originTime time.Time     // a unit's origin by the wall clock; zero for a process timeline
+	originTime time.Time     // by the wall clock
 
-	receiver Receiver      // of a unit's journal; nil without one
-	shard    *unitShard    // of a unit
-	wants    atomic.Uint32 // kindSet some registered observer of this timeline wants
-	always   atomic.Uint32 // kindSet recorded even if nothing else wants them
-	closed   atomic.Bool
+	wants  atomic.Uint32 // kindSet some registered observer of this timeline wants
+	always atomic.Uint32 // kindSet recorded even if nothing else wants them
 
-	tentative      bool          // the unit is an undecided one
-	decision       atomic.Uint32 // of an undecided unit
-	chosen, failed atomic.Bool   // see undecided.go
-
-	mu      sync.Mutex   // guards what follows; taken after the root's mu and before the mu of an inlet or a shard
-	buffer  *entryBuffer // nil while there is nothing in it; see ensureBuffer
-	journal *journal     // nil unless something waits for the receiver
-	shown   int          // records of the journal that the buffer has
-	refused uint32       // spans and measures for which an undecided journal had no room
-	late    uint32       // marks after the end of their spans, while the unit is undecided
-
-	timings timings                // of a unit
-	route   atomic.Pointer[string] // of a unit
-
-	// The shard's mu guards these.
-	place int    // in the shard's list, plus 1; 0 outside
-	since uint64 // the number of sweeps when the unit came there
+	mu     sync.Mutex   // guards what follows, and the journal of the unit; taken after the root's mu and before the mu of an inlet or a shard
+	buffer *entryBuffer // nil while there is nothing in it; see ensureBuffer
 
 	observers []*Observer // in order of registration; guarded by root.mu
 }
@@ -158,7 +141,7 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	}
 	r.inlets = make([]inlet, n)
 	r.units.init()
-	return &Timeline{root: r}
+	return &Timeline{root: r, originTime: r.epoch}
 }
 
 // maxInlets bounds the inlets of a process timeline. Goroutines are spread over
@@ -184,7 +167,7 @@ func FromContext(ctx context.Context) *Timeline {
 	}
 	if key := spanKey.Load(); key != nil {
 		if active, ok := ctx.Value(*key).(Active); ok {
-			return active.Unit()
+			return &active.Unit().Timeline
 		}
 	}
 	return carried(ctx)
@@ -203,8 +186,8 @@ func Detached(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
 	}
-	if t := carried(ctx); t.parent != nil {
-		for t.parent != nil {
+	if t := carried(ctx); t.unit != nil {
+		for t.unit != nil {
 			t = t.parent
 		}
 		ctx = NewContext(ctx, t)
@@ -223,18 +206,13 @@ func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
 func (t *Timeline) HasClock() bool { return t.root.clock != nil }
 
 // Origin is t's time origin by the wall clock (timeOrigin). It never changes.
-func (t *Timeline) Origin() time.Time {
-	if t.parent == nil {
-		return t.root.epoch
-	}
-	return t.originTime
-}
+func (t *Timeline) Origin() time.Time { return t.originTime }
 
 // Since is the moment at as a time of t: what Now would have returned then.
 func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
 
 func (t *Timeline) wall(d time.Duration) time.Time {
-	if t.parent == nil {
+	if t.unit == nil {
 		return t.root.wall(d)
 	}
 	return t.originTime.Add(d - t.origin)
@@ -324,6 +302,29 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	p := at.On(t)
 	return p.Queue(e)
 }
+
+// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
+func (t *Timeline) Show(ids SpanIDs, d Description) bool {
+	k, ok := kindOf(d.Type)
+	if !ok {
+		return false
+	}
+	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
+}
+
+// Close closes the timeline of a unit: see [Unit.Close]. It does nothing on a process timeline.
+func (t *Timeline) Close() {
+	if t.unit != nil {
+		t.unit.Close()
+	}
+}
+
+// hasEnded reports whether the timeline is that of a unit that has ended.
+func (t *Timeline) hasEnded() bool { return t.unit != nil && t.unit.hasEnded() }
+
+// Unit returns the unit whose timeline t is, nil for a process timeline.
+func (t *Timeline) Unit() *Unit { return t.unit }
 
 // Flush runs a collection pass now: what was recorded reaches the observers' buffers before it returns. Callbacks
 // still come later.

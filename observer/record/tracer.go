@@ -56,8 +56,8 @@ type Active interface {
 	// Place returns the parts of the [Place] of entries under the span. A whole Place would be copied.
 	Place() (*Timeline, Span, Destination, Tracer)
 
-	// Unit returns the timeline of the span's unit.
-	Unit() *Timeline
+	// Unit returns the span's unit.
+	Unit() *Unit
 }
 
 // A Measured is a measure that has ended.
@@ -208,7 +208,7 @@ func (p *Place) Queue(e Entry) bool {
 // origin, as is at, when it is recorded.
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
 	t := p.Timeline
-	if p.Span != nil && t.receiver != nil {
+	if u := t.unit; p.Span != nil && u != nil && u.receiver != nil {
 		var rec journalRecord // Go would copy a literal
 		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
 		rec.size, rec.queued = recordSize(p.contents), p.queued
@@ -221,7 +221,7 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 			default:
 			}
 		}
-		ok = t.add(&rec, attrs)
+		ok = u.add(&rec, attrs)
 	} else {
 		var e Entry
 		e.name, e.start, e.duration, e.at, e.base, e.tl, e.kind = name, start, duration, at, t.origin, t, k
@@ -365,7 +365,7 @@ func (p *Place) write(k kind, span Opened, name string, start, duration time.Dur
 		p.endAtOnce(span, name, start, duration, attrs, failure)
 	default:
 		if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
-			p.Timeline.EndSpan(s, Measure, attrs)
+			p.Timeline.unit.EndSpan(s, Measure, attrs)
 		}
 	}
 	return true
@@ -394,7 +394,7 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 			span.Fail(*failure)
 		}
 		if s := span.End(at.Add(duration), copied); s != nil {
-			p.Timeline.EndSpan(s, "", copied)
+			p.Timeline.unit.EndSpan(s, "", copied)
 		}
 	case p.Tracer != nil && p.To != ToObservers:
 		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})

@@ -2,16 +2,43 @@ package record
 
 import (
 	"log/slog"
-	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
+// A Unit is the timeline of one unit of work: an HTTP request, an RPC, a message, a job. What a tracing system gets of the unit waits in a journal. All
+// methods may be called concurrently.
+//
+// A unit is garbage-collected and serves no other work, so what is recorded late cannot get into another unit's data.
+// The storage of its journal is pooled. Only the unit points to it, and lets go of it before the receiver reads it.
+type Unit struct {
+	Timeline
+
+	receiver       Receiver // of the journal; nil without one
+	shard          *unitShard
+	fate           atomic.Uint32 // see fate.go
+	chosen, failed atomic.Bool   // see fate.go
+
+	timings timings
+	route   atomic.Pointer[string]
+
+	// The timeline's mu guards these.
+	journal *journal // nil unless something waits for the receiver
+	shown   int      // records of the journal that the buffer has
+	refused uint32   // spans and measures for which an undecided journal had no room
+	late    uint32   // marks after the end of their spans, while the unit is undecided
+
+	// The shard's mu guards these.
+	place int    // in the shard's list, plus 1; 0 outside
+	sweep uint64 // the number of sweeps when the unit came there
+}
+
 // A Receiver takes the journals of units. Package bridge has the one for OpenTelemetry.
 type Receiver interface {
-	// HandOver is called with a part of a unit's journal, which is valid during the call only. Several goroutines may
-	// call it at once, each one with another part, and no lock is held. It must not block, and must not panic.
-	HandOver(*Finished)
+	// HandOver is called with parts of the journals of some units, which are valid during the call only. Several goroutines may
+	// call it at once, each one with other parts, and no lock is held. It must not block, and must not panic.
+	HandOver([]*Finished)
 
 	// MarkLimit returns how many marks a span keeps: the last ones. A negative limit means no limit.
 	MarkLimit() int
@@ -55,107 +82,95 @@ type Description struct {
 	Attrs      []slog.Attr // frozen
 }
 
-// NewUnit returns a timeline for one unit of work: an HTTP request, an RPC, a message, a job. Its origin is start,
+// NewUnit returns a unit whose entries reach the observers of t, too. Its origin is start,
 // which must carry a monotonic reading (as time.Now does) to be exact. An origin further than [MaxTime] from the process
-// timeline's becomes the nearest in range. With a Clock of the timeline's own, the unit begins now. Its entries reach the
-// observers of t too.
+// timeline's becomes the nearest in range. With a Clock of the timeline's own, the unit begins now.
 //
 // A unit of a tracing system has a receiver. Its finished spans, and the marks and measures under them, wait in its
-// journal. The receiver gets them when the unit ends. It gets a part of them earlier in these cases:
+// journal. The receiver gets them after the unit's end, together with those of other units: after 64 units, or after 100 ms. It gets
+// a part of them earlier in these cases:
 //
 //   - The journal has 512 spans and measures, or 512 KiB.
 //   - It is 2.5 to 5 s old.
-//   - Too many units, or too many bytes, wait in the process.
+//   - Too many bytes wait in the process.
 //   - [Timeline.FlushUnits] is called.
 //
 // The marks of a span go with the span. A receiver may take marks by themselves as well. After the unit's end, the receiver gets each
-// span as it finishes.
-//
-// A unit is garbage-collected and serves no other work, so what is recorded late cannot get into another unit's data.
-// The storage of its journal is pooled. Only the unit points to it, and lets go of it before the receiver reads it.
-func (t *Timeline) NewUnit(start time.Time, r Receiver) *Timeline {
+// span that finishes late.
+func (t *Timeline) NewUnit(start time.Time, r Receiver) *Unit {
+	u := new(Unit)
+	t.InitUnit(u, start, r, false)
+	return u
+}
+
+// InitUnit makes a zero Unit, which is a part of the caller's memory, what NewUnit returns. The unit may be undecided: then [Unit.End], [Unit.Export] or
+// [Unit.Discard] decides.
+func (t *Timeline) InitUnit(u *Unit, start time.Time, r Receiver, undecided bool) {
+	if undecided {
+		u.fate.Store(fateUndecided)
+	}
 	root := t.root
 	since := clamp(start.Sub(root.epoch))
-	u := &Timeline{root: root, parent: t, origin: since, originTime: start, receiver: r}
+	u.root, u.parent, u.unit, u.origin, u.originTime, u.receiver = root, t, u, since, start, r
 	if since.Abs() == MaxTime {
 		u.originTime = root.epoch.Add(since)
 	}
 	if root.clock != nil {
 		u.origin = clamp(root.clock())
 	}
-	u.shard = &root.units.shards[rand.Uint64()%unitShards]
-	return u
+	u.shard = root.units.shards.Near()
 }
 
-// NewChild makes a timeline for one request or job, with its own origin (now) and its own names. It is a unit without a
+// NewChild makes a timeline for one request or job, with its own origin (now) and its own names. It is the timeline of a unit without a
 // receiver: its entries reach the observers of t. Close it when the request is over.
-func (t *Timeline) NewChild() *Timeline { return t.NewUnit(time.Now(), nil) }
+func (t *Timeline) NewChild() *Timeline { return &t.NewUnit(time.Now(), nil).Timeline }
 
 // EndSpan takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
 // says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
-func (t *Timeline) EndSpan(s Span, typ Type, attrs []slog.Attr) {
+func (u *Unit) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	k, _ := kindOf(typ)
 	size := Contents(attrs)
-	if t.receiver != nil {
+	if u.receiver != nil {
 		size += s.Size()
 	}
-	t.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: recordSize(size)}, attrs)
+	u.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: recordSize(size)}, attrs)
 }
-
-// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
-func (t *Timeline) Show(ids SpanIDs, d Description) bool {
-	k, ok := kindOf(d.Type)
-	if !ok {
-		return false
-	}
-	start, duration := interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
-	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
-}
-
-// End ends a unit with the span that is its root, and hands over everything. The span has no entry.
-func (t *Timeline) End(root Span) { t.end(root) }
 
 // Close ends a unit that has no root, such as a child timeline: its entries are delivered, its observers
 // disconnected, and its buffer is emptied. A later entry, of
 // a goroutine that outlives the request, still reaches the
-// observers of its parents and the tracing system. Closing twice, or closing a process
-// timeline, does nothing.
-func (t *Timeline) Close() {
-	if t.parent != nil {
-		t.end(nil)
+// observers of its parents and the tracing system. Closing twice does nothing.
+func (u *Unit) Close() {
+	if u.close(fateEnded, fateKept) {
+		u.end(nil)
 	}
 }
 
-func (t *Timeline) end(root Span) {
-	if t.tentative {
-		t.decision.Store(max(t.decision.Load(), unitKept))
+// end is for a unit that has got its last fate.
+func (u *Unit) end(root Span) {
+	u.disconnect()
+	u.mu.Lock()
+	u.dropBuffer()
+	if u.late > 0 && u.takes() == NoMarks {
+		u.shard.late.Add(uint64(u.late))
 	}
-	if t.closed.Swap(true) && root == nil {
-		return
-	}
-	t.disconnect()
-	t.mu.Lock()
-	t.dropBuffer()
-	if t.taken() == NoMarks {
-		t.shard.late.Add(uint64(t.late))
-	}
-	t.late = 0
+	u.late = 0
 	if root != nil {
 		root.Marks().End()
-		t.write(&journalRecord{span: root, gets: getsSpan}, nil)
+		u.write(&journalRecord{span: root, gets: getsSpan, size: recordSize(root.Size())}, nil)
 	}
-	t.handOver(causeEnd)
+	u.handOver(causeEnd)
 }
 
 // disconnect delivers what the unit's own observers have, and unregisters them.
-func (t *Timeline) disconnect() {
-	if t.wants.Load() == 0 { // Observe looks at closed again after it has set wants
+func (u *Unit) disconnect() {
+	if u.wants.Load() == 0 { // Observe looks at the fate again after it has set wants
 		return
 	}
-	r := t.root
+	r := u.root
 	r.lock()
 	defer r.unlock()
-	for _, o := range slices.Clone(t.observers) {
+	for _, o := range slices.Clone(u.observers) {
 		o.countDropped()
 		o.unregister() // what it has buffered is still delivered
 	}

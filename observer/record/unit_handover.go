@@ -6,95 +6,95 @@ import (
 )
 
 // add appends a record to the journal, and hands over what is due. It reports false if there is no room, which it counts.
-func (t *Timeline) add(rec *journalRecord, attrs []slog.Attr) bool {
-	t.mu.Lock()
+func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
+	u.mu.Lock()
 	switch rec.gets {
 	case getsSpan:
 		rec.span.Marks().End()
 	case getsMark:
 		if rec.span.Marks().ended() {
-			t.addLate(rec)
+			u.addLate(rec)
 		}
 	default:
 	}
 	why, ok := causeNone, true
-	if t.closed.Load() && (rec.gets == getsNothing || t.tentative && !t.isKept()) {
-		t.shard.recorded[rec.kind].Add(1)
+	if f := u.fate.Load(); f == fateDiscarded || f >= fateEnded && rec.gets == getsNothing {
+		u.shard.recorded[rec.kind].Add(1)
 	} else {
-		why, ok = t.write(rec, attrs)
+		why, ok = u.write(rec, attrs)
 	}
-	wake := ok && t.tell(rec, attrs)
+	wake := ok && u.tell(rec, attrs)
 	if why == causeNone {
-		t.mu.Unlock()
+		u.mu.Unlock()
 	} else {
-		t.handOver(why)
+		u.handOver(why)
 	}
 	if wake {
-		t.root.wake()
+		u.root.wake()
 	}
 	return ok
 }
 
-// addLate decides about a mark that was made after the end of its span. t.mu is held.
-func (t *Timeline) addLate(rec *journalRecord) {
+// addLate decides about a mark that was made after the end of its span. mu is held.
+func (u *Unit) addLate(rec *journalRecord) {
 	rec.gets = getsMarkAlone
 	switch {
-	case t.awaits(): // it is taken if the unit will be exported
-		t.late++
-		if t.receiver.TakesMarks() != NoMarks {
+	case u.awaits(): // it is taken if the unit will be exported
+		u.late++
+		if u.receiver.TakesMarks() != NoMarks {
 			return
 		}
-	case t.taken() != NoMarks:
+	case u.takes() != NoMarks:
 		return
-	case !t.tentative || t.isKept():
-		t.shard.late.Add(1)
+	case u.fate.Load() != fateDiscarded:
+		u.shard.late.Add(1)
 	}
 	rec.gets = getsNothing
 }
 
-// taken says which marks the receiver takes by themselves. That does not change after the end of the unit.
-func (t *Timeline) taken() MarksTaken {
-	if t.receiver == nil || t.tentative && !t.Exported() {
+// takes says which marks the receiver takes by themselves. That does not change after the end of the unit.
+func (u *Unit) takes() MarksTaken {
+	if u.receiver == nil || u.Undecided() && !u.Exported() {
 		return NoMarks
 	}
-	return t.receiver.TakesMarks()
+	return u.receiver.TakesMarks()
 }
 
-// write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. t.mu is
+// write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. u.mu is
 // held.
-func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
-	j := t.journal
+func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
+	j := u.journal
 	if j == nil {
 		j = newJournal()
-		t.journal, t.shown = j, 0
+		u.journal, u.shown = j, 0
 	}
 	size := rec.sizeWith(attrs)
-	if t.awaits() {
-		if t.writeUndecided(j, rec, size) {
+	if u.awaits() {
+		if u.writeUndecided(j, rec, size) {
 			j.append(rec, attrs)
 			j.recorded[rec.kind]++
 			j.size += size
 		} else { // observers get it nevertheless
-			t.shard.recorded[rec.kind].Add(1)
+			u.shard.recorded[rec.kind].Add(1)
 		}
 		return causeNone, true
 	}
 	finished := rec.gets == getsSpan || rec.gets == getsMeasure || rec.gets == getsMarkAlone
-	atOnce := finished && t.closed.Load()
+	atOnce := finished && u.hasEnded()
 	full := finished && j.size+size >= maxJournalSize // it is handed over now
-	room := atOnce || full || t.shard.reserve(t, size)
-	if !room && rec.gets == getsMark && t.taken() == AllMarks { // only its span loses it
+	room := atOnce || full || u.shard.reserve(u, size)
+	if !room && rec.gets == getsMark && u.takes() == AllMarks { // only its span loses it
 		rec.gets, finished = getsMarkAlone, true
 		rec.span.Marks().dropped++
 	}
-	if !room && j.finished == 0 && t.overLimit(j, rec) {
-		t.prune(j)
-		room = t.shard.reserve(t, size)
+	if !room && j.finished == 0 && u.overLimit(j, rec) {
+		u.prune(j)
+		room = u.shard.reserve(u, size)
 	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
-		t.shard.overflow[rec.kind].Add(1)
+		u.shard.overflow[rec.kind].Add(1)
 		if len(j.records) == 0 {
-			t.journal = nil
+			u.journal = nil
 			j.free()
 		}
 		return causeNone, false
@@ -114,53 +114,49 @@ func (t *Timeline) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok b
 	}
 }
 
-// handOver gives what has finished to the receiver. Marks of spans that have not stay, unless they are abandoned. t.mu is
-// held, and released.
-func (t *Timeline) handOver(why cause) {
-	j := t.journal
-	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !t.hasMarks(j) || why != causeEnd && t.awaits() {
-		t.mu.Unlock()
+// handOver gives what has finished to the receiver: at once, or soon if the unit has ended. Marks of spans that have not finished stay, unless they are
+// abandoned. mu is held, and released.
+func (u *Unit) handOver(why cause) {
+	j := u.journal
+	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !u.hasMarks(j) || why != causeEnd && u.awaits() {
+		u.mu.Unlock()
 		return
 	}
-	t.show() // the view keeps what the journal loses
-	rest := t.keepMarks(j, why == causeAbandon)
-	if j.finished == 0 && why == causeLong && rest != nil && !t.hasMarks(j) {
-		t.replace(j, rest)
-		t.mu.Unlock()
+	u.show() // the view keeps what the journal loses
+	rest := u.keepMarks(j, why == causeAbandon)
+	if j.finished == 0 && why == causeLong && rest != nil && !u.hasMarks(j) {
+		u.replace(j, rest)
+		u.mu.Unlock()
 		return
 	}
-	t.journal, t.shown = rest, 0
+	u.journal, u.shown = rest, 0
 	if rest != nil {
-		t.shown = len(rest.records)
+		u.shown = len(rest.records)
 	}
-	t.shard.count(j)
-	if why == causeEnd && j.counted == 0 && rest == nil { // a late one, alone: Flush need not wait for it
-		t.mu.Unlock()
-		j.handOver(t, t.receiver)
+	j.part = Finished{journal: j, unit: u, receiver: u.receiver, anchor: u.anchor(j.latest)}
+	h := u.shard
+	if j.finished == 0 && !u.hasMarks(j) { // nothing that the receiver gets
+		h.count(j)
+		h.forget(u, j)
+		u.mu.Unlock()
+		j.free()
 		return
 	}
-	turn := t.shard.begin(t, j, why)
-	t.mu.Unlock()
-	defer t.shard.done(turn)
-	j.handOver(t, t.receiver)
+	if why == causeEnd {
+		waiting, room := h.retire(u, j)
+		u.mu.Unlock()
+		h.urge(waiting, room)
+		return
+	}
+	turn := h.begin(u, j, why)
+	u.mu.Unlock()
+	defer h.done(turn)
+	h.handOver([]*Finished{&j.part})
 }
 
 // hasMarks reports whether j has marks that the receiver takes by themselves, and has not had.
-func (t *Timeline) hasMarks(j *journal) bool {
-	return j.untaken > 0 && t.taken() == AllMarks
-}
-
-// handOver gives the journal of a unit to a receiver if there is anything for it, and then to the pool. t is nil for a span without
-// a unit.
-func (j *journal) handOver(t *Timeline, r Receiver) {
-	if j.finished > 0 || t != nil && t.hasMarks(j) {
-		j.part.journal = j
-		if t != nil {
-			j.part.unit, j.part.anchor = t, t.anchor(j.latest)
-		}
-		r.HandOver(&j.part)
-	}
-	j.free()
+func (u *Unit) hasMarks(j *journal) bool {
+	return j.untaken > 0 && u.takes() == AllMarks
 }
 
 // maxAge is the age at which a unit's wall clock is not believed any more.
@@ -169,7 +165,7 @@ const maxAge = 10 * time.Second
 // anchor returns the wall clock's time of the root's origin, for exported entries of t up to the time at.
 func (t *Timeline) anchor(at time.Duration) time.Time {
 	r := t.root
-	if t.parent == nil {
+	if t.unit == nil {
 		return r.wall(0)
 	}
 	if r.clock == nil && at-t.origin > maxAge {
@@ -180,14 +176,14 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 }
 
 // keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
-// the limit of a span, and the oldest marks if they take more than half of a journal; or all of them. t.mu is held.
-func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
-	if t.receiver == nil {
+// the limit of a span, and the oldest marks if they take more than half of a journal; or all of them. u.mu is held.
+func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
+	if u.receiver == nil {
 		return nil
 	}
-	limit, lost := t.receiver.MarkLimit(), &t.shard.limited
+	limit, lost := u.receiver.MarkLimit(), &u.shard.limited
 	if abandon {
-		limit, lost = 0, &t.shard.agedOut
+		limit, lost = 0, &u.shard.agedOut
 	}
 	size := 0
 	for i := range j.records {
@@ -209,9 +205,9 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if size == 0 {
 		return nil
 	}
-	taken := t.taken() == AllMarks // each of them now, or before
+	taken := u.takes() == AllMarks // each of them now, or before
 	if taken {
-		lost = &t.shard.onlyTaken
+		lost = &u.shard.onlyTaken
 	}
 	rest = newJournal()
 	dropped := uint64(0)
@@ -243,22 +239,22 @@ func (t *Timeline) keepMarks(j *journal, abandon bool) (rest *journal) {
 	return rest
 }
 
-// overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j. t.mu is held.
-func (t *Timeline) overLimit(j *journal, rec *journalRecord) bool {
-	limit := t.receiver.MarkLimit()
+// overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j. u.mu is held.
+func (u *Unit) overLimit(j *journal, rec *journalRecord) bool {
+	limit := u.receiver.MarkLimit()
 	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
 }
 
-// prune drops the marks over the limits of their spans from j, which has nothing that has finished. t.mu is held.
-func (t *Timeline) prune(j *journal) {
-	t.show() // the view keeps what the journal loses
-	t.replace(j, t.keepMarks(j, false))
+// prune drops the marks over the limits of their spans from j, which has nothing that has finished. u.mu is held.
+func (u *Unit) prune(j *journal) {
+	u.show() // the view keeps what the journal loses
+	u.replace(j, u.keepMarks(j, false))
 }
 
 // replace gives j the records of rest, if there are any, in j's own storage: a stream of marks does not make a new one
-// each time. t.mu is held.
-func (t *Timeline) replace(j, rest *journal) {
-	t.shard.count(j)
+// each time. u.mu is held.
+func (u *Unit) replace(j, rest *journal) {
+	u.shard.count(j)
 	clear(j.records)
 	clear(j.attrs)
 	j.records, j.attrs, j.size, j.untaken = j.records[:0], j.attrs[:0], 0, 0
@@ -266,7 +262,7 @@ func (t *Timeline) replace(j, rest *journal) {
 		j.records, j.attrs, j.size, j.untaken = append(j.records, rest.records...), append(j.attrs, rest.attrs...), rest.size, rest.untaken
 		rest.free()
 	}
-	t.shown = len(j.records)
+	u.shown = len(j.records)
 }
 
 // waits reports whether a record is a mark of a span that has not finished.

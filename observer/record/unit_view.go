@@ -4,29 +4,34 @@ import "log/slog"
 
 // put records an entry that no receiver gets, with a copy of attrs, which are frozen. It reports false if there is no room.
 func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
-	if t.parent == nil {
-		ok, wake := t.root.insert(e, attrs)
-		if wake {
-			t.root.wake()
-		}
-		return ok
+	if t.unit != nil {
+		return t.unit.put(e, attrs)
 	}
-	t.mu.Lock()
-	if !t.closed.Load() && !t.note(e, attrs) {
-		t.show()
-		t.keepOrCount(e, attrs)
-	}
-	t.shard.recorded[e.kind].Add(1)
-	wake := false
-	if t.watched(e.kind) {
-		_, wake = t.root.insert(e, attrs)
-	}
-	t.mu.Unlock()
-	if e.kind == kindMark && e.ids.Parent == (ID{}) {
-		t.shard.unattached.Add(1)
-	}
+	ok, wake := t.root.insert(e, attrs)
 	if wake {
 		t.root.wake()
+	}
+	return ok
+}
+
+// put is as that of a timeline. There is always room.
+func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
+	u.mu.Lock()
+	if !u.hasEnded() && !u.note(e, attrs) {
+		u.show()
+		u.keepOrCount(e, attrs)
+	}
+	u.shard.recorded[e.kind].Add(1)
+	wake := false
+	if u.watched(e.kind) {
+		_, wake = u.root.insert(e, attrs)
+	}
+	u.mu.Unlock()
+	if e.kind == kindMark && e.ids.Parent == (ID{}) {
+		u.shard.unattached.Add(1)
+	}
+	if wake {
+		u.root.wake()
 	}
 	return true
 }
@@ -38,15 +43,15 @@ const (
 )
 
 // note puts an entry into the journal of a unit without a receiver. It returns false if the buffer has to take it: it has
-// been read, or there are many entries. t.mu is held.
-func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
-	if t.receiver != nil || t.buffer != nil || t.root.childLimit < maxNoted {
+// been read, or there are many entries. u.mu is held.
+func (u *Unit) note(e *Entry, attrs []slog.Attr) bool {
+	if u.receiver != nil || u.buffer != nil || u.root.childLimit < maxNoted {
 		return false
 	}
-	if t.journal == nil {
-		t.journal, t.shown = newJournal(), 0
+	if u.journal == nil {
+		u.journal, u.shown = newJournal(), 0
 	}
-	j := t.journal
+	j := u.journal
 	rec := &journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, size: recordSize(Contents(attrs))}
 	size := rec.sizeWith(attrs)
 	if len(j.records) == maxNoted || j.size+size > maxNotedSize {
@@ -60,37 +65,37 @@ func (t *Timeline) note(e *Entry, attrs []slog.Attr) bool {
 }
 
 // entry returns the entry of a record that is in the journal, or about to be, and its attributes.
-func (t *Timeline) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr) {
-	e := Entry{name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: t.origin, tl: t, kind: rec.kind}
+func (u *Unit) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr) {
+	e := Entry{name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: u.origin, tl: &u.Timeline, kind: rec.kind}
 	switch {
 	case rec.gets == getsSpan:
 		d := rec.span.Describe()
 		e.name, e.ids = d.Name, rec.span.IDs()
-		e.start, e.duration = interval(t.origin, t.Since(d.Start), d.End.Sub(d.Start))
+		e.start, e.duration = interval(u.origin, u.Since(d.Start), d.End.Sub(d.Start))
 		e.at = e.start + e.duration
 		if len(attrs) == 0 {
 			attrs = d.Attrs
 		}
 	case rec.ids > 0:
-		e.ids = t.journal.ids[rec.ids-1]
+		e.ids = u.journal.ids[rec.ids-1]
 	default:
 		e.ids = idsOf(rec.span, rec.kind, rec.queued)
 	}
 	return e, attrs
 }
 
-// tell shows the entry of a record to observers. It does so while t.mu is held, as register does, so that an observer gets
+// tell shows the entry of a record to observers. It does so while u.mu is held, as register does, so that an observer gets
 // each entry once: from the buffer, or from here. It reports whether the caller has to call wake.
-func (t *Timeline) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
-	if rec.kind == kindNone || !t.watched(rec.kind) {
+func (u *Unit) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
+	if rec.kind == kindNone || !u.watched(rec.kind) {
 		return false
 	}
-	e, attrs := t.entry(rec, attrs)
-	_, wake = t.root.insert(&e, attrs)
+	e, attrs := u.entry(rec, attrs)
+	_, wake = u.root.insert(&e, attrs)
 	return wake
 }
 
-// keep adds e to the buffer, with a copy of attrs in place of its attributes. It reports false if there is no room. t.mu is
+// keep adds e to the buffer, with a copy of attrs in place of its attributes. It reports false if there is no room. mu is
 // held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	b := t.ensureBuffer()
@@ -103,35 +108,42 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// keepOrCount adds e to the buffer of a unit, or counts it as BufferFull. t.mu is held.
-func (t *Timeline) keepOrCount(e *Entry, attrs []slog.Attr) {
-	if !t.keep(e, attrs) {
-		t.shard.bufferFull[e.kind].Add(1)
+// keepOrCount adds e to the buffer of a unit, or counts it as BufferFull. u.mu is held.
+func (u *Unit) keepOrCount(e *Entry, attrs []slog.Attr) {
+	if !u.keep(e, attrs) {
+		u.shard.bufferFull[e.kind].Add(1)
 	}
 }
 
-// show brings the buffer up to date, unless the unit has ended. t.mu is held.
+// show brings the buffer of a unit up to date, unless the unit has ended. mu is held.
 func (t *Timeline) show() {
-	if !t.closed.Load() {
+	if !t.hasEnded() {
 		t.fillBuffer()
 	}
 }
 
-// fillBuffer adds to the buffer what the journal has. t.mu is held.
+// fillBuffer adds to the buffer what the journal of a unit has. mu is held.
 func (t *Timeline) fillBuffer() {
-	j := t.journal
+	if t.unit != nil {
+		t.unit.fillBuffer()
+	}
+}
+
+// fillBuffer adds to the buffer what the journal has. u.mu is held.
+func (u *Unit) fillBuffer() {
+	j := u.journal
 	if j == nil {
 		return
 	}
-	for ; t.shown < len(j.records); t.shown++ {
-		rec := &j.records[t.shown]
+	for ; u.shown < len(j.records); u.shown++ {
+		rec := &j.records[u.shown]
 		switch {
 		case rec.kind == kindNone:
-		case rec.gets == getsSpan && !t.ensureBuffer().room(rec.kind): // not described in vain
-			t.keepOrCount(&Entry{kind: rec.kind}, nil)
+		case rec.gets == getsSpan && !u.ensureBuffer().room(rec.kind): // not described in vain
+			u.keepOrCount(&Entry{kind: rec.kind}, nil)
 		default:
-			e, attrs := t.entry(rec, j.attributes(rec))
-			t.keepOrCount(&e, attrs)
+			e, attrs := u.entry(rec, j.attributes(rec))
+			u.keepOrCount(&e, attrs)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type viewBooks struct {
 // taken is what the buffer of a unit has.
 type taken struct {
 	books *viewBooks
-	unit  weak.Pointer[Timeline] // nobody may end it
+	unit  weak.Pointer[Unit] // nobody may end it
 	bytes int
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -30,20 +31,20 @@ type analyst struct {
 }
 
 // analyse reads the snapshot and makes the results of roots.
-func (r *Recorder) analyse(roots []states.Root) {
+func (r *Recorder) analyse(roots []local.Root) {
 	defer r.goroutines.Done()
 	pprof.SetGoroutineLabels(context.Background()) // not the labels of the code that called Disarm
 	results, err := r.read(roots)
 	found := make([]*states.Request, len(roots))
 	for i, root := range roots {
-		found[i] = results[key{root.TraceID, root.RootID}].request
+		found[i] = results[key{root.TraceID, root.SpanID}].request
 	}
 	r.mu.Lock()
 	for i, root := range roots {
 		switch {
 		case found[i] != nil:
 			r.stats.Analysed++
-			k := key{root.TraceID, root.RootID}
+			k := key{root.TraceID, root.SpanID}
 			r.results.add(k, found[i], results[k].bytes)
 		case errors.Is(err, errStopped):
 			r.stats.Abandoned++
@@ -65,10 +66,10 @@ func (r *Recorder) analyse(roots []states.Root) {
 }
 
 // read calls the reader, and returns its panic as an error.
-func (r *Recorder) read(roots []states.Root) (results map[key]result, err error) {
+func (r *Recorder) read(roots []local.Root) (results map[key]result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
-		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.RootID, Duration: root.End.Sub(root.Start)}
+		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.SpanID, Duration: root.End.Sub(root.Start)}
 	}
 	a := &analyst{r: r}
 	runtime.LockOSThread() // whose CPU time is the analyst's

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -139,7 +140,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"writing", &fake{writeError: errors.New("no trace today")}, "no trace today", states.Stats{Failed: 2, SnapshotsFailed: 2}},
 		{"too large", &fake{size: 401}, "snapshot of 401 bytes: must be at most four times Config.MaxBytes, which is 100", states.Stats{Failed: 2, SnapshotsFailed: 2}},
-		{"reading", &fake{readError: errors.New("bad trace"), unknown: root(2).RootID}, "bad trace", states.Stats{Snapshots: 2, Failed: 1, Analysed: 1}},
+		{"reading", &fake{readError: errors.New("bad trace"), unknown: root(2).SpanID}, "bad trace", states.Stats{Snapshots: 2, Failed: 1, Analysed: 1}},
 		{"panic", &fake{work: func(func()) { panic("off by one") }}, "panic: off by one", states.Stats{Snapshots: 2, Failed: 2, Panics: 2}},
 		{"watch", &fake{}, "watching is hard", states.Stats{Snapshots: 2, Analysed: 2, Panics: 2}},
 	} {
@@ -147,7 +148,7 @@ func TestFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, Config{MaxBytes: 100, MinInterval: -1}, c.fake)
 				if c.name == "watch" {
-					stop := h.Watch(func(states.Root, *states.Request) { panic("watching is hard") })
+					stop := h.Watch(func(local.Root, *states.Request) { panic("watching is hard") })
 					defer stop()
 				}
 				h.arm(t, 0)
@@ -177,7 +178,7 @@ func TestStopWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, Config{MinInterval: -1}, &fake{})
 		answers := 0
-		stop := h.Watch(func(states.Root, *states.Request) { answers++ })
+		stop := h.Watch(func(local.Root, *states.Request) { answers++ })
 		h.arm(t, 0)
 		h.Slow(root(1))
 		time.Sleep(time.Second)
@@ -232,14 +233,14 @@ func TestWatchers(t *testing.T) {
 				h := newHarness(t, Config{MinInterval: -1, Requests: 2 * maxNotices}, &fake{})
 				stop := make(chan struct{})
 				var told atomic.Int32
-				h.Watch(func(states.Root, *states.Request) {
+				h.Watch(func(local.Root, *states.Request) {
 					told.Add(1)
 					c.fails(stop)
 				})
 				h.arm(t, 0)
 				for i := range c.results {
 					r := root(0)
-					r.RootID[2], r.RootID[3] = byte(i), byte(i>>8)
+					r.SpanID[2], r.SpanID[3] = byte(i), byte(i>>8)
 					if !h.Slow(r) {
 						t.Fatalf("request %d is not accepted", i)
 					}

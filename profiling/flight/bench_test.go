@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/flight"
 	"github.com/perfline/perfline/profiling/states"
@@ -66,7 +67,7 @@ func switches(_ context.Context, n int) {
 
 // Slow, when it refuses and when it accepts.
 func BenchmarkSlow(b *testing.B) {
-	root := states.Root{Name: "GET /", Start: time.Now(), End: time.Now()}
+	root := local.Root{Name: "GET /", Start: time.Now(), End: time.Now()}
 	b.Run("disarmed", func(b *testing.B) {
 		r := flight.NewRecorder(flight.Config{})
 		b.ReportAllocs()
@@ -96,16 +97,16 @@ func BenchmarkSnapshot(b *testing.B) {
 	tracer := provider.Tracer("test")
 	r := flight.NewRecorder(flight.Config{MinInterval: -1, MaxCPU: -1})
 	answers := make(chan *states.Request, 1)
-	r.Watch(func(_ states.Root, result *states.Request) { answers <- result })
+	r.Watch(func(_ local.Root, result *states.Request) { answers <- result })
 	if err := r.Arm(0); err != nil {
 		b.Fatal(err)
 	}
-	request := func() states.Root {
+	request := func() local.Root {
 		began := time.Now()
 		ctx, span := tracer.Start(context.Background(), "GET /", trace.WithSpanKind(trace.SpanKindServer))
 		switches(ctx, 20)
 		span.End()
-		return states.Root{TraceID: span.SpanContext().TraceID(), RootID: span.SpanContext().SpanID(), Name: "GET /", Start: began, End: time.Now()}
+		return local.Root{TraceID: span.SpanContext().TraceID(), SpanID: span.SpanContext().SpanID(), Name: "GET /", Start: began, End: time.Now()}
 	}
 	for b.Loop() {
 		b.StopTimer()

@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/exporter/local"
 )
 
 // Methods may be called concurrently, and each accepted request gets one answer: the harness counts
@@ -21,11 +21,11 @@ func TestConcurrentUse(t *testing.T) {
 			users.Go(func() {
 				for i := range byte(200) {
 					r := root(i)
-					r.RootID[2] = user
+					r.SpanID[2] = user
 					h.Slow(r)
 					h.State()
 					h.Stats()
-					h.Result(r.TraceID, r.RootID)
+					h.Result(r.TraceID, r.SpanID)
 					time.Sleep(time.Duration(user) * time.Millisecond)
 				}
 			})
@@ -55,7 +55,7 @@ func TestSlowAllocations(t *testing.T) {
 		h := newHarness(t, Config{MinInterval: time.Hour, MinAge: time.Hour}, &fake{})
 		number := uint16(0)
 		slow := func() bool { // another request each time
-			r := states.Root{RootID: trace.SpanID{1, byte(number >> 8), byte(number)}, Name: "GET /"}
+			r := local.Root{SpanID: trace.SpanID{1, byte(number >> 8), byte(number)}, Name: "GET /"}
 			number++
 			return h.Slow(r)
 		}

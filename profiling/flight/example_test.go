@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/flight"
 	"github.com/perfline/perfline/profiling/states"
@@ -22,7 +23,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	ready := make(chan *states.Request)
-	recorder.Watch(func(_ states.Root, result *states.Request) { ready <- result })
+	recorder.Watch(func(_ local.Root, result *states.Request) { ready <- result })
 
 	var index sync.Mutex
 	index.Lock()
@@ -32,8 +33,8 @@ func Example() {
 	_, span := provider.Tracer("shop").Start(ctx, "GET /search")
 	index.Lock() // 50 ms
 	span.End()
-	recorder.Slow(states.Root{
-		TraceID: span.SpanContext().TraceID(), RootID: span.SpanContext().SpanID(), Name: "GET /search", Start: began, End: time.Now(),
+	recorder.Slow(local.Root{
+		TraceID: span.SpanContext().TraceID(), SpanID: span.SpanContext().SpanID(), Name: "GET /search", Start: began, End: time.Now(),
 	})
 
 	if result := <-ready; result != nil {

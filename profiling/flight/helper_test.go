@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 	"github.com/perfline/perfline/profiling/states"
@@ -104,9 +105,9 @@ func (f *fake) batches() []int {
 }
 
 // root returns a root that ended now. Each number is another one.
-func root(number byte) states.Root {
+func root(number byte) local.Root {
 	now := time.Now()
-	return states.Root{TraceID: trace.TraceID{1, number}, RootID: trace.SpanID{2, number}, Name: "GET /slow", Start: now, End: now}
+	return local.Root{TraceID: trace.TraceID{1, number}, SpanID: trace.SpanID{2, number}, Name: "GET /slow", Start: now, End: now}
 }
 
 // A harness is a recorder in a bubble of testing/synctest.
@@ -124,10 +125,10 @@ func newHarness(t *testing.T, c Config, f *fake) *harness {
 	h := &harness{fake: f, log: &bytes.Buffer{}, answers: map[trace.SpanID][]*states.Request{}}
 	c.Logger = slog.New(slog.NewTextHandler(h.log, nil))
 	h.Recorder = newRecorder(c, f.process())
-	h.Watch(func(root states.Root, request *states.Request) {
+	h.Watch(func(root local.Root, request *states.Request) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.answers[root.RootID] = append(h.answers[root.RootID], request)
+		h.answers[root.SpanID] = append(h.answers[root.SpanID], request)
 	})
 	t.Cleanup(func() {
 		if err := h.Shutdown(context.Background()); err != nil {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/marks"
@@ -54,7 +55,7 @@ func newService(t *testing.T) *service {
 		},
 		threadTime: cputime.Thread,
 	})
-	s.Watch(func(_ states.Root, result *states.Request) { s.answers <- result })
+	s.Watch(func(_ local.Root, result *states.Request) { s.answers <- result })
 	t.Cleanup(func() {
 		if err := errors.Join(s.Shutdown(context.Background()), provider.Shutdown(context.Background())); err != nil {
 			t.Error(err)
@@ -71,7 +72,7 @@ func (s *service) serve(t *testing.T, name string, do func(context.Context)) *st
 	do(ctx)
 	span.End()
 	id := span.SpanContext()
-	if !s.Slow(states.Root{TraceID: id.TraceID(), RootID: id.SpanID(), Name: name, Start: began, End: time.Now()}) {
+	if !s.Slow(local.Root{TraceID: id.TraceID(), SpanID: id.SpanID(), Name: name, Start: began, End: time.Now()}) {
 		t.Fatalf("the recorder refuses the request: %+v", s.Stats())
 	}
 	result := <-s.answers

@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -27,13 +28,13 @@ func TestRecordedTrace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, Config{}, &fake{data: data, read: analysis.Read})
 				h.arm(t, 0)
-				item := states.Root{TraceID: trace.TraceID{1, 15: 1}, RootID: trace.SpanID{7: 2}, Name: "GET /item"}
+				item := local.Root{TraceID: trace.TraceID{1, 15: 1}, SpanID: trace.SpanID{7: 2}, Name: "GET /item"}
 				other := root(1)
 				h.Slow(item)
 				h.Slow(other)
 				time.Sleep(time.Second)
 				synctest.Wait()
-				got, ok := h.Result(item.TraceID, item.RootID)
+				got, ok := h.Result(item.TraceID, item.SpanID)
 				if !ok {
 					t.Fatalf("no result: %+v", h.Stats())
 				}

@@ -35,8 +35,8 @@ func TestSnapshotIsShared(t *testing.T) {
 			t.Errorf("got %+v, want 1 snapshot of 1000 bytes with 4 requests, and 1 that was not found", s)
 		}
 		for i := range byte(5) {
-			r, ok := h.Result(root(i).TraceID, root(i).RootID)
-			if want := i != 3; ok != want || ok && r.RootID != root(i).RootID {
+			r, ok := h.Result(root(i).TraceID, root(i).SpanID)
+			if want := i != 3; ok != want || ok && r.RootID != root(i).SpanID {
 				t.Errorf("request %d has the result %+v, %v; want one: %v", i, r, ok, want)
 			}
 		}
@@ -86,7 +86,7 @@ func TestQueueIsBounded(t *testing.T) {
 		h.arm(t, 0)
 		for i := range maxWaiting + 10 {
 			r := root(byte(i))
-			r.RootID[2] = byte(i >> 8)
+			r.SpanID[2] = byte(i >> 8)
 			if got, want := h.Slow(r), i < maxWaiting; got != want {
 				t.Fatalf("request %d was accepted: %v, want %v", i, got, want)
 			}

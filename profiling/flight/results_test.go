@@ -9,7 +9,7 @@ import (
 
 // The newest results are kept: as many as Requests and ResultBytes allow.
 func TestResultsAreBounded(t *testing.T) {
-	numbered := func(i byte) key { r := root(i); return key{r.TraceID, r.RootID} }
+	numbered := func(i byte) key { r := root(i); return key{r.TraceID, r.SpanID} }
 	for _, c := range []struct {
 		name    string
 		config  Config

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/states"
 )
@@ -14,7 +15,7 @@ const maxNotices = 1024
 // A watcher is a function that watches. It is the program's code, which may panic, hang, or end its goroutine. Therefore each watcher has a goroutine
 // of its own, which runs while there is something to tell.
 type watcher struct {
-	f func(states.Root, *states.Request)
+	f func(local.Root, *states.Request)
 
 	mu      sync.Mutex // guards what follows
 	waiting []notice
@@ -23,13 +24,13 @@ type watcher struct {
 
 // A notice is a result, or that there is none.
 type notice struct {
-	root    states.Root
+	root    local.Root
 	request *states.Request
 }
 
 // Watch calls f for each root for which [Recorder.Slow] returned true, as soon as its result is ready. The request is nil if
 // there is no result. f gets one result after the other. An f that is 1024 results late gets no further ones, which are counted as Panics.
-func (r *Recorder) Watch(f func(states.Root, *states.Request)) (stop func()) {
+func (r *Recorder) Watch(f func(local.Root, *states.Request)) (stop func()) {
 	w := &watcher{f: f}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +43,7 @@ func (r *Recorder) Watch(f func(states.Root, *states.Request)) (stop func()) {
 }
 
 // notify tells the functions that watch. A nil requests means that no root has a result.
-func (r *Recorder) notify(roots []states.Root, requests []*states.Request) {
+func (r *Recorder) notify(roots []local.Root, requests []*states.Request) {
 	r.mu.Lock()
 	watchers := r.watchers
 	r.mu.Unlock()

@@ -59,7 +59,7 @@ func build(t *testing.T, provider string, sampler sdktrace.Sampler) *site {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /upstream", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	mux.HandleFunc("GET /shop/{id}", s.shop)
-	b := bridgehttp.Server{TracerProvider: s.provider, Propagators: propagation.TraceContext{}, Timeline: s.tl}
+	b := bridgehttp.Server{TracerProvider: s.provider, Propagators: propagation.TraceContext{}, Timeline: s.tl, ServerTiming: bridgehttp.ServerTiming{Trace: true}}
 	s.server = httptest.NewServer(b.Middleware(mux))
 	t.Cleanup(s.server.Close)
 	return s

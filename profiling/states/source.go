@@ -7,15 +7,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-)
 
-// A Root is a local root span that has ended: the key of a result, and what is needed to decide about a snapshot.
-type Root struct {
-	TraceID    trace.TraceID
-	RootID     trace.SpanID
-	Name       string
-	Start, End time.Time // real time, of the machine's clock
-}
+	"github.com/perfline/perfline/exporter/local"
+)
 
 // A Recorder finds out what slow requests waited for. Package flight has the implementation, which reads execution traces.
 // This interface lets other packages use a recorder without importing the reader. Implementations follow these rules:
@@ -34,7 +28,7 @@ type Recorder interface {
 	//   - Slow never blocks, fails or panics, and allocates at most once.
 	//   - It returns true if a result may come. Then each function that watches is called exactly once for this root.
 	//   - It returns false if no result will come. Stats has the reason.
-	Slow(Root) bool
+	Slow(local.Root) bool
 
 	// Result returns the result for a request. It returns false if there is none yet, if there will be none, or if newer
 	// results have replaced it. All callers share the result: they must not change it.
@@ -43,7 +37,7 @@ type Recorder interface {
 	// Watch calls f for each root for which Slow returned true, as soon as its result is ready. The request is nil if the
 	// recorder has given up. Calls come from the recorder's goroutines: two may run at the same time, and one may still run
 	// when stop returns. f must return soon and must not call Shutdown. A panic of f is logged.
-	Watch(f func(Root, *Request)) (stop func())
+	Watch(f func(local.Root, *Request)) (stop func())
 
 	// Arm records from now on for the duration, and 0 means until Disarm. If the recorder is armed already, the new duration
 	// replaces the rest of the old one. The error wraps ErrInUse if other code of the process records.

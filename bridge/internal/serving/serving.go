@@ -44,9 +44,9 @@ func Served(ctx context.Context) bool {
 // if the span has one. Else it is made under parent, and the caller has to close it.
 func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ context.Context, t *record.Timeline, closes bool) {
 	if s, ok := span.(record.Active); ok {
-		t = s.Unit()
+		t = &s.Unit().Timeline
 	} else {
-		t, closes = parent.NewUnit(Start(span), nil), true
+		t, closes = &parent.NewUnit(Start(span), nil).Timeline, true
 		ctx = record.NewContext(ctx, t)
 	}
 	_ = t.SetTiming(record.RequestStart, 0) // a request's timeline takes it

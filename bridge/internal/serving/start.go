@@ -7,28 +7,48 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// A Request is a request that arrives. Its methods are called while its span starts.
+// A Request is a request that arrives. Its method is called while its span starts.
 type Request interface {
-	// Attributes gives the attributes of the request.
-	Attributes(to AttributeSink)
-
-	// Keep returns the attributes for a span that reads them when it is encoded. As a list they would take five times
-	// the memory.
-	Keep() Attributes
+	// Tell notes in f what the attributes of the request are made of.
+	Tell(f *Facts)
 }
 
-// Attributes are the attributes of a request and of its answer: [MaxAttributes] at most, which are valid, with distinct
-// keys, in UTF-8. Methods may be called concurrently.
-type Attributes interface {
+// Facts are what the attributes of a request and of its answer are made of when the span is encoded: many spans never are. They are
+// a part of the span, so that they cost no memory of their own. They refer to nothing that belongs to the request.
+type Facts struct {
+	Form      Form // says what the others mean
+	Texts     [9]string
+	Numbers   [4]int64
+	Endpoints [2]received.Endpoint
+	Kind      any // of the answer; a pointer
+}
+
+// A Form makes attributes of facts: [MaxAttributes] at most, which are valid, with distinct keys, in UTF-8. Methods may be called concurrently.
+type Form interface {
 	// Request gives what is known when the request arrives. It is always the same.
-	Request(to AttributeSink)
+	Request(f *Facts, to AttributeSink)
 
 	// Answer gives what is known at the end. It is called after [RequestSpan].Answer only.
-	Answer(to AttributeSink)
+	Answer(f *Facts, to AttributeSink)
 }
+
+// Size returns the bytes of the texts.
+func (f *Facts) Size() (n int) {
+	for _, text := range &f.Texts {
+		n += len(text)
+	}
+	return n
+}
+
+// Request gives what is known when the request arrives.
+func (f *Facts) Request(to AttributeSink) { f.Form.Request(f, to) }
+
+// Answer gives what is known at the end.
+func (f *Facts) Answer(to AttributeSink) { f.Form.Answer(f, to) }
 
 // An AttributeSink takes attributes: it encodes them, or makes a list of them.
 type AttributeSink interface {
@@ -59,8 +79,9 @@ type RequestSpan interface {
 	// Takes reports whether the span takes what it is told. It may do so although IsRecording is false.
 	Takes() bool
 
-	// Answer adds the attributes of the answer, which are known from now on.
-	Answer(a Attributes)
+	// Answer adds the attributes of the answer, which are known from now on: those of the facts that Tell got, if the span has not made a list of
+	// these, or of others.
+	Answer(f *Facts)
 
 	// ExportedUnsampled reports whether a span that has ended is exported although the sampler dropped it.
 	ExportedUnsampled() bool
@@ -90,19 +111,22 @@ type Tracer interface {
 	StartServer(ctx context.Context, name string, r Request, newRoot bool, links []trace.Link) (context.Context, trace.Span)
 }
 
-// An AttributeList makes a list of attributes.
-type AttributeList struct{ Attributes []attribute.KeyValue }
+// An AttributeList makes a list of attributes. It has room for the facts that these are made of.
+type AttributeList struct {
+	Attributes []attribute.KeyValue
+	Facts      Facts
+}
 
 var _ AttributeSink = (*AttributeList)(nil)
 
-var lists = sync.Pool{New: func() any { return &AttributeList{make([]attribute.KeyValue, 0, MaxAttributes)} }}
+var lists = sync.Pool{New: func() any { return &AttributeList{Attributes: make([]attribute.KeyValue, 0, MaxAttributes)} }}
 
 // NewAttributeList returns an empty list, which the caller frees.
 func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
 
 // Free gives the list away. OpenTelemetry's API has copied the attributes.
 func (l *AttributeList) Free() {
-	l.Attributes = l.Attributes[:0]
+	l.Attributes, l.Facts = l.Attributes[:0], Facts{}
 	lists.Put(l)
 }
 
@@ -133,7 +157,8 @@ func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, publ
 	}
 	list := NewAttributeList()
 	defer list.Free()
-	r.Attributes(list)
+	r.Tell(&list.Facts)
+	list.Facts.Request(list)
 	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(list.Attributes...))
 	if public {
 		options = append(options, trace.WithNewRoot(), trace.WithLinks(links...))

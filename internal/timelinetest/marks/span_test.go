@@ -252,7 +252,7 @@ func TestFail(t *testing.T) {
 				fail(foreign.Context(ctx), begin, c.errs...)
 				root := tracing.NewRoot("root")
 				fail(root.Context(ctx), begin, c.errs...)
-				for _, e := range append(process.Entries(), (*observer.Timeline)(root.Unit()).Entries()...) {
+				for _, e := range append(process.Entries(), (*observer.Timeline)(&root.Unit().Timeline).Entries()...) {
 					if got := fmt.Sprint(e.Detail()); got != c.entry {
 						t.Errorf("an entry has %s, want %s", got, c.entry)
 					}

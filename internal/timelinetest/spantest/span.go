@@ -18,7 +18,7 @@ type Span struct {
 	To    record.Destination // of what is recorded under it
 
 	system     *System
-	timeline   *record.Timeline
+	unit       *record.Unit
 	root       bool
 	ids        record.SpanIDs
 	start, end time.Time
@@ -31,7 +31,7 @@ func (s *System) NewRoot(name string) *Span {
 	start := time.Now()
 	r := &Span{Name: name, To: record.ToUnit, system: s, root: true, start: start, ids: record.SpanIDs{Self: s.newID()}}
 	copy(r.ids.Trace[:], r.ids.Self[:])
-	r.timeline = s.Timeline.NewUnit(start, s)
+	r.unit = s.Timeline.NewUnit(start, s)
 	r.calls = Foreign{Name: name, system: s, ids: r.ids}
 	return r
 }
@@ -45,7 +45,7 @@ func (s *Span) Child(name string) *Span {
 
 // begin makes c a span under s.
 func (s *Span) begin(c *Span, name string, start time.Time) {
-	c.Name, c.To, c.system, c.timeline, c.start = name, s.To, s.system, s.timeline, start
+	c.Name, c.To, c.system, c.unit, c.start = name, s.To, s.system, s.unit, start
 	c.ids = record.SpanIDs{Trace: s.ids.Trace, Self: s.system.newID(), Parent: s.ids.Self}
 	c.calls.Name, c.calls.system, c.calls.ids = name, s.system, c.ids
 }
@@ -59,16 +59,16 @@ func (s *Span) Context(ctx context.Context) context.Context {
 func (s *Span) End() {
 	s.end = time.Now()
 	if s.root {
-		s.timeline.End(s)
+		s.unit.End(s)
 		return
 	}
-	s.timeline.EndSpan(s, "", nil)
+	s.unit.EndSpan(s, "", nil)
 }
 
 // EndAs ends a span that is not a root with an entry.
 func (s *Span) EndAs(typ record.Type, attrs ...slog.Attr) {
 	s.end = time.Now()
-	s.timeline.EndSpan(s, typ, attrs)
+	s.unit.EndSpan(s, typ, attrs)
 }
 
 // Calls returns what was recorded under a span whose To is ToSpan.
@@ -76,7 +76,7 @@ func (s *Span) Calls() []string { return s.calls.Calls() }
 
 // Place implements [record.Active].
 func (s *Span) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
-	return s.timeline, s, s.To, s.system
+	return &s.unit.Timeline, s, s.To, s.system
 }
 
 // At returns the place of entries under the span.
@@ -87,7 +87,7 @@ func (s *Span) At() (p record.Place) {
 }
 
 // Unit implements [record.Active].
-func (s *Span) Unit() *record.Timeline { return s.timeline }
+func (s *Span) Unit() *record.Unit { return s.unit }
 
 // IDs implements [record.Span].
 func (s *Span) IDs() record.SpanIDs { return s.ids }

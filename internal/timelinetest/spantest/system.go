@@ -85,7 +85,13 @@ func (r *Received) Name() string {
 }
 
 // HandOver implements [record.Receiver].
-func (s *System) HandOver(f *record.Finished) {
+func (s *System) HandOver(parts []*record.Finished) {
+	for _, f := range parts {
+		s.handOver(f)
+	}
+}
+
+func (s *System) handOver(f *record.Finished) {
 	if s.Before != nil {
 		s.Before(f)
 	}
@@ -147,6 +153,7 @@ func (s *System) TakesLooseMarks() bool { return s.Loose }
 
 // TakeMarks returns the marks that were taken by themselves since the last call.
 func (s *System) TakeMarks() []TakenMark {
+	s.HandOverEnded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	marks := s.marks
@@ -156,12 +163,16 @@ func (s *System) TakeMarks() []TakenMark {
 
 // Take returns the parts that have come since the last call.
 func (s *System) Take() [][]Received {
+	s.HandOverEnded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parts := s.parts
 	s.parts = nil
 	return parts
 }
+
+// HandOverEnded hands over the units that have ended.
+func (s *System) HandOverEnded() { _ = s.Timeline.HandOverEnded(context.Background()) }
 
 // Under implements [record.Tracer]. Only a Foreign is a span of another tracer.
 func (s *System) Under(span any) record.Destination {

@@ -104,7 +104,7 @@ func TestEntryTime(t *testing.T) {
 	process := observer.NewTimeline(observer.TimelineOptions{})
 	origin := time.Now().Add(-time.Second) // the request was read from the wire before
 	for name, on := range map[string]*observer.Timeline{
-		"process": process, "request": process.NewChild(), "request with an origin": view(rec(process).NewUnit(origin, nil)),
+		"process": process, "request": process.NewChild(), "request with an origin": view(&rec(process).NewUnit(origin, nil).Timeline),
 	} {
 		before := time.Now()
 		add(on, observer.Mark, "m")
@@ -120,7 +120,7 @@ func TestEntryTime(t *testing.T) {
 			t.Errorf("%s: Since is %v, want %v", name, d, e.StartTime())
 		}
 	}
-	early := rec(process).NewUnit(origin, nil)
+	early := &rec(process).NewUnit(origin, nil).Timeline
 	early.Record(observer.Navigation, "GET /", 0, time.Second, nil)
 	if e := view(early).Entries()[0]; !e.Time().Equal(origin) || e.StartTime() != 0 {
 		t.Errorf("an entry from the origin on is at %v, start %v, want %v", e.Time(), e.StartTime(), origin)

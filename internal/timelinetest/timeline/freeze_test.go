@@ -42,8 +42,9 @@ func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	root := tracing.NewRoot("root")
 	unit := root.At()
 	unit.Record(observer.Measure, "m", 0, 0, attrs)
-	viewed := view(root.Unit()).Entries()[0].Detail()
+	viewed := view(&root.Unit().Timeline).Entries()[0].Detail()
 	root.End()
+	tracing.HandOverEnded()
 	for way, got := range map[string][]slog.Attr{
 		"a tracer's mark":           stored.all[0],
 		"a tracer's queued mark":    stored.all[1],

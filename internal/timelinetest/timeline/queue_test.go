@@ -14,7 +14,7 @@ import (
 func TestQueueByHooks(t *testing.T) {
 	tl := newManual()
 	var seen []string
-	if _, err := tl.Observe(func(l observer.List) { seen = append(seen, names(l.Entries())...) }, observer.Options{Types: observer.SupportedEntryTypes()}); err != nil {
+	if _, err := tl.Observe(func(l observer.List) { seen = append(seen, names(l.Entries())...) }, observer.Options{Types: []observer.Type{observer.Navigation, observer.Resource, observer.Server}}); err != nil {
 		t.Fatal(err)
 	}
 	child := tl.NewChild()

@@ -54,7 +54,7 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	tl := newManual()
 	tl.now = time.Hour
 	child := tl.NewChild()
-	distant := rec(observer.NewTimeline(observer.TimelineOptions{})).NewUnit(time.Time{}, nil)
+	distant := &rec(observer.NewTimeline(observer.TimelineOptions{})).NewUnit(time.Time{}, nil).Timeline
 	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
 		rec(child).Record(observer.Measure, "start", d, 0, nil)
 		rec(child).Record(observer.Measure, "duration", 0, d, nil)

@@ -182,7 +182,7 @@ func TestLatestAfterTheBufferIsFull(t *testing.T) {
 func TestTimes(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	origin := time.Now()
-	child := rec(tl).NewUnit(origin, nil)
+	child := &rec(tl).NewUnit(origin, nil).Timeline
 	if !child.Origin().Equal(origin) {
 		t.Errorf("Origin is %v, want %v", child.Origin(), origin)
 	}

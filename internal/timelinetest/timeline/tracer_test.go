@@ -64,7 +64,7 @@ func TestWants(t *testing.T) {
 	tl := newManual()
 	tracing := spantest.New(rec(tl.Timeline))
 	child, sibling := tl.NewChild(), tl.NewChild()
-	ownUnit := rec(tl.Timeline).NewUnit(time.Now(), nil)
+	ownUnit := &rec(tl.Timeline).NewUnit(time.Now(), nil).Timeline
 	ownUnit.Keep(observer.Server, "frame")
 	unsampled := tracing.Foreign("f", record.ToObservers)
 	check := func(what string, on *observer.Timeline, typ observer.Type, want bool) {
@@ -160,7 +160,7 @@ func TestSpanIDs(t *testing.T) {
 	tl.run()
 	want(t, "the observer", seen, "no span: - under -", "mark: - under root", "measure: - under inner", "navigation: root under -", "foreign's: - under foreign")
 	var own []string
-	for _, e := range view(root.Unit()).Entries() {
+	for _, e := range view(&root.Unit().Timeline).Entries() {
 		own = append(own, fmt.Sprintf("%s: %s under %s", e.Name(), ids[recorded(e).Span().Self], ids[recorded(e).Span().Parent]))
 		if recorded(e).Span().Trace != root.IDs().Trace {
 			t.Errorf("%s is of the trace %x, want the span's", e.Name(), recorded(e).Span().Trace)
@@ -232,11 +232,11 @@ func TestPlaceOn(t *testing.T) {
 	if !rec(child).Queue(ctx, record.Entry(entry(t, child, "queued"))) {
 		t.Error("refused")
 	}
-	if !root.Unit().Queue(ctx, record.Entry(entry(t, view(root.Unit()), "of the unit"))) {
+	if !root.Unit().Queue(ctx, record.Entry(entry(t, view(&root.Unit().Timeline), "of the unit"))) {
 		t.Error("refused")
 	}
 	want(t, "the child", names(child.Entries()), "queued")
-	want(t, "the unit", names(view(root.Unit()).Entries()), "of the unit")
+	want(t, "the unit", names(view(&root.Unit().Timeline).Entries()), "of the unit")
 	want(t, "the span's sink", root.Calls(), `mark "queued" []`)
 	root.End()
 	if part := tracing.Take(); len(part) != 1 || len(part[0][0].Marks) != 1 || part[0][0].Marks[0].Name != "of the unit" {

@@ -138,7 +138,7 @@ func (h *hammer) unit(r *rand.Rand, name string) {
 
 // view checks that a unit's view has entries of that unit only.
 func (h *hammer) view(s *spantest.Span) {
-	for _, e := range view(s.Unit()).Entries() {
+	for _, e := range view(&s.Unit().Timeline).Entries() {
 		h.checkEntry(&e)
 		if unitOf(e.Name()) != unitOf(s.Name) {
 			h.t.Errorf("the view of %q has %q", s.Name, e.Name())

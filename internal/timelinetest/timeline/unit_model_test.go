@@ -287,12 +287,12 @@ func (m *unitModel) check(observed bool) {
 		}
 		u := s.Unit()
 		for typ, want := range s.unit.view {
-			if got := names(view(u).EntriesByType(observer.Type(typ))); !slices.Equal(got, want) {
+			if got := names(view(&u.Timeline).EntriesByType(observer.Type(typ))); !slices.Equal(got, want) {
 				t.Fatalf("the view of %q has %q, want %q", s.Name, got, want)
 			}
 		}
-		if s.unit.ended && len(view(u).Entries()) > 0 {
-			t.Fatalf("after its end, the view of %q has %q", s.Name, names(view(u).Entries()))
+		if s.unit.ended && len(view(&u.Timeline).Entries()) > 0 {
+			t.Fatalf("after its end, the view of %q has %q", s.Name, names(view(&u.Timeline).Entries()))
 		}
 		for name := range s.unit.latest {
 			if _, ok := u.Latest(name); !ok {

@@ -118,6 +118,7 @@ func measuresUnderAnOpenSpan(t *testing.T, n int, used func(*observer.Timeline) 
 		}
 	}
 	root.End()
+	tracing.HandOverEnded()
 	if came != n+1 {
 		t.Errorf("%d spans and measures came, want %d", came, n+1)
 	}

@@ -396,7 +396,7 @@ func TestAbandonUnits(t *testing.T) {
 func TestHandOverOfASpan(t *testing.T) {
 	tl := newManual().Timeline
 	tracing := spantest.New(rec(tl))
-	record.HandOver(tracing, tracing.NewRoot("alone"))
+	tracing.Timeline.HandOver(tracing, tracing.NewRoot("alone"))
 	if got := shown(tracing.Take()); got != "alone" {
 		t.Errorf("received %s", got)
 	}

@@ -27,7 +27,7 @@ func TestViewOfAUnit(t *testing.T) {
 		t.Helper()
 		tl.now++
 		do()
-		want(t, "the view", names(view(u).Entries()), viewed...)
+		want(t, "the view", names(view(&u.Timeline).Entries()), viewed...)
 	}
 	step(func() { mark(root, "1") }, "1")
 	step(func() { measure(a, "2", slog.Int("n", 2)) }, "1", "2")
@@ -37,10 +37,10 @@ func TestViewOfAUnit(t *testing.T) {
 	step(func() { u.Clear(observer.Mark, "1") }, "2", "under no span", "3")
 	step(func() { a.EndAs(observer.Resource, slog.Int("n", 4)) }, "2", "under no span", "3", "a") // it has real times
 	step(func() { mark(a, "late") }, "2", "under no span", "3", "late", "a")
-	if e := view(u).EntriesByName("a")[0]; e.Type() != observer.Resource || fmt.Sprint(e.Detail()) != "[n=4]" || recorded(e).Span() != a.IDs() {
+	if e := view(&u.Timeline).EntriesByName("a")[0]; e.Type() != observer.Resource || fmt.Sprint(e.Detail()) != "[n=4]" || recorded(e).Span() != a.IDs() {
 		t.Errorf("the span's entry is %v with %v under %v", e, e.Detail(), recorded(e).Span())
 	}
-	if e := view(u).EntriesByName("3")[0]; fmt.Sprint(e.Detail()) != "[n=3]" || e.StartTime() != 5 || e.Timeline() != view(u) || recorded(e).RecordedAt() != 5 {
+	if e := view(&u.Timeline).EntriesByName("3")[0]; fmt.Sprint(e.Detail()) != "[n=3]" || e.StartTime() != 5 || e.Timeline() != view(&u.Timeline) || recorded(e).RecordedAt() != 5 {
 		t.Errorf("the mark is %v with %v", e, e.Detail())
 	}
 	if at, ok := u.Latest("3"); at != 5 || !ok {
@@ -50,7 +50,7 @@ func TestViewOfAUnit(t *testing.T) {
 		t.Error("UT-21: a cleared mark is still known by its name")
 	}
 	root.End()
-	want(t, "the view after the end", names(view(u).Entries()))
+	want(t, "the view after the end", names(view(&u.Timeline).Entries()))
 	tl.run()
 	want(t, "UT-9 the observer", *got, "1", "2", "under no span", "3", "late", "a")
 	if received := shown(tracing.Take()); received != "=2[n=2] | a[n=4] root(1 3[n=3])" {
@@ -67,7 +67,7 @@ func TestEntriesOfFinishedSpans(t *testing.T) {
 	root.Child("measure").EndAs(observer.Measure)
 	root.Child("none").EndAs("")
 	root.Child("another").EndAs(observer.Resource)
-	want(t, "the view", names(view(root.Unit()).EntriesByType(observer.Measure)), "measure")
+	want(t, "the view", names(view(&root.Unit().Timeline).EntriesByType(observer.Measure)), "measure")
 	tl.run()
 	want(t, "the observer", *got, "measure")
 }
@@ -110,7 +110,7 @@ func TestObserversOfAUnit(t *testing.T) {
 	_, process := watch(t, tl.Timeline, marksOnly)
 	var own []string
 	var dropped uint64
-	if _, err := view(root.Unit()).Observe(func(l observer.List) {
+	if _, err := view(&root.Unit().Timeline).Observe(func(l observer.List) {
 		own = append(own, names(l.Entries())...)
 		if n, ok := l.Dropped(); ok {
 			dropped = n
@@ -128,7 +128,7 @@ func TestObserversOfAUnit(t *testing.T) {
 	if dropped != 2 {
 		t.Errorf("PT-29: %d entries were dropped, want 2", dropped)
 	}
-	if _, err := view(root.Unit()).Observe(func(observer.List) {}, marksOnly); err == nil {
+	if _, err := view(&root.Unit().Timeline).Observe(func(observer.List) {}, marksOnly); err == nil {
 		t.Error("a unit that has ended was observed")
 	}
 	other.End()
@@ -155,7 +155,7 @@ func TestBufferedMeanwhileInAUnit(t *testing.T) {
 				}
 			}
 		}()
-		obs, err := view(root.Unit()).Observe(func(observer.List) {}, observer.Options{Type: observer.Mark, Buffered: true})
+		obs, err := view(&root.Unit().Timeline).Observe(func(observer.List) {}, observer.Options{Type: observer.Mark, Buffered: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestSchedulerReadsTheUnit(t *testing.T) {
 	var root *spantest.Span
 	read := 0
 	tl := observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {
-		read += len(view(root.Unit()).Entries())
+		read += len(view(&root.Unit().Timeline).Entries())
 	}})
 	root = spantest.New(rec(tl)).NewRoot("root")
 	if _, err := tl.Observe(func(observer.List) {}, both); err != nil {
@@ -223,10 +223,10 @@ func TestValuesOfAUnitStayWithTheirGoroutine(t *testing.T) {
 				t.Error("it returned")
 			})
 			exited.Wait()
-			add(root, "reads", slog.Any("v", value(func() string { return fmt.Sprint(len(view(root.Unit()).Entries())) })))
+			add(root, "reads", slog.Any("v", value(func() string { return fmt.Sprint(len(view(&root.Unit().Timeline).Entries())) })))
 			flush(t, tracing)
 			tl.Stats()
-			want(t, "the view", names(view(root.Unit()).Entries()), "panics", "exits", "reads")
+			want(t, "the view", names(view(&root.Unit().Timeline).Entries()), "panics", "exits", "reads")
 			close(goOn)
 			<-done
 			root.End()
@@ -268,7 +268,7 @@ func TestUnitsAreFreed(t *testing.T) {
 			mark(root, name, slog.Any("held", referred))
 			root.Unit().Record(observer.Mark, name, 0, 0, []slog.Attr{slog.Time("t", time.Unix(1, 0))})
 		}
-		view(root.Unit()).Entries()
+		view(&root.Unit().Timeline).Entries()
 		root.End()
 		contexts = append(contexts, root.Context(context.Background()))
 	}
@@ -315,7 +315,7 @@ func TestViewsAreBounded(t *testing.T) {
 	var roots []*spantest.Span
 	for range 40 {
 		root := tracing.NewRoot("root")
-		view(root.Unit()).Entries()
+		view(&root.Unit().Timeline).Entries()
 		for range 100 { // 40 MiB in all
 			mark(root, "m", slog.String("text", long+strings.Repeat("y", len(roots)))) // each unit has texts of its own
 		}
@@ -323,7 +323,7 @@ func TestViewsAreBounded(t *testing.T) {
 	}
 	held := 0
 	for _, root := range roots {
-		held += len(view(root.Unit()).Entries())
+		held += len(view(&root.Unit().Timeline).Entries())
 	}
 	const most = 16 << 20
 	s, marks := rec(tl).UnitStats(), tl.Stats()[observer.Mark]

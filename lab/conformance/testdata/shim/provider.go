@@ -41,7 +41,13 @@ func provider(c sdktrace.Substitution) sdktrace.Substituted {
 // An output gives an exporter the spans of journals.
 type output struct{ to sdktrace.SpanExporter }
 
-func (o output) Accept(spans otlpenc.Spans) {
+func (o output) Accept(all []otlpenc.Spans) {
+	for _, spans := range all {
+		o.export(spans)
+	}
+}
+
+func (o output) export(spans otlpenc.Spans) {
 	for s, err := range spans.All() {
 		if err != nil {
 			panic(err)

@@ -45,10 +45,7 @@ func Spans(sdl []tracesdk.ReadOnlySpan) []*tracepb.ResourceSpans {
 		if s == nil {
 			continue
 		}
-		groups.Encode(s, func(e otlpenc.Spans) {
-			e.Bytes = append([]byte(nil), e.Bytes...)
-			all = append(all, e)
-		})
+		groups.Encode(s, func(e []otlpenc.Spans) { all = append(all, e[0].Clone()) })
 	}
 	return decoded(all)
 }

@@ -1,4 +1,4 @@
-package otlpenc
+package local
 
 // A KeepReason says why a request is kept whole. Package bridge has the policy.
 type KeepReason uint8
@@ -10,7 +10,8 @@ const (
 	KeptForFailure            // a span of it has the status Error
 	KeptForTime               // it took longer than its threshold
 	KeptForShare              // it belongs to the share of all others
-	keepReasons
+
+	KeepReasons = iota // how many reasons there are
 )
 
 // KeepReasonKey is the key of the attribute that gives the reason, on the local root of a request that the sampler did not sample.
@@ -19,8 +20,8 @@ const KeepReasonKey = "perfline.keep.reason"
 
 // String returns the value of the attribute: chosen, failed, slow or share; and "" for NotKept.
 func (r KeepReason) String() string {
-	if r >= keepReasons {
+	if r >= KeepReasons {
 		return ""
 	}
-	return [keepReasons]string{"", "chosen", "failed", "slow", "share"}[r]
+	return [KeepReasons]string{"", "chosen", "failed", "slow", "share"}[r]
 }

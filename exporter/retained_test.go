@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +23,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// Accept and AcceptLogs copy the bytes: their callers use them again. Items of all sizes are in blocks or alone.
+// Accept and AcceptLogs copy bytes that no Writer has made: their callers use them again.
 func TestDeliveryCopiesBytes(t *testing.T) {
 	const blockSize = 16 << 10
 	inBubbles(t, func(t *testing.T, s signal) {
@@ -125,9 +124,9 @@ func numberedSpan(name string) sdktrace.ReadOnlySpan {
 	return s.Snapshot()
 }
 
-// Blocks are used again while requests fail, are tried again and are dropped, and while the queue is full. The
+// Writers use their blocks again while requests fail, are tried again and are dropped, and while the queue is full. The
 // spans that arrive are the ones that were accepted.
-func TestDeliveryUsesBlocksAgain(t *testing.T) {
+func TestDeliveryReleasesBlocks(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		end  time.Duration // of Shutdown
@@ -146,6 +145,7 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 				var senders sync.WaitGroup
 				for g := range 4 {
 					senders.Go(func() {
+						var w otlpenc.Writer
 						for i := range 2000 {
 							if i%20 == 0 {
 								time.Sleep(rand.N(time.Second))
@@ -154,13 +154,17 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 								d.OnEnd(numberedSpan(fmt.Sprint(g, "/", i)))
 								continue
 							}
-							s := otlpenc.Spans{}
-							for j := range 1 + i%5 {
-								one := encode(&groups, numberedSpan(fmt.Sprint(g, "/", i, "/", j)))
-								s = otlpenc.Spans{Group: one.Group, Bytes: append(s.Bytes, one.Bytes...), Count: s.Count + 1}
+							spans := func(what string) (s otlpenc.Spans) {
+								for j := range 1 + i%5 {
+									one := encode(&groups, numberedSpan(fmt.Sprint(g, "/", i, what, j)))
+									s = otlpenc.Spans{Group: one.Group, Bytes: append(s.Bytes, one.Bytes...), Count: s.Count + 1}
+								}
+								return s
 							}
-							d.Accept(s)
-							overwrite(s.Bytes)
+							all := []otlpenc.Spans{write(&w, spans("/in a block/")), spans("/")}
+							d.Accept(all)
+							all[0].Release()
+							overwrite(all[1].Bytes)
 						}
 					})
 				}
@@ -193,9 +197,12 @@ func TestDeliveryUsesBlocksAgain(t *testing.T) {
 
 // encode returns s with bytes of its own.
 func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
-	groups.Encode(s, func(one otlpenc.Spans) {
-		encoded = one
-		encoded.Bytes = slices.Clone(one.Bytes)
-	})
+	groups.Encode(s, func(one []otlpenc.Spans) { encoded = one[0].Clone() })
 	return encoded
+}
+
+// write returns spans whose bytes the writer has.
+func write(w *otlpenc.Writer, s otlpenc.Spans) otlpenc.Spans {
+	s.Bytes = append(w.Next(), s.Bytes...)
+	return w.Spans(s)
 }

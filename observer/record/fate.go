@@ -1,0 +1,153 @@
+package record
+
+import "time"
+
+// The fate of a unit's journal. A unit without a decision is one whose tracing system decides at the end whether it keeps the unit. The receiver
+// gets nothing before that. The journal has up to 512 KiB. It cannot be handed over to make room, so that all such units have half of
+// the memory of all units at most. At a bound, an undecided unit keeps what came first, and counts the rest. A unit
+// that is not kept costs no hand-over.
+const (
+	fateOpen      uint32 = iota // the receiver gets everything
+	fateUndecided               // the end decides
+	fateEnded                   // a unit that was open has ended: the receiver gets what finishes late, too
+	fateDiscarded               // an undecided unit has ended, and the receiver gets nothing of it
+	fateKept                    // it has ended, and the receiver gets everything
+	fateExported                // the same, and the receiver exports it
+)
+
+// hasEnded reports whether the unit has ended. It does not begin again.
+func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
+
+// awaits reports whether the unit is undecided still: the journal keeps everything until then. The timeline's mu is held, or the caller asks once
+// more with mu held.
+func (u *Unit) awaits() bool { return u.fate.Load() == fateUndecided }
+
+// Undecided reports whether the unit has, or had, to be decided.
+func (u *Unit) Undecided() bool {
+	f := u.fate.Load()
+	return f == fateUndecided || f >= fateDiscarded
+}
+
+// Discarded reports whether an undecided unit has ended and is not kept.
+func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
+
+// Exported reports whether an undecided unit is exported as well.
+func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
+
+// Choose says that the program wants this unit kept. It has no effect after the unit's end.
+func (u *Unit) Choose() { u.chosen.Store(true) }
+
+// Chosen reports whether the program wants the unit kept.
+func (u *Unit) Chosen() bool { return u.chosen.Load() }
+
+// NoteFailure says that a span of the unit failed.
+func (u *Unit) NoteFailure() { u.failed.Store(true) }
+
+// Failed reports whether a span of the unit failed.
+func (u *Unit) Failed() bool { return u.failed.Load() }
+
+// End ends a unit with the span that is its root. The receiver gets everything, within 100 ms. The root has no entry.
+func (u *Unit) End(root Span) {
+	u.close(fateEnded, fateKept)
+	u.end(root)
+}
+
+// Export ends an undecided unit as End does, and says that the receiver exports the unit. See [Unit.Exported].
+func (u *Unit) Export(root Span) {
+	u.fate.Store(fateExported)
+	u.end(root)
+}
+
+// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit, now or later, except for the root alone if
+// told is true. Observers get the entries nevertheless. A nil root says that the unit has no journal yet.
+func (u *Unit) Discard(root Span, told bool) {
+	u.fate.Store(fateDiscarded)
+	u.disconnect()
+	u.mu.Lock()
+	u.dropBuffer()
+	if root != nil {
+		root.Marks().End()
+	}
+	u.drop()
+	if told {
+		u.root.units.handOverAlone(u.shard, u, u.receiver, root)
+	}
+}
+
+// close gives an open unit one fate, and an undecided one another. It returns false if the unit has ended already.
+func (u *Unit) close(open, undecided uint32) bool {
+	return u.fate.CompareAndSwap(fateOpen, open) || u.fate.CompareAndSwap(fateUndecided, undecided)
+}
+
+// drop gives the journal back unread. mu is held, and released.
+func (u *Unit) drop() {
+	j := u.journal
+	if j == nil {
+		u.mu.Unlock()
+		return
+	}
+	u.journal, u.shown = nil, 0
+	u.shard.count(j)
+	u.shard.forget(u, j)
+	u.mu.Unlock()
+	j.free()
+}
+
+// giveUp drops the entries of an undecided unit. mu is held, and released.
+func (u *Unit) giveUp() {
+	if j := u.journal; j != nil {
+		u.show() // the view keeps what the journal loses
+		for i := range j.records {
+			rec := &j.records[i]
+			if rec.gets == getsMark && !rec.span.Marks().ended() {
+				m := rec.span.Marks()
+				m.last, m.count = 0, 0
+			}
+			u.refuse(rec)
+		}
+	}
+	u.drop()
+}
+
+// refuse counts a record that an undecided unit does not keep. mu is held.
+func (u *Unit) refuse(rec *journalRecord) {
+	switch rec.gets {
+	case getsSpan, getsMeasure:
+		u.refused++
+	case getsMarkAlone:
+		u.late--
+	case getsMark:
+		if m := rec.span.Marks(); !m.ended() { // else the span is missing, too
+			m.dropped++
+		}
+	case getsNothing:
+		return
+	}
+	u.shard.refused.Add(1)
+}
+
+// maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
+const maxUndecidedSweeps = uint64(15 * time.Minute / sweepInterval)
+
+// expire drops the entries of a unit that is undecided and has waited for too long, in the given sweep: its root may never end.
+func (u *Unit) expire(sweep uint64) {
+	u.mu.Lock()
+	if u.awaits() && u.shard.since(u)+maxUndecidedSweeps < sweep { // the unit may be later than the sweep
+		u.giveUp()
+	} else {
+		u.mu.Unlock()
+	}
+}
+
+// writeUndecided appends a record to the journal of a unit that is undecided still, unless there is no room. mu is held.
+func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bool) {
+	if j.size+size <= maxJournalSize && u.shard.reserve(u, size) {
+		return true
+	}
+	u.refuse(rec)
+	if len(j.records) == 0 {
+		u.journal = nil
+		j.free()
+	}
+	return false
+}
