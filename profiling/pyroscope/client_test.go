@@ -15,7 +15,7 @@ func TestSilentConnectionsAreLeft(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for i, a := range []struct {
-		ctx  context.Context //nolint:containedctx // of the attempt
+		ctx  context.Context
 		err  error
 		left bool
 	}{
