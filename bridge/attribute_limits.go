@@ -43,16 +43,18 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 }
 
 // Answer implements [serving.RequestSpan].
-func (s *recordedSpan) Answer(f *serving.Facts) {
+func (s *recordedSpan) Answer(r serving.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case !s.isOpen():
 	case s.request != nil:
+		r.TellAnswer(s.request)
 		s.answered = true
 	default:
 		var list serving.AttributeList
-		f.Answer(&list)
+		r.TellAnswer(&list.Facts)
+		list.Facts.Answer(&list)
 		s.addAttributes(list.Attributes)
 	}
 }

@@ -151,7 +151,7 @@ func (r receiver) HandOver(parts []*record.Finished) {
 // add encodes a part of a unit for all outputs. Its log records go out at once.
 func (s *encoding) add(p *TracerProvider, finished *record.Finished) {
 	s.exports, s.refused = false, 0
-	if u := finished.Unit(); u != nil && u.Undecided() {
+	if u := finished.Unit(); u != nil && u.Tentative() {
 		s.exports, s.refused = u.Exported(), finished.Refused()
 	}
 	if p.logs.replaces() && len(p.recorders) > 0 && len(p.exporters) > 0 {

@@ -54,6 +54,7 @@ func newKeeper(policy *KeepPolicy, onSlow func(local.Root)) *keeper {
 // decide notes why the request whose local root is s is kept. s has ended. Its unit may be nil.
 func (k *keeper) decide(s *recordedSpan, unit *record.Unit) {
 	if !s.isRequest() {
+		s.setKeep(local.NotKept)
 		return
 	}
 	slow := k.isSlow(s)
@@ -61,15 +62,21 @@ func (k *keeper) decide(s *recordedSpan, unit *record.Unit) {
 	if reason != local.NotKept && !k.ceiling.admit() {
 		reason, s.overCeiling = local.NotKept, true
 	}
-	if reason != local.NotKept {
-		s.mu.Lock() // a child may begin
-		s.keep = reason
-		s.mu.Unlock()
-	}
+	s.setKeep(reason)
 	if slow && k.onSlow != nil && (s.sampled || reason != local.NotKept) {
 		root := s.asRoot()
 		s.tracer.provider.timeline.Try("OnSlow", func() { k.onSlow(root) })
 	}
+}
+
+func (s *recordedSpan) setKeep(reason local.KeepReason) {
+	if !s.tentative { // no child asks
+		s.keep = reason
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep, s.decided = reason, true
 }
 
 func (k *keeper) reason(s *recordedSpan, unit *record.Unit, slow bool) local.KeepReason {

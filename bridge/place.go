@@ -56,6 +56,7 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 	s.tracer.provider.timeline.InitUnit(u, s.startTime, receiver{s.tracer.provider}, s.tentative)
 	switch {
 	case s.isOpen():
+	case s.tentative && !s.decided: // its end decides soon
 	case s.tentative && s.keep == local.NotKept:
 		u.Discard(nil, false)
 	default:

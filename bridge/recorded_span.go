@@ -47,6 +47,7 @@ type recordedSpan struct {
 	tentative   bool                        // the sampler has dropped it, and its unit may be kept
 	class       local.Class                 // of a local root; set after its end, as keep is
 	keep        local.KeepReason            // why the request of a local root is kept; set after its end, before its hand-over
+	decided     bool                        // keep is set; guarded by mu
 	overCeiling bool                        // the request is not kept although there is a reason
 	traced      tracedOn                    // where it started, for the execution trace
 	ended       atomic.Bool                 // changed with mu held

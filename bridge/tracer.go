@@ -66,13 +66,13 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 	var sc trace.SpanContext
 	var result sdktrace.SamplingResult
-	if t == t.provider.marks && unit != nil && unit.Undecided() { // samplers and generators of ids do not see what is below a dropped span
+	if t == t.provider.marks && unit != nil && unit.Tentative() { // samplers and generators of ids do not see what is below a dropped span
 		sc = parent.WithSpanID(newSpanID())
 	} else {
 		sc, result = t.sample(decided, parent, name, how)
 	}
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
-	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Undecided() || unit == nil && t.roots.begin(t.provider.keeper))
+	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.roots.begin(t.provider.keeper))
 	if dropped && !tentative {
 		c := &droppedContext{Context: ctx}
 		s := &c.span
@@ -84,7 +84,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		return c, s
 	}
 
-	if !dropped && unit != nil && unit.Undecided() {
+	if !dropped && unit != nil && unit.Tentative() {
 		unit = nil // what is sampled does not wait for the decision
 	}
 	c, s := newSpan(ctx, t, how.request != nil && unit == nil)

@@ -33,13 +33,12 @@ func (c *call) Tell(f *serving.Facts) {
 	if p, ok := peer.FromContext(c.arriving); ok {
 		f.Endpoints[endServer], f.Endpoints[endPeer] = endpointOf(p.LocalAddr), endpointOf(p.Addr)
 	}
-	c.facts = f
 }
 
-// tellAnswer notes in f what the attributes of the answer are made of.
-func tellAnswer(f *serving.Facts, code string, failed bool) {
-	f.Form, f.Texts[textCode] = form{}, code
-	if failed {
+// TellAnswer implements [serving.Request].
+func (c *call) TellAnswer(f *serving.Facts) {
+	f.Form, f.Texts[textCode], f.Numbers[numberFailed] = form{}, c.code, 0
+	if c.failed {
 		f.Numbers[numberFailed] = 1
 	}
 }

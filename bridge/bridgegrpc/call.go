@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/perfline/perfline/bridge/internal/received"
-	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -25,8 +24,9 @@ type call struct {
 	tl     *record.Timeline // a server's call's own, a client's caller's
 	start  time.Duration    // since tl's origin
 	span   trace.Span       // nil when the call had one already
-	facts  *serving.Facts   // of a server's span of perfline's provider; nil for a client
-	closes bool             // the timeline is not the span's, and has to be closed
+	code   string           // of the answer, as failed
+	failed bool
+	closes bool // the timeline is not the span's, and has to be closed
 
 	arriving context.Context //nolint:containedctx // which has the peer, while a server's span starts
 

@@ -137,6 +137,6 @@ func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	end := c.tl.Now()
 	failed := st.Code() != codes.OK
 	c.record(ctx, record.Resource, st.Code(), end)
-	c.tl.Try(ofSpan, func() { endSpan(c.span, nil, st, failed) })
+	c.tl.Try(ofSpan, func() { c.endSpan(st, failed) })
 	c.tl.Try(ofMeter, func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
 }

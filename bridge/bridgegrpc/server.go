@@ -169,7 +169,7 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	c.record(ctx, record.Navigation, st.Code(), end)
 	if c.span != nil {
 		failed := isServerError(st.Code())
-		c.tl.Try(ofSpan, func() { endSpan(c.span, c.facts, st, failed) })
+		c.tl.Try(ofSpan, func() { c.endSpan(st, failed) })
 		c.tl.Try(ofMeter, func() { h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end) })
 	}
 	if c.closes {

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	otelcodes "go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -53,24 +52,15 @@ func isServerError(c codes.Code) bool {
 	}
 }
 
-// endSpan ends the span of the call, whose attributes are a if the span keeps them.
-func endSpan(span trace.Span, f *serving.Facts, st *status.Status, failed bool) {
-	defer span.End()
-	if !serving.Takes(span) {
+// endSpan ends the span of the call.
+func (c *call) endSpan(st *status.Status, failed bool) {
+	defer c.span.End()
+	if !serving.Takes(c.span) {
 		return
 	}
 	if failed {
-		span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
+		c.span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
 	}
-	code := codeName(st.Code())
-	if s, ok := span.(serving.RequestSpan); ok && f != nil {
-		tellAnswer(f, code, failed)
-		s.Answer(f)
-		return
-	}
-	list := serving.NewAttributeList()
-	defer list.Free()
-	tellAnswer(&list.Facts, code, failed)
-	list.Facts.Answer(list)
-	span.SetAttributes(list.Attributes...)
+	c.code, c.failed = codeName(st.Code()), failed
+	serving.Answer(c.span, c)
 }

@@ -62,12 +62,11 @@ func (q *request) Tell(f *serving.Facts) {
 		f.Texts[textForwardedFor] = listOf(r.Header["X-Forwarded-For"])
 		f.Texts[textForwardedHost] = listOf(r.Header["X-Forwarded-Host"])
 	}
-	q.facts = f
 }
 
-// tellAnswer notes in f what the attributes of the answer are made of.
-func tellAnswer(f *serving.Facts, k *exchangeMetrics, received, sent int64) {
-	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, k, received, sent
+// TellAnswer implements [serving.Request].
+func (q *request) TellAnswer(f *serving.Facts) {
+	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, q.kind, q.read.Load(), q.response.written
 }
 
 // Request implements [serving.Form].

@@ -153,13 +153,12 @@ type request struct {
 	m        *middleware
 	tl       *record.Timeline
 	span     trace.Span
-	borrowed bool           // the span is of other instrumentation
-	closes   bool           // the timeline is not the span's, and has to be closed
-	method   string         // a known one, or otherMethod
-	scheme   string         // url.scheme; empty if the span is borrowed
-	arriving *http.Request  // while the span starts
-	read     atomic.Int64   // bytes of the request's body
-	facts    *serving.Facts // of a span of perfline's provider
+	borrowed bool          // the span is of other instrumentation
+	closes   bool          // the timeline is not the span's, and has to be closed
+	method   string        // a known one, or otherMethod
+	scheme   string        // url.scheme; empty if the span is borrowed
+	arriving *http.Request // while the span starts
+	read     atomic.Int64  // bytes of the request's body
 	body     arrivingBody
 	response response
 	timing   timing
@@ -302,7 +301,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 	case x.route != "":
 		span.SetName(k.name)
 	}
-	q.answer(k)
+	serving.Answer(span, q)
 	if q.response.isStream() {
 		span.SetAttributes(attribute.Bool(record.StreamKey, true))
 	}
@@ -321,21 +320,6 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 		why = "the answer did not arrive whole"
 	}
 	span.SetStatus(codes.Error, why)
-}
-
-// answer gives the span the attributes of the answer.
-func (q *request) answer(k *exchangeMetrics) {
-	received, sent := q.read.Load(), q.response.written
-	if span, ok := q.span.(serving.RequestSpan); ok {
-		tellAnswer(q.facts, k, received, sent)
-		span.Answer(q.facts)
-		return
-	}
-	list := serving.NewAttributeList()
-	defer list.Free()
-	tellAnswer(&list.Facts, k, received, sent)
-	list.Facts.Answer(list)
-	q.span.SetAttributes(list.Attributes...)
 }
 
 // navigation records the request itself for observers. The request's own timeline has no

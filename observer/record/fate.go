@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The fate of a unit's journal. A unit without a decision is one whose tracing system decides at the end whether it keeps the unit. The receiver
 // gets nothing before that. The journal has up to 512 KiB. It cannot be handed over to make room, so that all such units have half of
@@ -18,12 +21,11 @@ const (
 // hasEnded reports whether the unit has ended. It does not begin again.
 func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
 
-// awaits reports whether the unit is undecided still: the journal keeps everything until then. The timeline's mu is held, or the caller asks once
-// more with mu held.
+// awaits reports whether the unit is undecided still: the journal keeps everything until then.
 func (u *Unit) awaits() bool { return u.fate.Load() == fateUndecided }
 
-// Undecided reports whether the unit has, or had, to be decided.
-func (u *Unit) Undecided() bool {
+// Tentative reports whether the unit has, or had, to be decided.
+func (u *Unit) Tentative() bool {
 	f := u.fate.Load()
 	return f == fateUndecided || f >= fateDiscarded
 }
@@ -49,34 +51,84 @@ func (u *Unit) Failed() bool { return u.failed.Load() }
 // End ends a unit with the span that is its root. The receiver gets everything, within 100 ms. The root has no entry.
 func (u *Unit) End(root Span) {
 	u.close(fateEnded, fateKept)
-	u.end(root)
+	u.finish(root)
 }
 
 // Export ends an undecided unit as End does, and says that the receiver exports the unit. See [Unit.Exported].
 func (u *Unit) Export(root Span) {
-	u.fate.Store(fateExported)
-	u.end(root)
+	u.close(fateExported, fateExported)
+	u.finish(root)
 }
 
 // Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit, now or later, except for the root alone if
 // told is true. Observers get the entries nevertheless. A nil root says that the unit has no journal yet.
 func (u *Unit) Discard(root Span, told bool) {
-	u.fate.Store(fateDiscarded)
-	u.disconnect()
-	u.mu.Lock()
+	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
 	if root != nil {
 		root.Marks().End()
 	}
 	u.drop()
 	if told {
-		u.root.units.handOverAlone(u.shard, u, u.receiver, root)
+		u.root.units.endAlone(u.shard, u, u.receiver, root)
 	}
 }
 
-// close gives an open unit one fate, and an undecided one another. It returns false if the unit has ended already.
-func (u *Unit) close(open, undecided uint32) bool {
-	return u.fate.CompareAndSwap(fateOpen, open) || u.fate.CompareAndSwap(fateUndecided, undecided)
+// Close ends a unit that has no root: its entries are delivered, its observers
+// disconnected, and its buffer is emptied. A later entry, of
+// a goroutine that outlives the request, still reaches the
+// observers of its parents and the tracing system. Closing twice does nothing.
+func (u *Unit) Close() {
+	if u.close(fateEnded, fateKept) {
+		u.finish(nil)
+	} else {
+		u.mu.Unlock()
+	}
+}
+
+// close gives an open unit one fate, and an undecided one another. It returns false if the unit has ended already. It leaves the timeline's mu
+// locked: fates change with mu held, so that who holds it sees one fate.
+func (u *Unit) close(open, undecided uint32) (first bool) {
+	u.mu.Lock()
+	switch u.fate.Load() {
+	case fateOpen:
+		u.fate.Store(open)
+	case fateUndecided:
+		u.fate.Store(undecided)
+	default:
+		return false
+	}
+	if u.wants.Load() != 0 { // Register looks at the fate again when it has set wants
+		u.mu.Unlock()
+		u.disconnect()
+		u.mu.Lock()
+	}
+	return true
+}
+
+// finish hands over what a unit that has got its last fate has, and its root. mu is held, and released.
+func (u *Unit) finish(root Span) {
+	u.dropBuffer()
+	if u.late > 0 && u.takes() == NoMarks {
+		u.shard.late.Add(uint64(u.late))
+	}
+	u.late = 0
+	if root != nil {
+		root.Marks().End()
+		u.write(&journalRecord{span: root, gets: getsSpan, size: recordSize(root.Size())}, nil)
+	}
+	u.handOver(causeEnd)
+}
+
+// disconnect delivers what the unit's own observers have, and unregisters them.
+func (u *Unit) disconnect() {
+	r := u.root
+	r.lock()
+	defer r.unlock()
+	for _, o := range slices.Clone(u.observers) {
+		o.countDropped()
+		o.unregister() // what it has buffered is still delivered
+	}
 }
 
 // drop gives the journal back unread. mu is held, and released.
@@ -112,7 +164,10 @@ func (u *Unit) giveUp() {
 // refuse counts a record that an undecided unit does not keep. mu is held.
 func (u *Unit) refuse(rec *journalRecord) {
 	switch rec.gets {
-	case getsSpan, getsMeasure:
+	case getsSpan:
+		u.refused++
+		u.refuseMarks(rec.span.Marks())
+	case getsMeasure:
 		u.refused++
 	case getsMarkAlone:
 		u.late--
@@ -124,6 +179,26 @@ func (u *Unit) refuse(rec *journalRecord) {
 		return
 	}
 	u.shard.refused.Add(1)
+}
+
+// refuseMarks counts the marks in the journal of a span that is refused. A receiver that takes each mark by itself may get them. mu is held.
+func (u *Unit) refuseMarks(m *SpanMarks) {
+	j := u.journal
+	for at := m.last; at > 0; {
+		rec := &j.records[at-1]
+		at = rec.before
+		if u.receiver.TakesMarks() == AllMarks {
+			rec.gets = getsMarkAlone
+			j.finished++
+		} else {
+			rec.gets = getsNothing
+			u.shard.refused.Add(1)
+		}
+		if !rec.taken {
+			j.untaken--
+		}
+	}
+	m.last, m.count = 0, 0
 }
 
 // maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
@@ -145,9 +220,18 @@ func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bo
 		return true
 	}
 	u.refuse(rec)
-	if len(j.records) == 0 {
-		u.journal = nil
-		j.free()
-	}
+	u.dropIfEmpty(j)
 	return false
+}
+
+// dropIfEmpty gives a journal without records back. mu is held.
+func (u *Unit) dropIfEmpty(j *journal) {
+	if len(j.records) > 0 {
+		return
+	}
+	u.journal = nil
+	if j.counted > 0 {
+		u.shard.forget(u, j)
+	}
+	j.free()
 }

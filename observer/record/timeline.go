@@ -313,9 +313,10 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
-// Close closes the timeline of a unit: see [Unit.Close]. It does nothing on a process timeline.
+// Close closes the timeline that NewChild made: see [Unit.Close]. It does nothing on a process timeline and on the timeline of a request whose
+// tracing system ends it.
 func (t *Timeline) Close() {
-	if t.unit != nil {
+	if t.unit != nil && t.unit.receiver == nil {
 		t.unit.Close()
 	}
 }

@@ -2,7 +2,6 @@ package record
 
 import (
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -134,44 +133,4 @@ func (u *Unit) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 		size += s.Size()
 	}
 	u.add(&journalRecord{span: s, kind: k, gets: getsSpan, size: recordSize(size)}, attrs)
-}
-
-// Close ends a unit that has no root, such as a child timeline: its entries are delivered, its observers
-// disconnected, and its buffer is emptied. A later entry, of
-// a goroutine that outlives the request, still reaches the
-// observers of its parents and the tracing system. Closing twice does nothing.
-func (u *Unit) Close() {
-	if u.close(fateEnded, fateKept) {
-		u.end(nil)
-	}
-}
-
-// end is for a unit that has got its last fate.
-func (u *Unit) end(root Span) {
-	u.disconnect()
-	u.mu.Lock()
-	u.dropBuffer()
-	if u.late > 0 && u.takes() == NoMarks {
-		u.shard.late.Add(uint64(u.late))
-	}
-	u.late = 0
-	if root != nil {
-		root.Marks().End()
-		u.write(&journalRecord{span: root, gets: getsSpan, size: recordSize(root.Size())}, nil)
-	}
-	u.handOver(causeEnd)
-}
-
-// disconnect delivers what the unit's own observers have, and unregisters them.
-func (u *Unit) disconnect() {
-	if u.wants.Load() == 0 { // Observe looks at the fate again after it has set wants
-		return
-	}
-	r := u.root
-	r.lock()
-	defer r.unlock()
-	for _, o := range slices.Clone(u.observers) {
-		o.countDropped()
-		o.unregister() // what it has buffered is still delivered
-	}
 }

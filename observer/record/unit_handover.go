@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// add appends a record to the journal, and hands over what is due. It reports false if there is no room, which it counts.
+// add appends a record to the journal, and hands over what is due. It reports false if there is no room, which the caller counts.
 func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	u.mu.Lock()
+	late := false
 	switch rec.gets {
 	case getsSpan:
 		rec.span.Marks().End()
 	case getsMark:
-		if rec.span.Marks().ended() {
+		if late = rec.span.Marks().ended(); late {
 			u.addLate(rec)
 		}
 	default:
 	}
-	why, ok := causeNone, true
+	why, room := causeNone, true
 	if f := u.fate.Load(); f == fateDiscarded || f >= fateEnded && rec.gets == getsNothing {
 		u.shard.recorded[rec.kind].Add(1)
 	} else {
-		why, ok = u.write(rec, attrs)
+		why, room = u.write(rec, attrs)
 	}
-	wake := ok && u.tell(rec, attrs)
+	wake := room && u.tell(rec, attrs)
 	if why == causeNone {
 		u.mu.Unlock()
 	} else {
@@ -32,7 +33,7 @@ func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	if wake {
 		u.root.wake()
 	}
-	return ok
+	return room || late // which is counted
 }
 
 // addLate decides about a mark that was made after the end of its span. mu is held.
@@ -54,7 +55,7 @@ func (u *Unit) addLate(rec *journalRecord) {
 
 // takes says which marks the receiver takes by themselves. That does not change after the end of the unit.
 func (u *Unit) takes() MarksTaken {
-	if u.receiver == nil || u.Undecided() && !u.Exported() {
+	if u.receiver == nil || u.Tentative() && !u.Exported() {
 		return NoMarks
 	}
 	return u.receiver.TakesMarks()
@@ -93,10 +94,7 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
 		u.shard.overflow[rec.kind].Add(1)
-		if len(j.records) == 0 {
-			u.journal = nil
-			j.free()
-		}
+		u.dropIfEmpty(j)
 		return causeNone, false
 	}
 	j.append(rec, attrs)

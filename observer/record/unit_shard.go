@@ -33,10 +33,10 @@ type unitShard struct {
 
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; journals that wait have counts of their own
 
-	mu      sync.Mutex // guards what follows
-	waiting []*Unit    // units that have not ended, or have marks of spans that have not, and whose journal is not empty
-	ready   []*Finished
-	idle    []*Finished // an empty list for ready
+	mu      sync.Mutex  // guards what follows
+	waiting []*Unit     // units that have not ended, or have marks of spans that have not, and whose journal is not empty
+	ended   []*Finished // that can be handed over
+	idle    []*Finished // an empty list for ended
 	counts  [causes]uint64
 
 	// Hand-overs under way count in one of two numbers. When a flush has to wait for them, further ones
@@ -190,17 +190,17 @@ func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.relist(u)
-	h.ready = append(h.ready, &j.part)
-	return len(h.ready), room
+	h.ended = append(h.ended, &j.part)
+	return len(h.ended), room
 }
 
-// retireAlone is retire for the journal of no unit.
-func (h *unitShard) retireAlone(j *journal) (waiting int, room bool) {
+// retireOne is retire for the journal of no unit.
+func (h *unitShard) retireOne(j *journal) (waiting int, room bool) {
 	room = h.cover(j)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ready = append(h.ready, &j.part)
-	return len(h.ready), room
+	h.ended = append(h.ended, &j.part)
+	return len(h.ended), room
 }
 
 // cover counts all bytes of a journal. It returns false if there is no room for them.
@@ -220,19 +220,19 @@ func (h *unitShard) cover(j *journal) bool {
 // urge sees to it that what has ended is handed over in time. No lock is held.
 func (h *unitShard) urge(waiting int, room bool) {
 	switch {
-	case !room, waiting > mostReady:
-		h.handOverReady()
+	case !room, waiting > mostEnded:
+		h.deliverEnded()
 	case waiting == 1:
-		h.units.armReady()
-	case waiting == maxReady:
-		h.units.ready.Reset(0)
+		h.units.armEnded()
+	case waiting == maxEnded:
+		h.units.endedTimer.Reset(0)
 	}
 }
 
-// handOverReady hands over what has ended before the call.
-func (h *unitShard) handOverReady() {
+// deliverEnded hands over what has ended before the call.
+func (h *unitShard) deliverEnded() {
 	h.mu.Lock()
-	all, turn := h.ready, h.turn
+	all, turn := h.ended, h.turn
 	if len(all) == 0 {
 		h.mu.Unlock()
 		return
@@ -240,7 +240,7 @@ func (h *unitShard) handOverReady() {
 	for _, f := range all {
 		h.count(f.journal)
 	}
-	h.ready, h.idle = h.idle, nil
+	h.ended, h.idle = h.idle, nil
 	h.under[turn]++
 	h.mu.Unlock()
 	rest := all
@@ -250,7 +250,7 @@ func (h *unitShard) handOverReady() {
 	}()
 	for len(rest) > 0 {
 		n := 1
-		for n < len(rest) && n < maxReady && rest[n].receiver == rest[0].receiver {
+		for n < len(rest) && n < maxEnded && rest[n].receiver == rest[0].receiver {
 			n++
 		}
 		parts := rest[:n]
@@ -263,8 +263,10 @@ func (h *unitShard) handOverReady() {
 func (h *unitShard) handedOver(all, rest []*Finished) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ready = append(h.ready, rest...)
-	if clear(all); cap(all) <= 2*mostReady {
+	if h.ended = append(h.ended, rest...); len(rest) > 0 {
+		h.units.armEnded()
+	}
+	if clear(all); cap(all) <= 2*mostEnded {
 		h.idle = all[:0]
 	}
 }
@@ -284,18 +286,18 @@ func (h *unitShard) handOver(parts []*Finished) {
 	returned = true
 }
 
-// hasReady reports whether anything waits that can be handed over.
-func (h *unitShard) hasReady() bool {
+// hasEnded reports whether anything waits that can be handed over.
+func (h *unitShard) hasEnded() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.ready) > 0
+	return len(h.ended) > 0
 }
 
-// countReady counts the entries of what has ended and is not handed over.
-func (h *unitShard) countReady() {
+// countEnded counts the entries of what has ended and is not handed over.
+func (h *unitShard) countEnded() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, f := range h.ready {
+	for _, f := range h.ended {
 		h.count(f.journal)
 	}
 }

@@ -27,8 +27,8 @@ type units struct {
 	armed  atomic.Bool
 	sweeps atomic.Uint64
 
-	ready      *time.Timer // of the hand-over of units that have ended; runs while readyArmed
-	readyArmed atomic.Bool
+	endedTimer *time.Timer // of the hand-over of units that have ended; runs while endedArmed
+	endedArmed atomic.Bool
 }
 
 // UnitStats count what became of the journals of a process timeline's units.
@@ -60,9 +60,9 @@ type UnitStats struct {
 
 func (us *units) init() {
 	us.flush = make(chan struct{}, 1)
-	us.timer, us.ready = time.AfterFunc(time.Hour, us.sweep), time.AfterFunc(time.Hour, us.handOverReady)
+	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep), time.AfterFunc(time.Hour, us.onEndedTimer)
 	us.timer.Stop()
-	us.ready.Stop()
+	us.endedTimer.Stop()
 	us.room[forAll].rest.Store(maxUnitsBytes)
 	us.room[forUndecided].rest.Store(maxUndecided)
 	for i := range us.shards.parts {
@@ -75,45 +75,45 @@ func (us *units) init() {
 // HandOver gives a span that has no unit to a receiver, as the end of its unit would.
 func (t *Timeline) HandOver(r Receiver, s Span) {
 	us := &t.root.units
-	us.handOverAlone(us.shards.Near(), nil, r, s)
+	us.endAlone(us.shards.Near(), nil, r, s)
 }
 
-// handOverAlone puts a span alone on the list of what is handed over soon.
-func (us *units) handOverAlone(h *unitShard, u *Unit, r Receiver, s Span) {
+// endAlone puts a span alone on the list of what is handed over soon.
+func (us *units) endAlone(h *unitShard, u *Unit, r Receiver, s Span) {
 	j := newJournal()
 	rec := journalRecord{span: s, gets: getsSpan, size: recordSize(s.Size())}
 	j.append(&rec, nil)
 	j.size = rec.sizeWith(nil)
 	j.part = Finished{journal: j, unit: u, receiver: r}
-	h.urge(h.retireAlone(j))
+	h.urge(h.retireOne(j))
 }
 
-// maxReady is how many units that have ended wait in a shard before they are handed over. The goroutine that ends one more than mostReady does so itself.
+// maxEnded is how many units that have ended wait in a shard before they are handed over. The goroutine that ends one more than mostEnded does so itself.
 const (
-	maxReady  = 64
-	mostReady = 8 * maxReady
+	maxEnded  = 64
+	mostEnded = 8 * maxEnded
 )
 
 // maxDelay is how long a unit that has ended waits for others.
 const maxDelay = 100 * time.Millisecond
 
-// handOverReady hands over the units that have ended. It runs on the timer's goroutine.
-func (us *units) handOverReady() {
-	us.readyArmed.Store(false) // first: what comes now arms the timer itself
+// onEndedTimer hands over the units that have ended. It runs on the timer's goroutine.
+func (us *units) onEndedTimer() {
+	us.endedArmed.Store(false) // first: what comes now arms the timer itself
 	defer func() {             // a receiver may have ended the goroutine
 		for i := range us.shards.Used() {
-			if us.shards.parts[i].hasReady() {
-				us.armReady()
+			if us.shards.parts[i].hasEnded() {
+				us.armEnded()
 			}
 		}
 	}()
-	us.readyNow()
+	us.deliverEnded()
 }
 
-// armReady sees to it that the units that have ended are handed over.
-func (us *units) armReady() {
-	if !us.readyArmed.Load() && us.readyArmed.CompareAndSwap(false, true) {
-		us.ready.Reset(maxDelay)
+// armEnded sees to it that the units that have ended are handed over.
+func (us *units) armEnded() {
+	if !us.endedArmed.Load() && us.endedArmed.CompareAndSwap(false, true) {
+		us.endedTimer.Reset(maxDelay)
 	}
 }
 
@@ -125,13 +125,14 @@ func (t *Timeline) HandOverEnded(ctx context.Context) error {
 		return err
 	}
 	defer us.unlockFlush()
-	us.readyNow()
+	us.deliverEnded()
 	return us.drain(ctx)
 }
 
-func (us *units) readyNow() {
+// deliverEnded hands over the units that have ended.
+func (us *units) deliverEnded() {
 	for i := range us.shards.Used() {
-		us.shards.parts[i].handOverReady()
+		us.shards.parts[i].deliverEnded()
 	}
 }
 
@@ -169,7 +170,7 @@ func (t *Timeline) FlushUnits(ctx context.Context) error {
 		return err
 	}
 	defer us.unlockFlush()
-	us.readyNow()
+	us.deliverEnded()
 	var all []*Unit
 	for i := range us.shards.Used() {
 		all = us.shards.parts[i].appendOlder(all[:0], math.MaxUint64)
@@ -181,7 +182,7 @@ func (t *Timeline) FlushUnits(ctx context.Context) error {
 			u.handOver(causeFlush)
 		}
 	}
-	us.readyNow()        // what has ended meanwhile
+	us.deliverEnded()    // what has ended meanwhile
 	return us.drain(ctx) // everything that is not handed over is under way on other goroutines
 }
 
@@ -190,7 +191,7 @@ func (t *Timeline) FlushUnits(ctx context.Context) error {
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for i := range us.shards.Used() {
-		us.shards.parts[i].handOverReady()
+		us.shards.parts[i].deliverEnded()
 		for _, u := range us.shards.parts[i].appendOlder(nil, math.MaxUint64) {
 			if u.receiver == r {
 				u.abandon()
@@ -221,7 +222,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		for c := range counts {
 			counts[c] += h.counts[c]
 		}
-		s.Waiting += len(h.waiting) + len(h.ready)
+		s.Waiting += len(h.waiting) + len(h.ended)
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
 		s.MarksAfterEnd += h.late.Load()
@@ -251,7 +252,7 @@ func (us *units) addStats(totals *[numKinds]TypeStats) {
 			}
 			u.mu.Unlock()
 		}
-		h.countReady()
+		h.countEnded()
 		for k := range totals {
 			totals[k].Recorded += h.recorded[k].Load()
 			totals[k].BufferFull += h.bufferFull[k].Load()

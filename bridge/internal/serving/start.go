@@ -11,10 +11,13 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// A Request is a request that arrives. Its method is called while its span starts.
+// A Request is a request that arrives, and is answered. Its methods do not keep f.
 type Request interface {
-	// Tell notes in f what the attributes of the request are made of.
+	// Tell notes in f what the attributes of the request are made of. It is called while the span starts.
 	Tell(f *Facts)
+
+	// TellAnswer notes in f what the attributes of the answer are made of. It is called by [Answer].
+	TellAnswer(f *Facts)
 }
 
 // Facts are what the attributes of a request and of its answer are made of when the span is encoded: many spans never are. They are
@@ -79,9 +82,8 @@ type RequestSpan interface {
 	// Takes reports whether the span takes what it is told. It may do so although IsRecording is false.
 	Takes() bool
 
-	// Answer adds the attributes of the answer, which are known from now on: those of the facts that Tell got, if the span has not made a list of
-	// these, or of others.
-	Answer(f *Facts)
+	// Answer adds the attributes of the answer, which are known from now on.
+	Answer(r Request)
 
 	// ExportedUnsampled reports whether a span that has ended is exported although the sampler dropped it.
 	ExportedUnsampled() bool
@@ -95,6 +97,19 @@ func MetricsContext(ctx context.Context, span trace.Span) context.Context {
 		return trace.ContextWithSpanContext(ctx, sc.WithTraceFlags(sc.TraceFlags().WithSampled(true)))
 	}
 	return ctx
+}
+
+// Answer gives a span the attributes of the answer.
+func Answer(span trace.Span, r Request) {
+	if s, ok := span.(RequestSpan); ok {
+		s.Answer(r)
+		return
+	}
+	list := NewAttributeList()
+	defer list.Free()
+	r.TellAnswer(&list.Facts)
+	list.Facts.Answer(list)
+	span.SetAttributes(list.Attributes...)
 }
 
 // Takes reports whether a span takes what it is told.
