@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
@@ -32,13 +34,17 @@ import (
 type shape struct {
 	name, text        int // bytes
 	texts, list, ints int // attributes: texts, texts in a list, numbers
+	links, members    int // links, and members of the trace state of each
 }
 
 var anyShape = rapid.Custom(func(t *rapid.T) shape {
 	size := func(most int, name string) int {
 		return rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, most)).Draw(t, name)
 	}
-	return shape{name: size(1500, "name"), text: size(8000, "text"), texts: size(4, "texts"), list: size(4, "list"), ints: size(30, "ints")}
+	return shape{
+		name: size(1500, "name"), text: size(8000, "text"), texts: size(4, "texts"), list: size(4, "list"), ints: size(30, "ints"),
+		links: rapid.IntRange(0, 16).Draw(t, "links"), members: rapid.IntRange(0, 32).Draw(t, "members"),
+	}
 })
 
 // attrs makes attributes of their own memory.
@@ -65,8 +71,26 @@ func (s shape) record(ctx context.Context, tracer trace.Tracer) {
 	name := func() string { return "n" + strings.Repeat("x", s.name) }
 	marks.Mark(ctx, name(), s.attrs()...)
 	marks.Time(ctx, name(), s.attrs()...).End()
-	_, below := tracer.Start(ctx, name())
+	_, below := tracer.Start(ctx, name(), trace.WithLinks(s.someLinks()...))
+	below.AddEvent(name(), trace.WithAttributes(attribute.String("text", strings.Repeat("x", s.text))))
+	below.SetStatus(codes.Error, name())
 	below.End()
+}
+
+// someLinks makes links whose trace states have their own memory, as those of messages have.
+func (s shape) someLinks() (all []trace.Link) {
+	for range s.links {
+		var state []string
+		for i := range s.members {
+			state = append(state, fmt.Sprintf("k%d=v", i))
+		}
+		ts, err := trace.ParseTraceState(strings.Join(state, ","))
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceState: ts})})
+	}
+	return all
 }
 
 // A ledger keeps what requests record, and has books of its memory.
@@ -192,6 +216,9 @@ func TestHeapAgainstTheBooks(t *testing.T) {
 				s := anyShape.Example(seed)
 				if seed%2 == 1 {
 					s.list = 0 // texts and numbers alone are counted on another way
+				}
+				if seed%4 == 0 {
+					s.links, s.members = 16, 32
 				}
 				l := c.set(t)
 				l.serve(s, c.ends) // the first request makes what all requests share

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"unsafe"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -97,23 +98,37 @@ func TestSpansKeepNoEventsWithoutRoom(t *testing.T) {
 func TestTraceStatesOfLinksAreCounted(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	p := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Exporters: []bridge.Output{&arrivals{countOnly: true}}})
-	state, err := trace.ParseTraceState("k=" + strings.Repeat("v", 200))
-	if err != nil {
-		t.Fatal(err)
+	const spans = 100 // room is taken for several at a time
+	var many []string
+	for i := range 32 {
+		many = append(many, fmt.Sprintf("k%d=v", i))
 	}
-	link := trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceState: state})}
-	ctx, root := p.Tracer("t").Start(t.Context(), "batch")
-	defer root.End()
-	const spans = 200 // room is taken for several at a time
-	booked := func(links ...trace.Link) int {
-		before := (*record.Timeline)(tl).UnitStats().WaitingBytes
-		for range spans {
-			_, s := p.Tracer("t").Start(ctx, "message", trace.WithLinks(links...))
-			s.End()
-		}
-		return (*record.Timeline)(tl).UnitStats().WaitingBytes - before
-	}
-	if one, two := booked(link), booked(link, link); two-one < spans*len(state.String()) {
-		t.Errorf("a link takes %d bytes in the books, want at least %d", (two-one)/spans, len(state.String()))
+	for name, c := range map[string]struct {
+		state string
+		least int // bytes
+	}{
+		"a long member":      {"k=" + strings.Repeat("v", 200), 202},
+		"many short members": {strings.Join(many, ","), 32 * int(unsafe.Sizeof([2]string{}))}, // a TraceState is a list of keys and values
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, err := trace.ParseTraceState(c.state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			link := trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceState: state})}
+			ctx, root := p.Tracer("t").Start(t.Context(), "batch")
+			defer root.End()
+			booked := func(links ...trace.Link) int {
+				before := (*record.Timeline)(tl).UnitStats().WaitingBytes
+				for range spans {
+					_, s := p.Tracer("t").Start(ctx, "message", trace.WithLinks(links...))
+					s.End()
+				}
+				return (*record.Timeline)(tl).UnitStats().WaitingBytes - before
+			}
+			if one, two := booked(link), booked(link, link); two-one < spans*c.least {
+				t.Errorf("a link takes %d bytes in the books, want at least %d", (two-one)/spans, c.least)
+			}
+		})
 	}
 }
