@@ -164,10 +164,7 @@ func (u *Unit) giveUp() {
 // refuse counts a record that an undecided unit does not keep. mu is held.
 func (u *Unit) refuse(rec *journalRecord) {
 	switch rec.gets {
-	case getsSpan:
-		u.refused++
-		u.refuseMarks(rec.span.Marks())
-	case getsMeasure:
+	case getsSpan, getsMeasure:
 		u.refused++
 	case getsMarkAlone:
 		u.late--
@@ -220,6 +217,9 @@ func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bo
 		return true
 	}
 	u.refuse(rec)
+	if rec.gets == getsSpan {
+		u.refuseMarks(rec.span.Marks())
+	}
 	u.dropIfEmpty(j)
 	return false
 }
