@@ -5,6 +5,28 @@ import (
 	"time"
 )
 
+// What becomes of a mark under a span of a unit. Each mark is in one place, and what is lost is in one count of UnitStats, unless the unit is
+// discarded: then nothing is counted.
+//
+//	the span is          room   the receiver takes   the mark
+//	open                 yes                         waits for the end of its span: see the next table
+//	open                 no     AllMarks             by itself; its span has it not (MarksOnlyTaken is not counted: the span counts it as dropped)
+//	open                 no     others               is lost: MarksDropped; Refused while the unit is undecided
+//	ended                       LateMarks, AllMarks  by itself
+//	ended                       NoMarks              is lost: MarksAfterEnd
+//
+// A mark that waits for the end of its span becomes a mark of the span: the receiver makes an event of it. With AllMarks, the receiver gets it by itself, too.
+// It does not reach the span in these cases:
+//
+//	the span has more marks than Receiver.MarkLimit, or they take half of a journal   MarksOverLimit
+//	the span has not ended when the receiver abandons its units, or units are crowded MarksOfOpenSpans
+//	an undecided unit has no room for the span, or has waited for 15 minutes          Refused
+//
+// With AllMarks, the receiver has had such a mark by itself: then MarksOnlyTaken counts it in place of the first two.
+//
+// An undecided unit takes late marks as if it were exported. If the unit is kept and not exported, they count as MarksAfterEnd at its end. The functions
+// addLate, write, keepMarks and refuseMarks decide.
+
 // add appends a record to the journal, and hands over what is due. It reports false if there is no room, which the caller counts.
 func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	u.mu.Lock()
