@@ -159,9 +159,7 @@ func (s *Source) run() {
 		case <-tick.C:
 			s.take(false, false)
 		case <-leaksDue:
-			began := time.Now()
-			s.takeSnapshot(s.c.Process.Leaks)
-			leaksDue = time.After(max(s.c.LeakInterval, leakShare*time.Since(began)))
+			leaksDue = time.After(s.lookForLeaks())
 		case <-s.cpu.full:
 			s.takeCPU(false)
 		case taken := <-s.takes:
@@ -202,6 +200,19 @@ func (s *Source) spend(of *Snapshot) {
 		s.log("put off "+of.Kind, fmt.Sprintf("perfline: a %s profile took %v of CPU time, so that the next one comes after %v; %s.PutOff counts those that are left out",
 			of.Kind, took.Round(time.Millisecond), next.Round(time.Second), s.c.Counts), nil)
 	}
+}
+
+// lookForLeaks takes a profile of leaked goroutines, and returns when the next one is due.
+func (s *Source) lookForLeaks() time.Duration {
+	began := time.Now()
+	s.takeSnapshot(s.c.Process.Leaks)
+	took := time.Since(began)
+	next := leakShare * took
+	if next <= s.c.LeakInterval {
+		return s.c.LeakInterval
+	}
+	s.log("put off leaks", fmt.Sprintf("perfline: a profile of leaked goroutines took %v, so that the next one comes after %v", took.Round(time.Millisecond), next.Round(time.Second)), nil)
+	return next
 }
 
 func (s *Source) takeSnapshot(of *Snapshot) {
