@@ -109,10 +109,11 @@ func (u *Unit) close(open, undecided uint32) (first bool) {
 // finish hands over what a unit that has got its last fate has, and its root. mu is held, and released.
 func (u *Unit) finish(root Span) {
 	u.dropBuffer()
-	if u.late > 0 && u.takes() == NoMarks {
+	if u.late+u.orphans > 0 && u.takes() == NoMarks {
 		u.shard.late.Add(uint64(u.late))
+		u.shard.refused.Add(uint64(u.orphans))
 	}
-	u.late = 0
+	u.late, u.orphans = 0, 0
 	if root != nil {
 		root.Marks().End()
 		u.write(&journalRecord{span: root, gets: getsSpan, size: recordSize(root.Size())}, nil)
@@ -164,13 +165,14 @@ func (u *Unit) giveUp() {
 // refuse counts a record that an undecided unit does not keep. mu is held.
 func (u *Unit) refuse(rec *journalRecord) {
 	switch rec.gets {
-	case getsSpan:
-		u.refused++
-		u.refuseMarks(rec.span.Marks())
-	case getsMeasure:
+	case getsSpan, getsMeasure:
 		u.refused++
 	case getsMarkAlone:
-		u.late--
+		if u.orphans > 0 {
+			u.orphans--
+		} else {
+			u.late--
+		}
 	case getsMark:
 		if m := rec.span.Marks(); !m.ended() { // else the span is missing, too
 			m.dropped++
@@ -181,7 +183,8 @@ func (u *Unit) refuse(rec *journalRecord) {
 	u.shard.refused.Add(1)
 }
 
-// refuseMarks counts the marks in the journal of a span that is refused. A receiver that takes each mark by itself may get them. mu is held.
+// refuseMarks counts the marks in the journal of a span that is refused. A receiver that takes each mark by itself gets them if the unit is exported;
+// else the end of the unit counts them. mu is held.
 func (u *Unit) refuseMarks(m *SpanMarks) {
 	j := u.journal
 	for at := m.last; at > 0; {
@@ -190,6 +193,7 @@ func (u *Unit) refuseMarks(m *SpanMarks) {
 		if u.receiver.TakesMarks() == AllMarks {
 			rec.gets = getsMarkAlone
 			j.finished++
+			u.orphans++
 		} else {
 			rec.gets = getsNothing
 			u.shard.refused.Add(1)
@@ -219,7 +223,9 @@ func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bo
 	if j.size+size <= maxJournalSize && u.shard.reserve(u, size) {
 		return true
 	}
-	u.refuse(rec)
+	if u.refuse(rec); rec.gets == getsSpan {
+		u.refuseMarks(rec.span.Marks())
+	}
 	u.dropIfEmpty(j)
 	return false
 }

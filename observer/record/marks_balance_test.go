@@ -96,8 +96,9 @@ func newBalance(t *testing.T, c *choices) *balance {
 	b := &balance{t: t, choices: c, tl: NewTimeline(TimelineOptions{})}
 	b.us = &b.tl.root.units
 	b.limit, b.taken = oneOf(c, 128, -1, 0, 1, 5), oneOf(c, NoMarks, LateMarks, AllMarks)
-	b.us.armed.Store(true) // the timers never run: the program hands over
-	b.us.endedArmed.Store(true)
+	for _, timer := range []**time.Timer{&b.us.timer, &b.us.endedTimer} { // the program hands over
+		*timer = time.AfterFunc(0, func() {})
+	}
 	b.begin()
 	return b
 }

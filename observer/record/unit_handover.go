@@ -94,6 +94,9 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
 		u.shard.overflow[rec.kind].Add(1)
+		if rec.gets == getsMark {
+			rec.span.Marks().dropped++
+		}
 		u.dropIfEmpty(j)
 		return causeNone, false
 	}
