@@ -52,15 +52,14 @@ func oneOf[T any](c *choices, all ...T) T { return all[c.below(len(all))] }
 type balance struct {
 	t *testing.T
 	*choices
-	tl        *Timeline
-	us        *units
-	limit     int
-	taken     MarksTaken
-	units     []*balanceUnit
-	spans     []*balanceSpan
-	serial    int
-	giveBack  []func() // the bytes that others have
-	discarded int      // units
+	tl       *Timeline
+	us       *units
+	limit    int
+	taken    MarksTaken
+	units    []*balanceUnit
+	spans    []*balanceSpan
+	serial   int
+	giveBack []func() // the bytes that others have
 }
 
 type balanceUnit struct {
@@ -171,16 +170,16 @@ func (b *balance) step() {
 		b.begin()
 	case 1, 2:
 		b.child(u)
-	case 3, 4, 5:
+	case 3, 4:
 		b.mark(s, oneOf(b.choices, 0, 5<<10, 40<<10))
-	case 6:
+	case 5:
 		size := oneOf(b.choices, 0, 5<<10)
 		for range 1 + b.below(40) {
 			b.mark(s, size)
 		}
-	case 7:
+	case 6:
 		b.measure(s)
-	case 8, 9:
+	case 7, 8, 9:
 		if s != u.root && !s.ended {
 			b.endSpan(s)
 		}
@@ -189,29 +188,34 @@ func (b *balance) step() {
 			b.end(u)
 		}
 	case 11:
-		why := oneOf(b.choices, causeFlush, causeOld, causeAbandon, causeCrowded, causeLong)
-		b.on(u, func() {
-			if why == causeAbandon {
-				u.abandon()
-				return
-			}
-			u.mu.Lock()
-			u.handOver(why)
-		})
+		b.handOver(u, oneOf(b.choices, causeFlush, causeOld, causeAbandon, causeCrowded, causeLong))
 	case 12:
 		b.on(u, func() { u.expire(maxUndecidedSweeps + 1) })
-	case 13:
+	case 13, 14:
 		b.others(oneOf(b.choices, forAll, forUndecided), oneOf(b.choices, 0, byteStep, 16<<10))
-	case 14:
-		b.othersEnd()
 	default:
-		b.tl.root.units.deliverEnded()
+		if b.below(2) == 0 {
+			b.othersEnd()
+		} else {
+			b.us.deliverEnded()
+		}
 	}
+}
+
+func (b *balance) handOver(u *balanceUnit, why cause) {
+	b.on(u, func() {
+		if why == causeAbandon {
+			u.abandon()
+			return
+		}
+		u.mu.Lock()
+		u.handOver(why)
+	})
 }
 
 // pick returns a unit and one of its spans.
 func (b *balance) pick() (*balanceUnit, *balanceSpan) {
-	s := b.spans[len(b.spans)-1-b.below(min(len(b.spans), 8))]
+	s := b.spans[len(b.spans)-1-b.below(min(len(b.spans), 4))]
 	return s.unit, s
 }
 
@@ -236,7 +240,7 @@ func (b *balance) begin() {
 }
 
 func (b *balance) span(u *balanceUnit, name string) *balanceSpan {
-	s := &balanceSpan{unit: u, name: name, size: oneOf(b.choices, 300, 6<<10)}
+	s := &balanceSpan{unit: u, name: name, size: oneOf(b.choices, 300, 6<<10, 20<<10)}
 	b.spans = append(b.spans, s)
 	return s
 }
