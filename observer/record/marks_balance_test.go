@@ -16,9 +16,9 @@ import (
 //
 // The bytes of the fuzzer are the choices of a program. Module observer needs the standard library only, so rapid does not choose.
 func FuzzMarksBalance(f *testing.F) {
-	for seed := range uint64(400) {
+	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		program := make([]byte, 20+random.IntN(400))
+		program := make([]byte, 20+random.IntN(600))
 		for i := range program {
 			program[i] = byte(random.IntN(256))
 		}
@@ -215,7 +215,7 @@ func (b *balance) handOver(u *balanceUnit, why cause) {
 
 // pick returns a unit and one of its spans.
 func (b *balance) pick() (*balanceUnit, *balanceSpan) {
-	s := b.spans[len(b.spans)-1-b.below(min(len(b.spans), 4))]
+	s := b.spans[len(b.spans)-1-b.below(min(len(b.spans), 6))]
 	return s.unit, s
 }
 
