@@ -296,6 +296,11 @@ func (b *balance) end(u *balanceUnit) {
 	default:
 		b.on(u, func() { u.End(u.root) })
 	}
+	b.ended(u)
+}
+
+// ended notes that the root of a unit has ended.
+func (b *balance) ended(u *balanceUnit) {
 	u.ended, u.root.ended = true, true
 	u.finished++
 }
