@@ -66,7 +66,9 @@ func (u *Unit) Discard(root Span, told bool) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
 	if root != nil {
-		root.Marks().End()
+		m := root.Marks()
+		m.last, m.count = 0, 0 // they go with the journal
+		m.End()
 	}
 	u.drop()
 	if told {

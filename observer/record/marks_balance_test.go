@@ -16,7 +16,7 @@ import (
 //
 // The bytes of the fuzzer are the choices of a program. Module observer needs the standard library only, so rapid does not choose.
 func FuzzMarksBalance(f *testing.F) {
-	for seed := range uint64(2000) {
+	for seed := range uint64(1000) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		program := make([]byte, 20+random.IntN(600))
 		for i := range program {
@@ -135,6 +135,9 @@ func (b *balance) item(f *Finished, it *Item) {
 	if u.Discarded() {
 		if !u.told || s != u.root {
 			b.t.Errorf("%s of a discarded unit was handed over", s.name)
+		}
+		if f.LastMark(s).Valid() || s.marks.Len() > 0 {
+			b.t.Errorf("%s of a discarded unit has marks", s.name)
 		}
 		return
 	}
