@@ -66,7 +66,9 @@ func (u *Unit) Discard(root Span, told bool) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
 	if root != nil {
-		root.Marks().End()
+		m := root.Marks()
+		m.last, m.count = 0, 0 // they go with the journal
+		m.End()
 	}
 	u.drop()
 	if told {
@@ -109,10 +111,11 @@ func (u *Unit) close(open, undecided uint32) (first bool) {
 // finish hands over what a unit that has got its last fate has, and its root. mu is held, and released.
 func (u *Unit) finish(root Span) {
 	u.dropBuffer()
-	if u.late > 0 && u.takes() == NoMarks {
+	if u.late+u.orphans > 0 && u.takes() == NoMarks {
 		u.shard.late.Add(uint64(u.late))
+		u.shard.refused.Add(uint64(u.orphans))
 	}
-	u.late = 0
+	u.late, u.orphans = 0, 0
 	if root != nil {
 		root.Marks().End()
 		u.write(&journalRecord{span: root, gets: getsSpan, size: recordSize(root.Size())}, nil)
@@ -167,7 +170,11 @@ func (u *Unit) refuse(rec *journalRecord) {
 	case getsSpan, getsMeasure:
 		u.refused++
 	case getsMarkAlone:
-		u.late--
+		if u.orphans > 0 {
+			u.orphans--
+		} else {
+			u.late--
+		}
 	case getsMark:
 		if m := rec.span.Marks(); !m.ended() { // else the span is missing, too
 			m.dropped++
@@ -178,7 +185,8 @@ func (u *Unit) refuse(rec *journalRecord) {
 	u.shard.refused.Add(1)
 }
 
-// refuseMarks counts the marks in the journal of a span that is refused. A receiver that takes each mark by itself may get them. mu is held.
+// refuseMarks counts the marks in the journal of a span that is refused. A receiver that takes each mark by itself gets them if the unit is exported;
+// else the end of the unit counts them. mu is held.
 func (u *Unit) refuseMarks(m *SpanMarks) {
 	j := u.journal
 	for at := m.last; at > 0; {
@@ -187,6 +195,7 @@ func (u *Unit) refuseMarks(m *SpanMarks) {
 		if u.receiver.TakesMarks() == AllMarks {
 			rec.gets = getsMarkAlone
 			j.finished++
+			u.orphans++
 		} else {
 			rec.gets = getsNothing
 			u.shard.refused.Add(1)
@@ -216,8 +225,7 @@ func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bo
 	if j.size+size <= maxJournalSize && u.shard.reserve(u, size) {
 		return true
 	}
-	u.refuse(rec)
-	if rec.gets == getsSpan {
+	if u.refuse(rec); rec.gets == getsSpan {
 		u.refuseMarks(rec.span.Marks())
 	}
 	u.dropIfEmpty(j)

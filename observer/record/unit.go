@@ -27,6 +27,7 @@ type Unit struct {
 	shown   int      // records of the journal that the buffer has
 	refused uint32   // spans and measures for which an undecided journal had no room
 	late    uint32   // marks after the end of their spans, while the unit is undecided
+	orphans uint32   // marks in an undecided journal, of spans that it had no room for
 
 	// The shard's mu guards these.
 	place int    // in the shard's list, plus 1; 0 outside

@@ -116,6 +116,9 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
 		u.shard.overflow[rec.kind].Add(1)
+		if rec.gets == getsMark {
+			rec.span.Marks().dropped++
+		}
 		u.dropIfEmpty(j)
 		return causeNone, false
 	}
@@ -135,10 +138,10 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 }
 
 // handOver gives what has finished to the receiver: at once, or soon if the unit has ended. Marks of spans that have not finished stay, unless they are
-// abandoned. mu is held, and released.
+// abandoned. A unit that is being discarded hands over nothing. mu is held, and released.
 func (u *Unit) handOver(why cause) {
 	j := u.journal
-	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !u.hasMarks(j) || why != causeEnd && u.awaits() {
+	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !u.hasMarks(j) || why != causeEnd && (u.awaits() || u.Discarded()) {
 		u.mu.Unlock()
 		return
 	}
