@@ -83,7 +83,7 @@ func awaitLock(function string) {
 				return
 			}
 		}
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestHandOverWhileDiscarding(t *testing.T) {
 				u.Discard(root, true)
 			}()
 			for !u.Discarded() {
-				runtime.Gosched()
+				time.Sleep(time.Millisecond)
 			}
 			handOver(tl, r)
 			tl.root.unlock()
