@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -421,6 +423,56 @@ func TestKeepLateFirstSpan(t *testing.T) {
 		if r.recorded.names() != want {
 			t.Errorf("share %v: recorded %q, want %q", share, r.recorded.names(), want)
 		}
+	}
+}
+
+// A program that closes the timeline of its context does not end its request, and so does not decide about it.
+func TestKeepClosedByProgram(t *testing.T) {
+	for share, want := range map[float64]string{0: "", 1: "GET / after before"} {
+		r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Share: share}, nil)
+		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
+			_, span := r.tracer.Start(ctx, "before")
+			span.End()
+			observer.FromContext(ctx).Close()
+			_, span = r.tracer.Start(ctx, "after")
+			span.End()
+		})
+		if err := r.provider.ForceFlush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.recorded.names(); got != want {
+			t.Errorf("share %v: recorded %q, want %q", share, got, want)
+		}
+	}
+}
+
+// A goroutine begins the first span below a request that fails, while another one ends the request. The request is kept, and its span with it,
+// also if it begins between the end and the decision. No hook of the program runs there, so many requests try.
+func TestKeepFirstSpanAtTheEnd(t *testing.T) {
+	const rounds = 8000
+	r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, PerSecond: -1}, nil)
+	for i := range rounds {
+		ctx, root := r.tracer.Start(r.ctx, "GET /", trace.WithSpanKind(trace.SpanKindServer))
+		root.SetStatus(codes.Error, "")
+		var turn atomic.Int32
+		var below sync.WaitGroup
+		below.Go(func() {
+			for turn.Add(1); turn.Load() < 2; {
+			}
+			_, span := r.tracer.Start(ctx, "below")
+			span.End()
+		})
+		for turn.Add(1); turn.Load() < 2; {
+			runtime.Gosched()
+		}
+		for range i % 64 { // at another moment each time
+			turn.Load()
+		}
+		root.End()
+		below.Wait()
+	}
+	if got := len(strings.Fields(r.recorded.names())); got != 3*rounds { // "GET", "/" and "below"
+		t.Errorf("%d words of names were recorded, want those of %d requests with a span each", got, rounds)
 	}
 }
 
