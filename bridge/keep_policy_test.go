@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/marks"
@@ -446,33 +446,42 @@ func TestKeepClosedByProgram(t *testing.T) {
 	}
 }
 
-// A goroutine begins the first span below a request that fails, while another one ends the request. The request is kept, and its span with it,
-// also if it begins between the end and the decision. No hook of the program runs there, so many requests try.
+// A goroutine begins the first span below a request that fails, as soon as the request has ended. The request is kept, and its span with it, also
+// if the decision comes later. No hook of the program runs before the decision, which reads many attributes meanwhile.
 func TestKeepFirstSpanAtTheEnd(t *testing.T) {
-	const rounds = 8000
-	r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, PerSecond: -1}, nil)
-	for i := range rounds {
-		ctx, root := r.tracer.Start(r.ctx, "GET /", trace.WithSpanKind(trace.SpanKindServer))
+	const rounds = 40
+	r := openKeepRig(t, bridge.TracerProviderConfig{
+		Sampler: sdktrace.NeverSample(), Keep: &bridge.KeepPolicy{Slow: neverSlow, PerSecond: -1},
+		Limits: limits(func(l *sdktrace.SpanLimits) { l.AttributeCountLimit = -1 }),
+	})
+	many := make([]attribute.KeyValue, 1000)
+	for i := range many {
+		many[i] = attribute.Int(fmt.Sprint("key ", i), i)
+	}
+	for range rounds {
+		ctx, root := r.tracer.Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+		root.SetAttributes(many...)
 		root.SetStatus(codes.Error, "")
-		var turn atomic.Int32
 		var below sync.WaitGroup
+		waits := make(chan struct{})
 		below.Go(func() {
-			for turn.Add(1); turn.Load() < 2; {
+			close(waits)
+			for serving.Takes(root) { // until it has ended
+				runtime.Gosched()
 			}
 			_, span := r.tracer.Start(ctx, "below")
 			span.End()
 		})
-		for turn.Add(1); turn.Load() < 2; {
-			runtime.Gosched()
-		}
-		for range i % 64 { // at another moment each time
-			turn.Load()
-		}
+		<-waits
 		root.End()
 		below.Wait()
 	}
-	if got := len(strings.Fields(r.recorded.names())); got != 3*rounds { // "GET", "/" and "below"
-		t.Errorf("%d words of names were recorded, want those of %d requests with a span each", got, rounds)
+	count := map[string]int{}
+	for _, name := range strings.Fields(r.recorded.names()) {
+		count[name]++
+	}
+	if count["request"] != rounds || count["below"] != rounds {
+		t.Errorf("recorded %v, want %d requests with a span each", count, rounds)
 	}
 }
 
