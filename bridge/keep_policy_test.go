@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/marks"
@@ -421,6 +423,65 @@ func TestKeepLateFirstSpan(t *testing.T) {
 		if r.recorded.names() != want {
 			t.Errorf("share %v: recorded %q, want %q", share, r.recorded.names(), want)
 		}
+	}
+}
+
+// A program that closes the timeline of its context does not end its request, and so does not decide about it.
+func TestKeepClosedByProgram(t *testing.T) {
+	for share, want := range map[float64]string{0: "", 1: "GET / after before"} {
+		r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Share: share}, nil)
+		r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) {
+			_, span := r.tracer.Start(ctx, "before")
+			span.End()
+			observer.FromContext(ctx).Close()
+			_, span = r.tracer.Start(ctx, "after")
+			span.End()
+		})
+		if err := r.provider.ForceFlush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.recorded.names(); got != want {
+			t.Errorf("share %v: recorded %q, want %q", share, got, want)
+		}
+	}
+}
+
+// A goroutine begins the first span below a request that fails, as soon as the request has ended. The request is kept, and its span with it, also
+// if the decision comes later. No hook of the program runs before the decision, which reads many attributes meanwhile.
+func TestKeepFirstSpanAtTheEnd(t *testing.T) {
+	const rounds = 40
+	r := openKeepRig(t, bridge.TracerProviderConfig{
+		Sampler: sdktrace.NeverSample(), Keep: &bridge.KeepPolicy{Slow: neverSlow, PerSecond: -1},
+		Limits: limits(func(l *sdktrace.SpanLimits) { l.AttributeCountLimit = -1 }),
+	})
+	many := make([]attribute.KeyValue, 1000)
+	for i := range many {
+		many[i] = attribute.Int(fmt.Sprint("key ", i), i)
+	}
+	for range rounds {
+		ctx, root := r.tracer.Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+		root.SetAttributes(many...)
+		root.SetStatus(codes.Error, "")
+		var below sync.WaitGroup
+		waits := make(chan struct{})
+		below.Go(func() {
+			close(waits)
+			for serving.Takes(root) { // until it has ended
+				runtime.Gosched()
+			}
+			_, span := r.tracer.Start(ctx, "below")
+			span.End()
+		})
+		<-waits
+		root.End()
+		below.Wait()
+	}
+	count := map[string]int{}
+	for _, name := range strings.Fields(r.recorded.names()) {
+		count[name]++
+	}
+	if count["request"] != rounds || count["below"] != rounds {
+		t.Errorf("recorded %v, want %d requests with a span each", count, rounds)
 	}
 }
 

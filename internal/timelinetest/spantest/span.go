@@ -27,11 +27,17 @@ type Span struct {
 }
 
 // NewRoot returns a span that is the root of a unit of its own.
-func (s *System) NewRoot(name string) *Span {
+func (s *System) NewRoot(name string) *Span { return s.newRoot(name, false) }
+
+// NewTentative returns a span that is the root of a unit of its own, which is undecided.
+func (s *System) NewTentative(name string) *Span { return s.newRoot(name, true) }
+
+func (s *System) newRoot(name string, undecided bool) *Span {
 	start := time.Now()
 	r := &Span{Name: name, To: record.ToUnit, system: s, root: true, start: start, ids: record.SpanIDs{Self: s.newID()}}
 	copy(r.ids.Trace[:], r.ids.Self[:])
-	r.unit = s.Timeline.NewUnit(start, s)
+	r.unit = new(record.Unit)
+	s.Timeline.InitUnit(r.unit, start, s, undecided)
 	r.calls = Foreign{Name: name, system: s, ids: r.ids}
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -170,5 +171,38 @@ func TestCloseWhileRecording(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%s came %d times, want once", name, n)
 		}
+	}
+}
+
+// A program may close the timeline of its context. It does not end a request, whose tracing system does: a request that is not kept would be kept.
+func TestCloseRequest(t *testing.T) {
+	for name, undecided := range map[string]bool{"sampled": false, "undecided": true} {
+		t.Run(name, func(t *testing.T) {
+			tl := newManual()
+			tracing := spantest.New(rec(tl.Timeline))
+			root := tracing.NewRoot("request")
+			if undecided {
+				root = tracing.NewTentative("request")
+			}
+			root.Child("before").End()
+			view(&root.Unit().Timeline).Close()
+			mark(root, "m")
+			want(t, "the view", names(view(&root.Unit().Timeline).Entries()), "m")
+			root.Child("after").End()
+			spans := []string{"before", "after", "request"}
+			if undecided {
+				root.Unit().Discard(root, true)
+				spans = spans[2:]
+			} else {
+				root.End()
+			}
+			var got []string
+			for _, part := range tracing.Take() {
+				for i := range part {
+					got = append(got, part[i].Name())
+				}
+			}
+			want(t, "handed over", got, spans...)
+		})
 	}
 }
