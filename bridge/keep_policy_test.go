@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -449,12 +448,12 @@ func TestKeepClosedByProgram(t *testing.T) {
 // A goroutine begins the first span below a request that fails, as soon as the request has ended. The request is kept, and its span with it, also
 // if the decision comes later. No hook of the program runs before the decision, which reads many attributes meanwhile.
 func TestKeepFirstSpanAtTheEnd(t *testing.T) {
-	const rounds = 40
+	const rounds = 100
 	r := openKeepRig(t, bridge.TracerProviderConfig{
 		Sampler: sdktrace.NeverSample(), Keep: &bridge.KeepPolicy{Slow: neverSlow, PerSecond: -1},
 		Limits: limits(func(l *sdktrace.SpanLimits) { l.AttributeCountLimit = -1 }),
 	})
-	many := make([]attribute.KeyValue, 1000)
+	many := make([]attribute.KeyValue, 5000)
 	for i := range many {
 		many[i] = attribute.Int(fmt.Sprint("key ", i), i)
 	}
@@ -467,7 +466,6 @@ func TestKeepFirstSpanAtTheEnd(t *testing.T) {
 		below.Go(func() {
 			close(waits)
 			for serving.Takes(root) { // until it has ended
-				runtime.Gosched()
 			}
 			_, span := r.tracer.Start(ctx, "below")
 			span.End()
