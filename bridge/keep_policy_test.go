@@ -425,6 +425,21 @@ func TestKeepLateFirstSpan(t *testing.T) {
 	}
 }
 
+// A request without anything under it is exported, too, with the spans that begin after its end.
+func TestKeepExportWithoutChildren(t *testing.T) {
+	r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Share: 1, Export: true}, nil)
+	var late context.Context
+	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) { late = ctx })
+	_, span := r.tracer.Start(late, "late")
+	span.End()
+	if got, want := r.exported.names(), "GET / late"; got != want {
+		t.Errorf("exported %q, want %q", got, want)
+	}
+	if n := r.provider.Stats().Requests.Exported; n != 1 {
+		t.Errorf("%d requests count as exported, want 1", n)
+	}
+}
+
 // A program that closes the timeline of its context does not end its request, and so does not decide about it.
 func TestKeepClosedByProgram(t *testing.T) {
 	for share, want := range map[float64]string{0: "", 1: "GET / after before"} {

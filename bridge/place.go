@@ -56,9 +56,9 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 	s.tracer.provider.timeline.InitUnit(u, s.startTime, receiver{s.tracer.provider}, s.tentative)
 	switch {
 	case s.isOpen():
-	case s.tentative && !s.decided: // its end decides soon
-	case s.tentative && s.keep == local.NotKept:
+	case s.tentative && s.decided && s.keep == local.NotKept:
 		u.Discard(nil, false)
+	case s.tentative: // endTentative ends the unit, which may be exported
 	default:
 		u.Close()
 	}
