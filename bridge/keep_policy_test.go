@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -426,6 +425,21 @@ func TestKeepLateFirstSpan(t *testing.T) {
 	}
 }
 
+// A request without anything under it is exported, too, with the spans that begin after its end.
+func TestKeepExportWithoutChildren(t *testing.T) {
+	r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Share: 1, Export: true}, nil)
+	var late context.Context
+	r.serve("GET /", 0, func(ctx context.Context, _ trace.Span) { late = ctx })
+	_, span := r.tracer.Start(late, "late")
+	span.End()
+	if got, want := r.exported.names(), "GET / late"; got != want {
+		t.Errorf("exported %q, want %q", got, want)
+	}
+	if n := r.provider.Stats().Requests.Exported; n != 1 {
+		t.Errorf("%d requests count as exported, want 1", n)
+	}
+}
+
 // A program that closes the timeline of its context does not end its request, and so does not decide about it.
 func TestKeepClosedByProgram(t *testing.T) {
 	for share, want := range map[float64]string{0: "", 1: "GET / after before"} {
@@ -449,12 +463,12 @@ func TestKeepClosedByProgram(t *testing.T) {
 // A goroutine begins the first span below a request that fails, as soon as the request has ended. The request is kept, and its span with it, also
 // if the decision comes later. No hook of the program runs before the decision, which reads many attributes meanwhile.
 func TestKeepFirstSpanAtTheEnd(t *testing.T) {
-	const rounds = 40
+	const rounds = 100
 	r := openKeepRig(t, bridge.TracerProviderConfig{
 		Sampler: sdktrace.NeverSample(), Keep: &bridge.KeepPolicy{Slow: neverSlow, PerSecond: -1},
 		Limits: limits(func(l *sdktrace.SpanLimits) { l.AttributeCountLimit = -1 }),
 	})
-	many := make([]attribute.KeyValue, 1000)
+	many := make([]attribute.KeyValue, 5000)
 	for i := range many {
 		many[i] = attribute.Int(fmt.Sprint("key ", i), i)
 	}
@@ -467,7 +481,6 @@ func TestKeepFirstSpanAtTheEnd(t *testing.T) {
 		below.Go(func() {
 			close(waits)
 			for serving.Takes(root) { // until it has ended
-				runtime.Gosched()
 			}
 			_, span := r.tracer.Start(ctx, "below")
 			span.End()

@@ -58,7 +58,7 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 	case s.isOpen():
 	case s.tentative && s.decided && s.keep == local.NotKept:
 		u.Discard(nil, false)
-	case s.tentative: // its end, which is under way, ends the unit
+	case s.tentative: // endTentative ends the unit, which may be exported
 	default:
 		u.Close()
 	}
