@@ -82,7 +82,8 @@ func TestLeaks(t *testing.T) {
 		return
 	}
 	const most, leaks = 100, 123
-	before := leakedNow(t) // of an earlier run in this process: the same
+	before := leakedNow(t)      // of an earlier run in this process, with the same stacks, and of other tests
+	others := before%leaks != 0 // with other stacks
 	leakIn := func(span string, depth int) {
 		pprof.Do(context.Background(), pprof.Labels("span_name", span), func(context.Context) { leak(depth) })
 	}
@@ -105,7 +106,7 @@ func TestLeaks(t *testing.T) {
 	var got, again leakReport
 	p.decode(p.do(ask(http.MethodPost, "data/v1/leaks", "")), "leaks", http.StatusOK, &got)
 	p.decode(p.do(ask(http.MethodPost, "data/v1/leaks", "")), "leaks", http.StatusOK, &again)
-	if got.Goroutines != int(before)+leaks || len(got.Stacks) != most || got.Cut != 21 || got.Took <= 0 {
+	if got.Goroutines != int(before)+leaks || len(got.Stacks) != most || got.Cut < 21 || got.Cut > 21 && !others || got.Took <= 0 {
 		t.Fatalf("%d goroutines, %d stacks and %d cut, in %g ms; want %d, %d and 21", got.Goroutines, len(got.Stacks), got.Cut, got.Took, before+leaks, most)
 	}
 	if again.At != got.At {
