@@ -142,8 +142,16 @@ func (k *keeper) addTo(s *RequestStats) {
 // tentativeRoots count the local roots of an instrumentation scope that are tentative. Some instrumentation never ends a span that is not
 // recording: otelgrpc is such. Its roots must not wait for ever in growing numbers.
 type tentativeRoots struct {
-	parts record.PerProcessor[rootCounts]
-	full  atomic.Bool // too many never end
+	parts atomic.Pointer[record.PerProcessor[rootCounts]] // nil before the first one: most scopes have none
+	full  atomic.Bool                                     // too many never end
+}
+
+// near returns the counts of the processor.
+func (r *tentativeRoots) near() *rootCounts {
+	if r.parts.Load() == nil {
+		r.parts.CompareAndSwap(nil, new(record.PerProcessor[rootCounts]))
+	}
+	return r.parts.Load().Near()
 }
 
 type rootCounts struct {
@@ -157,7 +165,7 @@ const maxTentativeRoots = 4096
 
 // begin counts a root that begins. It returns false if too many never end.
 func (r *tentativeRoots) begin(k *keeper) bool {
-	c := r.parts.Near()
+	c := r.near()
 	if c.asked.Add(1)%32 == 0 {
 		r.look()
 	}
@@ -172,8 +180,9 @@ func (r *tentativeRoots) begin(k *keeper) bool {
 // look looks whether too many never end.
 func (r *tentativeRoots) look() {
 	var begun, ended int64
-	for i := range r.parts.Used() {
-		c := &r.parts.Used()[i]
+	parts := r.parts.Load().Used()
+	for i := range parts {
+		c := &parts[i]
 		begun += c.begun.Load()
 		ended += c.ended.Load()
 	}
@@ -182,7 +191,7 @@ func (r *tentativeRoots) look() {
 	}
 }
 
-func (r *tentativeRoots) end() { r.parts.Near().ended.Add(1) }
+func (r *tentativeRoots) end() { r.near().ended.Add(1) }
 
 // exports reports whether a request that is kept and not sampled is exported. Only the process that began the
 // trace exports it: other processes have not.

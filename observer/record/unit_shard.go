@@ -259,7 +259,7 @@ func (h *unitShard) deliverEnded() {
 	}
 }
 
-// handedOver takes back a list of ready, and the part of the list that has not been handed over.
+// handedOver takes back a list, and the part of the list that has not been handed over.
 func (h *unitShard) handedOver(all, rest []*Finished) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
