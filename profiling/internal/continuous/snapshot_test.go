@@ -9,7 +9,9 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
 )
@@ -112,6 +114,9 @@ func TestSnapshotsAreTheRuntimes(t *testing.T) {
 	runtime.SetBlockProfileRate(1)
 	defer runtime.SetBlockProfileRate(0)
 	contend()
+	for pprof.Lookup(Mutex).Count() == 0 { // by chance, no goroutine has met another one at a lock
+		meet()
+	}
 	for _, s := range RuntimeSnapshots() {
 		t.Run(s.Kind, func(t *testing.T) {
 			runtime.GC()
@@ -135,6 +140,21 @@ func TestSnapshotsAreTheRuntimes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// meet lets two goroutines meet at a lock, most probably.
+func meet() {
+	var mu sync.Mutex
+	met := make(chan bool)
+	mu.Lock()
+	go func() {
+		defer close(met)
+		mu.Lock() // waits, if it comes here within the millisecond
+		defer mu.Unlock()
+	}()
+	time.Sleep(time.Millisecond)
+	mu.Unlock()
+	<-met
 }
 
 // contend has goroutines wait for each other, with the runtime's own locks among them.
