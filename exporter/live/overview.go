@@ -46,6 +46,9 @@ type keptRow struct {
 func (h *handler) overview() overview {
 	newest, slowest := h.source.Recent().Snapshots()
 	background, keptRequests := h.source.Recent().Background(), h.source.Recent().KeptRequests()
+	for _, all := range [][]requests.Snapshot{newest, background, keptRequests} {
+		newestFirst(all)
+	}
 	h.listed.AddNew(newest)
 	lists := h.rows.of(newest, slowest, background, keptRequests)
 	o := overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(keptRequests))}
@@ -56,6 +59,12 @@ func (h *handler) overview() overview {
 	}
 	o.Service = serviceOf(slices.Concat(newest, background))
 	return o
+}
+
+// newestFirst sorts requests by their ends. They come in the order in which they arrived, and each processor hands its requests over by itself: one that
+// ended earlier may arrive later.
+func newestFirst(all []requests.Snapshot) {
+	slices.SortStableFunc(all, func(a, b requests.Snapshot) int { return b.End.Compare(a.End) })
 }
 
 // serviceOf returns the name of the service that made the requests, or "" if there are none.
