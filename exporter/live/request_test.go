@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	otelattribute "go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -51,6 +52,29 @@ func TestOverview(t *testing.T) {
 	}
 	if counted["perfline.spans  other"] != 3 || counted["perfline.recent  requests"] != 3 {
 		t.Errorf("counts are %v", counted)
+	}
+}
+
+// The page's first request is the one that ended last, in whatever order requests arrive.
+func TestOverviewByEnd(t *testing.T) {
+	p := start(t, allowed, live.Config{})
+	tracer, at := p.pl.TracerProvider().Tracer("test"), time.Now()
+	for _, after := range []time.Duration{time.Second, 3 * time.Second, 2 * time.Second} {
+		for _, kind := range []trace.SpanKind{trace.SpanKindServer, trace.SpanKindInternal} {
+			_, s := tracer.Start(t.Context(), after.String(), trace.WithSpanKind(kind), trace.WithTimestamp(at))
+			s.End(trace.WithTimestamp(at.Add(after)))
+		}
+	}
+	o := p.overview()
+	var names []string
+	for _, r := range o.Requests.Requests {
+		names = append(names, r.Name)
+	}
+	for _, r := range o.Requests.Background {
+		names = append(names, r.Name)
+	}
+	if got := strings.Join(names, " "); got != "3s 2s 1s 3s 2s 1s" {
+		t.Errorf("the requests are %q, want the newest end first", got)
 	}
 }
 
