@@ -49,6 +49,28 @@ func (p *TracerProvider) substitute() Substituted {
 	return found
 }
 
+var handOvers struct {
+	mu  sync.Mutex
+	all []func()
+}
+
+// OnRead adds a function that HandOverEnded calls.
+func OnRead(f func()) {
+	handOvers.mu.Lock()
+	defer handOvers.mu.Unlock()
+	handOvers.all = append(handOvers.all, f)
+}
+
+// HandOverEnded lets the providers hand over the spans that have ended, as readers of perfline's own outputs do.
+func HandOverEnded() {
+	handOvers.mu.Lock()
+	all := handOvers.all
+	handOvers.mu.Unlock()
+	for _, f := range all {
+		f()
+	}
+}
+
 // ExporterOf returns the exporter of one of the SDK's own processors, and nil for another processor.
 func ExporterOf(p SpanProcessor) SpanExporter {
 	switch p := p.(type) {
