@@ -169,8 +169,10 @@ type Finished struct {
 	journal  *journal
 	unit     *Unit // nil for a span without one
 	receiver Receiver
-	anchor   time.Time // the wall clock's time of the root's origin
-	item     Item      // that At has returned
+	shard    *unitShard    // whose list has it
+	ended    time.Duration // when it came there, for the order
+	anchor   time.Time     // the wall clock's time of the root's origin
+	item     Item          // that At has returned
 }
 
 // An Item is a finished span, or a measure that is no span yet.

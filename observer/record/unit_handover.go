@@ -174,7 +174,8 @@ func (u *Unit) handOver(why cause) {
 	turn := h.begin(u, j, why)
 	u.mu.Unlock()
 	defer h.done(turn)
-	h.handOver([]*Finished{&j.part})
+	j.part.shard = h
+	handOver([]*Finished{&j.part})
 }
 
 // hasMarks reports whether j has marks that the receiver takes by themselves, and has not had.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A cause says why a part is handed over.
@@ -190,8 +191,7 @@ func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.relist(u)
-	h.ended = append(h.ended, &j.part)
-	return len(h.ended), room
+	return h.list(j), room
 }
 
 // retireOne is retire for the journal of no unit.
@@ -199,8 +199,14 @@ func (h *unitShard) retireOne(j *journal) (waiting int, room bool) {
 	room = h.cover(j)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.list(j), room
+}
+
+// list adds a journal to what has ended, and returns how many there are. h.mu is held.
+func (h *unitShard) list(j *journal) int {
+	j.part.shard, j.part.ended = h, time.Since(h.units.began)
 	h.ended = append(h.ended, &j.part)
-	return len(h.ended), room
+	return len(h.ended)
 }
 
 // cover counts all bytes of a journal. It returns false if there is no room for them.
@@ -231,22 +237,44 @@ func (h *unitShard) urge(waiting int, room bool) {
 
 // deliverEnded hands over what has ended before the call.
 func (h *unitShard) deliverEnded() {
-	h.mu.Lock()
-	all, turn := h.ended, h.turn
-	if len(all) == 0 {
-		h.mu.Unlock()
-		return
+	if l, ok := h.takeEnded(); ok {
+		deliver(l.all, []endedList{l})
 	}
-	for _, f := range all {
+}
+
+// An endedList is what had ended in a shard, and is being handed over.
+type endedList struct {
+	shard *unitShard
+	all   []*Finished
+	turn  int
+}
+
+// takeEnded takes what has ended. It returns false if there is nothing. The caller passes the list to deliver.
+func (h *unitShard) takeEnded() (l endedList, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.ended) == 0 {
+		return l, false
+	}
+	l = endedList{h, h.ended, h.turn}
+	for _, f := range l.all {
 		h.count(f.journal)
 	}
 	h.ended, h.idle = h.idle, nil
-	h.under[turn]++
-	h.mu.Unlock()
+	h.under[h.turn]++
+	return l, true
+}
+
+// deliver hands over all, which are the parts of some lists.
+func deliver(all []*Finished, lists []endedList) {
 	rest := all
 	defer func() { // also if a receiver ends the goroutine
-		h.handedOver(all, rest)
-		h.done(turn)
+		for _, f := range rest {
+			f.shard.putBack(f)
+		}
+		for _, l := range lists {
+			l.shard.handedOver(l)
+		}
 	}()
 	for len(rest) > 0 {
 		n := 1
@@ -255,28 +283,34 @@ func (h *unitShard) deliverEnded() {
 		}
 		parts := rest[:n]
 		rest = rest[n:]
-		h.handOver(parts)
+		handOver(parts)
 	}
 }
 
-// handedOver takes back a list, and the part of the list that has not been handed over.
-func (h *unitShard) handedOver(all, rest []*Finished) {
+// putBack takes back a part that has not been handed over.
+func (h *unitShard) putBack(f *Finished) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended = append(h.ended, rest...); len(rest) > 0 {
-		h.units.armEnded()
+	h.ended = append(h.ended, f)
+	h.units.armEnded()
+}
+
+// handedOver takes back a list.
+func (h *unitShard) handedOver(l endedList) {
+	h.mu.Lock()
+	if clear(l.all); cap(l.all) <= 2*mostEnded {
+		h.idle = l.all[:0]
 	}
-	if clear(all); cap(all) <= 2*mostEnded {
-		h.idle = all[:0]
-	}
+	h.mu.Unlock()
+	h.done(l.turn)
 }
 
 // handOver gives parts to their receiver, which is the same for all. Then it gives their bytes and their storage back.
-func (h *unitShard) handOver(parts []*Finished) {
+func handOver(parts []*Finished) {
 	returned := false
 	defer func() {
 		for _, f := range parts {
-			h.giveBack(f.journal)
+			f.shard.giveBack(f.journal)
 			if returned { // else the receiver may read it still
 				f.journal.free()
 			}

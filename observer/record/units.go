@@ -1,8 +1,10 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +23,8 @@ type units struct {
 	shards PerProcessor[unitShard]
 	room   [budgets]unitBudget
 	views  viewBooks
+
+	began time.Time // for the order of ends
 
 	flush  chan struct{} // has a value while one goroutine flushes
 	timer  *time.Timer   // of the next sweep; runs while armed
@@ -59,7 +63,7 @@ type UnitStats struct {
 }
 
 func (us *units) init() {
-	us.flush = make(chan struct{}, 1)
+	us.flush, us.began = make(chan struct{}, 1), time.Now()
 	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep), time.AfterFunc(time.Hour, us.onEndedTimer)
 	us.timer.Stop()
 	us.endedTimer.Stop()
@@ -129,11 +133,19 @@ func (t *Timeline) HandOverEnded(ctx context.Context) error {
 	return us.drain(ctx)
 }
 
-// deliverEnded hands over the units that have ended.
+// deliverEnded hands over the units that have ended, in the order of their ends.
 func (us *units) deliverEnded() {
+	var all []*Finished
+	var lists []endedList
 	for i := range us.shards.Used() {
-		us.shards.parts[i].deliverEnded()
+		if l, ok := us.shards.parts[i].takeEnded(); ok {
+			all, lists = append(all, l.all...), append(lists, l)
+		}
 	}
+	if len(lists) > 1 {
+		slices.SortStableFunc(all, func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
+	}
+	deliver(all, lists)
 }
 
 // lockFlush makes the calling goroutine the one that flushes.
