@@ -79,6 +79,8 @@ func TestFaults(t *testing.T) {
 				r.network = &w.network
 				r.clientOptions = []grpc.DialOption{grpc.WithContextDialer(w.dial)}
 				inHandler := make(chan struct{})
+				atClient, ended := context.WithCancel(context.Background()) // ends when the client has the call's end
+				defer ended()
 				r.shop.chat = func(s grpc.ServerStream) error {
 					if c.answer {
 						if err := s.SendMsg(wrapperspb.String("one")); err != nil {
@@ -88,6 +90,7 @@ func TestFaults(t *testing.T) {
 					close(inHandler)
 					<-s.Context().Done()
 					if silent {
+						<-atClient.Done() // otherwise the server's timer for a deadline may be first, and the client gets OK
 						return nil
 					}
 					return s.Context().Err()
@@ -107,6 +110,7 @@ func TestFaults(t *testing.T) {
 				if err := s.RecvMsg(&text{}); err == nil {
 					t.Error("the call went well")
 				}
+				ended()
 				client, server := r.span(t, trace.SpanKindClient), r.span(t, trace.SpanKindServer)
 				if got := tags(client)["rpc.response.status_code"]; got != c.client || client.Status().Code != codes.Error {
 					t.Errorf("client: %s, status %v, want %s", got, client.Status(), c.client)
