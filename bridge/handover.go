@@ -87,8 +87,8 @@ type encoding struct {
 	// Of the part that is encoded.
 	bytes      []byte
 	known      []encodedPart
-	span       *recordedSpan  // whose request is encoded
-	to         audience       // whose spans are encoded
+	span       *recordedSpan  // its request is what appendRequest writes
+	to         audience       // gets the spans that are encoded
 	measureIDs []trace.SpanID // by place, if spans are encoded for each audience
 	exports    bool           // the exporters get spans that are not sampled, because they are kept
 	refused    uint32         // spans that an undecided journal had no room for

@@ -53,8 +53,8 @@ func requestWithMarks(ctx context.Context, tracer trace.Tracer) {
 	root.End()
 }
 
-// handedOver calls do, and lets a provider hand over what has ended from time to time, as it does in a program. That may allocate, once for many
-// requests.
+// handedOver returns a function that calls do. Every 32nd call hands over the requests that have ended, as a program does now and then. The
+// hand-over may allocate, once for many requests.
 func handedOver(p *bridge.TracerProvider, do func()) func() {
 	runs := 0
 	return func() {

@@ -28,7 +28,7 @@ type call struct {
 	failed bool
 	closes bool // the timeline is not the span's, and has to be closed
 
-	arriving context.Context //nolint:containedctx // which has the peer, while a server's span starts
+	arriving context.Context //nolint:containedctx // has the peer. It is set while a server's span starts
 
 	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
 	server net.Addr // of a client: set before request, read after it

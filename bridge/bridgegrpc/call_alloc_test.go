@@ -29,8 +29,8 @@ func (nowhere) Accept([]otlpenc.Spans)           {}
 func (nowhere) ForceFlush(context.Context) error { return nil }
 func (nowhere) Shutdown(context.Context) error   { return nil }
 
-// The events of a unary call on a server allocate no more than what was measured, without gRPC's own work. The addresses of the
-// connection are texts only in spans that are encoded.
+// A unary call on a server allocates no more than the limits below, without gRPC's own work. The addresses of the connection become
+// texts only when a span is encoded.
 func TestCallAllocs(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -64,7 +64,7 @@ func TestCallAllocs(t *testing.T) {
 			runs := 0
 			call := func() {
 				if runs++; runs%32 == 0 {
-					p.Stats() // hands over what has ended, as happens in a program from time to time
+					p.Stats() // hands over the calls that have ended, as a program does now and then
 				}
 				ctx := h.TagRPC(ctx, info)
 				for _, e := range events {

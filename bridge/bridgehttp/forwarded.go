@@ -17,7 +17,7 @@ func listOf(fields []string) string {
 	if len(fields) == 1 && len(fields[0]) <= received.MaxText {
 		return fields[0]
 	}
-	return received.Bounded(firstMember(fields...)) // a member that is cut ends in what is no address, scheme or host
+	return received.Bounded(firstMember(fields...)) // a cut member ends in "…", which no address, scheme or host has
 }
 
 // forwardedScheme returns url.scheme as the client sent it, and "" if no proxy says it.

@@ -91,8 +91,8 @@ type Server struct {
 // A request has failed if its status is 500 or more, if the handler panicked, or if the answer did not arrive whole. Then
 // span, metrics and entry have error.type: the status, the type of the error, or one of these:
 //
-//   - client_closed_request: the client left before it had the answer. It may leave a stream of server-sent events, whose
-//     Content-Type the handler sets, at any time
+//   - client_closed_request: the client left before it had the answer. This is no failure if the answer
+//     has the Content-Type text/event-stream: a client may leave such a stream at any time
 //   - timeout: the time for writing was over, by the server's WriteTimeout or a deadline of the handler's
 //   - content_length_mismatch: the handler wrote less or more than it had declared
 //   - handler_aborted, handler_exited: the handler panicked with [http.ErrAbortHandler], or ended its goroutine

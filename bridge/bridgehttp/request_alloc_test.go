@@ -95,8 +95,8 @@ func sdkProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *sdkt
 	return tp
 }
 
-// handedOver calls do, and lets perfline's provider hand over what has ended from time to time, as it does in a program. That may allocate, once for
-// many requests.
+// handedOver returns a function that calls do. With perfline's provider, every 32nd call hands over the requests that have ended, as a program does
+// now and then. The hand-over may allocate, once for many requests.
 func handedOver(tp trace.TracerProvider, do func()) func() {
 	p, ok := tp.(*bridge.TracerProvider)
 	if !ok {

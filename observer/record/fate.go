@@ -7,8 +7,8 @@ import (
 
 // The fate of a unit's journal. A unit without a decision is one whose tracing system decides at the end whether it keeps the unit. The receiver
 // gets nothing before that. The journal has up to 512 KiB. It cannot be handed over to make room, so that all such units have half of
-// the memory of all units at most. At a bound, an undecided unit keeps what came first, and counts the rest. A unit
-// that is not kept costs no hand-over.
+// the memory of all units at most. At a bound, an undecided unit keeps what came first, and counts the rest. Of a
+// unit that is not kept, the receiver gets no journal. It gets the root alone, to count it.
 const (
 	fateOpen      uint32 = iota // the receiver gets everything
 	fateUndecided               // the end decides
