@@ -12,7 +12,7 @@ import (
 // exported methods of it and of the types that these return. Programs that show no request link no waterfalls and no pictures.
 type recorder struct {
 	accept   func([]otlpenc.Spans)
-	onRead   func(func()) (remove func())
+	onRead   func(func())
 	shutdown func(context.Context) error
 }
 
@@ -26,7 +26,7 @@ func newRecorder(r *requests.Recent) *recorder {
 func (r *recorder) Accept(s []otlpenc.Spans) { r.accept(s) }
 
 // OnRead registers a function that readers of the requests call first.
-func (r *recorder) OnRead(f func()) (remove func()) { return r.onRead(f) }
+func (r *recorder) OnRead(f func()) { r.onRead(f) }
 
 // ForceFlush does nothing: spans are in memory at once.
 func (*recorder) ForceFlush(context.Context) error { return nil }

@@ -195,13 +195,10 @@ func (a *annotator) release() {
 }
 
 // OnRead registers a function that readers of the next output call first.
-func (a *annotator) OnRead(f func()) (remove func()) {
-	if next, ok := a.next.(interface {
-		OnRead(f func()) (remove func())
-	}); ok {
-		return next.OnRead(f)
+func (a *annotator) OnRead(f func()) {
+	if next, ok := a.next.(interface{ OnRead(f func()) }); ok {
+		next.OnRead(f)
 	}
-	return func() {}
 }
 
 // ForceFlush implements [bridge.Output].

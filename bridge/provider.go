@@ -180,7 +180,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 // A readable is an output whose readers expect everything that ended before. It is [requests.Recent], [routes.Table] and [exporter.Delivery].
 type readable interface {
 	// OnRead says that readers call f first: also after Shutdown, since spans that end later are counted.
-	OnRead(f func()) (remove func())
+	OnRead(f func())
 }
 
 // serveReaders lets readers of the outputs wait until these have everything that has ended.

@@ -155,7 +155,7 @@ func (h *hook) Shutdown(ctx context.Context) error {
 // A readable is an output whose readers call read first.
 type readable struct{ readers onread.Functions }
 
-func (s *readable) OnRead(f func()) (remove func()) { return s.readers.Add(f) }
+func (s *readable) OnRead(f func()) { s.readers.Add(f) }
 
 // read lets the provider hand over what has ended.
 func (s *readable) read() { s.readers.Call() }

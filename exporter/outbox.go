@@ -134,8 +134,8 @@ func (o *outbox) add(batch *[]encoded) {
 
 // OnRead registers a function that Stats, ForceFlush and Shutdown call first, on the caller's goroutine and without a lock. A provider that
 // hands items over late registers it, so that they count, and are sent, if they ended before the call. Several functions may be registered.
-// The function must not call these methods. remove ends that; a call that has begun may still run then.
-func (o *outbox) OnRead(f func()) (remove func()) { return o.onRead.Add(f) }
+// The function must not call these methods.
+func (o *outbox) OnRead(f func()) { o.onRead.Add(f) }
 
 // ForceFlush sends what waits. It returns when all that was accepted before the call is
 // delivered or lost, with an error if some is lost or ctx ended. A ctx without a deadline gets one,

@@ -35,7 +35,7 @@ type sender interface {
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 	Stats() exporter.Stats
-	OnRead(f func()) (remove func())
+	OnRead(f func())
 
 	add(name string)
 	accept(names ...string) // encoded together; the bytes are overwritten afterwards

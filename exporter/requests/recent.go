@@ -116,8 +116,8 @@ func (r *Recent) Shutdown(context.Context) error {
 
 // OnRead registers a function that every method which reads requests or counts calls first, on the caller's goroutine and without a lock. A
 // tracer provider that hands spans over late registers it, so that a reader sees each span that ended before the call. Several functions
-// may be registered. The function must not read from r. remove ends that; a call that has begun may still run then.
-func (r *Recent) OnRead(f func()) (remove func()) { return r.onRead.Add(f) }
+// may be registered. The function must not read from r.
+func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 
 // Stats returns the counts.
 func (r *Recent) Stats() Stats {

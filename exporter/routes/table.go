@@ -60,8 +60,8 @@ func (t *Table) Add(root local.Root) {
 
 // OnRead registers a function that every method which reads the table calls first, on the caller's goroutine and without a lock. A tracer
 // provider that hands local roots over late registers it, so that a reader sees each root that ended before the call. Several functions may
-// be registered. The function must not read the table. remove ends that; a call that has begun may still run then.
-func (t *Table) OnRead(f func()) (remove func()) { return t.onRead.Add(f) }
+// be registered. The function must not read the table.
+func (t *Table) OnRead(f func()) { t.onRead.Add(f) }
 
 // columnAt returns the number of the column that has a time.
 func (t *Table) columnAt(at time.Time) int { return max(0, int(at.Sub(t.origin)/columnStep)) }

@@ -10,30 +10,18 @@ import (
 // Functions are called before data are read. The zero value has none. The methods are safe for concurrent use.
 type Functions struct {
 	mu  sync.Mutex               // held while the list is replaced
-	all atomic.Pointer[[]*entry] // a list does not change
+	all atomic.Pointer[[]func()] // a list does not change
 }
 
-type entry struct{ call func() }
-
-// Add adds a function. remove takes it out; further calls of remove do nothing.
-func (l *Functions) Add(f func()) (remove func()) {
-	e := &entry{f}
-	l.replace(func(all []*entry) []*entry { return append(all, e) })
-	return func() {
-		l.replace(func(all []*entry) []*entry {
-			return slices.DeleteFunc(all, func(other *entry) bool { return other == e })
-		})
-	}
-}
-
-func (l *Functions) replace(change func([]*entry) []*entry) {
+// Add adds a function.
+func (l *Functions) Add(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := change(slices.Clone(l.load()))
+	all := append(slices.Clone(l.list()), f)
 	l.all.Store(&all)
 }
 
-func (l *Functions) load() []*entry {
+func (l *Functions) list() []func() {
 	if all := l.all.Load(); all != nil {
 		return *all
 	}
@@ -42,7 +30,7 @@ func (l *Functions) load() []*entry {
 
 // Call calls all functions, in the order in which they were added. It takes no lock.
 func (l *Functions) Call() {
-	for _, e := range l.load() {
-		e.call()
+	for _, f := range l.list() {
+		f()
 	}
 }
