@@ -23,9 +23,7 @@ func main() {
 		defer marks.Time(r.Context(), "render").End()
 		fmt.Fprintf(w, "Hello, %s!\n", r.PathValue("name"))
 	})
-	root := http.NewServeMux()
-	root.Handle("/", bridgehttp.Middleware(mux))
-	root.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+	root := live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)}) // at /debug/perfline/
 	log.Print(http.ListenAndServe("localhost:8080", root))
 	log.Print(pl.Shutdown(context.Background()))
 }

@@ -1,12 +1,13 @@
 // Package live is a page inside the program. It shows the most recent and the slowest requests
 // as waterfalls, what they waited for, and the code that ran in them as flame graphs. It also has sessions of the profiler,
-// and perfline's losses. It needs no backend. Mount it like net/http/pprof:
+// and perfline's losses. It needs no backend, and loads nothing from elsewhere:
 //
-//	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+//	http.ListenAndServe("localhost:8080", live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)}))
 //
-// where pl is what perfline.Start returned, outside of bridgehttp.Middleware, or its own
-// requests are among those it shows. Everything it needs is in the program; nothing is
-// loaded from elsewhere.
+// pl is what perfline.Start returned. Next serves all other paths. The page can also be mounted like net/http/pprof, outside of
+// bridgehttp.Middleware, or the page's own requests are among those that the page shows:
+//
+//	root.Handle(live.Prefix, live.Handler(pl, live.Config{}))
 //
 // # Guarantees
 //

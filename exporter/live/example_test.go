@@ -22,10 +22,8 @@ func ExampleHandler() {
 	defer func() { _ = pl.Shutdown(ctx) }()
 
 	shop := http.NewServeMux()
-	mux := http.NewServeMux()
-	mux.Handle("/", bridgehttp.Middleware(shop))
-	mux.Handle(live.Prefix, live.Handler(pl, live.Config{}))
-	server := httptest.NewServer(mux) // http.ListenAndServe in a service
+	root := live.Handler(pl, live.Config{Next: bridgehttp.Middleware(shop)})
+	server := httptest.NewServer(root) // http.ListenAndServe in a service
 	defer server.Close()
 
 	page, err := server.Client().Get(server.URL + live.Prefix) // a browser on the same machine

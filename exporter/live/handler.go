@@ -46,6 +46,10 @@ type Config struct {
 	// constant Prefix. "/" is for use with http.StripPrefix.
 	Prefix string
 
+	// Next, when set, serves the requests for all other paths. The page's guard does not apply to Next. Without Next,
+	// other paths answer 404. Handler panics if Prefix is "/" and leaves no path to Next.
+	Next http.Handler
+
 	// Authorize allows a request, or returns an error. The error is logged, and the client does not see it. Without
 	// Authorize, [guard.Local] allows clients on the same machine.
 	//
@@ -102,6 +106,9 @@ func Handler(source Source, c Config) http.Handler {
 	c.Prefix = cmp.Or(c.Prefix, Prefix)
 	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {
 		panic("live: Config.Prefix " + c.Prefix + ": must begin and end with a slash")
+	}
+	if c.Next != nil && c.Prefix == "/" {
+		panic("live: Config.Next: Prefix must not be /, which leaves no path to Next")
 	}
 	c.Data = serve.Data("live", c.Data, c.Authorize)
 	h := &handler{
@@ -162,7 +169,11 @@ func Handler(source Source, c Config) http.Handler {
 		served = summarized(mux)
 	}
 	inside := beneath(c.Prefix, served)
-	return secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}.Handler(inside))
+	page := secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}.Handler(inside))
+	if c.Next != nil {
+		return beside{page, c.Prefix, c.Next}
+	}
+	return page
 }
 
 // policy lets the browser run and load what comes from here, and nothing else. Nothing is

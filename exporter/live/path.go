@@ -7,6 +7,23 @@ import (
 	"strings"
 )
 
+// beside serves the page at its prefix, and the program's own handler everywhere else. A request of the program costs
+// two comparisons, and no second walk through a mux.
+type beside struct {
+	page   http.Handler
+	prefix string
+	next   http.Handler
+}
+
+// ServeHTTP implements [http.Handler].
+func (b beside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := r.URL.Path; strings.HasPrefix(p, b.prefix) || p == b.prefix[:len(b.prefix)-1] {
+		b.page.ServeHTTP(w, r)
+		return
+	}
+	b.next.ServeHTTP(w, r)
+}
+
 // beneath returns next for the paths below a prefix, which it removes. The prefix without its
 // last slash redirects there. Other paths are not found. This includes paths that a mux would
 // clean, because its redirect would lead out of the prefix.

@@ -1,9 +1,11 @@
 package live_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/perfline/perfline"
@@ -68,4 +70,60 @@ func TestPaths(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Next gets every path that is not the page's, as it was asked for, and nothing that is for the page. The page's guard and the
+// page's headers are not Next's.
+func TestNext(t *testing.T) {
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, r.URL.EscapedPath(), http.StatusTeapot) })
+	refuse := func(*http.Request) error { return errors.New("refused") }
+	at := func(prefix string, authorize func(*http.Request) error) http.Handler {
+		return start(t, perfline.Config{}, live.Config{Prefix: prefix, Authorize: authorize, Next: next}).page
+	}
+	own, guarded, elsewhere := at("", nil), at("", refuse), at("/admin/live/", nil)
+	for _, c := range []struct {
+		name   string
+		root   http.Handler
+		target string
+		status int // 418 of next
+	}{
+		{"the page", own, "/debug/perfline/", 200},
+		{"data", own, "/debug/perfline/data/v1/overview", 200},
+		{"without its slash", own, "/debug/perfline", 307},
+		{"nothing of the page", own, "/debug/perfline/nothing", 404},
+		{"out of the page", own, "/debug/perfline/../orders", 404},
+		{"the root", own, "/", 418},
+		{"a path", own, "/orders/7", 418},
+		{"a path that begins as the prefix", own, "/debug/perflines/", 418},
+		{"a longer path", own, "/a/debug/perfline/", 418},
+		{"a path to clean", own, "/a/../debug/perfline/", 418},
+		{"no path", own, "*", 418},
+		{"a guarded page", guarded, "/debug/perfline/", 403},
+		{"beside a guarded page", guarded, "/orders/7", 418},
+		{"a page elsewhere", elsewhere, "/admin/live/", 200},
+		{"the usual prefix", elsewhere, "/debug/perfline/", 418},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+			r.URL = &url.URL{Path: c.target}
+			r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
+			rec := httptest.NewRecorder()
+			c.root.ServeHTTP(rec, r)
+			if rec.Code != c.status {
+				t.Errorf("status %d, want %d", rec.Code, c.status)
+			}
+			if policy := rec.Header().Get("Content-Security-Policy"); (policy == "") != (c.status == http.StatusTeapot) {
+				t.Errorf("the Content-Security-Policy is %q", policy)
+			}
+			if got := strings.TrimSpace(rec.Body.String()); c.status == http.StatusTeapot && got != c.target {
+				t.Errorf("Next got %s, want %s", got, c.target)
+			}
+		})
+	}
+	defer func() {
+		if p := recover(); p == nil {
+			t.Error("a page at / leaves nothing to Next, and Handler does not panic")
+		}
+	}()
+	at("/", nil)
 }

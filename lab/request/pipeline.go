@@ -206,12 +206,7 @@ func withPage(ctx context.Context, s setting) (*pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	around := func(h http.Handler) http.Handler {
-		root := http.NewServeMux()
-		root.Handle("/", h)
-		root.Handle(live.Prefix, live.Handler(p, live.Config{}))
-		return root
-	}
+	around := func(h http.Handler) http.Handler { return live.Handler(p, live.Config{Next: h}) }
 	return &pipeline{p.Flush, cleared(p.Shutdown), around}, nil
 }
 

@@ -19,12 +19,10 @@ func main() {
 	if err != nil {
 		os.Exit(1)
 	}
-	root := http.NewServeMux()
-	root.Handle("/", bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	root := live.Handler(pl, live.Config{Next: bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer marks.Time(r.Context(), "render").End()
 		_, _ = io.WriteString(w, "hello")
-	})))
-	root.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+	}))})
 	if err := http.ListenAndServe("localhost:8080", root); err != nil { //nolint:gosec // only built
 		os.Exit(1)
 	}
