@@ -74,10 +74,10 @@ func attributesSize(attrs []attribute.KeyValue) int {
 // An encoding is the storage of a hand-over. Later ones use it again.
 type encoding struct {
 	writer     otlpenc.Writer
-	all        []otlpenc.Spans // of every unit: for the recorders
+	recorded   []otlpenc.Spans // for the recorders
 	exported   []otlpenc.Spans // for the exporters
 	roots      []local.Root    // of these spans
-	counts     encodingCounts
+	counts     counts
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
 	marks      []record.FinishedMark
@@ -85,47 +85,15 @@ type encoding struct {
 	sink       otlpenc.AttributeWriter
 
 	// Of the part that is encoded.
-	bytes      []byte
-	known      []encodedPart
-	span       *recordedSpan  // its request is what appendRequest writes
-	to         audience       // gets the spans that are encoded
-	measureIDs []trace.SpanID // by place, if spans are encoded for each audience
-	exports    bool           // the exporters get spans that are not sampled, because they are kept
-	refused    uint32         // spans that an undecided journal had no room for
+	bytes       []byte
+	known       []encodedPart
+	span        *recordedSpan // its request is what appendRequest writes
+	toRecorders bool
+	toExporters bool
+	measureIDs  []trace.SpanID // by place, if spans are encoded twice; else empty
+	exports     bool           // the exporters get spans that are not sampled, because they are kept
+	refused     uint32         // spans that an undecided journal had no room for
 }
-
-// encodingCounts are what a hand-over adds to the counts of its provider.
-type encodingCounts struct {
-	events, measures, spans, limited, logged uint64
-
-	reasons               [local.KeepReasons]uint64 // of requests; local.NotKept: of those that are not kept
-	overCeiling, exported uint64                    // requests
-}
-
-func (c *encodingCounts) addTo(p *TracerProvider) {
-	stats := &p.stats
-	add(&stats.events, c.events)
-	add(&stats.measures, c.measures)
-	add(&stats.spans, c.spans)
-	add(&stats.limited, c.limited)
-	add(&stats.logged, c.logged)
-	if k := p.keeper; k != nil {
-		for reason, n := range c.reasons {
-			add(&k.reasons[reason], n)
-		}
-		add(&k.overCeiling, c.overCeiling)
-		add(&k.exported, c.exported)
-	}
-}
-
-// An audience is the outputs that spans are encoded for.
-type audience uint8
-
-const (
-	everyOutput   audience = iota
-	onlyRecorders          // with all marks as events
-	onlyExporters          // without marks, which are log records
-)
 
 // An encodedPart tells the encoded spans of a unit apart: those of one group that are sampled, or those that are not.
 type encodedPart struct {
@@ -143,9 +111,9 @@ func (r receiver) HandOver(parts []*record.Finished) {
 	for _, finished := range parts {
 		s.add(p, finished)
 	}
-	if len(s.all) > 0 {
+	if len(s.recorded) > 0 {
 		for _, o := range p.recorders {
-			p.accept(o, s.all)
+			p.accept(o, s.recorded)
 		}
 	}
 	if len(s.exported) > 0 {
@@ -153,70 +121,64 @@ func (r receiver) HandOver(parts []*record.Finished) {
 			p.accept(o, s.exported)
 		}
 	}
-	s.counts.addTo(p)
+	p.stats.add(&s.counts)
 	s.free()
 }
 
-// add encodes a part of a unit for all outputs. Its log records go out at once.
+// add encodes a part of a unit for all outputs. Its log records go out at once. With log records in place of events, the
+// spans for the recorders have the marks as events, and the spans for the exporters do not.
 func (s *encoding) add(p *TracerProvider, finished *record.Finished) {
 	s.exports, s.refused = false, 0
 	if u := finished.Unit(); u != nil && u.Tentative() {
 		s.exports, s.refused = u.Exported(), finished.Refused()
 	}
-	if p.logs.replaces() && len(p.recorders) > 0 && len(p.exporters) > 0 {
-		s.measureIDs = slices.Grow(s.measureIDs[:0], finished.Len())[:finished.Len()]
+	s.measureIDs = s.measureIDs[:0]
+	s.toRecorders, s.toExporters = len(p.recorders) > 0, len(p.exporters) > 0
+	if p.logs.replaces() && s.toRecorders && s.toExporters {
+		s.measureIDs = slices.Grow(s.measureIDs, finished.Len())[:finished.Len()]
 		clear(s.measureIDs)
-		s.encode(p, onlyRecorders, finished)
-		s.encode(p, onlyExporters, finished)
-	} else {
-		s.encode(p, everyOutput, finished)
+		s.toExporters = false
+		s.encode(p, finished)
+		s.toRecorders, s.toExporters = false, true
 	}
+	s.encode(p, finished)
 	s.handOverMarks(p, finished)
 }
 
 // free gives the storage to later hand-overs.
 func (s *encoding) free() {
-	for _, spans := range s.all {
+	for _, spans := range s.recorded {
 		spans.Release()
 	}
 	for _, spans := range s.exported {
 		spans.Release()
 	}
-	clear(s.all)
-	clear(s.exported)
-	clear(s.roots)
-	s.all, s.exported, s.roots = s.all[:0], s.exported[:0], s.roots[:0]
+	s.recorded, s.exported, s.roots = emptied(s.recorded), emptied(s.exported), emptied(s.roots)
 	s.clearScratch()
-	s.bytes, s.counts = nil, encodingCounts{}
+	s.bytes, s.counts = nil, counts{}
 	encodings.Put(s)
 }
 
 // clearScratch forgets what a part has left.
 func (s *encoding) clearScratch() {
-	clear(s.known)
-	clear(s.attributes)
-	clear(s.events)
-	clear(s.marks)
-	s.known, s.attributes, s.events, s.marks = s.known[:0], s.attributes[:0], s.events[:0], s.marks[:0]
+	s.known, s.attributes, s.events, s.marks = emptied(s.known), emptied(s.attributes), emptied(s.events), emptied(s.marks)
 	s.span, s.data, s.sink = nil, otlpenc.Snapshot{}, otlpenc.AttributeWriter{}
 }
 
-// wants reports whether an output takes spans that are exported, or others.
-func (s *encoding) wants(p *TracerProvider, exported bool) bool {
-	return len(p.recorders) > 0 && s.to != onlyExporters || len(p.exporters) > 0 && s.to != onlyRecorders && exported
+// emptied returns the storage of a list that refers to nothing.
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
 }
 
 // withEvents reports whether marks are encoded as events of their span.
-func (s *encoding) withEvents(p *TracerProvider) bool {
-	return s.to != onlyExporters && (!p.logs.replaces() || len(p.recorders) > 0)
-}
+func (s *encoding) withEvents(p *TracerProvider) bool { return s.toRecorders || !p.logs.replaces() }
 
 // discarded reports whether nothing of the request of a local root is kept.
 func (s *recordedSpan) discarded() bool { return s.tentative && s.keep == local.NotKept }
 
-// encode encodes the spans of a part for some outputs, by groups, in the order of each group's first span.
-func (s *encoding) encode(p *TracerProvider, to audience, finished *record.Finished) {
-	s.to = to
+// encode encodes the spans of a part, by groups, in the order of each group's first span.
+func (s *encoding) encode(p *TracerProvider, finished *record.Finished) {
 	s.clearScratch()
 	for next := 0; next >= 0; {
 		next = s.encodeGroup(p, finished, next)
@@ -229,7 +191,7 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 	next = -1
 	var part encodedPart
 	var spans otlpenc.Spans
-	wantsAll, wantsExported := s.wants(p, false), s.wants(p, true)
+	firstTime := len(s.known) == 0 && (s.toRecorders || len(s.measureIDs) == 0)
 	s.bytes = s.writer.Next()
 	for i := first; i < finished.Len(); i++ {
 		it := finished.At(i)
@@ -240,23 +202,23 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		if !ok {
 			continue
 		}
-		group, sampled := p.marks.group, span.sampled
+		this := encodedPart{p.marks.group, span.sampled}
 		if it.IsSpan {
-			group = span.tracer.group
+			this.group = span.tracer.group
 		}
-		if len(s.known) == 0 && s.to != onlyExporters {
+		if firstTime {
 			s.count(p, span, it.IsSpan)
 		}
 		switch {
 		case span.root && it.IsSpan && span.discarded():
 			continue
-		case !wantsAll && (!wantsExported || !sampled && !s.exports):
+		case !s.toRecorders && !(s.toExporters && (span.sampled || s.exports)):
 			continue
-		case part.group == group && part.sampled == sampled:
+		case part == this:
 		case part.group == nil:
-			part = encodedPart{group, sampled}
-			spans.Group, spans.TraceID = group, span.spanContext.TraceID()
-		case next < 0 && !slices.Contains(s.known, encodedPart{group, sampled}):
+			part = this
+			spans.Group, spans.TraceID = this.group, span.spanContext.TraceID()
+		case next < 0 && !slices.Contains(s.known, this):
 			next = i
 			continue
 		default:
@@ -280,11 +242,11 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 	s.known = append(s.known, part)
 	spans.Bytes = s.bytes
 	spans = s.writer.Spans(spans)
-	if s.to != onlyExporters {
-		s.all = append(s.all, spans)
+	if s.toRecorders {
+		s.recorded = append(s.recorded, spans)
 	}
-	if s.to != onlyRecorders && (part.sampled || s.exports) {
-		if s.to == everyOutput {
+	if s.toExporters && (part.sampled || s.exports) {
+		if s.toRecorders {
 			spans = spans.Retain()
 		}
 		s.exported = append(s.exported, spans)
@@ -301,9 +263,9 @@ func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 		}
 	}
 	if itself && !span.measure {
-		s.counts.spans++
+		s.counts[otherSpans]++
 	} else {
-		s.counts.measures++
+		s.counts[measureSpans]++
 	}
 }
 
@@ -315,12 +277,12 @@ func (s *encoding) countRoot(p *TracerProvider, span *recordedSpan) {
 	switch {
 	case p.keeper == nil || !span.isRequest():
 	case span.overCeiling:
-		s.counts.overCeiling++
+		s.counts[requestsOverCeiling]++
 	default:
-		s.counts.reasons[span.keep]++
+		s.counts[requestsByReason+int(span.keep)]++
 	}
 	if s.exports {
-		s.counts.exported++
+		s.counts[requestsExported]++
 	}
 }
 
@@ -410,11 +372,11 @@ func (s *encoding) countEvents(span *recordedSpan, events, limited int) {
 	logs := span.tracer.provider.logs
 	switch exported := span.sampled || s.exports; {
 	case !exported || logs.taken() != record.AllMarks:
-		s.counts.events += uint64(events)
-		s.counts.limited += uint64(limited)
+		s.counts[markEvents] += uint64(events)
+		s.counts[marksOverLimit] += uint64(limited)
 	case logs.form == SpanEventsAndLogRecords:
-		s.counts.events += uint64(events)
-		s.counts.logged += uint64(limited)
+		s.counts[markEvents] += uint64(events)
+		s.counts[markRecords] += uint64(limited)
 	}
 }
 
@@ -447,13 +409,13 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place in
 	s.bytes = data.Append(s.bytes, otlpenc.Extra{})
 }
 
-// measureID returns the id of the measure at a place, which is the same for each audience.
+// measureID returns the id of the measure at a place. It is the same for the recorders and the exporters.
 func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
-	if s.to != everyOutput && s.measureIDs[place].IsValid() {
+	if len(s.measureIDs) > 0 && s.measureIDs[place].IsValid() {
 		return s.measureIDs[place]
 	}
 	id := parent.tracer.provider.newSpanID(context.Background(), parent.spanContext.TraceID())
-	if s.to != everyOutput {
+	if len(s.measureIDs) > 0 {
 		s.measureIDs[place] = id
 	}
 	return id

@@ -112,19 +112,19 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 		event = span.IsRecording() && (!j.logs.replaces() || !sc.IsSampled()) && addEvent(span, name, at, attrs)
 	})
 	if event {
-		j.stats.events.Add(1)
+		j.stats[markEvents].Add(1)
 	}
 	switch {
 	case j.logs.wants(sc, event):
 		j.logs.emit(sc, name, at, attrs)
 		if !event {
-			j.stats.logged.Add(1)
+			j.stats[markRecords].Add(1)
 		}
 	case event:
 	case sc.IsRemote():
-		j.stats.unattached.Add(1)
+		j.stats[marksWithoutSpan].Add(1)
 	default:
-		j.stats.late.Add(1)
+		j.stats[marksAfterEnd].Add(1)
 	}
 }
 
@@ -161,7 +161,7 @@ func (j *joined) measure(active any, m record.Measured) {
 	if own, ok := span.(*recordedSpan); ok {
 		own.measure = true
 	} else if span.IsRecording() {
-		j.stats.measures.Add(1)
+		j.stats[measureSpans].Add(1)
 	}
 	if m.Failure != nil {
 		fail(span, *m.Failure)
@@ -251,7 +251,7 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
 	o.joined.try(func() { o.span.SetAttributes(convert(attrs)...) })
 	o.joined.try(func() { o.span.End(trace.WithTimestamp(at)) })
 	if o.recorded && !o.own {
-		o.joined.stats.measures.Add(1)
+		o.joined.stats[measureSpans].Add(1)
 	}
 	return nil
 }

@@ -27,12 +27,6 @@ type keeper struct {
 	onSlow  func(local.Root)                        // may be nil
 	usual   func(local.Class, string) time.Duration // how long a route usually takes; with a factor only
 	ceiling ceiling
-
-	// Counts of decisions, which hand-overs add to.
-	reasons               [local.KeepReasons]atomic.Uint64 // local.NotKept: of requests that are not kept
-	overCeiling, exported atomic.Uint64
-
-	untracked atomic.Uint64
 }
 
 // newKeeper returns nil if the policy is off.
@@ -127,18 +121,6 @@ func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 	}
 }
 
-// addTo adds the counts of all decisions.
-func (k *keeper) addTo(s *RequestStats) {
-	s.Chosen += k.reasons[local.KeptForProgram].Load()
-	s.Failed += k.reasons[local.KeptForFailure].Load()
-	s.Slow += k.reasons[local.KeptForTime].Load()
-	s.Share += k.reasons[local.KeptForShare].Load()
-	s.Others += k.reasons[local.NotKept].Load()
-	s.OverCeiling += k.overCeiling.Load()
-	s.Untracked += k.untracked.Load()
-	s.Exported += k.exported.Load()
-}
-
 // tentativeRoots count the local roots of an instrumentation scope that are tentative. Some instrumentation never ends a span that is not
 // recording: otelgrpc is such. Its roots must not wait for ever in growing numbers.
 type tentativeRoots struct {
@@ -164,13 +146,13 @@ type rootCounts struct {
 const maxTentativeRoots = 4096
 
 // begin counts a root that begins. It returns false if too many never end.
-func (r *tentativeRoots) begin(k *keeper) bool {
+func (r *tentativeRoots) begin(stats *counters) bool {
 	c := r.near()
 	if c.asked.Add(1)%32 == 0 {
 		r.look()
 	}
 	if r.full.Load() {
-		k.untracked.Add(1)
+		stats[requestsUntracked].Add(1)
 		return false
 	}
 	c.begun.Add(1)

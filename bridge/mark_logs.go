@@ -150,7 +150,7 @@ func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
 		s.appendLog(p.logs, s.contextOf(span), m.Name(), m.Time(), m.Attrs())
 		count++
 		if p.logs.form == LogRecords || m.Alone() {
-			s.counts.logged++
+			s.counts[markRecords]++
 		}
 	}
 	if count > 0 {

@@ -92,7 +92,6 @@ func NewProcessor(c ProcessorConfig) *Processor {
 	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
 	var groups otlpenc.Groups
 	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
-	p.stats.logs = p.joined.logs
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)
 	}
@@ -190,7 +189,7 @@ func (p *Processor) Shutdown(context.Context) error {
 
 // Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline cover all processors of the timeline.
 func (p *Processor) Stats() Stats {
-	s := p.stats.read(p.timeline)
+	s := p.stats.read(p.timeline, p.joined.logs)
 	s.SpansOffTimeline = p.requests.Forgotten()
 	return s
 }

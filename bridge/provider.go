@@ -171,7 +171,6 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
 	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
 	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
-	p.stats.logs = p.logs
 	p.detach = p.joined.attach(p.timeline)
 	p.serveReaders(c)
 	return p
@@ -377,11 +376,7 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 // timeline.
 func (p *TracerProvider) Stats() Stats {
 	p.handOverEnded()
-	s := p.stats.read(p.timeline)
-	if p.keeper != nil {
-		p.keeper.addTo(&s.Requests)
-	}
-	return s
+	return p.stats.read(p.timeline, p.logs)
 }
 
 // limitedSet returns a set whose values are limited as values of spans are.

@@ -3,6 +3,7 @@ package bridge
 import (
 	"sync/atomic"
 
+	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -45,35 +46,58 @@ func (s Stats) Lost() uint64 {
 	return s.MarksAfterEnd + s.MarksOverLimit + s.MarksOfOpenSpans + s.MarksDropped
 }
 
-type counters struct {
-	events, measures, spans, limited, logged, unattached, late atomic.Uint64
-	logs                                                       *markLogs
+// The places of counts. Each one is the field of [Stats] or [RequestStats] of that name.
+const (
+	markEvents = iota
+	markRecords
+	measureSpans
+	otherSpans
+	marksWithoutSpan
+	marksAfterEnd
+	marksOverLimit
+	requestsOverCeiling
+	requestsUntracked
+	requestsExported
+	requestsByReason // the first of a place for each local.KeepReason; local.NotKept counts as Others
+	places           = requestsByReason + int(local.KeepReasons)
+)
+
+// counts are the counts that a hand-over adds to its provider's counters.
+type counts [places]uint64
+
+type counters [places]atomic.Uint64
+
+func (c *counters) add(more *counts) {
+	for i, n := range more {
+		if n > 0 {
+			c[i].Add(n)
+		}
+	}
 }
 
 // read returns the counts, together with the timeline's.
-func (c *counters) read(t *record.Timeline) Stats {
+func (c *counters) read(t *record.Timeline, logs *markLogs) Stats {
 	u := t.UnitStats()
+	kept := func(reason local.KeepReason) uint64 { return c[requestsByReason+int(reason)].Load() }
 	s := Stats{
-		MarkEvents:       c.events.Load(),
-		MarkRecords:      c.logged.Load(),
-		MeasureSpans:     c.measures.Load(),
-		OtherSpans:       c.spans.Load(),
-		MarksWithoutSpan: c.unattached.Load() + u.MarksWithoutSpan,
-		MarksAfterEnd:    c.late.Load() + u.MarksAfterEnd,
-		MarksOverLimit:   c.limited.Load() + u.MarksOverLimit,
+		MarkEvents:       c[markEvents].Load(),
+		MarkRecords:      c[markRecords].Load(),
+		MeasureSpans:     c[measureSpans].Load(),
+		OtherSpans:       c[otherSpans].Load(),
+		MarksWithoutSpan: c[marksWithoutSpan].Load() + u.MarksWithoutSpan,
+		MarksAfterEnd:    c[marksAfterEnd].Load() + u.MarksAfterEnd,
+		MarksOverLimit:   c[marksOverLimit].Load() + u.MarksOverLimit,
 		MarksOfOpenSpans: u.MarksOfOpenSpans,
 		MarksDropped:     u.MarksDropped,
+		Panics:           t.Panics(),
+		Requests: RequestStats{
+			Chosen: kept(local.KeptForProgram), Failed: kept(local.KeptForFailure), Slow: kept(local.KeptForTime), Share: kept(local.KeptForShare),
+			OverCeiling: c[requestsOverCeiling].Load(), Others: kept(local.NotKept),
+			Untracked: c[requestsUntracked].Load(), Exported: c[requestsExported].Load(), Refused: u.Refused,
+		},
 	}
-	if c.logs != nil && c.logs.form == SpanEventsAndLogRecords { // else the log records are counted
+	if logs != nil && logs.form == SpanEventsAndLogRecords { // else the log records are counted
 		s.MarkRecords += u.MarksOnlyTaken
 	}
-	s.Requests.Refused, s.Panics = u.Refused, t.Panics()
 	return s
-}
-
-// add adds n to one of the counts.
-func add(to *atomic.Uint64, n uint64) {
-	if n > 0 {
-		to.Add(n)
-	}
 }
