@@ -30,7 +30,11 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 	s.addAttributes(sampler)
 	switch {
 	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) && p.limits.AttributeValueLengthLimit < 0:
-		s.request = s.facts()
+		if s.served != nil {
+			s.request = &s.served.facts
+		} else {
+			s.request = new(serving.Facts)
+		}
 		how.request.Tell(s.request)
 	case how.request != nil:
 		s.addAttributes(listOf(how.request))

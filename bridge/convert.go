@@ -78,10 +78,8 @@ func value(v slog.Value) attribute.Value {
 		return attribute.Int64SliceValue(x)
 	case []float64:
 		return attribute.Float64SliceValue(x)
+	case []byte:
+		return attribute.ByteSliceValue(x)
 	}
-	b, ok := v.Any().([]byte)
-	if !ok {
-		return attribute.Value{} // null: no other kind is left
-	}
-	return attribute.ByteSliceValue(b)
+	return attribute.Value{} // null: no other kind is left
 }

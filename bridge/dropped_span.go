@@ -73,7 +73,7 @@ func (s *droppedSpan) Unit() *record.Unit {
 	if u := h.unit.Load(); u != nil {
 		return u
 	}
-	h.unit.CompareAndSwap(nil, s.tracer.provider.newUnit(time.Now()))
+	h.unit.CompareAndSwap(nil, s.tracer.provider.timeline.NewUnit(time.Now(), receiver{s.tracer.provider}))
 	return h.unit.Load()
 }
 

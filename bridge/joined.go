@@ -144,29 +144,27 @@ func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) boo
 
 // Measure makes a span. The measure is over, so that no sample is of the span.
 func (j *joined) Measure(active any, m record.Measured) {
-	j.try(func() { j.measure(active, m) })
-}
-
-func (j *joined) measure(active any, m record.Measured) {
-	parent := spanOf(active)
-	ctx := context.Background()
-	if active != nil {
-		ctx = trace.ContextWithSpan(ctx, parent)
-	}
-	if spanlabels.Enabled() {
-		ctx = spanlabels.Without(ctx)
-	}
-	start, end := ordered(m.Start, m.Duration)
-	_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
-	if own, ok := span.(*recordedSpan); ok {
-		own.measure = true
-	} else if span.IsRecording() {
-		j.stats[measureSpans].Add(1)
-	}
-	if m.Failure != nil {
-		fail(span, *m.Failure)
-	}
-	span.End(trace.WithTimestamp(end))
+	j.try(func() {
+		parent := spanOf(active)
+		ctx := context.Background()
+		if active != nil {
+			ctx = trace.ContextWithSpan(ctx, parent)
+		}
+		if spanlabels.Enabled() {
+			ctx = spanlabels.Without(ctx)
+		}
+		start, end := ordered(m.Start, m.Duration)
+		_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(convert(m.Attrs)...))
+		if own, ok := span.(*recordedSpan); ok {
+			own.measure = true
+		} else if span.IsRecording() {
+			j.stats[measureSpans].Add(1)
+		}
+		if m.Failure != nil {
+			fail(span, *m.Failure)
+		}
+		span.End(trace.WithTimestamp(end))
+	})
 }
 
 // Start starts the span of a measure.

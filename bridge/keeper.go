@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -112,12 +113,11 @@ func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 	if s.tracer.provider.keeper == nil || !a.Valid() {
 		return
 	}
-	switch a.Key {
-	case record.StreamKey:
+	if a.Key == record.StreamKey {
 		s.withDetails().stream = a.Value.AsBool()
-	case record.JobKey:
+	}
+	if a.Key == record.JobKey {
 		s.withDetails().job = a.Value.AsBool()
-	default:
 	}
 }
 
@@ -189,17 +189,10 @@ func withoutThreshold(state trace.TraceState) trace.TraceState {
 	if !strings.Contains(value, threshold) {
 		return state
 	}
-	var rest []string
-	for part := range strings.SplitSeq(value, ";") {
-		if !strings.HasPrefix(part, threshold) {
-			rest = append(rest, part)
-		}
-	}
+	rest := slices.DeleteFunc(strings.Split(value, ";"), func(part string) bool { return strings.HasPrefix(part, threshold) })
 	state = state.Delete(member)
-	if len(rest) > 0 {
-		if with, err := state.Insert(member, strings.Join(rest, ";")); err == nil {
-			return with
-		}
+	if with, err := state.Insert(member, strings.Join(rest, ";")); len(rest) > 0 && err == nil {
+		return with
 	}
 	return state
 }

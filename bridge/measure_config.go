@@ -71,33 +71,3 @@ func (c MeasureConfig) Check() error {
 	}
 	return nil
 }
-
-// measureNames are the names of a MeasureConfig.
-type measureNames struct {
-	exact    map[string]bool
-	prefixes []string
-}
-
-func newMeasureNames(names []string) measureNames {
-	n := measureNames{exact: map[string]bool{}}
-	for _, name := range names {
-		if prefix, ok := strings.CutSuffix(name, "*"); ok {
-			n.prefixes = append(n.prefixes, prefix)
-		} else {
-			n.exact[name] = true
-		}
-	}
-	return n
-}
-
-func (n *measureNames) have(name string) bool {
-	if n.exact[name] {
-		return true
-	}
-	for _, prefix := range n.prefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}

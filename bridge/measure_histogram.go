@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer/record"
@@ -35,7 +38,7 @@ import (
 // exponential histogram. Texts have 128 bytes at most. The duration of a measure that ended before its start counts as
 // positive, as in its span.
 type MeasureHistogram struct {
-	names     measureNames
+	names     []string // as in MeasureConfig
 	series    measureSeries
 	histogram metric.Float64Histogram
 	detach    func()
@@ -70,7 +73,7 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)
 	}
-	h := &MeasureHistogram{names: newMeasureNames(c.Names), histogram: histogram}
+	h := &MeasureHistogram{names: slices.Clone(c.Names), histogram: histogram}
 	h.series.init(c)
 	learn()
 	h.detach = processTimeline((*record.Timeline)(c.Timeline)).Meter(h)
@@ -87,24 +90,19 @@ func (h *MeasureHistogram) Stats() MeasureStats {
 
 // Wants implements [record.Meter].
 func (h *MeasureHistogram) Wants(name string) (wanted bool) {
-	if !h.names.have(name) {
+	if !slices.ContainsFunc(h.names, func(allowed string) bool {
+		prefix, all := strings.CutSuffix(allowed, "*")
+		return name == allowed || all && strings.HasPrefix(name, prefix)
+	}) {
 		return false
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			h.failed(p)
-		}
-	}()
+	defer h.noteProgramPanic()
 	return h.histogram.Enabled(context.Background())
 }
 
 // Measured implements [record.Meter].
 func (h *MeasureHistogram) Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *record.Failure) {
-	defer func() {
-		if p := recover(); p != nil {
-			h.failed(p)
-		}
-	}()
+	defer h.noteProgramPanic()
 	kind := ""
 	if failure != nil {
 		kind = failure.Type
@@ -112,10 +110,33 @@ func (h *MeasureHistogram) Measured(span any, name string, duration time.Duratio
 	h.histogram.Record(sampledContext(span), duration.Abs().Seconds(), h.series.get(name, kind, attrs)...)
 }
 
-// failed counts a panic of the meter provider, and reports the first one.
-func (h *MeasureHistogram) failed(p any) {
-	if h.panics.Add(1) == 1 {
+// noteProgramPanic is deferred. It counts a panic of the meter provider, and reports the first one.
+func (h *MeasureHistogram) noteProgramPanic() {
+	if p := recover(); p != nil && h.panics.Add(1) == 1 {
 		defer func() { _ = recover() }() // of the error handler, which is the program's, too
 		otel.Handle(fmt.Errorf("perfline: the meter provider panicked; the histogram perfline.measure.duration lacks this measure and maybe others: %v", p))
 	}
+}
+
+// sampledContext returns a context with the span that an exemplar of a measure leads to. span is what a [record.Meter] gets.
+// The context has no span if that is not sampled, so that no exemplar leads to a trace that is not exported.
+func sampledContext(span any) context.Context {
+	switch s := span.(type) {
+	case *recordedSpan:
+		if s.sampled {
+			return (*openedMeasure)(s)
+		}
+	case *openedMeasure:
+		if s.sampled {
+			return s
+		}
+	case *openedSpan:
+		return sampledContext(s.span)
+	case *droppedSpan:
+	case trace.Span: // of another provider, whose spans cost more than their context
+		if s.SpanContext().IsSampled() {
+			return trace.ContextWithSpan(context.Background(), s)
+		}
+	}
+	return context.Background()
 }

@@ -138,23 +138,24 @@ func appendText(id []byte, s string) []byte {
 // appendScalar appends what tells a scalar from others.
 func appendScalar(id []byte, v slog.Value) []byte {
 	id = append(id, byte(v.Kind()))
+	var bits uint64
 	switch v.Kind() {
 	case slog.KindBool:
 		if v.Bool() {
-			return append(id, 1)
+			bits = 1
 		}
-		return append(id, 0)
 	case slog.KindInt64:
-		return binary.LittleEndian.AppendUint64(id, uint64(v.Int64()))
+		bits = uint64(v.Int64())
 	case slog.KindUint64:
-		return binary.LittleEndian.AppendUint64(id, v.Uint64())
+		bits = v.Uint64()
 	case slog.KindFloat64:
-		return binary.LittleEndian.AppendUint64(id, math.Float64bits(v.Float64()))
+		bits = math.Float64bits(v.Float64())
 	case slog.KindDuration:
-		return binary.LittleEndian.AppendUint64(id, uint64(v.Duration()))
+		bits = uint64(v.Duration())
 	case slog.KindTime:
-		return binary.LittleEndian.AppendUint64(id, uint64(v.Time().UnixNano()))
+		bits = uint64(v.Time().UnixNano())
 	default:
 		return appendText(id, v.String())
 	}
+	return binary.LittleEndian.AppendUint64(id, bits)
 }

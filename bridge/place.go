@@ -66,10 +66,6 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 	return u
 }
 
-func (p *TracerProvider) newUnit(start time.Time) *record.Unit {
-	return p.timeline.NewUnit(start, receiver{p})
-}
-
 // IDs implements [record.Span].
 func (s *recordedSpan) IDs() record.SpanIDs {
 	return record.SpanIDs{
@@ -82,11 +78,10 @@ func (s *recordedSpan) Marks() *record.SpanMarks { return &s.marks }
 
 // Describe implements [record.Span].
 func (s *recordedSpan) Describe() record.Description {
-	d := record.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
 	if !s.measure {
-		d = describe(s)
+		return describe(s)
 	}
-	return d
+	return record.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
 }
 
 // entryType returns the type of the span's entry. It is empty for spans of this module, which have one already.
@@ -144,14 +139,6 @@ func newSpan(ctx context.Context, t *tracer, served bool) (*spanContext, *record
 	return c, s
 }
 
-// facts returns the room for the facts of a request.
-func (s *recordedSpan) facts() *serving.Facts {
-	if s.served != nil {
-		return &s.served.facts
-	}
-	return new(serving.Facts)
-}
-
 // startMeasure starts the span of a measure under s, whose provider is simple.
 func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, record.Opened) {
 	started, span := s.tracer.provider.marks.start(ctx, text.Valid(name), &spanStart{kind: trace.SpanKindInternal, time: start})
@@ -178,4 +165,20 @@ func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 	s.decideOrNote(s.unit.Load())
 	s.callProcessors() // those that were registered meanwhile
 	return s
+}
+
+// An openedMeasure is also a context that has only its span, of a measure or not: one more type of spans would add 20 kB to each program.
+// The context is the span itself because a meter provider may keep it. One from a pool would lead to another trace then. Such a
+// provider keeps the request's context in memory, too. The SDK keeps only ids.
+var _ context.Context = (*openedMeasure)(nil)
+
+func (*openedMeasure) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (*openedMeasure) Done() <-chan struct{}                   { return nil }
+func (*openedMeasure) Err() error                              { return nil }
+
+func (o *openedMeasure) Value(key any) any {
+	if key == spanKey {
+		return (*recordedSpan)(o)
+	}
+	return nil
 }

@@ -136,17 +136,10 @@ func noteStart(ctx context.Context, s sdktrace.ReadOnlySpan) {
 	if _, own := s.(*recordedSpan); own {
 		return
 	}
-	if parent := s.Parent(); !parent.IsValid() || parent.IsRemote() {
+	if parent := s.Parent(); parent.IsValid() && !parent.IsRemote() {
+		tracelog.Start(ctx, s.SpanContext().SpanID(), s.Name())
+	} else {
 		tracelog.Root(ctx, s.SpanContext(), s.Name())
-		return
-	}
-	tracelog.Start(ctx, s.SpanContext().SpanID(), s.Name())
-}
-
-// noteEnd notes the end of a span of the SDK in the execution trace.
-func noteEnd(s sdktrace.ReadOnlySpan) {
-	if _, own := s.(endedSpan); !own {
-		tracelog.End(s.SpanContext().SpanID(), s.Name())
 	}
 }
 
@@ -155,8 +148,8 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
 		return
 	}
-	if tracelog.Enabled() {
-		noteEnd(s)
+	if _, own := s.(endedSpan); !own && tracelog.Enabled() {
+		tracelog.End(s.SpanContext().SpanID(), s.Name())
 	}
 	if p.count != nil {
 		if root, ok := otlpenc.RootOf(s); ok {

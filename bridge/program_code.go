@@ -36,27 +36,3 @@ func (p *TracerProvider) shouldSample(params sdktrace.SamplingParameters) (r sdk
 	}
 	return r
 }
-
-const theIDGenerator = "the generator of ids"
-
-// newIDs returns the ids of a root. They are random if the generator panics.
-func (p *TracerProvider) newIDs(ctx context.Context) (t trace.TraceID, s trace.SpanID) {
-	if random, ok := p.ids.(randomIDs); ok {
-		return random.NewIDs(ctx)
-	}
-	if !p.timeline.Try(theIDGenerator, func() { t, s = p.ids.NewIDs(ctx) }) {
-		t, s = randomIDs{}.NewIDs(ctx)
-	}
-	return t, s
-}
-
-// newSpanID returns the id of a span. It is random if the generator panics.
-func (p *TracerProvider) newSpanID(ctx context.Context, t trace.TraceID) (id trace.SpanID) {
-	if _, ok := p.ids.(randomIDs); ok {
-		return newSpanID()
-	}
-	if !p.timeline.Try(theIDGenerator, func() { id = p.ids.NewSpanID(ctx, t) }) {
-		id = newSpanID()
-	}
-	return id
-}

@@ -102,12 +102,11 @@ type TracerProvider struct {
 	embedded.TracerProvider
 
 	sampler      sdktrace.Sampler
-	sdkSampler   bool // all of it is the SDK's, which keeps no slice that it is given
-	inherits     bool // it is the SDK's, and spans with a parent are sampled if the parent is
-	samplesRoots bool // it inherits, and samples all spans without a parent
-	samplesBelow bool // it is the SDK's, and samples each child of a span that it has sampled
-	random       bool // ids are random numbers: roots say so (Trace Context 2, section 3.2.2.5.2)
-	ids          sdktrace.IDGenerator
+	sdkSampler   bool                 // all of it is the SDK's, which keeps no slice that it is given
+	inherits     bool                 // it is the SDK's, and spans with a parent are sampled if the parent is
+	samplesRoots bool                 // it inherits, and samples all spans without a parent
+	samplesBelow bool                 // it is the SDK's, and samples each child of a span that it has sampled
+	ids          sdktrace.IDGenerator // nil: ids are random numbers, and roots say so (Trace Context 2, section 3.2.2.5.2)
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
@@ -138,7 +137,7 @@ var _ trace.TracerProvider = (*TracerProvider)(nil)
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: cmp.Or[sdktrace.IDGenerator](c.IDs, randomIDs{}), random: c.IDs == nil, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
+		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
 		exporters: c.Exporters, recorders: c.Recorders, count: adderOf(c.Routes), tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {

@@ -67,7 +67,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	var sc trace.SpanContext
 	var result sdktrace.SamplingResult
 	if t == t.provider.marks && unit != nil && unit.Tentative() { // samplers and generators of ids do not see what is below a dropped span
-		sc = parent.WithSpanID(newSpanID())
+		sc = parent.WithSpanID(randomSpanID())
 	} else {
 		sc, result = t.sample(decided, parent, name, how)
 	}
@@ -164,7 +164,7 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 	switch sc.TraceID = parent.TraceID(); {
 	case !sc.TraceID.IsValid():
 		sc.TraceID, sc.SpanID = t.provider.newIDs(ctx)
-		flags = flags.WithRandom(flags.IsRandom() || t.provider.random)
+		flags = flags.WithRandom(flags.IsRandom() || t.provider.ids == nil)
 	default:
 		sc.SpanID = t.provider.newSpanID(ctx, sc.TraceID)
 	}
