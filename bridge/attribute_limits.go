@@ -46,7 +46,6 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 	}
 }
 
-// Answer implements [serving.RequestSpan].
 func (s *recordedSpan) Answer(r serving.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,17 +85,11 @@ func listOf(r serving.Request) []attribute.KeyValue {
 	return list.Attributes
 }
 
-// makeList makes the span's attributes a list. s.mu is held.
-func (s *recordedSpan) makeList() {
-	s.attributes, s.request = s.appendAttributes(nil), nil
-	s.dirty = true
-}
-
 // addAttributes appends attributes. Keys that are there twice are left for later, unless the limit depends on them. s.mu is held.
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
 	if s.request != nil && (s.answered || limit > 0 && serving.MaxAttributes+len(s.attributes)+len(attrs) > limit) {
-		s.makeList()
+		s.attributes, s.request, s.dirty = s.appendAttributes(nil), nil, true
 	}
 	if limit == 0 {
 		s.droppedAttributes += int32(len(attrs))

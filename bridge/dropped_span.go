@@ -67,7 +67,6 @@ func (s *droppedSpan) Place() (*record.Timeline, record.Span, record.Destination
 	return timeline, nil, record.ToObservers, nil
 }
 
-// Unit implements [record.Active].
 func (s *droppedSpan) Unit() *record.Unit {
 	h := s.holder()
 	if u := h.unit.Load(); u != nil {

@@ -25,16 +25,26 @@ func (s *recordedSpan) InstrumentationLibrary() instrumentation.Library { //noli
 	return s.tracer.scope
 }
 
-func (s *recordedSpan) Name() string            { return read(s, &s.name) }
-func (s *recordedSpan) EndTime() time.Time      { return read(s, &s.endTime) }
-func (s *recordedSpan) Status() sdktrace.Status { return read(s, &s.status) }
-func (s *recordedSpan) ChildSpanCount() int     { return int(read(s, &s.children)) }
-func (s *recordedSpan) DroppedAttributes() int  { return int(read(s, &s.droppedAttributes)) }
+func (s *recordedSpan) Name() string       { return read(s, func() string { return s.name }) }
+func (s *recordedSpan) EndTime() time.Time { return read(s, func() time.Time { return s.endTime }) }
+func (s *recordedSpan) Status() sdktrace.Status {
+	return read(s, func() sdktrace.Status { return s.status })
+}
+func (s *recordedSpan) ChildSpanCount() int { return read(s, func() int { return int(s.children) }) }
+func (s *recordedSpan) DroppedAttributes() int {
+	return read(s, func() int { return int(s.droppedAttributes) })
+}
+func (s *recordedSpan) DroppedEvents() int {
+	return read(s, func() int { return s.readDetails().events.dropped })
+}
+func (s *recordedSpan) DroppedLinks() int {
+	return read(s, func() int { return s.readDetails().links.dropped })
+}
 
-func read[T any](s *recordedSpan, field *T) T {
+func read[T any](s *recordedSpan, field func() T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return *field
+	return field()
 }
 
 func (s *recordedSpan) Attributes() []attribute.KeyValue {
@@ -62,18 +72,6 @@ func (s *recordedSpan) Links() []sdktrace.Link {
 		links[i].Attributes = slices.Clone(links[i].Attributes)
 	}
 	return links
-}
-
-func (s *recordedSpan) DroppedEvents() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.readDetails().events.dropped
-}
-
-func (s *recordedSpan) DroppedLinks() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.readDetails().links.dropped
 }
 
 // An endedSpan is what processors receive at the end: the span without the methods that change it.

@@ -21,7 +21,6 @@ type receiver struct{ provider *TracerProvider }
 
 var _ record.Receiver = receiver{}
 
-// MarkLimit implements [record.Receiver].
 func (r receiver) MarkLimit() int {
 	if r.provider.logs.replaces() && len(r.provider.recorders) == 0 {
 		return 0 // no output gets the events
@@ -29,10 +28,8 @@ func (r receiver) MarkLimit() int {
 	return r.provider.limits.EventCountLimit
 }
 
-// TakesMarks implements [record.Receiver].
 func (r receiver) TakesMarks() record.MarksTaken { return r.provider.logs.taken() }
 
-// Size implements [record.Span].
 func (s *recordedSpan) Size() int {
 	size := int(unsafe.Sizeof(*s))
 	if s.served != nil {

@@ -123,13 +123,8 @@ func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs [
 // acceptLogs gives the log records that were appended to the output.
 func (s *encoding) acceptLogs(l *markLogs, count int) {
 	records := s.writer.Records(otlpenc.Records{Group: l.group, Bytes: s.bytes, Count: count})
-	l.accept(records)
-	records.Release()
-}
-
-// accept gives log records to the output.
-func (l *markLogs) accept(records otlpenc.Records) {
 	l.timeline.Try("a LogOutput's AcceptLogs", func() { l.output.AcceptLogs(records) })
+	records.Release()
 }
 
 // appendLog appends the log record of a mark.

@@ -17,6 +17,7 @@ var (
 	_ record.Active = (*recordedSpan)(nil)
 	_ record.Active = (*droppedSpan)(nil)
 	_ record.Span   = (*recordedSpan)(nil)
+	_ record.Opened = (*openedMeasure)(nil)
 )
 
 // Place implements [record.Active]. Marks and measures wait in the unit's journal unless a sampler or a processor must
@@ -32,7 +33,6 @@ func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destinatio
 // simple reports whether the measures of sampled spans are sampled, too, and no processor must see them.
 func (p *TracerProvider) simple() bool { return p.samplesBelow && len(*p.processors.Load()) == 0 }
 
-// Unit implements [record.Active].
 func (s *recordedSpan) Unit() *record.Unit {
 	if u := s.unit.Load(); u != nil {
 		return u
@@ -66,17 +66,14 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 	return u
 }
 
-// IDs implements [record.Span].
 func (s *recordedSpan) IDs() record.SpanIDs {
 	return record.SpanIDs{
 		Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()), Parent: record.ID(s.parent.id),
 	}
 }
 
-// Marks implements [record.Span].
 func (s *recordedSpan) Marks() *record.SpanMarks { return &s.marks }
 
-// Describe implements [record.Span].
 func (s *recordedSpan) Describe() record.Description {
 	if !s.measure {
 		return describe(s)
@@ -163,7 +160,7 @@ func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 		return nil // it has ended already
 	}
 	s.decideOrNote(s.unit.Load())
-	s.callProcessors() // those that were registered meanwhile
+	s.tracer.provider.onEnd(s) // those that were registered meanwhile
 	return s
 }
 

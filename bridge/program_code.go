@@ -23,6 +23,9 @@ func (p *TracerProvider) onStart(ctx context.Context, s *recordedSpan) {
 }
 
 func (p *TracerProvider) onEnd(s *recordedSpan) {
+	if s.tentative {
+		return
+	}
 	for _, sp := range *p.processors.Load() {
 		p.timeline.Try("a span processor's OnEnd", func() { sp.OnEnd(endedSpan{s}) })
 	}

@@ -183,14 +183,11 @@ type readable interface {
 
 // serveReaders lets readers of the outputs wait until these have everything that has ended.
 func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
-	var all []any
 	if c.Routes != nil {
-		all = append(all, c.Routes)
+		c.Routes.OnRead(p.handOverEnded)
 	}
-	if c.Logs != nil {
-		all = append(all, c.Logs)
-	}
-	for _, o := range slices.Concat(c.Recorders, c.Exporters) {
+	all := []any{c.Logs}
+	for _, o := range p.outputs() {
 		all = append(all, o)
 	}
 	for _, o := range all {
@@ -199,6 +196,8 @@ func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
 		}
 	}
 }
+
+func (p *TracerProvider) outputs() []Output { return slices.Concat(p.recorders, p.exporters) }
 
 // longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads while it is handed something waits for itself.
 const longestRead = time.Second
@@ -242,8 +241,11 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		name = tracerName
 	}
 	scope := instrumentation.Scope{
-		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()), SchemaURL: record.Name(c.SchemaURL()),
-		Attributes: limitedSet(c.InstrumentationAttributes(), p.limits.AttributeValueDepthLimit),
+		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()), SchemaURL: record.Name(c.SchemaURL()), Attributes: c.InstrumentationAttributes(),
+	}
+	if scope.Attributes.Len() > 0 {
+		all, _ := limitedList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1)
+		scope.Attributes = attribute.NewSet(all...)
 	}
 	return p.tracer(scope)
 }
@@ -330,7 +332,7 @@ func (p *TracerProvider) flushOutputs(r *within.Run) {
 	if p.logs != nil {
 		r.Go(nameOf("the log output", p.logs.output), p.logs.output.ForceFlush)
 	}
-	for _, o := range slices.Concat(p.recorders, p.exporters) {
+	for _, o := range p.outputs() {
 		r.Do(nameOf("the output", o), o.ForceFlush)
 	}
 }
@@ -365,7 +367,7 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 	if p.logs != nil {
 		r.Go(nameOf("the log output", p.logs.output), p.logs.output.Shutdown)
 	}
-	for _, o := range slices.Concat(p.recorders, p.exporters) {
+	for _, o := range p.outputs() {
 		r.Do(nameOf("the output", o), o.Shutdown)
 	}
 	return r.End()
@@ -376,13 +378,4 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 func (p *TracerProvider) Stats() Stats {
 	p.handOverEnded()
 	return p.stats.read(p.timeline, p.logs)
-}
-
-// limitedSet returns a set whose values are limited as values of spans are.
-func limitedSet(set attribute.Set, depth int) attribute.Set {
-	if set.Len() == 0 {
-		return set
-	}
-	all, _ := limitedList(set.ToSlice(), depth, -1)
-	return attribute.NewSet(all...)
 }

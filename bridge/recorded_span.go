@@ -80,7 +80,10 @@ type unexported struct {
 	sdktrace.ReadOnlySpan
 }
 
-var _ sdktrace.ReadWriteSpan = (*recordedSpan)(nil)
+var (
+	_ sdktrace.ReadWriteSpan = (*recordedSpan)(nil)
+	_ serving.RequestSpan    = (*recordedSpan)(nil)
+)
 
 // withDetails returns the span's details, to be changed. s.mu is held.
 func (s *recordedSpan) withDetails() *spanDetails {
@@ -119,10 +122,8 @@ func (s *recordedSpan) isOpen() bool { return !s.ended.Load() }
 // IsRecording reports whether the sampler lets the span record, and it has not ended.
 func (s *recordedSpan) IsRecording() bool { return !s.tentative && s.isOpen() }
 
-// Takes implements [serving.RequestSpan].
 func (s *recordedSpan) Takes() bool { return s.isOpen() }
 
-// ExportedUnsampled implements [serving.RequestSpan].
 func (s *recordedSpan) ExportedUnsampled() bool {
 	if !s.tentative {
 		return false
@@ -134,10 +135,8 @@ func (s *recordedSpan) ExportedUnsampled() bool {
 // failed reports whether the span has ended with the status Error.
 func (s *recordedSpan) failed() bool { return s.status.Code == codes.Error }
 
-// TracerProvider implements [trace.Span].
 func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
 
-// SetName implements [trace.Span].
 func (s *recordedSpan) SetName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +159,6 @@ func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	}
 }
 
-// AddEvent implements [trace.Span].
 func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 	c := trace.NewEventConfig(options...)
 	s.addEvent(sdktrace.Event{Name: record.Name(name), Attributes: c.Attributes(), Time: c.Timestamp()})
@@ -236,7 +234,7 @@ func (s *recordedSpan) end(at time.Time) {
 	default:
 		unit.EndSpan(s, s.entryType(), nil)
 	}
-	s.callProcessors()
+	s.tracer.provider.onEnd(s)
 }
 
 // decideOrNote decides whether the request of a local root is kept. For other spans, it notes a failure for that decision. s has
@@ -249,10 +247,10 @@ func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 		if s.failed() {
 			unit.NoteFailure()
 		}
-	case s.tentative:
-		s.tracer.roots.end()
-		k.decide(s, unit)
 	default:
+		if s.tentative {
+			s.tracer.roots.end()
+		}
 		k.decide(s, unit)
 	}
 }
@@ -305,12 +303,6 @@ func (s *recordedSpan) endState(at time.Time) bool {
 		task.End()
 	}
 	return true
-}
-
-func (s *recordedSpan) callProcessors() {
-	if !s.tentative {
-		s.tracer.provider.onEnd(s)
-	}
 }
 
 // labelGoroutine labels the calling goroutine until the span's end, for profilers. The span has just been made.

@@ -36,7 +36,6 @@ type spanStart struct {
 	links      []trace.Link
 }
 
-// Start implements [trace.Tracer].
 func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	config := trace.NewSpanStartConfig(options...)
 	return t.start(ctx, name, &spanStart{
@@ -46,7 +45,6 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 
 var _ serving.Tracer = (*tracer)(nil)
 
-// StartServer implements [serving.Tracer].
 func (t *tracer) StartServer(ctx context.Context, name string, r serving.Request, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
 	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, request: r, links: links})
 }

@@ -86,19 +86,13 @@ func joinTraceState(values []string) string {
 func Field(key string, values []string) string {
 	switch key {
 	case "traceparent":
-		return only(values)
+		if len(values) > 1 {
+			return ""
+		}
 	case "tracestate":
 		return joinTraceState(values)
 	}
 	return First(values)
-}
-
-// only is the value of a key that may have one, "" when there are none or several.
-func only(values []string) string {
-	if len(values) == 1 {
-		return values[0]
-	}
-	return ""
 }
 
 // First is the first of a key's values, "" when there is none.

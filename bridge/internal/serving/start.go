@@ -105,8 +105,8 @@ func Answer(span trace.Span, r Request) {
 		s.Answer(r)
 		return
 	}
-	list := NewAttributeList()
-	defer list.Free()
+	list := lists.Get().(*AttributeList)
+	defer list.free()
 	r.TellAnswer(&list.Facts)
 	list.Facts.Answer(list)
 	span.SetAttributes(list.Attributes...)
@@ -136,11 +136,8 @@ var _ AttributeSink = (*AttributeList)(nil)
 
 var lists = sync.Pool{New: func() any { return &AttributeList{Attributes: make([]attribute.KeyValue, 0, MaxAttributes)} }}
 
-// NewAttributeList returns an empty list, which the caller frees.
-func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
-
-// Free gives the list away. OpenTelemetry's API has copied the attributes.
-func (l *AttributeList) Free() {
+// free gives the list away. OpenTelemetry's API has copied the attributes.
+func (l *AttributeList) free() {
 	l.Attributes, l.Facts = l.Attributes[:0], Facts{}
 	lists.Put(l)
 }
@@ -170,8 +167,8 @@ func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, publ
 	if t, ok := t.(Tracer); ok {
 		return t.StartServer(ctx, name, r, public, links)
 	}
-	list := NewAttributeList()
-	defer list.Free()
+	list := lists.Get().(*AttributeList)
+	defer list.free()
 	r.Tell(&list.Facts)
 	list.Facts.Request(list)
 	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(list.Attributes...))

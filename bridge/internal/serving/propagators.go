@@ -3,6 +3,8 @@ package serving
 import (
 	"context"
 	"reflect"
+	"slices"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/propagation"
 )
@@ -69,4 +71,23 @@ type Carrier interface {
 
 func (p *part) reads(c propagation.ValuesGetter) bool {
 	return p.field == "" || len(c.Values(p.field)) > 0
+}
+
+// Fields are the fields that a propagator writes. A propagator of several makes the list anew each time.
+type Fields struct{ list atomic.Pointer[[]string] }
+
+// Of returns the fields of p, which is the same in each call, in the form that the keys of a header have. OpenTelemetry's
+// global propagator has none until the program sets it.
+func (f *Fields) Of(p propagation.TextMapPropagator, form func(string) string) []string {
+	if list := f.list.Load(); list != nil {
+		return *list
+	}
+	list := slices.Clone(p.Fields())
+	for i, field := range list {
+		list[i] = form(field)
+	}
+	if len(list) > 0 {
+		f.list.Store(&list)
+	}
+	return list
 }
