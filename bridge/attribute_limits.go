@@ -213,22 +213,22 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 	return false
 }
 
-// limitAttribute brings the value of a span's attribute within the limits.
+// limitAttribute brings an attribute within the limits of a span.
 func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	a.Key = attribute.Key(record.Key(string(a.Key)))
 	a.Value = limited(a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
-// limitedList returns the attributes of an event or a link within the limits, and how many it dropped. It changes
-// attrs. The length of values is not limited there, and a key may come again.
-func limitedList(attrs []attribute.KeyValue, depth, limit int) (_ []attribute.KeyValue, dropped int) {
-	if limit >= 0 && len(attrs) > limit {
-		dropped = len(attrs) - limit
-		attrs = append([]attribute.KeyValue(nil), attrs[:limit]...) // a copy: the others take no memory
+// limitedList returns the attributes of something else than a span within limits, and how many it dropped. It changes attrs. A key may
+// come again.
+func limitedList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue, dropped int) {
+	if count >= 0 && len(attrs) > count {
+		dropped = len(attrs) - count
+		attrs = append([]attribute.KeyValue(nil), attrs[:count]...) // a copy: the others take no memory
 	}
 	for i := range attrs {
 		attrs[i].Key = attribute.Key(record.Key(string(attrs[i].Key)))
-		attrs[i].Value = limited(attrs[i].Value, depth, -1)
+		attrs[i].Value = limited(attrs[i].Value, depth, length)
 	}
 	return attrs, dropped
 }

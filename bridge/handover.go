@@ -108,17 +108,9 @@ func (r receiver) HandOver(parts []*record.Finished) {
 	for _, finished := range parts {
 		s.add(p, finished)
 	}
-	if len(s.recorded) > 0 {
-		for _, o := range p.recorders {
-			p.accept(o, s.recorded)
-		}
-	}
-	if len(s.exported) > 0 {
-		for _, o := range p.exporters {
-			p.accept(o, s.exported)
-		}
-	}
-	p.stats.add(&s.counts)
+	p.accept(p.recorders, s.recorded)
+	p.accept(p.exporters, s.exported)
+	p.joined.stats.add(&s.counts)
 	s.free()
 }
 
@@ -448,7 +440,7 @@ func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (even
 		from := len(s.attributes)
 		s.attributes = appendConverted(s.attributes, m.Attrs())
 		e := sdktrace.Event{Name: m.Name(), Time: m.Time()}
-		e.Attributes, e.DroppedAttributeCount = limitedList(s.attributes[from:], limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
+		e.Attributes, e.DroppedAttributeCount = limitedList(s.attributes[from:], limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
 		s.events = append(s.events, e)
 		marks++
 	}

@@ -29,7 +29,7 @@ const ScopeName = scope.Name
 type joined struct {
 	tracer   func() trace.Tracer // for measures under no local span
 	timeline *record.Timeline    // counts panics
-	stats    *counters
+	stats    counters
 	logs     *markLogs // nil: marks do not become log records
 	requests *requests // of a Processor
 	last     atomic.Pointer[sdkTracer]

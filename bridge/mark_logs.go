@@ -136,15 +136,7 @@ func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at 
 	}
 	n := len(s.attributes)
 	s.attributes = appendConverted(s.attributes, attrs)
-	all := s.attributes[n:]
-	if limit := l.limits.AttributeCount; limit >= 0 && len(all) > limit {
-		r.DroppedAttributes = len(all) - limit
-		all = all[:limit]
-	}
-	for i := range all {
-		all[i].Value = limited(all[i].Value, sdktrace.DefaultAttributeValueDepthLimit, l.limits.AttributeValueLength)
-	}
-	r.Attributes = all
+	r.Attributes, r.DroppedAttributes = limitedList(s.attributes[n:], sdktrace.DefaultAttributeValueDepthLimit, l.limits.AttributeValueLength, l.limits.AttributeCount)
 	s.bytes = r.Append(s.bytes, nil)
 }
 

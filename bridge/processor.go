@@ -56,7 +56,6 @@ type ProcessorConfig struct {
 type Processor struct {
 	timeline *record.Timeline
 	joined   joined
-	stats    counters
 	detach   func()
 	provider atomic.Pointer[trace.TracerProvider]
 	requests *requests
@@ -89,7 +88,7 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 // timeline, the last one makes the spans of measures that have no active span.
 func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), count: adderOf(c.Routes)}
-	p.joined.stats, p.joined.tracer = &p.stats, p.tracer
+	p.joined.tracer = p.tracer
 	var groups otlpenc.Groups
 	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
 	if c.TracerProvider != nil {
@@ -182,7 +181,7 @@ func (p *Processor) Shutdown(context.Context) error {
 
 // Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline cover all processors of the timeline.
 func (p *Processor) Stats() Stats {
-	s := p.stats.read(p.timeline, p.joined.logs)
+	s := p.joined.stats.read(p.timeline, p.joined.logs)
 	s.SpansOffTimeline = p.requests.Forgotten()
 	return s
 }

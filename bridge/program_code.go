@@ -11,9 +11,14 @@ import (
 
 // This file calls what a program has given to a provider. A panic there is counted, and ends no request and no goroutine of perfline's.
 
-// accept gives spans to an output. After a panic, the output lacks them.
-func (p *TracerProvider) accept(o Output, spans []otlpenc.Spans) {
-	p.timeline.Try("an Output's Accept", func() { o.Accept(spans) })
+// accept gives spans to outputs. After a panic, the output lacks them.
+func (p *TracerProvider) accept(outputs []Output, spans []otlpenc.Spans) {
+	if len(spans) == 0 {
+		return
+	}
+	for _, o := range outputs {
+		p.timeline.Try("an Output's Accept", func() { o.Accept(spans) })
+	}
 }
 
 func (p *TracerProvider) onStart(ctx context.Context, s *recordedSpan) {

@@ -116,7 +116,6 @@ type TracerProvider struct {
 	timeline *record.Timeline
 	joined   joined
 	detach   func()
-	stats    counters
 	marks    *tracer   // of measures
 	logs     *markLogs // of marks that wait in journals; nil: they do not become log records
 
@@ -167,7 +166,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.processors.Store(&all)
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(scope.Scope())
-	p.joined.tracer, p.joined.stats = func() trace.Tracer { return p.marks }, &p.stats
+	p.joined.tracer = func() trace.Tracer { return p.marks }
 	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
 	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
 	p.detach = p.joined.attach(p.timeline)
@@ -244,7 +243,7 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()), SchemaURL: record.Name(c.SchemaURL()), Attributes: c.InstrumentationAttributes(),
 	}
 	if scope.Attributes.Len() > 0 {
-		all, _ := limitedList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1)
+		all, _ := limitedList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1, -1)
 		scope.Attributes = attribute.NewSet(all...)
 	}
 	return p.tracer(scope)
@@ -377,5 +376,5 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 // timeline.
 func (p *TracerProvider) Stats() Stats {
 	p.handOverEnded()
-	return p.stats.read(p.timeline, p.logs)
+	return p.joined.stats.read(p.timeline, p.logs)
 }

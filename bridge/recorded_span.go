@@ -167,7 +167,7 @@ func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 // addEvent adds an event whose attributes are the span's own. It returns false if the span has ended.
 func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	limits := &s.tracer.provider.limits
-	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes, limits.AttributeValueDepthLimit, limits.AttributePerEventCountLimit)
+	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes, limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isOpen() {
@@ -184,7 +184,7 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	}
 	limits := &s.tracer.provider.limits
 	l := sdktrace.Link{SpanContext: link.SpanContext}
-	l.Attributes, l.DroppedAttributeCount = limitedList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, limits.AttributePerLinkCountLimit)
+	l.Attributes, l.DroppedAttributeCount = limitedList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, -1, limits.AttributePerLinkCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen() {

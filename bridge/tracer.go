@@ -70,7 +70,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		sc, result = t.sample(decided, parent, name, how)
 	}
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
-	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.roots.begin(&t.provider.stats))
+	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.roots.begin(&t.provider.joined.stats))
 	if dropped && !tentative {
 		c := &droppedContext{Context: ctx}
 		s := &c.span
