@@ -3,9 +3,7 @@ package bridge
 import (
 	"reflect"
 	"runtime"
-	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
@@ -20,28 +18,20 @@ func (s *recordedSpan) RecordError(err error, options ...trace.EventOption) {
 	}
 	c := trace.NewEventConfig(options...)
 	message, stack := record.GoexitText, stackOf(c.StackTrace())
-	defer func() { // also if the method of err ends the goroutine
-		s.addEvent(sdktrace.Event{
-			Name: semconv.ExceptionEventName, Time: c.Timestamp(), Attributes: append(c.Attributes(), exceptionAttributes(err, message, stack)...),
-		})
-	}()
+	defer func() { s.addException(err, message, stack, c) }() // also if the method of err ends the goroutine
 	message = record.ErrorText(err)
-}
-
-// panicEvent returns the event of a panic with the value p.
-func panicEvent(p any, stack bool) sdktrace.Event {
-	return sdktrace.Event{Name: semconv.ExceptionEventName, Time: time.Now(), Attributes: exceptionAttributes(p, record.PanicText(p), stackOf(stack))}
 }
 
 // maxStack is the length of a stack in an event, in bytes. It is the same as the SDK's.
 const maxStack = 2048
 
-func exceptionAttributes(v any, message, stack string) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(v)), semconv.ExceptionMessage(message)}
+// addException adds the event of an error or of a panic's value.
+func (s *recordedSpan) addException(v any, message, stack string, c trace.EventConfig) {
+	attrs := append(c.Attributes(), semconv.ExceptionType(typeName(v)), semconv.ExceptionMessage(message))
 	if stack != "" {
 		attrs = append(attrs, semconv.ExceptionStacktrace(stack))
 	}
-	return attrs
+	s.addEvent(sdktrace.Event{Name: semconv.ExceptionEventName, Time: c.Timestamp(), Attributes: attrs})
 }
 
 // stackOf returns the stack of this goroutine if it is wanted.

@@ -148,7 +148,11 @@ func (h *MeasureHistogram) Stop() { h.detach() }
 
 // Stats returns the counts. It may be called after Stop.
 func (h *MeasureHistogram) Stats() MeasureStats {
-	return MeasureStats{Series: h.series.count(), Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
+	s := MeasureStats{Series: uint64(len(*h.series.known.Load())), Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
+	if s.Overflow > 0 {
+		s.Series++
+	}
+	return s
 }
 
 // Wants implements [record.Meter].

@@ -35,15 +35,6 @@ func (s *measureSeries) init(c MeasureConfig) {
 	s.known.Store(&map[string][]metric.RecordOption{})
 }
 
-// count returns the number of series.
-func (s *measureSeries) count() uint64 {
-	n := uint64(len(*s.known.Load()))
-	if s.overflow.Load() > 0 {
-		n++
-	}
-	return n
-}
-
 // get returns the attributes of a measure that failed with an error of type failure, unless that is empty.
 func (s *measureSeries) get(name, failure string, attrs []slog.Attr) []metric.RecordOption {
 	var room [256]byte

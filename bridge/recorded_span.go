@@ -206,7 +206,7 @@ func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 		if p := recover(); p != nil { // works only in the deferred function itself, which is End
 			defer panic(p)
 			defer s.end(end) // also if a method of p panics or ends the goroutine
-			s.addEvent(panicEvent(p, config.StackTrace()))
+			s.addException(p, record.PanicText(p), stackOf(config.StackTrace()), trace.NewEventConfig())
 			return
 		}
 	}
