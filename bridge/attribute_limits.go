@@ -10,8 +10,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// SetAttributes sets attributes. An attribute that the span has gets the new value at its old place. Others are
-// dropped, and counted, when they exceed the limit.
+// SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit are dropped and counted.
 func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	if len(attrs) == 0 {
 		return
@@ -57,7 +56,7 @@ func (s *recordedSpan) Answer(r serving.Request) {
 	default:
 		var list serving.AttributeList
 		r.TellAnswer(&list.Facts)
-		list.Facts.Answer(&list)
+		list.Facts.Form.Answer(&list.Facts, &list)
 		s.addAttributes(list.Attributes)
 	}
 }
@@ -68,10 +67,10 @@ func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.Key
 		return append(to, s.attributes...)
 	}
 	n, all := len(to), serving.AttributeList{Attributes: to}
-	s.request.Request(&all)
+	s.request.Form.Request(s.request, &all)
 	all.KeyValues(s.attributes)
 	if s.answered {
-		s.request.Answer(&all)
+		s.request.Form.Answer(s.request, &all)
 	}
 	return all.Attributes[:n+len(unique(all.Attributes[n:]))]
 }
@@ -81,7 +80,7 @@ func listOf(r serving.Request) []attribute.KeyValue {
 	var facts serving.Facts
 	r.Tell(&facts)
 	list := serving.AttributeList{Attributes: make([]attribute.KeyValue, 0, serving.MaxAttributes)}
-	facts.Request(&list)
+	facts.Form.Request(&facts, &list)
 	return list.Attributes
 }
 
@@ -172,8 +171,7 @@ func (s *recordedSpan) distinct() {
 	clear(all[len(s.attributes):])
 }
 
-// unique returns attrs with the last value of each key, at the place of the first. Spans and events must not have two
-// attributes of one key. It changes attrs.
+// unique returns attrs with the last value of each key, at the place of the first. It changes attrs.
 func unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	if !mayRepeat(attrs) {
 		return attrs
@@ -191,8 +189,7 @@ func unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return out
 }
 
-// mayRepeat reports whether a list may have a key twice. It looks once at each key of a short list, and compares keys that
-// look alike.
+// mayRepeat reports whether a list may have a key twice. In a short list, it compares only keys that look alike.
 func mayRepeat(attrs []attribute.KeyValue) bool {
 	if len(attrs) > 32 {
 		return true

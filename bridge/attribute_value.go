@@ -9,9 +9,8 @@ import (
 // deepest is the depth of values without a limit. A receiver takes far less.
 const deepest = 10_000
 
-// limited returns v with each key of a map once, the last one, and without what is nested deeper than depth. A value by
-// itself has the depth 1. Texts and lists of bytes have their first length characters or bytes. A negative limit means
-// no limit.
+// limited returns v with the last value of each key of a map, down to depth, where a value by itself has the depth 1. Texts and lists of
+// bytes have their first length characters or bytes. A negative limit means no limit.
 func limited(v attribute.Value, depth, length int) attribute.Value {
 	t := v.Type()
 	if length < 0 && depth != 0 && t != attribute.SLICE && t != attribute.MAP {
@@ -47,8 +46,7 @@ func limited(v attribute.Value, depth, length int) attribute.Value {
 	return v
 }
 
-// limitedMap returns a map's pairs, which are sorted by key, with values within limits. Of pairs with the same key the last
-// one counts.
+// limitedMap returns the pairs of a map, sorted by key, with values within limits. The last pair of a key counts.
 func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValue {
 	n := 0
 	for i, kv := range all {
@@ -62,8 +60,7 @@ func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValu
 	return all[:n]
 }
 
-// firstRunes returns the first limit characters of s, or s if it has no more bytes. When it has to count, it leaves out
-// bytes that are not UTF-8.
+// firstRunes returns the first limit characters of s, without bytes that are not UTF-8, or s if that has no more than limit bytes.
 func firstRunes(s string, limit int) string {
 	if limit < 0 || len(s) <= limit {
 		return s

@@ -12,8 +12,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// describe returns the entry of a span of other instrumentation. A call to a database or a service is of type resource. Other
-// spans are measures.
+// describe returns the entry of a span of other instrumentation.
 func describe(s sdktrace.ReadOnlySpan) record.Description {
 	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(), End: s.EndTime()}
 	all := s.Attributes()
@@ -30,7 +29,7 @@ func describe(s sdktrace.ReadOnlySpan) record.Description {
 	return d
 }
 
-// typeOf returns the type of the entry of a span of other instrumentation.
+// typeOf returns the type of a span's entry: a call to a database or a service is a resource, any other span a measure.
 func typeOf(k trace.SpanKind) record.Type {
 	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
 		return record.Resource
@@ -53,8 +52,7 @@ func detailValue(v attribute.Value) slog.Value {
 	}
 }
 
-// initiator is the initiatorType (Resource Timing) of a call, by the attributes
-// that the semantic conventions require of its kind.
+// initiator returns the initiatorType (Resource Timing) of a call, by attributes that the semantic conventions require.
 func initiator(attrs []attribute.KeyValue) string {
 	for _, kv := range attrs {
 		switch key := string(kv.Key); {

@@ -90,11 +90,10 @@
 //
 // # When it happens
 //
-// Under a span of a [TracerProvider], marks and measures wait in the journal of the span's local root. They become events and
-// spans when that is encoded: see [record.Timeline.NewUnit]. It is so while no processor is registered with the provider and
-// its sampler samples children as their parents. Otherwise, and under spans of every other provider, a mark calls AddEvent, and a
-// measure starts and ends a span of that provider. Both happen at once, on the goroutine that records: samplers and
-// processors see each call, and a processor that blocks or panics does so there.
+// Under a span of a [TracerProvider], marks and measures wait in the journal of the span's local root, and become events and spans when
+// that is encoded, unless processors are registered or the sampler decides about each child. Otherwise, and under spans of every other
+// provider, a mark calls AddEvent, and a measure starts and ends a span of that provider. Both happen at once, on the goroutine that
+// records: samplers and processors see each call, and a processor that blocks or panics does so there.
 //
 // Limits of spans (OTEL_SPAN_*, OTEL_EVENT_*) hold for marks and measures as for what AddEvent and Start make. Marks share their
 // span's limit of events with its own events: the newest stay.
@@ -108,10 +107,9 @@
 //
 // # Profiles
 //
-// Spans tell profilers which goroutine works for them, through labels of package spanlabels. Spans of a
-// [TracerProvider] do it by themselves. Spans of the SDK's provider need spanlabels.WrapTracerProvider. A measure begun with marks.Start is
-// a span like the others there. Contexts of marks.Start and of the servers of bridgehttp and bridgegrpc carry the labels, so that pprof.Do
-// adds to them.
+// Spans tell profilers which goroutine works for them, through labels of package spanlabels. Spans of a [TracerProvider] do it by
+// themselves, also the spans of marks.Start. Spans of the SDK's provider need spanlabels.WrapTracerProvider. Contexts of marks.Start and
+// of the servers of bridgehttp and bridgegrpc carry the labels, so that pprof.Do adds to them.
 //
 // # Guarantees
 //

@@ -55,9 +55,7 @@ func (s *recordedSpan) Attributes() []attribute.KeyValue {
 }
 
 func (s *recordedSpan) Events() []sdktrace.Event {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	events := s.readDetails().events.inOrder()
+	events := read(s, func() []sdktrace.Event { return s.readDetails().events.inOrder() })
 	for i := range events {
 		events[i].Attributes = slices.Clone(events[i].Attributes)
 	}
@@ -65,9 +63,7 @@ func (s *recordedSpan) Events() []sdktrace.Event {
 }
 
 func (s *recordedSpan) Links() []sdktrace.Link {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	links := s.readDetails().links.inOrder()
+	links := read(s, func() []sdktrace.Link { return s.readDetails().links.inOrder() })
 	for i := range links {
 		links[i].Attributes = slices.Clone(links[i].Attributes)
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
-// A tracedOn has the number of the goroutine on which a span started while an execution trace was written. It is 0 otherwise, and
-// also if the number is not known or does not fit.
+// A tracedOn has the number of the goroutine on which a span started, and 0 without an execution trace or a number that fits.
 type tracedOn uint32
 
 // startNoted is set besides if the start of the span is noted in the execution trace.

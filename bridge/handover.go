@@ -238,7 +238,19 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
 func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 	if itself && span.root {
-		s.countRoot(p, span)
+		if p.count != nil {
+			p.count(span.asRoot())
+		}
+		switch {
+		case p.keeper == nil || !span.isRequest():
+		case span.overCeiling:
+			s.counts[requestsOverCeiling]++
+		default:
+			s.counts[requestsByReason+int(span.keep)]++
+		}
+		if s.exports {
+			s.counts[requestsExported]++
+		}
 		if span.discarded() {
 			return
 		}
@@ -247,23 +259,6 @@ func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 		s.counts[otherSpans]++
 	} else {
 		s.counts[measureSpans]++
-	}
-}
-
-// countRoot counts a local root, kept or not.
-func (s *encoding) countRoot(p *TracerProvider, span *recordedSpan) {
-	if p.count != nil {
-		p.count(span.asRoot())
-	}
-	switch {
-	case p.keeper == nil || !span.isRequest():
-	case span.overCeiling:
-		s.counts[requestsOverCeiling]++
-	default:
-		s.counts[requestsByReason+int(span.keep)]++
-	}
-	if s.exports {
-		s.counts[requestsExported]++
 	}
 }
 
@@ -323,9 +318,10 @@ func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
 // appendRequest appends the attributes of the request whose span is s.span.
 func (s *encoding) appendRequest(b []byte) []byte {
 	s.sink.Bytes = b
-	s.span.request.Request(&s.sink)
+	facts := s.span.request
+	facts.Form.Request(facts, &s.sink)
 	if s.span.answered {
-		s.span.request.Answer(&s.sink)
+		facts.Form.Answer(facts, &s.sink)
 	}
 	return s.sink.Bytes
 }
@@ -373,7 +369,7 @@ func admits(limit, n int) bool { return limit < 0 || n <= limit }
 
 // appendMeasure appends the span of a measure.
 func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place int) {
-	p, data := parent.tracer.provider, &s.data
+	limits, data := &parent.tracer.provider.limits, &s.data
 	data.Name = it.Measure
 	data.SpanContext = s.contextOf(parent).WithSpanID(s.measureID(parent, place))
 	data.Parent = parent.spanContext
@@ -382,11 +378,11 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place in
 	data.Attributes, data.Events, data.Links = nil, nil, nil
 	data.Status = sdktrace.Status{}
 	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = 0, 0, 0
-	if limits := &p.limits; limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
+	if limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
 		s.bytes = data.Append(s.bytes, otlpenc.Extra{Detail: it.Attrs})
 		return
 	}
-	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(&p.limits, nil, it.Attrs)
+	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(limits, nil, it.Attrs)
 	s.bytes = data.Append(s.bytes, otlpenc.Extra{})
 }
 

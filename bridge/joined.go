@@ -23,9 +23,8 @@ import (
 // ScopeName is the instrumentation scope of spans that this module makes.
 const ScopeName = scope.Name
 
-// A joined is what a TracerProvider or a Processor attaches to its timeline. It makes the calls of OpenTelemetry's API that
-// a user would write, at once: AddEvent for a mark, Start and End for a measure. Spans of a TracerProvider of
-// this package need it only where their samplers or processors must see these calls.
+// A joined is what a TracerProvider or a Processor attaches to its timeline. It calls OpenTelemetry's API at once: AddEvent for a mark,
+// Start and End for a measure. Spans of a TracerProvider need it only where their samplers or processors must see these calls.
 type joined struct {
 	tracer   func() trace.Tracer // for measures under no local span
 	timeline *record.Timeline    // counts panics
@@ -182,9 +181,8 @@ func (j *joined) Start(ctx context.Context, to record.Destination, name string, 
 	if !ok {
 		return ctx, nil
 	}
-	own, ok := o.span.(*recordedSpan)
-	if o.own = ok; ok {
-		own.measure = true // its hand-over counts it
+	if own, ok := o.span.(*recordedSpan); ok {
+		o.own, own.measure = true, true // its hand-over counts it
 	}
 	return started, o
 }

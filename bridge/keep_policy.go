@@ -17,9 +17,8 @@ import (
 // The recorders of the provider get the spans of a request that is kept. The zero value keeps chosen and failed requests, and
 // requests of a second or more, 20 each second.
 //
-// Until the decision, spans that the sampler drops wait in memory as sampled ones do. A request has up to 512 KiB. All that wait have
-// up to half of the memory of all units, 32 MiB. The oldest entries stay, and [Stats] counts the others. After 15 minutes
-// without a decision, the entries are dropped, and count too.
+// Until the decision, spans that the sampler drops wait in memory: up to 512 KiB of a request, and 32 MiB of all, half of the memory of
+// all units. The oldest entries stay. [Stats] counts the others, and entries that are dropped after 15 minutes without a decision.
 // Instrumentation sees that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
 type KeepPolicy struct {
 	Off bool // keep nothing that the sampler drops, and mark no request as kept
@@ -27,9 +26,8 @@ type KeepPolicy struct {
 	Slow   time.Duration            // the threshold; 0 means 1 s, negative none
 	Routes map[string]time.Duration // thresholds of single routes in place of Slow, by the local root's name at its end, as "GET /items/{id}"
 
-	// Factor, when positive, makes a request slow as well if it took Factor times as long as is usual for its route. Usual is
-	// what [routes.Table.Usual] says: about the 95th percentile of the last minutes. Nothing is usual before 128 requests. Without
-	// [TracerProviderConfig].Routes, the provider has a table of its own.
+	// Factor, when positive, makes a request slow as well if it took Factor times as long as is usual for its route, by
+	// [routes.Table.Usual]: about the 95th percentile of the last minutes. Nothing is usual before 128 requests.
 	Factor float64
 
 	WithoutFailed bool    // a failure is no reason
@@ -40,9 +38,8 @@ type KeepPolicy struct {
 	PerSecond int
 
 	// Export gives kept requests to the exporters, too, if this process began the trace. Their spans have no sampled flag and no
-	// sampling threshold in their trace state, as other services saw them, so that backends do not extrapolate from
-	// them. The local root has the attribute perfline.keep.reason. The services that this request called have not
-	// recorded their part, unless they kept it themselves.
+	// sampling threshold, so that backends do not extrapolate from them. The local root has the attribute perfline.keep.reason.
+	// Called services have not recorded their part, unless they kept it themselves.
 	Export bool
 }
 

@@ -194,8 +194,7 @@ func (r *tentativeRoots) look() {
 
 func (r *tentativeRoots) end() { r.near().ended.Add(1) }
 
-// exports reports whether a request that is kept and not sampled is exported. Only the process that began the
-// trace exports it: other processes have not.
+// exports reports whether a request that is kept and not sampled is exported: only by the process that began the trace.
 func (k *keeper) exports(s *recordedSpan) bool {
 	return k.policy.Export && len(s.tracer.provider.exporters) > 0 && !s.parent.id.IsValid()
 }

@@ -20,8 +20,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// MeasureConfig says which measures are in the histogram perfline.measure.duration, and which of their attributes. The zero
-// value makes no histogram.
+// MeasureConfig configures the histogram perfline.measure.duration. The zero value makes no histogram.
 type MeasureConfig struct {
 	// Names are the names of the measures: "stock.query" is one name, "stock.*" stands for all names that begin with
 	// "stock.", and "*" for all. Measures with other names are not in the histogram.
@@ -32,9 +31,8 @@ type MeasureConfig struct {
 	// there is one series for each name, and one more for each type of error. Lists and bytes are left out.
 	Attributes []string
 
-	// MaxSeries is the number of series that the histogram has at most, up to 2000. Measures that would need more go to one series,
-	// whose only attribute is otel.metric.overflow, true. It is one of the number. 0 means 200: each series costs the SDK about
-	// 3 KB, and Prometheus stores 19 time series for it.
+	// MaxSeries limits the series, up to 2000. The last one takes the measures that would need more: its only attribute is
+	// otel.metric.overflow, true. 0 means 200: a series costs the SDK about 3 KB, and Prometheus stores 19 time series for it.
 	MaxSeries int
 
 	// MeterProvider makes the histogram. nil means otel.GetMeterProvider().
@@ -93,13 +91,11 @@ func (c MeasureConfig) Check() error {
 // recorded, a measure costs its two readings of the clock and the histogram, and does not become an entry or a span.
 // A measure between marks ([marks.Measure]) is missing there, because its marks are.
 //
-// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram leads to traces. The context of the measurement has a span if that is
-// sampled: the measure's own one after marks.Start, else the span that the measure was recorded under. The local root of that trace has
-// the attribute pyroscope.profile.id while it is profiled.
+// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram leads to sampled spans: of the measure after marks.Start, else the span
+// that the measure was recorded under. The local root has the attribute pyroscope.profile.id while it is profiled.
 //
 // The instrument recommends bounds of buckets from 100 µs to 10 s. Views, readers and variables of the SDK choose others, or an
-// exponential histogram. Texts have 128 bytes at most. The duration of a measure that ended before its start counts as
-// positive, as in its span.
+// exponential histogram. Texts have 128 bytes at most. A measure that ended before its start counts as positive, as in its span.
 type MeasureHistogram struct {
 	names     []string // as in MeasureConfig
 	series    measureSeries
@@ -110,8 +106,7 @@ type MeasureHistogram struct {
 
 var _ record.Meter = (*MeasureHistogram)(nil)
 
-// MeasureStats count what became of the measures in a histogram. Measures that are in the histogram by their own
-// attributes are not counted, because the histogram does.
+// MeasureStats count what the histogram itself does not count.
 type MeasureStats struct {
 	Series   uint64 // combinations of attributes
 	Overflow uint64 // measures in the series with otel.metric.overflow: their combination was over MaxSeries

@@ -94,12 +94,11 @@ func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
 		if a.Value.Kind() == slog.KindGroup {
 			within := key
 			if a.Key != "" {
-				if within, ok = strings.CutPrefix(key, a.Key); !ok {
+				rest, ok := strings.CutPrefix(key, a.Key)
+				if !ok || !strings.HasPrefix(rest, ".") {
 					continue
 				}
-				if within, ok = strings.CutPrefix(within, "."); !ok {
-					continue
-				}
+				within = rest[1:]
 			}
 			if v, ok := findScalar(a.Value.Group(), within); ok {
 				return v, true

@@ -113,8 +113,7 @@ type servedSpan struct {
 	facts   serving.Facts
 }
 
-// newSpan returns a span and its context under ctx, in one object. With processors there are two, because a processor may
-// keep the span, which must not keep all that the context refers to.
+// newSpan returns a span and its context in one object. With processors they are two: a span that a processor keeps must not keep ctx.
 func newSpan(ctx context.Context, t *tracer, served bool) (*spanContext, *recordedSpan) {
 	var c *spanContext
 	var s *recordedSpan
@@ -165,8 +164,8 @@ func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 }
 
 // An openedMeasure is also a context that has only its span, of a measure or not: one more type of spans would add 20 kB to each program.
-// The context is the span itself because a meter provider may keep it. One from a pool would lead to another trace then. Such a
-// provider keeps the request's context in memory, too. The SDK keeps only ids.
+// The context is the span itself because a meter provider may keep the context. A context from a pool would lead to another trace then.
+// A provider that keeps the context keeps the request's context in memory, too. The SDK keeps only ids.
 var _ context.Context = (*openedMeasure)(nil)
 
 func (*openedMeasure) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -44,15 +44,11 @@ type ProcessorConfig struct {
 	Resource *resource.Resource
 }
 
-// A Processor joins a timeline with a provider that is not a [TracerProvider]: the SDK's, or any other of OpenTelemetry's
-// API. It is safe for concurrent use.
+// A Processor joins a timeline with a provider that is not a [TracerProvider], from NewProcessor until Shutdown. It is safe for
+// concurrent use.
 //
-// From NewProcessor until Shutdown, a mark under a span calls AddEvent, and a measure makes a span with that
-// span's own tracer. Both happen at once, on the goroutine that records.
-//
-// As a span processor of the SDK's provider, it also brings spans of other instrumentation onto the timeline of
-// their request when they end. It does not pass them on: register it beside the processor that exports. A provider that
-// takes no span processors gets the rest without that.
+// As a span processor of the SDK's provider, it also brings spans of other instrumentation onto the timeline of their request when they
+// end. It does not export spans: register it beside the processor that does. Marks and measures work without that registration.
 type Processor struct {
 	timeline *record.Timeline
 	joined   joined
@@ -63,8 +59,7 @@ type Processor struct {
 	stopped  atomic.Bool
 }
 
-// requests has the timeline of the request that a span was started under. All processors of a timeline share it, so that a span
-// with two processors joins once.
+// requests has the timeline of each span's request. Processors of a timeline share it, so that a span with two processors joins once.
 type requests struct {
 	underway.Table[record.Timeline]
 	users atomic.Int32
@@ -116,29 +111,19 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if p.stopped.Load() {
 		return
 	}
-	if tracelog.Enabled() {
-		noteStart(parent, s)
+	own, ok := s.(*recordedSpan)
+	if !ok && tracelog.Enabled() { // the SDK has begun the span's task; perfline's spans note themselves
+		if above := s.Parent(); above.IsValid() && !above.IsRemote() {
+			tracelog.Start(parent, s.SpanContext().SpanID(), s.Name())
+		} else {
+			tracelog.Root(parent, s.SpanContext(), s.Name())
+		}
 	}
-	if s.InstrumentationScope().Name == ScopeName {
+	if s.InstrumentationScope().Name == ScopeName || ok && own.tracer.provider.timeline == p.timeline { // whose unit has the span
 		return
-	}
-	if own, ok := s.(*recordedSpan); ok && own.tracer.provider.timeline == p.timeline {
-		return // its unit has it
 	}
 	if t := record.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
 		p.requests.Put(s.SpanContext(), t)
-	}
-}
-
-// noteStart notes a span of the SDK in the execution trace, whose task the SDK has begun. perfline's own spans do so themselves.
-func noteStart(ctx context.Context, s sdktrace.ReadOnlySpan) {
-	if _, own := s.(*recordedSpan); own {
-		return
-	}
-	if parent := s.Parent(); parent.IsValid() && !parent.IsRemote() {
-		tracelog.Start(ctx, s.SpanContext().SpanID(), s.Name())
-	} else {
-		tracelog.Root(ctx, s.SpanContext(), s.Name())
 	}
 }
 

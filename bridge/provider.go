@@ -44,8 +44,7 @@ type Output interface {
 	Shutdown(context.Context) error
 }
 
-// TracerProviderConfig configures [NewTracerProvider]. The zero value makes spans for nothing but the processors that
-// are registered later.
+// TracerProviderConfig configures [NewTracerProvider]. The zero value makes spans only for processors that are registered later.
 type TracerProviderConfig struct {
 	Sampler  sdktrace.Sampler     // nil means OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
 	Resource *resource.Resource   // nil means resource.Default()
@@ -55,9 +54,8 @@ type TracerProviderConfig struct {
 	// Timeline is the process timeline whose marks and measures become events and spans. nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
-	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders take these, and the spans that are
-	// only recorded, too: requests.Recent is one. A span is encoded once for all of them, except
-	// with the form LogRecords.
+	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders also take the spans that are only
+	// recorded: requests.Recent is one.
 	Exporters, Recorders []Output
 
 	// Marks says what marks become. The recorders get them as events in every form, but see the limitations of the package. Without
@@ -91,11 +89,10 @@ type TracerProviderConfig struct {
 // A TracerProvider makes spans as the SDK's provider does, at a fraction of the cost. Its methods, its tracers and its
 // spans may be used concurrently.
 //
-// Spans wait in the journal of their local root, which is the span whose parent is not a span of this provider. A server
-// span is one, too, unless a request that bridgehttp or bridgegrpc serves is above it. They
-// are encoded after the end of the local root, together with those of other local roots: after 64 of these, or after 100 ms. A long journal is
-// encoded in parts before, see [record.Timeline.NewUnit]. Readers of the outputs, Stats and flushes do not miss what has ended. A process that
-// crashes loses what ended in the last 100 ms, and the spans that have ended under a local root that has not, up to 5 s of them.
+// Spans wait in the journal of their local root: the span whose parent is not a span of this provider. A server span is a local root,
+// too, unless a request that bridgehttp or bridgegrpc serves is above it. Spans are encoded after the end of 64 local roots, or after
+// 100 ms. A long journal is encoded in parts before, see [record.Timeline.NewUnit]. Readers of the outputs, Stats and flushes do not
+// miss what has ended. A crash loses what ended in the last 100 ms, and up to 5 s of spans under a local root that has not ended.
 //
 // The differences from the SDK's provider are in docs/lab/tracerprovider.md.
 type TracerProvider struct {
@@ -198,7 +195,7 @@ func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
 
 func (p *TracerProvider) outputs() []Output { return slices.Concat(p.recorders, p.exporters) }
 
-// longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads while it is handed something waits for itself.
+// longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads during its Accept waits for itself.
 const longestRead = time.Second
 
 // handOverEnded hands over what has ended.
@@ -229,8 +226,7 @@ func processTimeline(t *record.Timeline) *record.Timeline {
 // tracerName is the name of tracers without one. It is the same as the SDK's.
 const tracerName = "go.opentelemetry.io/otel/sdk/tracer"
 
-// Tracer returns the tracer of an instrumentation scope. It is the same one for the same scope. After Shutdown, it is a
-// tracer that makes no spans.
+// Tracer returns the tracer of an instrumentation scope, always the same one. After Shutdown, the tracer makes no spans.
 func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer {
 	if p.closed.Load() {
 		return noop.NewTracerProvider().Tracer(name, opts...)
@@ -336,10 +332,9 @@ func (p *TracerProvider) flushOutputs(r *within.Run) {
 	}
 }
 
-// Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs.
-// It returns all their errors. It does all that even if ctx has ended. It returns shortly after the end of ctx, whatever hangs: the error names that
-// then. Spans that end later are counted as dropped by the outputs. Further calls wait for the first one, within their own context, and return the
-// same error.
+// Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs, even if ctx has
+// ended. It returns all their errors. It returns shortly after the end of ctx, whatever hangs: the error names that then. Outputs count
+// spans that end later as dropped. Further calls wait for the first one, within their own context, and return the same error.
 func (p *TracerProvider) Shutdown(ctx context.Context) error {
 	return p.shutdown.Do(ctx, grace+within.Grace/3, "bridge: the shutdown of the provider", p.stop) // more than stop, to have its errors
 }

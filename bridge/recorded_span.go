@@ -22,13 +22,11 @@ import (
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
-// A recordedSpan is the handle of a span. It has the whole state while the span is open. After the span's end it
-// does not change, except for the unit of a local root and why that is kept, and the encoder reads it without the lock.
+// A recordedSpan has the whole state of a span. After the span's end, only the unit of a local root and the reason for keeping it
+// change, and the encoder reads the rest without the lock. The sampler has dropped a span that is tentative: instrumentation sees
+// that the span is not recording, and the span waits in an undecided unit.
 //
-// The sampler has dropped a span that is tentative. Instrumentation is told so: the span is not recording. It waits in an
-// undecided unit.
-//
-// Each span is one, so its size counts: with its context it takes 352 bytes, a size class of Go's allocator.
+// The size counts: with its context, a span takes 352 bytes, a size class of Go's allocator.
 type recordedSpan struct {
 	*unexported // nil
 
@@ -145,8 +143,7 @@ func (s *recordedSpan) SetName(name string) {
 	}
 }
 
-// SetStatus sets the status unless it has one that is stronger: Ok is stronger than Error, and Error than Unset. Only Error
-// has a description.
+// SetStatus does not weaken the status: Ok is stronger than Error, and Error than Unset. Only Error has a description.
 func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,8 +234,7 @@ func (s *recordedSpan) end(at time.Time) {
 	s.tracer.provider.onEnd(s)
 }
 
-// decideOrNote decides whether the request of a local root is kept. For other spans, it notes a failure for that decision. s has
-// ended.
+// decideOrNote decides whether the request of a local root is kept, or notes the failure of another span for that decision.
 func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	k := s.tracer.provider.keeper
 	switch {
@@ -272,8 +268,7 @@ func (s *recordedSpan) endTentative() {
 	}
 }
 
-// endState ends the span for everything but its unit and the processors. It reports false if another goroutine has
-// ended it.
+// endState ends the span except for its unit and the processors. It returns false if another goroutine has ended the span.
 func (s *recordedSpan) endState(at time.Time) bool {
 	s.mu.Lock()
 	if !s.isOpen() {

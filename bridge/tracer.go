@@ -114,9 +114,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	return started, s
 }
 
-// parent returns the context of the active span, which is the parent. If it is a span of the same provider, parent also
-// returns the unit of its recorded local root, or its local root if that was dropped. A new root counts as a child, and has
-// no parent.
+// parent returns the context of the active span. For a span of the same provider, it also returns the unit of the recorded local root,
+// or the local root if that was dropped. The active span counts a new root as a child, but is not its parent.
 //
 // A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
 // of all requests.

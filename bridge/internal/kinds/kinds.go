@@ -1,5 +1,4 @@
-// Package kinds keeps what is made once for all requests of a kind: of one method,
-// route and status, say.
+// Package kinds keeps what is made once for all requests of a kind, such as one method, route and status.
 package kinds
 
 import (
@@ -34,8 +33,7 @@ type kind[K comparable, V any] struct {
 	older *kind[K, V] // of the same list
 }
 
-// New returns a Map. Function makeKind makes the value of a kind, and the kind as it may be kept: without what pins more memory
-// than it shows.
+// New returns a Map. Function makeKind makes the value of a kind, and a copy of the kind that pins no other memory.
 func New[K comparable, V any](makeKind func(K) (K, V)) *Map[K, V] {
 	return &Map[K, V]{makeKind: makeKind, seed: maphash.MakeSeed()}
 }

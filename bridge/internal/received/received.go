@@ -35,8 +35,7 @@ func Bounded(s string, length int) string {
 	return text.Cut(s, MaxText)
 }
 
-// TraceState returns the values of a tracestate header, and none if they are longer together than a
-// valid one can be. A parsed part keeps the whole header in memory.
+// TraceState returns values of a tracestate header that a valid one has room for. A parsed part keeps the header in memory.
 func TraceState(values []string) []string {
 	length := 0
 	for _, v := range values {
@@ -50,14 +49,11 @@ func TraceState(values []string) []string {
 // maxMembers is how many members a tracestate may have (Trace Context, section 3.3.1.1).
 const maxMembers = 32
 
-// joinTraceState is the one value of the fields of a tracestate header, with each key once: the first, which is the newest
+// joinTraceState returns the one value of the fields of a tracestate header, with each key once: the first, which is the newest
 // (Trace Context, sections 3.3.1 and 3.3.1.2). OpenTelemetry refuses a state that has a key twice.
 func joinTraceState(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	var keys, members [maxMembers]string
-	n, same := 0, len(values) == 1 // as it was sent
+	keys, members := make([]string, 0, maxMembers), make([]string, 0, maxMembers)
+	same := len(values) == 1 // as it was sent
 	for _, v := range values {
 		for member := range strings.SplitSeq(v, ",") {
 			member = strings.Trim(member, " \t")
@@ -65,20 +61,19 @@ func joinTraceState(values []string) string {
 			switch {
 			case member == "":
 				continue
-			case slices.Contains(keys[:n], key):
+			case slices.Contains(keys, key):
 				same = false
 				continue
-			case n == maxMembers:
+			case len(keys) == maxMembers:
 				return "" // not valid
 			}
-			keys[n], members[n] = key, member
-			n++
+			keys, members = append(keys, key), append(members, member)
 		}
 	}
 	if same {
 		return values[0]
 	}
-	return strings.Join(members[:n], ",")
+	return strings.Join(members, ",")
 }
 
 // Field is the one value that a propagator reads of a key in lower case: the first, "" when there is none. All values of a
@@ -165,8 +160,7 @@ func (e Endpoint) HostPort() (host string, port int) {
 	return host, int(e.ip.Port())
 }
 
-// HostPort is net.SplitHostPort for values that may lack a port: 0 then, as
-// for one that is no number.
+// HostPort is net.SplitHostPort for values that may lack a port. The port is 0 then, and also if it is no number.
 func HostPort(hostport string) (host string, port int) {
 	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
 		return hostport, 0

@@ -9,9 +9,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// An Extractor reads the span and the baggage of a request's caller. It runs the propagators of the W3C's headers only for a
-// request that has the header. It runs every other propagator for each request: Fields tells which headers a propagator writes,
-// and some propagators read others, such as contrib's b3.
+// An Extractor reads the span and the baggage of a request's caller. It runs the propagators of the W3C's headers only if the request
+// has the header. It always runs the others: some, such as contrib's b3, read headers that Fields does not name.
 type Extractor struct{ parts []part }
 
 // A part is a propagator that is made of no others.

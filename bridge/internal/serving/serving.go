@@ -53,8 +53,7 @@ func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ 
 	return ctx, t, closes
 }
 
-// Start returns when a span started, so that its entry does at the same instant. It returns the current time for a span
-// that does not tell.
+// Start returns when a span started, or the current time for a span without StartTime.
 func Start(span trace.Span) time.Time {
 	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
 		return s.StartTime()

@@ -47,12 +47,6 @@ func (f *Facts) Size() (n int) {
 	return n
 }
 
-// Request gives what is known when the request arrives.
-func (f *Facts) Request(to AttributeSink) { f.Form.Request(f, to) }
-
-// Answer gives what is known at the end.
-func (f *Facts) Answer(to AttributeSink) { f.Form.Answer(f, to) }
-
 // An AttributeSink takes attributes: it encodes them, or makes a list of them.
 type AttributeSink interface {
 	Text(key attribute.Key, value string)
@@ -108,7 +102,7 @@ func Answer(span trace.Span, r Request) {
 	list := lists.Get().(*AttributeList)
 	defer list.free()
 	r.TellAnswer(&list.Facts)
-	list.Facts.Answer(list)
+	list.Facts.Form.Answer(&list.Facts, list)
 	span.SetAttributes(list.Attributes...)
 }
 
@@ -120,8 +114,7 @@ func Takes(span trace.Span) bool {
 	return span.IsRecording()
 }
 
-// A Tracer starts the server spans of requests. It asks a request for its attributes only if the span or the sampler needs
-// them. The tracers of perfline's provider are such.
+// A Tracer is a tracer of perfline's provider. It asks a request for its attributes only if the span or the sampler needs them.
 type Tracer interface {
 	StartServer(ctx context.Context, name string, r Request, newRoot bool, links []trace.Link) (context.Context, trace.Span)
 }
@@ -157,8 +150,7 @@ func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
 	l.Attributes = append(l.Attributes, attrs...)
 }
 
-// StartSpan starts the server span of a request under the span in ctx. A public request's
-// span begins a trace of its own, with a link to the caller's span.
+// StartSpan starts the server span of a request. The span of a public request begins a trace, with a link to the span in ctx.
 func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, public bool) (context.Context, trace.Span) {
 	var links []trace.Link
 	if caller := trace.SpanContextFromContext(ctx); public && caller.IsValid() {
@@ -170,7 +162,7 @@ func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, publ
 	list := lists.Get().(*AttributeList)
 	defer list.free()
 	r.Tell(&list.Facts)
-	list.Facts.Request(list)
+	list.Facts.Form.Request(&list.Facts, list)
 	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(list.Attributes...))
 	if public {
 		options = append(options, trace.WithNewRoot(), trace.WithLinks(links...))
