@@ -216,8 +216,7 @@ func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	a.Value = limited(a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
-// limitedList returns the attributes of something else than a span within limits, and how many it dropped. It changes attrs. A key may
-// come again.
+// limitedList returns attributes within limits, and how many it dropped. It changes attrs. A key may come again.
 func limitedList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue, dropped int) {
 	if count >= 0 && len(attrs) > count {
 		dropped = len(attrs) - count

@@ -166,8 +166,7 @@ func (s *encoding) encode(p *TracerProvider, finished *record.Finished) {
 	}
 }
 
-// encodeGroup encodes the first span from place first on that is not encoded yet, and all that belong with it. It returns
-// the place of the next one, and -1 without one.
+// encodeGroup encodes the group of the first span from place first on that is not encoded yet. It returns the next one's place, or -1.
 func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, first int) (next int) {
 	next = -1
 	var part encodedPart
@@ -306,8 +305,7 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	s.bytes = data.Append(s.bytes, more)
 }
 
-// contextOf returns the context of a span as backends get it. A span that was exported because it was kept must not be counted for others, so
-// that it has no sampling threshold.
+// contextOf returns the context of a span as backends get it. A span exported because it was kept has no sampling threshold: it stands for itself.
 func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
 	if !s.exports || span.sampled {
 		return span.spanContext

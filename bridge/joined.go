@@ -252,8 +252,7 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
 	return nil
 }
 
-// sdkTypes are the types of the SDK's spans: those that are recorded, and those that its sampler dropped. Both are nil if
-// they cannot be told apart.
+// sdkTypes are the types of the SDK's recorded spans and of its dropped spans. Both are nil if they are the same.
 var sdkTypes struct{ recording, dropped reflect.Type }
 
 // spanKey is OpenTelemetry's key of the active span in a context.

@@ -20,8 +20,7 @@ var (
 	_ record.Opened = (*openedMeasure)(nil)
 )
 
-// Place implements [record.Active]. Marks and measures wait in the unit's journal unless a sampler or a processor must
-// see each of them.
+// Place makes marks and measures wait in the unit's journal unless a sampler or a processor must see each of them.
 func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	to := record.ToSpan
 	if s.tentative || s.sampled && s.tracer.provider.simple() {

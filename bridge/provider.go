@@ -236,7 +236,8 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		name = tracerName
 	}
 	scope := instrumentation.Scope{
-		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()), SchemaURL: record.Name(c.SchemaURL()), Attributes: c.InstrumentationAttributes(),
+		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()), SchemaURL: record.Name(c.SchemaURL()),
+		Attributes: c.InstrumentationAttributes(),
 	}
 	if scope.Attributes.Len() > 0 {
 		all, _ := limitedList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1, -1)

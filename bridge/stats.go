@@ -22,7 +22,7 @@ type Stats struct {
 
 	SpansOffTimeline uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
 
-	Panics uint64 // calls of outputs, processors, samplers, observers and the like that panicked or ended their goroutine, of all providers of the timeline
+	Panics uint64 // calls of outputs, processors, samplers, observers and the like that panicked or ended their goroutine; of all providers
 }
 
 // RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once, sampled or not, but for Exported, Untracked and Refused.

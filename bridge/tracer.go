@@ -139,19 +139,14 @@ func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext
 	if how.newRoot {
 		return trace.SpanContext{}, nil, nil
 	}
-	if how.kind == trace.SpanKindServer && !isRequest(above) {
+	served := false // by bridgehttp or bridgegrpc
+	if how.kind == trace.SpanKindServer && above != nil {
+		_, served = above.Timing(record.RequestStart)
+	}
+	if how.kind == trace.SpanKindServer && !served {
 		return sc, nil, nil
 	}
 	return sc, unit, dropped
-}
-
-// isRequest reports whether a unit is a request or a call that bridgehttp or bridgegrpc serves. A nil unit is none.
-func isRequest(unit *record.Unit) bool {
-	if unit == nil {
-		return false
-	}
-	_, began := unit.Timing(record.RequestStart)
-	return began
 }
 
 // sample makes the ids of a span, and asks the sampler about it.

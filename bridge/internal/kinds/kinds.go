@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Most is the number of kinds that a Map keeps. Programs have few. Further kinds, which
-// clients may make up without end, are made anew each time.
+// Most is the number of kinds that a Map keeps. Further kinds, which clients may make up, are made anew each time.
 const Most = 1024
 
 // lists is the number of lists of a Map: a power of two. Most lists of most programs have one kind at most.

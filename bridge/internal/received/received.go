@@ -26,8 +26,7 @@ func Text(s string) string {
 	return text.Valid(text.Cut(s, MaxText))
 }
 
-// Bounded is s, a part of a text of length bytes, cut to MaxText. The rest of that text does not stay in memory if it is long.
-// The result may not be UTF-8.
+// Bounded is s, a part of a text of length bytes, cut to MaxText without pinning a long text. The result may not be UTF-8.
 func Bounded(s string, length int) string {
 	if length > MaxText && len(s) <= MaxText {
 		return strings.Clone(s)
