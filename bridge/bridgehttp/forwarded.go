@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
 	"github.com/perfline/perfline/bridge/internal/received"
 )
 
@@ -17,29 +18,30 @@ func listOf(fields []string) string {
 	if len(fields) == 1 && len(fields[0]) <= received.MaxText {
 		return fields[0]
 	}
-	return received.Bounded(firstMember(fields...)) // a cut member ends in "…", which no address, scheme or host has
+	// A cut member ends in "…", which no address, scheme or host has. Its field does not stay in memory.
+	return received.Bounded(firstMember(fields...), received.MaxText+1)
 }
 
 // forwardedScheme returns url.scheme as the client sent it, and "" if no proxy says it.
 func forwardedScheme(h http.Header) string {
-	return cmp.Or(schemeIn(parameterOf(listOf(h["Forwarded"]), "proto")), schemeIn(memberOf(listOf(h["X-Forwarded-Proto"]))))
+	return cmp.Or(schemeIn(parameterOf(listOf(h["Forwarded"]), "proto")), schemeIn(firstMember(listOf(h["X-Forwarded-Proto"]))))
 }
 
 // forwardedClient returns the address of the client, from the lists Forwarded and X-Forwarded-For. It returns "" if no proxy says
 // it.
 func forwardedClient(forwarded, list string) string {
-	return cmp.Or(addressIn(parameterOf(forwarded, "for")), addressIn(memberOf(list)))
+	return cmp.Or(addressIn(parameterOf(forwarded, "for")), addressIn(firstMember(list)))
 }
 
 // forwardedHost returns the Host header as the client sent it, from the lists Forwarded and X-Forwarded-Host. It returns "" if no
 // proxy says it.
 func forwardedHost(forwarded, list string) string {
-	return cmp.Or(hostIn(parameterOf(forwarded, "host")), hostIn(memberOf(list)))
+	return cmp.Or(hostIn(parameterOf(forwarded, "host")), hostIn(firstMember(list)))
 }
 
 // parameterOf returns a parameter of the first element of the list Forwarded. The last of several counts.
 func parameterOf(forwarded, name string) (value string) {
-	first := memberOf(forwarded)
+	first := firstMember(forwarded)
 	for n, v, rest, ok := parameter(first); ok; n, v, rest, ok = parameter(rest) {
 		if strings.EqualFold(n, name) {
 			value = v
@@ -48,25 +50,18 @@ func parameterOf(forwarded, name string) (value string) {
 	return value
 }
 
-// memberOf returns the first member of a list that is not empty.
-func memberOf(list string) string {
-	member, _ := firstMember(list)
-	return member
-}
-
-// firstMember is the first member of a list that is not empty, and the length of the field that it is a part of. A list
-// may have several fields (RFC 9110, section 5.3).
-func firstMember(fields ...string) (member string, length int) {
-	for _, f := range fields {
-		for rest := f; rest != ""; {
+// firstMember returns the first member of a list that is not empty. A list may have several fields (RFC 9110, section 5.3).
+func firstMember(fields ...string) string {
+	for _, rest := range fields {
+		for rest != "" {
 			end := memberEnd(rest)
-			if member = strings.Trim(rest[:end], " \t"); member != "" {
-				return member, len(f)
+			if member := strings.Trim(rest[:end], " \t"); member != "" {
+				return member
 			}
 			rest = rest[min(end+1, len(rest)):]
 		}
 	}
-	return "", 0
+	return ""
 }
 
 // memberEnd is where the comma after a list's first member is, or the list's end.
@@ -93,7 +88,7 @@ func parameter(element string) (name, value, rest string, ok bool) {
 	case !ok:
 		return "", "", "", false
 	case strings.HasPrefix(rest, `"`):
-		if value, rest, ok = unquote(rest[1:]); !ok {
+		if value, rest, ok = servertiming.Unquote(rest[1:]); !ok {
 			return "", "", "", false
 		}
 		var between string
@@ -105,28 +100,6 @@ func parameter(element string) (name, value, rest string, ok bool) {
 		value = strings.Trim(value, " \t")
 	}
 	return strings.Trim(name, " \t"), value, rest, true
-}
-
-// unquote reads a quoted string from after its first quote on. It returns what the string says, and the text behind it.
-func unquote(s string) (value, rest string, ok bool) {
-	end := strings.IndexAny(s, `"\`)
-	if end >= 0 && s[end] == '"' {
-		return s[:end], s[end+1:], true
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			return b.String(), s[i+1:], true
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-		}
-		if b.Len() > received.MaxText {
-			return "", "", false
-		}
-		b.WriteByte(s[i])
-	}
-	return "", "", false
 }
 
 func addressIn(s string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path"
+	"strings"
 
 	"github.com/perfline/perfline/observer/record"
 )
@@ -66,15 +67,8 @@ func matchedRoute(r *http.Request) string {
 	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
 		return ""
 	}
-	return routeOf(r.Pattern)
-}
-
-// routeOf is the path part of a ServeMux pattern "METHOD host/path".
-func routeOf(pattern string) string {
-	for i := range len(pattern) {
-		if pattern[i] == '/' {
-			return pattern[i:]
-		}
+	if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 {
+		return r.Pattern[slash:] // of "METHOD host/path"
 	}
 	return ""
 }
