@@ -40,10 +40,7 @@ type Client struct {
 // The propagators send the span's context to the server as metadata. Every status except
 // OK counts as an error.
 func (c Client) Handler() stats.Handler {
-	duration, err := rpcconv.NewClientCallDuration(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider())))
-	if err != nil {
-		otel.Handle(err) // calls are made without it
-	}
+	duration := serving.Instrument(rpcconv.NewClientCallDuration(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))))
 	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	return &client{
 		Client:    c,
@@ -66,7 +63,7 @@ var _ stats.Handler = (*client)(nil)
 // TagRPC is called before anything else of an attempt.
 func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
-	if !traces(c.tl, h.Filter, info) {
+	if !serving.Asked(c.tl, ofFilter, h.Filter, info) {
 		if ctx.Value(h) == nil {
 			return ctx
 		}
@@ -75,7 +72,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		return context.WithValue(ctx, h, nil)
 	}
 	c.start, c.span = c.tl.Now(), noop.Span{}
-	c.tl.Try(ofSpan, func() {
+	c.tl.Try(serving.OfSpan, func() {
 		ctx, c.span = h.tracer.Start(ctx, c.method, trace.WithSpanKind(trace.SpanKindClient), //nolint:fatcontext // once
 			trace.WithAttributes(semconv.RPCSystemNameGRPC, semconv.RPCMethod(c.method)))
 	})
@@ -83,7 +80,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	if !ok {
 		md = metadata.MD{}
 	}
-	c.tl.Try(ofPropagators, func() {
+	c.tl.Try(serving.OfPropagators, func() {
 		for _, field := range h.fields.Of(h.Propagators, strings.ToLower) { // a proxy may pass on those of its own caller
 			md.Delete(field)
 		}
@@ -95,7 +92,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 // HandleRPC is called for the events of an attempt, concurrently.
 func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
-		c.tl.Try(ofSpan, func() { h.handle(ctx, c, event) })
+		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })
 	}
 }
 
@@ -137,6 +134,6 @@ func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	end := c.tl.Now()
 	failed := st.Code() != codes.OK
 	c.record(ctx, record.Resource, st.Code(), end)
-	c.tl.Try(ofSpan, func() { c.endSpan(st, failed) })
-	c.tl.Try(ofMeter, func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
+	c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
+	c.tl.Try(serving.OfMeter, func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
 }

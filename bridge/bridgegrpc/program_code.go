@@ -5,9 +5,7 @@ import (
 	"net"
 
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/perfline/perfline/bridge/internal/received"
@@ -20,36 +18,18 @@ import (
 
 // What is counted.
 const (
-	ofFilter      = "the Filter of a bridgegrpc.Server or Client"
-	ofPublic      = "PublicEndpoint of a bridgegrpc.Server"
-	ofPropagators = "a propagator"
-	ofSpan        = "a tracer, or a span of another package"
-	ofMeter       = "a meter provider"
-	ofAddress     = "an address of a listener or a dialer"
-	ofError       = "an error of a gRPC call"
+	ofFilter  = "the Filter of a bridgegrpc.Server or Client"
+	ofPublic  = "PublicEndpoint of a bridgegrpc.Server"
+	ofAddress = "an address of a listener or a dialer"
+	ofError   = "an error of a gRPC call"
 )
-
-// traces reports whether a call gets a span.
-func traces(tl *record.Timeline, filter func(*stats.RPCTagInfo) bool, info *stats.RPCTagInfo) (traced bool) {
-	traced = true
-	if filter != nil {
-		tl.Try(ofFilter, func() { traced = filter(info) })
-	}
-	return traced
-}
 
 // extract returns ctx with what the propagators find in its metadata.
 func extract(ctx context.Context, tl *record.Timeline, p propagation.TextMapPropagator) (extracted context.Context) {
-	if !tl.Try(ofPropagators, func() { extracted = p.Extract(ctx, incoming{ctx}) }) { //nolint:fatcontext // once
+	if !tl.Try(serving.OfPropagators, func() { extracted = p.Extract(ctx, incoming{ctx}) }) { //nolint:fatcontext // once
 		return ctx
 	}
 	return extracted
-}
-
-// spanAbove returns the span in ctx if other instrumentation made it for the call.
-func spanAbove(ctx context.Context, tl *record.Timeline) (span trace.Span, ok bool) {
-	tl.Try(ofSpan, func() { span, ok = serving.Span(ctx) })
-	return span, ok
 }
 
 // addressOf returns what a network address says, "" if it panics.

@@ -11,7 +11,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
@@ -51,10 +50,7 @@ type Server struct {
 // A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
 // UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
 func (s Server) Handler() stats.Handler {
-	duration, err := rpcconv.NewServerCallDuration(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider())))
-	if err != nil {
-		otel.Handle(err) // calls are served without it
-	}
+	duration := serving.Instrument(rpcconv.NewServerCallDuration(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()))))
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	return &server{
@@ -78,28 +74,28 @@ var _ stats.Handler = (*server)(nil)
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	tl := (*record.Timeline)(h.Timeline)
-	if serving.Served(ctx) || !traces(tl, h.Filter, info) {
+	if serving.Served(ctx) || !serving.Asked(tl, ofFilter, h.Filter, info) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
-	span, borrowed := spanAbove(ctx, tl)
+	span, borrowed := serving.SpanAbove(ctx, tl)
 	if !borrowed {
 		ctx, span = h.start(extract(ctx, tl, h.Propagators), info, c)
 		c.span = span
 	}
-	ctx, c.tl, c.closes = serving.Timeline(ctx, span, (*record.Timeline)(h.Timeline))
+	ctx, c.tl, c.closes = serving.Timeline(ctx, span, tl)
 	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
 }
 
 func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (context.Context, trace.Span) {
-	tl, started, span := (*record.Timeline)(h.Timeline), ctx, trace.Span(noop.Span{})
+	tl := (*record.Timeline)(h.Timeline)
 	public := h.PublicEndpoint != nil // the safe answer
 	if public {
 		tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
 	}
 	c.arriving = ctx
-	tl.Try(ofSpan, func() { started, span = serving.StartSpan(ctx, h.tracer, c.method, c, public) }) //nolint:fatcontext // once
+	started, span := serving.StartSpan(ctx, tl, h.tracer, c.method, c, public)
 	c.arriving = nil
 	return started, span
 }
@@ -107,7 +103,7 @@ func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (co
 // HandleRPC is called for the events of a call. It may be called concurrently for a stream.
 func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
-		c.tl.Try(ofSpan, func() { h.handle(ctx, c, event) })
+		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })
 	}
 }
 
@@ -169,8 +165,8 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	c.record(ctx, record.Navigation, st.Code(), end)
 	if c.span != nil {
 		failed := isServerError(st.Code())
-		c.tl.Try(ofSpan, func() { c.endSpan(st, failed) })
-		c.tl.Try(ofMeter, func() { h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end) })
+		c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
+		c.tl.Try(serving.OfMeter, func() { h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end) })
 	}
 	if c.closes {
 		c.tl.Close()

@@ -98,7 +98,7 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	default:
 		c.over.Do(func() {
 			why := errorText(err)
-			c.tl.Try(ofSpan, func() {
+			c.tl.Try(serving.OfSpan, func() {
 				c.span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
 				c.span.SetStatus(codes.Error, why)
 			})
@@ -145,7 +145,7 @@ func (c *call) complete(now time.Duration, incomplete string) {
 func (c *call) end(now time.Duration, incomplete string) {
 	c.cleanup.Stop() // it keeps all that the context refers to
 
-	c.tl.Try(ofSpan, func() {
+	c.tl.Try(serving.OfSpan, func() {
 		if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) { // the size as it was transferred
 			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
 		}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
 
 	"github.com/perfline/perfline/bridge/internal/kinds"
+	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
 // An exchange is what the metrics of a request tell apart. Requests of one kind
@@ -93,18 +93,18 @@ type meter struct {
 }
 
 func newServerMeter(m metric.Meter, sizes bool) meter {
-	made := meter{duration: instrument(httpconv.NewServerRequestDuration(m)).Inst()}
+	made := meter{duration: serving.Instrument(httpconv.NewServerRequestDuration(m)).Inst()}
 	if sizes {
-		made.requests = instrument(httpconv.NewServerRequestBodySize(m)).Inst()
-		made.responses = instrument(httpconv.NewServerResponseBodySize(m)).Inst()
+		made.requests = serving.Instrument(httpconv.NewServerRequestBodySize(m)).Inst()
+		made.responses = serving.Instrument(httpconv.NewServerResponseBodySize(m)).Inst()
 	}
 	return made
 }
 
 func newClientMeter(m metric.Meter, sizes bool) meter {
-	made := meter{duration: instrument(httpconv.NewClientRequestDuration(m)).Inst()}
+	made := meter{duration: serving.Instrument(httpconv.NewClientRequestDuration(m)).Inst()}
 	if sizes {
-		made.requests = instrument(httpconv.NewClientRequestBodySize(m)).Inst()
+		made.requests = serving.Instrument(httpconv.NewClientRequestBodySize(m)).Inst()
 	}
 	return made
 }
@@ -117,13 +117,4 @@ func (m *meter) record(ctx context.Context, took time.Duration, request, respons
 	if m.responses != nil {
 		m.responses.Record(ctx, response, k.record...)
 	}
-}
-
-// instrument reports an instrument that cannot be made; what comes with the error
-// does nothing.
-func instrument[T any](t T, err error) T {
-	if err != nil {
-		otel.Handle(err)
-	}
-	return t
 }

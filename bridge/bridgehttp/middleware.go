@@ -124,6 +124,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	}
 	return &middleware{
 		Server:    s,
+		timeline:  (*record.Timeline)(s.Timeline),
 		next:      next,
 		tracer:    scope.Tracer(cmp.Or(s.TracerProvider, otel.GetTracerProvider())),
 		extractor: serving.NewExtractor(s.Propagators),
@@ -136,6 +137,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 // A middleware is a Server at work.
 type middleware struct {
 	Server
+	timeline  *record.Timeline // the Server's
 	next      http.Handler
 	tracer    trace.Tracer
 	extractor serving.Extractor
@@ -169,17 +171,17 @@ type request struct {
 // ServeHTTP implements [http.Handler].
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if serving.Served(ctx) || !m.traces(r) {
+	if serving.Served(ctx) || !serving.Asked(m.timeline, ofFilter, m.Filter, r) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
 	q := &request{m: m, method: methodOf(r, m.methods)}
-	if q.span, q.borrowed = m.spanAbove(ctx); q.borrowed {
+	if q.span, q.borrowed = serving.SpanAbove(ctx, m.timeline); q.borrowed {
 		q.ctx = ctx
 	} else {
 		q.start(ctx, r)
 	}
-	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, (*record.Timeline)(m.Timeline))
+	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.timeline)
 	if len(m.ServerTiming.Names) > 0 {
 		q.tl.Keep(record.Measure, record.Resource) // whatever is sampled
 	}
@@ -222,9 +224,10 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.extract(ctx, r.Header)
 	q.scheme = m.schemeOf(r)
-	name, public := m.spanName(r, "", spanMethod(q.method)), m.isPublic(r)
+	name := m.spanName(r, "", spanMethod(q.method))
+	public := m.PublicEndpoint != nil && serving.Asked(m.timeline, ofPublic, m.PublicEndpoint, r) // true if it panics: the safe answer
 	q.arriving = r
-	q.ctx, q.span = m.startSpan(ctx, name, q, public)
+	q.ctx, q.span = serving.StartSpan(ctx, m.timeline, m.tracer, name, q, public)
 	q.arriving = nil
 }
 
@@ -242,7 +245,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	if !q.borrowed {
 		defer q.recordMetrics() // after the end of the span, when a keep policy has decided
-		defer q.m.try(ofSpan, func() { q.span.End() })
+		defer q.m.try(serving.OfSpan, func() { q.span.End() })
 	}
 	res := &q.response
 	if returned && !res.begun {
@@ -272,7 +275,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	if !q.borrowed {
 		k := q.m.kinds.Get(x, x.route, x.status)
 		q.kind, q.took = k, end
-		q.m.try(ofSpan, func() { q.describe(r, &x, k, cut, p) })
+		q.m.try(serving.OfSpan, func() { q.describe(r, &x, k, cut, p) })
 	}
 	q.navigation(r, &x, end)
 }
@@ -281,7 +284,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 // ended the goroutine before the request's kind was known.
 func (q *request) recordMetrics() {
 	if q.kind != nil {
-		q.m.try(ofMeter, func() {
+		q.m.try(serving.OfMeter, func() {
 			q.m.meter.record(serving.MetricsContext(q.ctx, q.span), q.took, q.read.Load(), q.response.written, q.kind)
 		})
 	}

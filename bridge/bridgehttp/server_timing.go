@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
@@ -103,7 +104,7 @@ func (t *timing) header(q *request, res *response) {
 	value := room[:0]
 	if c.Trace {
 		var sc trace.SpanContext
-		q.m.try(ofSpan, func() { sc = q.span.SpanContext() })
+		q.m.try(serving.OfSpan, func() { sc = q.span.SpanContext() })
 		value = c.appendTrace(value, sc)
 	}
 	entries := c.entries(q.tl)

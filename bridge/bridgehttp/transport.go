@@ -120,14 +120,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: record.FromContext(r.Context())}
-	if !t.traces(c, r) {
+	if !serving.Asked(c.tl, ofFilter, t.Filter, r) {
 		return t.base.RoundTrip(r)
 	}
 	c.name = address(r.URL)
 	m := methodOf(r, t.methods)
 	name := t.spanName(c, r, spanMethod(m))
 	c.ctx, c.span = r.Context(), noop.Span{}
-	started := c.tl.Try(ofSpan, func() {
+	started := c.tl.Try(serving.OfSpan, func() {
 		c.ctx, c.span = t.tracer.Start(c.ctx, name, clientKind, trace.WithAttributes(c.request(r, m)...))
 		c.start = c.tl.Since(serving.Start(c.span))
 	})
@@ -138,7 +138,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer func() {
 		if !returned { // the base panicked, or ended the goroutine
 			c.failed = "the transport did not return"
-			c.tl.Try(ofSpan, func() { c.span.SetStatus(codes.Error, c.failed) })
+			c.tl.Try(serving.OfSpan, func() { c.span.SetStatus(codes.Error, c.failed) })
 			c.complete(c.tl.Now(), "")
 		}
 	}()
@@ -268,12 +268,12 @@ func (c *call) recordSize() {
 	if c.t.meter.requests == nil || k == nil || b != nil && !b.closed.Load() || !c.sized.CompareAndSwap(false, true) {
 		return
 	}
-	c.tl.Try(ofMeter, func() { c.t.meter.requests.Record(c.ctx, c.sent(), k.record...) })
+	c.tl.Try(serving.OfMeter, func() { c.t.meter.requests.Record(c.ctx, c.sent(), k.record...) })
 }
 
 // answered notes the response's header, or why there is none.
 func (c *call) answered(resp *http.Response, err error) {
-	c.tl.Try(ofSpan, func() { c.describe(resp, err) })
+	c.tl.Try(serving.OfSpan, func() { c.describe(resp, err) })
 	if err != nil {
 		c.failed = cmp.Or(errorText(err), c.x.failure)
 		c.complete(c.tl.Now(), "")
@@ -298,7 +298,7 @@ func (c *call) describe(resp *http.Response, err error) {
 		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
 	k := c.t.kinds.Get(*x, x.server, x.status)
-	c.tl.Try(ofMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
+	c.tl.Try(serving.OfMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
 	c.kind.Store(k)
 	c.recordSize()
 	if serving.Takes(c.span) {

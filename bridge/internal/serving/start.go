@@ -160,9 +160,7 @@ func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
 	l.Attributes = append(l.Attributes, attrs...)
 }
 
-// StartSpan starts the server span of a request under the span in ctx. A public request's
-// span begins a trace of its own, with a link to the caller's span.
-func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, public bool) (context.Context, trace.Span) {
+func startSpan(ctx context.Context, t trace.Tracer, name string, r Request, public bool) (context.Context, trace.Span) {
 	var links []trace.Link
 	if caller := trace.SpanContextFromContext(ctx); public && caller.IsValid() {
 		links = []trace.Link{{SpanContext: caller}}
