@@ -23,15 +23,14 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's
-// global providers and propagators.
+// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's global providers and propagators.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// Filter, when set, is asked about every call. A call it returns false for
-	// gets nothing: no span, no metrics, no entry, no trace context in its metadata.
+	// Filter is asked about every call. A call for which it returns false gets nothing: no span, no metrics, no entry, no trace
+	// context in its metadata.
 	Filter func(*stats.RPCTagInfo) bool
 }
 
@@ -67,9 +66,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		if ctx.Value(h) == nil {
 			return ctx
 		}
-		// Called by a call's own credentials, say: its events must not be taken for
-		// that call's.
-		return context.WithValue(ctx, h, nil)
+		return context.WithValue(ctx, h, nil) // or its events would be those of a call around it, whose credentials make it, say
 	}
 	c.start, c.span = c.tl.Now(), noop.Span{}
 	c.tl.Try(serving.OfSpan, func() {
@@ -122,8 +119,7 @@ func serverAttributes(e *stats.OutHeader) []attribute.KeyValue {
 	if host == "" {
 		return nil
 	}
-	attrs := make([]attribute.KeyValue, 0, 4)
-	attrs = append(attrs, semconv.ServerAddress(host), semconv.NetworkPeerAddress(host))
+	attrs := append(make([]attribute.KeyValue, 0, 4), semconv.ServerAddress(host), semconv.NetworkPeerAddress(host))
 	if port > 0 {
 		attrs = append(attrs, semconv.ServerPort(port), semconv.NetworkPeerPort(port))
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// This file calls what a program has given to a Server or a Client. gRPC calls handlers before the program's interceptors, so that a panic here would
-// end the program. It is counted on the timeline, and the call goes on as if nothing had been given.
+// This file calls what a program has given, as package serving does. gRPC calls handlers before the program's interceptors, so that
+// a panic here would end the program.
 
 // What is counted.
 const (

@@ -21,21 +21,19 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's
-// global providers and propagators, and the default timeline.
+// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's global providers and propagators, and the default
+// timeline.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
 
-	// Filter, when set, is asked about every call. A call it returns false for
-	// gets nothing: no timeline, no span, no metrics.
+	// Filter is asked about every call. A call for which it returns false gets nothing: no timeline, no span, no metrics.
 	Filter func(*stats.RPCTagInfo) bool
 
-	// PublicEndpoint, when set, is asked about every call that gets a span, with the
-	// caller's span in the context. Where it returns true, the call begins a trace of
-	// its own, linked to the caller's.
+	// PublicEndpoint is asked about every call that gets a span, with the caller's span in the context. If it returns true, the
+	// call begins a trace of its own, linked to the caller's.
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
@@ -47,8 +45,7 @@ type Server struct {
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.
 //
-// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
-// UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
+// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
 func (s Server) Handler() stats.Handler {
 	duration := serving.Instrument(rpcconv.NewServerCallDuration(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()))))
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
@@ -60,8 +57,8 @@ func (s Server) Handler() stats.Handler {
 	}
 }
 
-// server is the handler of a Server. It is the key of its calls in contexts, so
-// that several handlers of one server do not find each other's.
+// server is the handler of a Server. It is the key of its calls in contexts, so that the handlers of one server do not find each
+// other's.
 type server struct {
 	connections
 	Server
@@ -126,9 +123,8 @@ func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		c.answer() // an answer without messages may be a trailer only
 		c.trailed.Store(true)
 		if !c.begun {
-			// The server has no such method: it answers and tells no End. Should that
-			// answer not go out, there is no event at all, and the span is left to the
-			// garbage collector.
+			// The server has no such method: it answers and tells no End. If that answer does not go out, there is no event at
+			// all, and the span is left to the garbage collector.
 			h.refuse(ctx, c)
 		}
 	case *stats.End:
@@ -147,8 +143,7 @@ func (c *call) answer() {
 	}
 }
 
-// otherMethod is rpc.method of methods that the server does not have, so that
-// clients cannot make up span names and metric attributes.
+// otherMethod is rpc.method of methods that the server does not have, so that clients cannot make up metric attributes.
 const otherMethod = "_OTHER"
 
 func (h *server) refuse(ctx context.Context, c *call) {

@@ -231,12 +231,6 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	q.arriving = nil
 }
 
-// begun is called before the first byte of the response.
-func (q *request) begun() {
-	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
-	q.timing.header(q, &q.response)
-}
-
 // complete ends everything that began with the request. r is the request the mux
 // has seen, returned whether the handler did, p what it panicked with.
 func (q *request) complete(r *http.Request, returned bool, p any) {
@@ -245,7 +239,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	if !q.borrowed {
 		defer q.recordMetrics() // after the end of the span, when a keep policy has decided
-		defer q.m.try(serving.OfSpan, func() { q.span.End() })
+		defer q.m.timeline.Try(serving.OfSpan, func() { q.span.End() })
 	}
 	res := &q.response
 	if returned && !res.begun {
@@ -275,7 +269,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	if !q.borrowed {
 		k := q.m.kinds.Get(x, x.route, x.status)
 		q.kind, q.took = k, end
-		q.m.try(serving.OfSpan, func() { q.describe(r, &x, k, cut, p) })
+		q.m.timeline.Try(serving.OfSpan, func() { q.describe(r, &x, k, cut, p) })
 	}
 	q.navigation(r, &x, end)
 }
@@ -284,7 +278,7 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 // ended the goroutine before the request's kind was known.
 func (q *request) recordMetrics() {
 	if q.kind != nil {
-		q.m.try(serving.OfMeter, func() {
+		q.m.timeline.Try(serving.OfMeter, func() {
 			q.m.meter.record(serving.MetricsContext(q.ctx, q.span), q.took, q.read.Load(), q.response.written, q.kind)
 		})
 	}

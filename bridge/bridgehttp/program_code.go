@@ -28,10 +28,6 @@ const (
 	ofConnection = "a connection of a dialer"
 )
 
-func (m *middleware) try(what string, f func()) {
-	m.timeline.Try(what, f)
-}
-
 // extract returns ctx with what the propagators find in a request's header.
 func (m *middleware) extract(ctx context.Context, h http.Header) context.Context {
 	c := carrier{propagation.HeaderCarrier(h)}
@@ -39,7 +35,7 @@ func (m *middleware) extract(ctx context.Context, h http.Header) context.Context
 		return ctx
 	}
 	extracted := ctx
-	m.try(serving.OfPropagators, func() { extracted = m.extractor.Extract(ctx, c) }) //nolint:fatcontext // once
+	m.timeline.Try(serving.OfPropagators, func() { extracted = m.extractor.Extract(ctx, c) }) //nolint:fatcontext // once
 	return extracted
 }
 
@@ -47,7 +43,7 @@ func (m *middleware) extract(ctx context.Context, h http.Header) context.Context
 func (m *middleware) spanName(r *http.Request, route, usual string) (name string) {
 	name = usual
 	if m.SpanName != nil {
-		m.try(ofSpanName, func() { name = text.Valid(record.Name(m.SpanName(r, route))) })
+		m.timeline.Try(ofSpanName, func() { name = text.Valid(record.Name(m.SpanName(r, route))) })
 	}
 	return name
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/perfline/perfline/observer/record"
 )
 
 // A response notes a response while the handler writes it, and is the writer that the handler
@@ -16,7 +18,7 @@ import (
 type response struct {
 	http.ResponseWriter
 
-	request  *request // its begun is called before the first byte, while headers can still be set
+	request  *request
 	arrival  arrival
 	status   int   // the first final one; 0 before it, when the handler took the connection and when it cannot be sent
 	written  int64 // bytes of the body
@@ -31,7 +33,7 @@ var (
 	_ io.ReaderFrom   = (*response)(nil)
 )
 
-// begin is called before the first byte is written.
+// begin is called before the first byte is written, while headers can still be set.
 func (res *response) begin(status int) {
 	if res.begun {
 		return
@@ -41,7 +43,9 @@ func (res *response) begin(status int) {
 		res.status = status
 	}
 	res.arrival.header(res.fields())
-	res.request.begun()
+	q := res.request
+	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
+	q.timing.header(q, res)
 }
 
 // Header implements [http.ResponseWriter].

@@ -73,15 +73,13 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
-	room     [1]string   // of the header, which most often has no more values
-	trailers bool        // later measures may be in a trailer
-	sent     *sentHeader // nil unless a trailer is announced
-}
+	room     [1]string // of the header, which most often has no more values
+	trailers bool      // later measures may be in a trailer
 
-// A sentHeader is what a header has. net/http also sends it as the announced trailer, unless the field is set anew.
-type sentHeader struct {
+	// What the header has; nil unless a trailer is announced. net/http sends the header's fields as the trailer too, unless the
+	// field is set anew.
 	metrics map[sentMetric]int
-	fields  []string
+	fields  map[string]int // a proxy's header may have very many
 }
 
 // A sentMetric identifies an entry that the header has.
@@ -104,7 +102,7 @@ func (t *timing) header(q *request, res *response) {
 	value := room[:0]
 	if c.Trace {
 		var sc trace.SpanContext
-		q.m.try(serving.OfSpan, func() { sc = q.span.SpanContext() })
+		q.m.timeline.Try(serving.OfSpan, func() { sc = q.span.SpanContext() })
 		value = c.appendTrace(value, sc)
 	}
 	entries := c.entries(q.tl)
@@ -127,9 +125,12 @@ func (t *timing) header(q *request, res *response) {
 		h.Add("Trailer", serverTimingKey)
 	}
 	if t.trailers || announced {
-		t.sent = &sentHeader{map[sentMetric]int{}, slices.Clone(h[serverTimingKey])}
+		t.metrics, t.fields = map[sentMetric]int{}, map[string]int{}
 		for i := range entries {
-			t.sent.metrics[sentMetricOf(&entries[i])]++
+			t.metrics[sentMetricOf(&entries[i])]++
+		}
+		for _, v := range h[serverTimingKey] {
+			t.fields[v]++
 		}
 	}
 }
@@ -137,17 +138,13 @@ func (t *timing) header(q *request, res *response) {
 // trailer sets the trailer when the handler is done. net/http sends the values that
 // the announced field has then: those that the handler added, and ours.
 func (t *timing) trailer(q *request, res *response) {
-	if !res.begun || t.sent == nil {
+	if t.fields == nil {
 		return
 	}
 	h := res.Header()
 	var values []string
-	sent := map[string]int{} // a proxy's header may have very many fields
-	for _, v := range t.sent.fields {
-		sent[v]++
-	}
 	for _, v := range h[serverTimingKey] {
-		if sent[v]--; sent[v] < 0 {
+		if t.fields[v]--; t.fields[v] < 0 {
 			values = append(values, v)
 		}
 	}
@@ -155,8 +152,8 @@ func (t *timing) trailer(q *request, res *response) {
 		c := &q.m.ServerTiming
 		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
 			k := sentMetricOf(&e)
-			t.sent.metrics[k]--
-			return t.sent.metrics[k] >= 0
+			t.metrics[k]--
+			return t.metrics[k] >= 0
 		})
 		if value := c.appendEntries(nil, later); len(value) > 0 {
 			values = append(values, string(value))
