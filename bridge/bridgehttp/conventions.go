@@ -11,9 +11,6 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// The parts of OpenTelemetry's semantic conventions for HTTP that servers and clients
-// share.
-
 // knownMethods are the methods that are told apart, so that clients cannot make up span names and metrics. They are the
 // conventions' unless the variable that those define names others, separated by commas; perfline.Start logs a wrong one.
 func knownMethods() []string {
@@ -26,8 +23,8 @@ func knownMethods() []string {
 	}
 }
 
-// methodOf is http.request.method: a known method, or otherMethod. The known ones are values of their own: a request's method is
-// a part of the whole request line, which is not to be kept.
+// methodOf is http.request.method: a known method, or otherMethod. It is not the request's own text, which keeps the whole request
+// line in memory.
 func methodOf(r *http.Request, known []string) string {
 	method := cmp.Or(r.Method, http.MethodGet)
 	for _, k := range known {
@@ -67,8 +64,7 @@ func nextHopProtocol(major, minor int) string {
 	return "http/" + protocolVersion(major, minor)
 }
 
-// A carrier is a header that propagators read and write. It finds the usual names
-// without spelling them anew each time.
+// A carrier is a header that propagators read and write. It finds the usual names without spelling them anew each time.
 type carrier struct{ propagation.HeaderCarrier }
 
 var _ propagation.ValuesGetter = carrier{}

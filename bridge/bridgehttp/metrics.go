@@ -15,8 +15,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// An exchange is what the metrics of a request tell apart. Requests of one kind
-// share their attributes, which are made once.
+// An exchange is what the metrics of a request tell apart. Requests of one kind share their attributes, which are made once.
 type exchange struct {
 	method  string
 	scheme  string
@@ -28,7 +27,6 @@ type exchange struct {
 	port    int
 }
 
-// attributes returns the attributes of the exchange's metrics.
 func (x *exchange) attributes() []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 8),
 		semconv.HTTPRequestMethodKey.String(x.method),

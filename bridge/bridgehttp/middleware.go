@@ -26,56 +26,49 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
-// providers and propagators, and the default timeline. Its functions are called
-// for every request, on the request's goroutine.
+// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global providers and propagators, and the default timeline. Its
+// functions are called for every request, on the request's goroutine.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
 
-	// Filter, when it returns false, lets the request pass as if there were no
-	// middleware: what it marks is on the process's timeline.
+	// Filter, when it returns false, lets the request pass as if there were no middleware: its marks are on the process's timeline.
 	Filter func(*http.Request) bool
 
-	// PublicEndpoint, when it returns true, starts a trace of the request's own,
-	// linked to the caller's: for callers whose traces are not to be continued.
+	// PublicEndpoint, when it returns true, starts a trace of the request's own, linked to the caller's: for callers whose traces
+	// are not to be continued.
 	PublicEndpoint func(*http.Request) bool
 
-	// SpanName names the span, once when it starts and once more when the handler is
-	// done and the route known, which is empty before. nil: "METHOD route".
+	// SpanName names the span when it starts, without a route, and again when the handler is done and the route known.
+	// nil: "METHOD route".
 	SpanName func(r *http.Request, route string) string
 
 	ServerTiming ServerTiming // what the response tells its client; the zero value: nothing
 
-	// BodySizeMetrics adds http.server.request.body.size and
-	// http.server.response.body.size, which the conventions may still change. Spans
-	// and navigation entries have the sizes anyhow.
+	// BodySizeMetrics adds http.server.request.body.size and http.server.response.body.size, which the conventions may still
+	// change. Spans and navigation entries have the sizes anyhow.
 	BodySizeMetrics bool
 
-	// IgnoreForwarded takes the client's address, the scheme and the server's address from the connection and the Host
-	// header alone. Use it where clients connect without a proxy: what they write into Forwarded, X-Forwarded-For,
-	// X-Forwarded-Proto and X-Forwarded-Host would be believed.
+	// IgnoreForwarded takes the client's address, the scheme and the server's address from the connection and the Host header
+	// alone. Use it where clients connect without a proxy, because they may write anything into the headers of proxies.
 	IgnoreForwarded bool
 }
 
-// Middleware gives every request a timeline of its own, a server span and http.server.request.duration by
-// OpenTelemetry's semantic conventions for HTTP. The span is named "METHOD route",
-// with the route of the [http.ServeMux] pattern that matched; its parent comes from
-// the request's headers by the propagators. The response tells its client the trace and
-// measures if [ServerTiming] says so.
+// Middleware gives every request a timeline of its own, a server span and http.server.request.duration by OpenTelemetry's semantic
+// conventions for HTTP. The span is named "METHOD route", with the route of the [http.ServeMux] pattern that matched. The
+// propagators find its parent in the request's headers, and ignore a tracestate longer than any that is valid. Known methods are
+// the methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 //
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the request.
 //
-// The timeline knows [record.RequestStart], [record.ResponseStart], when the
-// first byte is written, and [record.ResponseEnd]. When the handler is done, and before the span ends,
-// observers get an entry of type navigation, named by the request's path. Its
-// attributes, times being durations since its start:
+// The timeline knows [record.RequestStart], [record.ResponseStart], when the first byte is written, and [record.ResponseEnd]. When
+// the handler is done, observers get an entry of type navigation, named by the request's path. Its attributes, times being
+// durations since its start:
 //
-//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the
-//     route and the responseStatus if there are
+//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the route and the responseStatus if there are
 //   - requestStart, responseStart, responseEnd
 //   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
 //   - error: error.type of the conventions, if the request failed
@@ -97,21 +90,20 @@ type Server struct {
 //   - content_length_mismatch: the handler wrote less or more than it had declared
 //   - handler_aborted, handler_exited: the handler panicked with [http.ErrAbortHandler], or ended its goroutine
 //
-// An answer of which nothing could be sent has no status. net/http cancels a request's context when the client leaves,
-// and gives no cause. A program that cancels its BaseContext while requests are served should do so with a cause, as
-// signal.NotifyContext does: such requests have not failed.
+// The span of a handler that panicked has an exception event. An answer of which nothing could be sent has no status, and neither
+// has a hijacked connection. net/http cancels a request's context when the client leaves, and gives no cause. A program that
+// cancels its BaseContext while requests are served should do so with a cause, as signal.NotifyContext does: such requests have
+// not failed.
 //
-// Proxies tell in Forwarded, X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host what the client sent:
-// client.address, url.scheme and server.address have it, unless [Server] says IgnoreForwarded.
+// client.address, url.scheme and server.address are what proxies tell of the client in Forwarded, X-Forwarded-For,
+// X-Forwarded-Proto and X-Forwarded-Host, unless [Server] says IgnoreForwarded.
 //
-// A tracestate longer than any that is valid is ignored. A handler's panic leaves a span with an exception event, and goes
-// on. Wrap the mux itself, so that its pattern can be seen: a handler
-// in between that copies the request (as http.TimeoutHandler does) hides it.
+// Wrap the mux itself, so that its pattern can be seen: a handler in between that copies the request (as http.TimeoutHandler does)
+// hides it.
 //
 // The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and [http.CloseNotifier] exactly when the
 // server's writer has them. An [http.ResponseController] reaches whatever is behind that. As with any wrapper,
-// http.MaxBytesReader no longer closes the connection. A hijacked connection has no status. Known methods are the
-// methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// http.MaxBytesReader no longer closes the connection.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.
@@ -148,8 +140,8 @@ type middleware struct {
 
 var _ http.Handler = (*middleware)(nil)
 
-// A request is the middleware's state of a request while it is served. The handler's context does not lead to it, so a
-// job that outlives the request keeps nothing of it in memory.
+// A request is the middleware's state of a request while it is served. The handler's context does not lead to it, so that a job
+// that outlives the request keeps nothing of it in memory.
 type request struct {
 	ctx      context.Context //nolint:containedctx // the handler's
 	m        *middleware
@@ -187,12 +179,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
-		// net/http adds trailers that were not announced to the request that it made. With a map
-		// it adds them there, and the handler's copy of the request shares the map.
+		// net/http adds trailers that were not announced to the request that it made: to this map, which the handler's copy shares.
 		r.Trailer = http.Header{}
 	}
-	// net/http looks for what the handler did to its request, not to our copy; what
-	// is around us looks for the pattern.
 	inner := r.WithContext(q.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
 		q.body = arrivingBody{countedBody{r.Body, &q.read}, &q.response.arrival.left}
@@ -203,8 +192,8 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.response.arrival.begin(q, r)
 	returned := false
 	defer func() {
-		r.MultipartForm = inner.MultipartForm
-		r.Pattern = inner.Pattern
+		r.MultipartForm = inner.MultipartForm // net/http removes its files
+		r.Pattern = inner.Pattern             // for the handlers around this one
 		if returned {
 			q.complete(inner, true, nil)
 			return
@@ -219,7 +208,6 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	returned = true
 }
 
-// start starts the request's span.
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.extract(ctx, r.Header)
@@ -231,8 +219,8 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	q.arriving = nil
 }
 
-// complete ends everything that began with the request. r is the request the mux
-// has seen, returned whether the handler did, p what it panicked with.
+// complete ends everything that began with the request. The mux has seen r. The handler returned, or else panicked with p or ended
+// its goroutine.
 func (q *request) complete(r *http.Request, returned bool, p any) {
 	if q.closes {
 		defer q.tl.Close() // whatever the functions of the Server's do
@@ -274,8 +262,8 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	q.navigation(r, &x, end)
 }
 
-// recordMetrics records the metrics of a request after the end of the request's span. recordMetrics does nothing if a function of the program
-// ended the goroutine before the request's kind was known.
+// recordMetrics records the metrics of a request. It does nothing if a function of the program ended the goroutine before the
+// request's kind was known.
 func (q *request) recordMetrics() {
 	if q.kind != nil {
 		q.m.timeline.Try(serving.OfMeter, func() {
@@ -319,8 +307,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 	span.SetStatus(codes.Error, why)
 }
 
-// navigation records the request itself for observers. The request's own timeline has no
-// readers any more.
+// navigation records the request itself for observers. The request's own timeline has no readers any more.
 func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if !q.tl.Observed(record.Navigation) {
 		return
@@ -359,8 +346,7 @@ func panicType(p any) string {
 	return "panic"
 }
 
-// A countedBody counts the bytes that are read of a request's body. A goroutine may go on to read when the handler has
-// returned.
+// A countedBody counts the bytes that are read of a request's body. A goroutine may read on after the handler's return.
 type countedBody struct {
 	io.ReadCloser
 	count *atomic.Int64

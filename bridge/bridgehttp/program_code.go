@@ -17,8 +17,7 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// This file calls what a program has given to a Server or a Client. A panic there is counted on the timeline, and the request goes on as if nothing
-// had been given.
+// This file calls what a program has given, as package serving does.
 
 // What is counted.
 const (

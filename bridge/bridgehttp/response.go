@@ -12,9 +12,8 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// A response notes a response while the handler writes it, and is the writer that the handler
-// gets. [io.StringWriter] and [io.ReaderFrom] are only faster ways to write, so it always has
-// them; the types in response_writers.go add other optional interfaces.
+// A response notes a response while the handler writes it, and is the writer that the handler gets. [io.StringWriter] and
+// [io.ReaderFrom] are only faster ways to write, so it always has them. response_writers.go adds other optional interfaces.
 type response struct {
 	http.ResponseWriter
 
@@ -102,9 +101,8 @@ func (res *response) wrote(n, of int, err error) {
 	a.failed(res.request, err)
 }
 
-// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is
-// empty, so the first bytes go the usual way; net/http's servers take as many to tell
-// the content's type.
+// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is empty, so the first bytes go the usual way.
+// net/http's servers take as many to tell the content's type.
 func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if !res.begun {
 		const first = 512
@@ -177,8 +175,8 @@ func (res *response) Unwrap() http.ResponseWriter {
 	return res.ResponseWriter
 }
 
-// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it that
-// can. So the response sees it when an http.ResponseController takes the connection.
+// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it that can. So the response sees
+// it when an http.ResponseController takes the connection.
 type hijackWriter struct{ *response }
 
 var _ http.Hijacker = hijackWriter{}

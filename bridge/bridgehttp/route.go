@@ -60,9 +60,8 @@ func (q *request) route(r *http.Request, status int) string {
 	return route
 }
 
-// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
-// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
-// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
+// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux redirects a CONNECT from /tree to
+// /tree/, it sets Pattern to the client's path, which is no route: Go 1.26 cleans the path before, Go 1.27 does not.
 func matchedRoute(r *http.Request) string {
 	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
 		return ""

@@ -16,31 +16,27 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server Timing). Browsers show the header
-// in their developer tools and in PerformanceResourceTiming.serverTiming. Each field adds metrics. With the zero value,
-// responses have no such header. Pages of another origin see the header only if the response has a Timing-Allow-Origin header,
-// which is the application's to set.
+// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server Timing). Browsers show the header in
+// their developer tools and in PerformanceResourceTiming.serverTiming. Pages of another origin see it only if the response has a
+// Timing-Allow-Origin header, which is the application's to set. With the zero value, responses have no such header.
 type ServerTiming struct {
 	// Trace adds the metric "traceparent", by which a browser's monitoring finds the trace of the request. Its description is
 	// a traceparent of W3C Trace Context.
 	Trace bool
 
-	// Names are the measures that may be told: whole names, or beginnings of names
-	// with a "*" behind. How long things take tells strangers about a service, so
-	// there is no default. The attribute "desc" of a measure is its description.
+	// Names are the measures that may be told: whole names, or beginnings of names with a "*" behind. How long things take tells
+	// strangers about a service, so there is no default. The attribute "desc" of a measure is its description.
 	//
 	// Outbound requests and sampled spans of other instrumentation are told by their entry's name, too. The name of an
 	// outbound request is its URL, which may be an internal one: mind that with "*" alone.
 	//
-	// The header has those that ended before the first byte of the response. Later
-	// ones come in a trailer if the client accepts trailers; over HTTP/1 a response
-	// with a trailer goes without its Content-Length, unless the handler set that.
+	// The header has those that ended before the first byte of the response. Later ones come in a trailer if the client accepts
+	// trailers. Over HTTP/1 a response with a trailer goes without its Content-Length, unless the handler set that.
 	// Measures and outbound requests with these names are recorded even of requests whose trace is not.
 	Names []string
 
-	// MaxBytes is how long the header's value may be, and the trailer's. 0 means
-	// 1024, which leaves room for the rest of the header where proxies have 4 KiB for
-	// all of it. A metric "omitted" counts what did not fit.
+	// MaxBytes is how long the header's value may be, and the trailer's. 0 means 1024, which leaves room for the rest of the
+	// header where proxies have 4 KiB for all of it. A metric "omitted" counts what did not fit.
 	MaxBytes int
 }
 
@@ -112,8 +108,7 @@ func (t *timing) header(q *request, res *response) {
 	}
 	h := res.Header()
 	if len(value) > 0 {
-		// First, because readers take the first metric of a name. A header of the handler's may
-		// come from another server, if the handler is a proxy.
+		// First, because readers take the first metric of a name. The handler's own header may come from another server.
 		h[serverTimingKey] = append(append(t.room[:0], string(value)), h[serverTimingKey]...)
 	}
 	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
@@ -135,8 +130,7 @@ func (t *timing) header(q *request, res *response) {
 	}
 }
 
-// trailer sets the trailer when the handler is done. net/http sends the values that
-// the announced field has then: those that the handler added, and ours.
+// trailer sets the trailer when the handler is done: net/http sends the values that the announced field has then.
 func (t *timing) trailer(q *request, res *response) {
 	if t.fields == nil {
 		return
@@ -221,8 +215,7 @@ func next(value []byte) []byte {
 	return append(value, ", "...)
 }
 
-// fit returns longer, which begins with value, if it leaves the reserve below
-// MaxBytes, and else value.
+// fit returns longer, which begins with value, if it leaves the reserve below MaxBytes, and else value.
 func (c *ServerTiming) fit(value, longer []byte, reserve int) (_ []byte, ok bool) {
 	if len(longer)+reserve > c.MaxBytes {
 		return value, false

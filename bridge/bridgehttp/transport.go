@@ -26,58 +26,43 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Client wraps HTTP transports. The zero value uses OpenTelemetry's global
-// providers and propagators. Its functions are called for every request, on the
-// caller's goroutine.
+// Client wraps HTTP transports. The zero value uses OpenTelemetry's global providers and propagators. Its functions are called for
+// every request, on the caller's goroutine.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// Filter, when it returns false, lets the request pass as if there were no
-	// wrapper.
-	Filter func(*http.Request) bool
+	Filter   func(*http.Request) bool   // when it returns false, the request passes as if there were no wrapper
+	SpanName func(*http.Request) string // names the span; nil: the method
 
-	// SpanName names the span. nil: the method.
-	SpanName func(*http.Request) string
-
-	// BodySizeMetrics adds http.client.request.body.size, which the conventions may
-	// still change.
-	BodySizeMetrics bool
+	BodySizeMetrics bool // adds http.client.request.body.size, which the conventions may still change
 }
 
-// Transport returns a transport that makes requests through base. Each request gets a
-// client span and http.client.request.duration by OpenTelemetry's semantic conventions
-// for HTTP. The propagators send its trace along. An entry of type resource goes to the
-// timeline in the request's context (Resource Timing). A nil base is
-// [http.DefaultTransport].
+// Transport returns a transport that makes requests through base. Each request gets a client span and http.client.request.duration
+// by OpenTelemetry's semantic conventions for HTTP. The propagators send its trace along. An entry of type resource goes to the
+// timeline in the request's context (Resource Timing). A nil base is [http.DefaultTransport].
 //
-//	client := &http.Client{Transport: bridgehttp.Transport(nil)}
+// Span and entry end when the response's body is read to its end, fails or is closed. A body that is neither read nor closed
+// occupies its connection. It ends them at its last use, once the garbage collector finds it. The collector cannot find it while
+// the request's context leads to the response. The duration metric ends with the response's header.
 //
-// Span and entry end when the response's body is read to its end, fails or is closed. A
-// body that is neither read nor closed ends them at its last use, once the garbage
-// collector finds it. The collector cannot find it while the request's context leads to
-// the response. Such a body occupies its connection. The duration metric ends with the
-// response's header.
-//
-// The entry's name is the URL without user, query and fragment, which often hold
-// secrets. Its attributes, times being durations since its start:
+// The entry's name is the URL without user, query and fragment, which often hold secrets. Its attributes, times being durations
+// since its start:
 //
 //   - initiatorType: "fetch"; method, responseStatus, nextHopProtocol ("http/1.1", "h2")
-//   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart,
-//     connectEnd: absent where the connection was there already
+//   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart, connectEnd: absent where the connection was there
+//     already
 //   - reused: whether it was
 //   - requestStart, when there was a connection, and responseStart, at the first byte
-//   - requestBodySize, where it is known, and decodedBodySize, what was read of the
-//     response's body; encodedBodySize is the same unless it came compressed
-//   - incomplete: "closed", "abandoned" or the error with which reading ended
-//     before the end
+//   - requestBodySize, where it is known, and decodedBodySize, what was read of the response's body; encodedBodySize is the same
+//     unless it came compressed
+//   - incomplete: "closed", "abandoned" or the error with which reading ended before the end
 //   - error: why there was no response
 //
-// The metrics of a Server-Timing header or trailer in the response become entries of type
-// server that start with the resource. Their attributes are "desc" and "resource", the
-// resource's name. Metrics without a name, and metrics after the 64th, are ignored. The
-// resource's attributes serverTimingMalformed and serverTimingDropped count them.
+// The metrics of a Server-Timing header or trailer in the response become entries of type server that start with the resource.
+// Their attributes are "desc" and "resource", the resource's name. Metrics without a name, and metrics after the 64th, are ignored.
+// The resource's attributes serverTimingMalformed and serverTimingDropped count them.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
 // Transport is the package's Transport with c's settings.
@@ -158,8 +143,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.watch(r, resp), nil
 }
 
-// check makes an error of a response that [http.RoundTripper] forbids. http.Client does the same, but would name this
-// transport in place of the base.
+// check makes an error of a response that [http.RoundTripper] forbids. http.Client would name this transport in place of the base.
 func (t *transport) check(r *http.Request, resp *http.Response) (*http.Response, error) {
 	switch {
 	case resp == nil:
@@ -238,7 +222,7 @@ func (c *call) countBody(out *http.Request) {
 	}
 }
 
-// A sentBody counts the bytes that a base reads of the body of a call's request. The base may go on to read when RoundTrip has
+// A sentBody counts the bytes that a base reads of the body of a call's request. The base may read on after RoundTrip has
 // returned. It closes the body when it is done.
 type sentBody struct {
 	countedBody
