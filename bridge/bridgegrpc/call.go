@@ -17,6 +17,15 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
+// The program's code that is counted if it panics, beside what package serving counts. gRPC calls handlers before the program's
+// interceptors, so that a panic in a handler would end the program.
+const (
+	ofFilter  = "the Filter of a bridgegrpc.Server or Client"
+	ofPublic  = "PublicEndpoint of a bridgegrpc.Server"
+	ofAddress = "an address of a listener or a dialer"
+	ofError   = "an error of a gRPC call"
+)
+
 // A call is what is noted of a call while its events come in, concurrently when it streams.
 type call struct {
 	method  string           // "package.Service/Method"
@@ -89,3 +98,15 @@ type connections struct{}
 
 func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (connections) HandleConn(context.Context, stats.ConnStats)                       {}
+
+// addressOf returns what a network address says, "" if it panics.
+func addressOf(a net.Addr) (text string) {
+	record.ProcessTimeline().Try(ofAddress, func() { text = a.String() })
+	return text
+}
+
+// endpointOf returns what a network address is the address of, and nothing if it panics.
+func endpointOf(a net.Addr) (e received.Endpoint) {
+	record.ProcessTimeline().Try(ofAddress, func() { e = received.EndpointOf(a) })
+	return e
+}

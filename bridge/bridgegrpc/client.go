@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -99,7 +98,7 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		c.server = e.RemoteAddr
 		c.note(&c.request)
 		if serving.Takes(c.span) {
-			c.span.SetAttributes(serverAttributes(e)...)
+			c.describeServer()
 		}
 	case *stats.OutPayload:
 		c.requestSize.Add(int64(e.CompressedLength))
@@ -113,17 +112,19 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 	}
 }
 
-// serverAttributes returns the attributes of the server that was chosen for a call.
-func serverAttributes(e *stats.OutHeader) []attribute.KeyValue {
-	host, port := endpointOf(e.RemoteAddr).HostPort()
+// describeServer tells the span which server was chosen for the call.
+func (c *call) describeServer() {
+	host, port := endpointOf(c.server).HostPort()
 	if host == "" {
-		return nil
+		return
 	}
-	attrs := append(make([]attribute.KeyValue, 0, 4), semconv.ServerAddress(host), semconv.NetworkPeerAddress(host))
-	if port > 0 {
-		attrs = append(attrs, semconv.ServerPort(port), semconv.NetworkPeerPort(port))
-	}
-	return attrs
+	list := serving.NewAttributeList()
+	defer list.Free()
+	list.Text(semconv.ServerAddressKey, host)
+	list.Text(semconv.NetworkPeerAddressKey, host)
+	serving.Int(list, semconv.ServerPortKey, int64(port))
+	serving.Int(list, semconv.NetworkPeerPortKey, int64(port))
+	c.span.SetAttributes(list.Attributes...)
 }
 
 func (h *client) end(ctx context.Context, c *call, st *status.Status) {

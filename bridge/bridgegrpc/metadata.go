@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // incoming reads the metadata of a call to a server, key by key: to ask for all of it would copy all of it.
@@ -46,3 +48,11 @@ func (c outgoing) Get(key string) string { return received.First(metadata.MD(c).
 func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
 
 func (c outgoing) Keys() []string { return slices.Collect(maps.Keys(c)) }
+
+// extract returns ctx with what the propagators find in its metadata.
+func extract(ctx context.Context, tl *record.Timeline, p propagation.TextMapPropagator) (extracted context.Context) {
+	if !tl.Try(serving.OfPropagators, func() { extracted = p.Extract(ctx, incoming{ctx}) }) { //nolint:fatcontext // once
+		return ctx
+	}
+	return extracted
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // codeNames are the specified names of gRPC's status codes (grpc/doc/statuscodes.md), which codes.Code does not print.
@@ -62,4 +63,12 @@ func (c *call) endSpan(st *status.Status, failed bool) {
 		c.span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
 	}
 	serving.Answer(c.span, c)
+}
+
+// statusOf returns the status of an error. The methods of the error may panic.
+func statusOf(err error) (st *status.Status) {
+	if !record.ProcessTimeline().Try(ofError, func() { st = status.Convert(err) }) {
+		st = status.New(codes.Unknown, record.ErrorText(err))
+	}
+	return st
 }

@@ -76,7 +76,7 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	if f.Numbers[numberHTTPS] == 1 {
 		scheme = schemeHTTPS
 	}
-	server, serverPort := received.Host(cmp.Or(forwardedHost(t[textForwarded], t[textForwardedHost]), t[textHost]))
+	server, serverPort := received.Host(cmp.Or(forwarded(t[textForwarded], "host", t[textForwardedHost], hostIn), t[textHost]))
 	if server == "" || serverPort == usualPort(scheme) {
 		serverPort = 0
 	}
@@ -90,7 +90,7 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Text(to, semconv.ServerAddressKey, server)
 	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
 	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
-	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwardedClient(t[textForwarded], t[textForwardedFor]), peer))
+	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwarded(t[textForwarded], "for", t[textForwardedFor], addressIn), peer))
 	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
 	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(t[textAgent]))
 	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(version>>16), int(version&0xffff)))
@@ -111,7 +111,7 @@ func pathOf(r *http.Request) string {
 // schemeOf is url.scheme of a request.
 func (m *middleware) schemeOf(r *http.Request) string {
 	if !m.IgnoreForwarded {
-		if scheme := forwardedScheme(r.Header); scheme != "" {
+		if scheme := forwarded(listOf(r.Header["Forwarded"]), "proto", listOf(r.Header["X-Forwarded-Proto"]), schemeIn); scheme != "" {
 			return scheme
 		}
 	}

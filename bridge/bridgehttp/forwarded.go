@@ -2,7 +2,6 @@ package bridgehttp
 
 import (
 	"cmp"
-	"net/http"
 	"strings"
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
@@ -22,27 +21,15 @@ func listOf(fields []string) string {
 	return received.Bounded(firstMember(fields...), received.MaxText+1)
 }
 
-// forwardedScheme returns url.scheme as the client sent it, and "" if no proxy says it.
-func forwardedScheme(h http.Header) string {
-	return cmp.Or(schemeIn(parameterOf(listOf(h["Forwarded"]), "proto")), schemeIn(firstMember(listOf(h["X-Forwarded-Proto"]))))
+// forwarded returns what proxies say in a parameter of the list Forwarded, or else in a list of its own. It returns "" if no proxy
+// says it. valid returns "" for a value that is not valid.
+func forwarded(list, name, own string, valid func(string) string) string {
+	return cmp.Or(valid(parameterOf(list, name)), valid(firstMember(own)))
 }
 
-// forwardedClient returns the address of the client, from the lists Forwarded and X-Forwarded-For. It returns "" if no proxy says
-// it.
-func forwardedClient(forwarded, list string) string {
-	return cmp.Or(addressIn(parameterOf(forwarded, "for")), addressIn(firstMember(list)))
-}
-
-// forwardedHost returns the Host header as the client sent it, from the lists Forwarded and X-Forwarded-Host. It returns "" if no
-// proxy says it.
-func forwardedHost(forwarded, list string) string {
-	return cmp.Or(hostIn(parameterOf(forwarded, "host")), hostIn(firstMember(list)))
-}
-
-// parameterOf returns a parameter of the first element of the list Forwarded. The last of several counts.
-func parameterOf(forwarded, name string) (value string) {
-	first := firstMember(forwarded)
-	for n, v, rest, ok := parameter(first); ok; n, v, rest, ok = parameter(rest) {
+// parameterOf returns a parameter of the first element of a list. The last of several counts.
+func parameterOf(list, name string) (value string) {
+	for n, v, rest, ok := parameter(firstMember(list)); ok; n, v, rest, ok = parameter(rest) {
 		if strings.EqualFold(n, name) {
 			value = v
 		}

@@ -28,33 +28,22 @@ type exchange struct {
 }
 
 func (x *exchange) attributes() []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, 8),
-		semconv.HTTPRequestMethodKey.String(x.method),
-		semconv.URLScheme(x.scheme))
-	if x.version != "" {
-		attrs = append(attrs, semconv.NetworkProtocolVersion(x.version))
-	}
-	if x.server != "" {
-		attrs = append(attrs, semconv.ServerAddress(x.server))
-	}
-	if x.port > 0 {
-		attrs = append(attrs, semconv.ServerPort(x.port))
-	}
-	return append(attrs, x.outcome()...)
+	var list serving.AttributeList
+	list.Text(semconv.HTTPRequestMethodKey, x.method)
+	list.Text(semconv.URLSchemeKey, x.scheme)
+	serving.Text(&list, semconv.NetworkProtocolVersionKey, x.version)
+	serving.Text(&list, semconv.ServerAddressKey, x.server)
+	serving.Int(&list, semconv.ServerPortKey, int64(x.port))
+	return append(list.Attributes, x.outcome()...)
 }
 
 // outcome are the attributes that are known at the end only.
-func (x *exchange) outcome() (attrs []attribute.KeyValue) {
-	if x.route != "" {
-		attrs = append(attrs, semconv.HTTPRoute(x.route))
-	}
-	if x.status > 0 {
-		attrs = append(attrs, semconv.HTTPResponseStatusCode(x.status))
-	}
-	if x.failure != "" {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(x.failure))
-	}
-	return attrs
+func (x *exchange) outcome() []attribute.KeyValue {
+	var list serving.AttributeList
+	serving.Text(&list, semconv.HTTPRouteKey, x.route)
+	serving.Int(&list, semconv.HTTPResponseStatusCodeKey, int64(x.status))
+	serving.Text(&list, semconv.ErrorTypeKey, x.failure)
+	return list.Attributes
 }
 
 // fail is error.type of a status that is an error.

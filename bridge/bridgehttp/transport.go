@@ -286,17 +286,15 @@ func (c *call) describe(resp *http.Response, err error) {
 	c.kind.Store(k)
 	c.recordSize()
 	if serving.Takes(c.span) {
-		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
-		if resp != nil {
-			attrs = append(attrs, semconv.NetworkProtocolVersion(x.version))
-		}
+		list := serving.NewAttributeList()
+		defer list.Free()
+		list.KeyValues(k.outcome)
+		serving.Text(list, semconv.NetworkProtocolVersionKey, x.version)
 		if host, port := c.phases.peer(c); host != "" {
-			attrs = append(attrs, semconv.NetworkPeerAddress(host))
-			if port > 0 {
-				attrs = append(attrs, semconv.NetworkPeerPort(port))
-			}
+			list.Text(semconv.NetworkPeerAddressKey, host)
+			serving.Int(list, semconv.NetworkPeerPortKey, int64(port))
 		}
-		c.span.SetAttributes(attrs...)
+		c.span.SetAttributes(list.Attributes...)
 		if x.failure != "" {
 			c.span.SetStatus(codes.Error, errorText(err))
 		}
