@@ -61,7 +61,7 @@ var _ stats.Handler = (*client)(nil)
 // TagRPC is called before anything else of an attempt.
 func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
-	if !serving.Asked(c.tl, ofFilter, h.Filter, info) {
+	if !serving.Asked(c.tl, ofFilter, h.Filter, info, true) {
 		if ctx.Value(h) == nil {
 			return ctx
 		}

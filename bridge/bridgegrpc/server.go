@@ -71,7 +71,7 @@ var _ stats.Handler = (*server)(nil)
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	tl := (*record.Timeline)(h.Timeline)
-	if serving.Served(ctx) || !serving.Asked(tl, ofFilter, h.Filter, info) {
+	if serving.Served(ctx) || !serving.Asked(tl, ofFilter, h.Filter, info, true) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}

@@ -103,11 +103,6 @@ func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 	serving.Int(to, semconv.HTTPResponseBodySizeKey, f.Numbers[numberSent])
 }
 
-// pathOf is the request's path, a part of its first line.
-func pathOf(r *http.Request) string {
-	return received.Text(received.Bounded(r.URL.Path, len(r.Method)+len(r.RequestURI)))
-}
-
 // schemeOf is url.scheme of a request.
 func (m *middleware) schemeOf(r *http.Request) string {
 	if !m.IgnoreForwarded {

@@ -27,16 +27,6 @@ func forwarded(list, name, own string, valid func(string) string) string {
 	return cmp.Or(valid(parameterOf(list, name)), valid(firstMember(own)))
 }
 
-// parameterOf returns a parameter of the first element of a list. The last of several counts.
-func parameterOf(list, name string) (value string) {
-	for n, v, rest, ok := parameter(firstMember(list)); ok; n, v, rest, ok = parameter(rest) {
-		if strings.EqualFold(n, name) {
-			value = v
-		}
-	}
-	return value
-}
-
 // firstMember returns the first member of a list that is not empty. A list may have several fields (RFC 9110, section 5.3).
 func firstMember(fields ...string) string {
 	for _, rest := range fields {
@@ -67,26 +57,31 @@ func memberEnd(list string) int {
 	return len(list)
 }
 
-// parameter returns the name and the value of the first parameter of an element of Forwarded, and the rest of the element. It
-// returns false for a malformed parameter: then the rest of the element is not read.
-func parameter(element string) (name, value, rest string, ok bool) {
-	name, rest, ok = strings.Cut(element, "=")
-	switch {
-	case !ok:
-		return "", "", "", false
-	case strings.HasPrefix(rest, `"`):
-		if value, rest, ok = servertiming.Unquote(rest[1:]); !ok {
-			return "", "", "", false
+// parameterOf returns a parameter of the first element of a list. The last of several counts. What follows a malformed parameter is
+// not read.
+func parameterOf(list, name string) (found string) {
+	rest := firstMember(list)
+	for {
+		n, value, ok := strings.Cut(rest, "=")
+		switch {
+		case !ok:
+			return found
+		case strings.HasPrefix(value, `"`):
+			if value, rest, ok = servertiming.Unquote(value[1:]); !ok {
+				return found
+			}
+			var between string
+			if between, rest, _ = strings.Cut(rest, ";"); strings.Trim(between, " \t") != "" {
+				return found
+			}
+		default:
+			value, rest, _ = strings.Cut(value, ";")
+			value = strings.Trim(value, " \t")
 		}
-		var between string
-		if between, rest, _ = strings.Cut(rest, ";"); strings.Trim(between, " \t") != "" {
-			return "", "", "", false
+		if strings.EqualFold(strings.Trim(n, " \t"), name) {
+			found = value
 		}
-	default:
-		value, rest, _ = strings.Cut(rest, ";")
-		value = strings.Trim(value, " \t")
 	}
-	return strings.Trim(name, " \t"), value, rest, true
 }
 
 func addressIn(s string) string {

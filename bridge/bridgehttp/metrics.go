@@ -1,10 +1,8 @@
 package bridgehttp
 
 import (
-	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -94,14 +92,4 @@ func newClientMeter(m metric.Meter, sizes bool) meter {
 		made.requests = serving.Instrument(httpconv.NewClientRequestBodySize(m)).Inst()
 	}
 	return made
-}
-
-func (m *meter) record(ctx context.Context, took time.Duration, request, response int64, k *exchangeMetrics) {
-	m.duration.Record(ctx, took.Seconds(), k.record...)
-	if m.requests != nil {
-		m.requests.Record(ctx, request, k.record...)
-	}
-	if m.responses != nil {
-		m.responses.Record(ctx, response, k.record...)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/internal/kinds"
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
@@ -163,7 +165,7 @@ type request struct {
 // ServeHTTP implements [http.Handler].
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if serving.Served(ctx) || !serving.Asked(m.timeline, ofFilter, m.Filter, r) {
+	if serving.Served(ctx) || !serving.Asked(m.timeline, ofFilter, m.Filter, r, true) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
@@ -213,7 +215,7 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	ctx = m.extract(ctx, r.Header)
 	q.scheme = m.schemeOf(r)
 	name := m.spanName(r, "", spanMethod(q.method))
-	public := m.PublicEndpoint != nil && serving.Asked(m.timeline, ofPublic, m.PublicEndpoint, r) // true if it panics: the safe answer
+	public := m.PublicEndpoint != nil && serving.Asked(m.timeline, ofPublic, m.PublicEndpoint, r, true) // the safe answer
 	q.arriving = r
 	q.ctx, q.span = serving.StartSpan(ctx, m.timeline, m.tracer, name, q, public)
 	q.arriving = nil
@@ -249,8 +251,10 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	if aborted || p == nil {
 		x.failure = res.arrival.outcome(q, r, returned, aborted)
 		p = nil
+	} else if err, ok := p.(error); ok {
+		x.failure = errorType(err)
 	} else {
-		x.failure = panicType(p)
+		x.failure = "panic"
 	}
 	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
@@ -267,7 +271,12 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 func (q *request) recordMetrics() {
 	if q.kind != nil {
 		q.m.timeline.Try(serving.OfMeter, func() {
-			q.m.meter.record(serving.MetricsContext(q.ctx, q.span), q.took, q.read.Load(), q.response.written, q.kind)
+			ctx, m := serving.MetricsContext(q.ctx, q.span), &q.m.meter
+			m.duration.Record(ctx, q.took.Seconds(), q.kind.record...)
+			if m.requests != nil {
+				m.requests.Record(ctx, q.read.Load(), q.kind.record...)
+				m.responses.Record(ctx, q.response.written, q.kind.record...)
+			}
 		})
 	}
 }
@@ -300,7 +309,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 		span.AddEvent("exception", trace.WithAttributes(
 			semconv.ExceptionType(x.failure),
 			semconv.ExceptionMessage(text.Valid(record.PanicText(p))),
-			semconv.ExceptionStacktrace(stack())))
+			semconv.ExceptionStacktrace(text.Cut(string(debug.Stack()), record.MaxText))))
 	case cut:
 		why = "the answer did not arrive whole"
 	}
@@ -335,15 +344,8 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	}
 	var place record.Place
 	place.Locate(q.ctx)
-	place.Record(record.Navigation, pathOf(r), 0, end, attrs)
-}
-
-// panicType is error.type of a panic.
-func panicType(p any) string {
-	if err, ok := p.(error); ok {
-		return errorType(err)
-	}
-	return "panic"
+	path := received.Text(received.Bounded(r.URL.Path, len(r.Method)+len(r.RequestURI))) // a part of the first line
+	place.Record(record.Navigation, path, 0, end, attrs)
 }
 
 // A countedBody counts the bytes that are read of a request's body. A goroutine may read on after the handler's return.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"runtime"
 
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -45,20 +44,6 @@ func (m *middleware) spanName(r *http.Request, route, usual string) (name string
 		m.timeline.Try(ofSpanName, func() { name = text.Valid(record.Name(m.SpanName(r, route))) })
 	}
 	return name
-}
-
-func (t *transport) spanName(c *call, r *http.Request, usual string) (name string) {
-	name = usual
-	if t.SpanName != nil {
-		c.tl.Try(ofSpanName, func() { name = text.Valid(record.Name(t.SpanName(r))) })
-	}
-	return name
-}
-
-// stack returns the stack of this goroutine, or its first 16 KiB.
-func stack() string {
-	text := make([]byte, record.MaxText)
-	return string(text[:runtime.Stack(text, false)])
 }
 
 // inject writes the trace of a call into the header of its request. Before, it removes the fields that a proxy passes on from

@@ -118,7 +118,7 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	}
 	more, err := w.ReadFrom(src)
 	res.written += more
-	res.arrival.copied(res.request, err)
+	res.arrival.copied(err)
 	return n + more, err
 }
 

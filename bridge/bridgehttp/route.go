@@ -1,6 +1,7 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"path"
@@ -35,11 +36,7 @@ func Mount(prefix string, h http.Handler) http.Handler {
 			if u == nil {
 				return
 			}
-			route := u.Route()
-			if route == "" {
-				route = matchedRoute(r)
-			}
-			if route != "" {
+			if route := cmp.Or(u.Route(), matchedRoute(r)); route != "" {
 				u.SetRoute(prefix + route)
 			}
 		}()

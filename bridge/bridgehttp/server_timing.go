@@ -169,23 +169,36 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	return slices.DeleteFunc(all, func(e observer.Entry) bool { return !c.allows(e.Name()) })
 }
 
-// appendTrace appends which trace a span belongs to, as far as there is room.
+// appendTrace begins a value with the trace that a span belongs to, as far as there is room.
 func (c *ServerTiming) appendTrace(value []byte, sc trace.SpanContext) []byte {
 	if !sc.IsValid() {
 		return value
 	}
 	tid, sid := sc.TraceID(), sc.SpanID()
-	b := append(next(value), `traceparent;desc="00-`...) // quoted: some readers look for the quotes
+	b := append(value, `traceparent;desc="00-`...) // quoted: some readers look for the quotes
 	b = append(hex.AppendEncode(b, tid[:]), '-')
 	b = append(hex.AppendEncode(b, sid[:]), '-')
 	b = hex.AppendEncode(b, []byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
-	value, _ = c.fit(value, append(b, '"'), 0)
-	return value
+	if b = append(b, '"'); len(b) > c.MaxBytes {
+		return value
+	}
+	return b
 }
 
 // appendEntries appends measures, and how many found no room.
 func (c *ServerTiming) appendEntries(value []byte, entries []observer.Entry) []byte {
-	const reserve = len(", omitted;desc=1000000")
+	fit := func(m servertiming.Metric, reserve int) bool {
+		longer := value
+		if len(value) > 0 {
+			longer = append(longer, ", "...)
+		}
+		longer = servertiming.Append(longer, m)
+		if len(longer)+reserve > c.MaxBytes {
+			return false
+		}
+		value = longer
+		return true
+	}
 	omitted := 0
 	for i := range entries {
 		e := &entries[i]
@@ -195,30 +208,12 @@ func (c *ServerTiming) appendEntries(value []byte, entries []observer.Entry) []b
 				m.Description = a.Value.String()
 			}
 		}
-		var ok bool
-		if value, ok = c.fit(value, servertiming.Append(next(value), m), reserve); !ok {
+		if !fit(m, len(", omitted;desc=1000000")) {
 			omitted++
 		}
 	}
 	if omitted > 0 {
-		m := servertiming.Metric{Name: "omitted", Description: strconv.Itoa(omitted)}
-		value, _ = c.fit(value, servertiming.Append(next(value), m), 0)
+		fit(servertiming.Metric{Name: "omitted", Description: strconv.Itoa(omitted)}, 0)
 	}
 	return value
-}
-
-// next is value with what stands before another metric.
-func next(value []byte) []byte {
-	if len(value) == 0 {
-		return value
-	}
-	return append(value, ", "...)
-}
-
-// fit returns longer, which begins with value, if it leaves the reserve below MaxBytes, and else value.
-func (c *ServerTiming) fit(value, longer []byte, reserve int) (_ []byte, ok bool) {
-	if len(longer)+reserve > c.MaxBytes {
-		return value, false
-	}
-	return longer, true
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer/record"
 )
 
@@ -105,12 +106,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: record.FromContext(r.Context())}
-	if !serving.Asked(c.tl, ofFilter, t.Filter, r) {
+	if !serving.Asked(c.tl, ofFilter, t.Filter, r, true) {
 		return t.base.RoundTrip(r)
 	}
 	c.name = address(r.URL)
 	m := methodOf(r, t.methods)
-	name := t.spanName(c, r, spanMethod(m))
+	name := text.Valid(record.Name(serving.Asked(c.tl, ofSpanName, t.SpanName, r, spanMethod(m))))
 	c.ctx, c.span = r.Context(), noop.Span{}
 	started := c.tl.Try(serving.OfSpan, func() {
 		c.ctx, c.span = t.tracer.Start(c.ctx, name, clientKind, trace.WithAttributes(c.request(r, m)...))
@@ -279,7 +280,7 @@ func (c *call) describe(resp *http.Response, err error) {
 		x.status = resp.StatusCode
 		x.version = protocolVersion(resp.ProtoMajor, resp.ProtoMinor)
 		x.fail(http.StatusBadRequest)
-		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
+		c.phases.note(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
 	k := c.t.kinds.Get(*x, x.server, x.status)
 	c.tl.Try(serving.OfMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })

@@ -20,9 +20,9 @@ const (
 	OfMeter       = "a meter provider"
 )
 
-// Asked returns the answer of f about a request. The answer is true without f, and if f panics.
-func Asked[R any](tl *record.Timeline, what string, f func(R) bool, r R) (answer bool) {
-	answer = true
+// Asked returns the answer of f about a request, and the usual answer without f or if f panics.
+func Asked[R, A any](tl *record.Timeline, what string, f func(R) A, r R, usual A) (answer A) {
+	answer = usual
 	if f != nil {
 		tl.Try(what, func() { answer = f(r) })
 	}
