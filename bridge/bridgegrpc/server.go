@@ -77,24 +77,18 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	c := &call{method: methodOf(info)}
 	span, borrowed := serving.SpanAbove(ctx, tl)
 	if !borrowed {
-		ctx, span = h.start(extract(ctx, tl, h.Propagators), info, c)
-		c.span = span
+		ctx = extract(ctx, tl, h.Propagators)
+		public := h.PublicEndpoint != nil // the safe answer
+		if public {
+			tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
+		}
+		c.arriving = ctx
+		ctx, span = serving.StartSpan(ctx, tl, h.tracer, c.method, c, public)
+		c.arriving, c.span = nil, span
 	}
 	ctx, c.tl, c.closes = serving.Timeline(ctx, span, tl)
 	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
-}
-
-func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (context.Context, trace.Span) {
-	tl := (*record.Timeline)(h.Timeline)
-	public := h.PublicEndpoint != nil // the safe answer
-	if public {
-		tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
-	}
-	c.arriving = ctx
-	started, span := serving.StartSpan(ctx, tl, h.tracer, c.method, c, public)
-	c.arriving = nil
-	return started, span
 }
 
 // HandleRPC is called for the events of a call. It may be called concurrently for a stream.

@@ -2,13 +2,18 @@ package bridgehttp
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
+	"net/url"
+	"reflect"
 	"strconv"
 
 	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/observer/record"
 )
 
 // knownMethods are the methods that are told apart, so that clients cannot make up span names and metrics. They are the
@@ -62,6 +67,27 @@ func nextHopProtocol(major, minor int) string {
 		return "h" + strconv.Itoa(major)
 	}
 	return "http/" + protocolVersion(major, minor)
+}
+
+// errorType is error.type of an error: its own word for it or its type, behind what fmt.Errorf wrapped around it.
+func errorType(err error) (name string) {
+	if _, ok := record.Protect(func() { name = received.Text(semconv.ErrorType(err).Value.AsString()) }); !ok {
+		name = reflect.TypeOf(err).String()
+	}
+	return name
+}
+
+// errorText is what an error says, without a URL in front, which may hold secrets. It may quote what a server sent.
+func errorText(err error) string {
+	record.Protect(func() {
+		for u := (*url.Error)(nil); errors.As(err, &u); {
+			err = u.Err
+		}
+	})
+	if err == nil {
+		return ""
+	}
+	return received.Text(record.ErrorText(err))
 }
 
 // A carrier is a header that propagators read and write. It finds the usual names without spelling them anew each time.

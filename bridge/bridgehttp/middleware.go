@@ -162,6 +162,14 @@ type request struct {
 	took     time.Duration
 }
 
+// The program's code that is counted if it panics, beside what package serving counts.
+const (
+	ofFilter     = "the Filter of a bridgehttp.Server or Client"
+	ofSpanName   = "SpanName of a bridgehttp.Server or Client"
+	ofPublic     = "PublicEndpoint of a bridgehttp.Server"
+	ofConnection = "a connection of a dialer"
+)
+
 // ServeHTTP implements [http.Handler].
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
@@ -219,6 +227,26 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	q.arriving = r
 	q.ctx, q.span = serving.StartSpan(ctx, m.timeline, m.tracer, name, q, public)
 	q.arriving = nil
+}
+
+// extract returns ctx with what the propagators find in a request's header.
+func (m *middleware) extract(ctx context.Context, h http.Header) context.Context {
+	c := carrier{propagation.HeaderCarrier(h)}
+	if !m.extractor.Has(c) {
+		return ctx
+	}
+	extracted := ctx
+	m.timeline.Try(serving.OfPropagators, func() { extracted = m.extractor.Extract(ctx, c) }) //nolint:fatcontext // once
+	return extracted
+}
+
+// spanName returns the name that the program gives the span of a request, or usual.
+func (m *middleware) spanName(r *http.Request, route, usual string) (name string) {
+	name = usual
+	if m.SpanName != nil {
+		m.timeline.Try(ofSpanName, func() { name = text.Valid(record.Name(m.SpanName(r, route))) })
+	}
+	return name
 }
 
 // complete ends everything that began with the request. The mux has seen r. The handler returned, or else panicked with p or ended

@@ -200,6 +200,17 @@ func address(u *url.URL) string {
 	return received.Text(bare.String()) // a server has chosen it if it is a redirect's
 }
 
+// inject writes the trace of a call into the header of its request. Before, it removes the fields that a proxy passes on from
+// its own caller.
+func (c *call) inject(h http.Header) {
+	c.tl.Try(serving.OfPropagators, func() {
+		for _, field := range c.t.fields.Of(c.t.Propagators, http.CanonicalHeaderKey) {
+			delete(h, field)
+		}
+		c.t.Propagators.Inject(c.ctx, carrier{propagation.HeaderCarrier(h)})
+	})
+}
+
 // countBody counts the bytes of the request's body when they are sent.
 func (c *call) countBody(out *http.Request) {
 	if out.Body == nil || out.Body == http.NoBody {
