@@ -26,7 +26,6 @@ var _ serving.Form = form{}
 
 var _ serving.Request = (*call)(nil)
 
-// Tell implements [serving.Request].
 func (c *call) Tell(f *serving.Facts) {
 	f.Form, f.Texts[textMethod] = form{}, c.method
 	if p, ok := peer.FromContext(c.arriving); ok {
@@ -34,12 +33,10 @@ func (c *call) Tell(f *serving.Facts) {
 	}
 }
 
-// TellAnswer implements [serving.Request].
 func (c *call) TellAnswer(f *serving.Facts) {
 	f.Form, f.Texts[textCode], f.Texts[textFailure] = form{}, c.code, c.failure
 }
 
-// Request implements [serving.Form].
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	server, serverPort := f.Endpoints[endServer].HostPort()
 	peer, peerPort := f.Endpoints[endPeer].HostPort()
@@ -53,7 +50,6 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Int(to, semconv.ClientPortKey, int64(peerPort))
 }
 
-// Answer implements [serving.Form].
 func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 	to.Text(semconv.RPCResponseStatusCodeKey, f.Texts[textCode])
 	serving.Text(to, semconv.ErrorTypeKey, f.Texts[textFailure])

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -43,15 +42,6 @@ func (a *arrival) begin(q *request, r *http.Request) {
 	a.http2 = r.ProtoMajor == 2
 	if s, ok := q.ctx.Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
 		a.until = s.WriteTimeout
-	}
-}
-
-// header reads the length that the handler has declared.
-func (a *arrival) header(h http.Header) {
-	if values := h["Content-Length"]; len(values) > 0 {
-		if n, err := strconv.ParseInt(values[0], 10, 64); err == nil {
-			a.declared = n
-		}
 	}
 }
 

@@ -40,7 +40,8 @@ type form struct{}
 
 var _ serving.Form = form{}
 
-// Tell implements [serving.Request].
+var _ serving.Request = (*request)(nil)
+
 func (q *request) Tell(f *serving.Facts) {
 	r := q.arriving
 	line := len(r.Method) + len(r.RequestURI) // the method and the path are parts of it
@@ -64,12 +65,10 @@ func (q *request) Tell(f *serving.Facts) {
 	}
 }
 
-// TellAnswer implements [serving.Request].
 func (q *request) TellAnswer(f *serving.Facts) {
 	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, q.kind, q.read.Load(), q.response.written
 }
 
-// Request implements [serving.Form].
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	t := &f.Texts
 	scheme := schemeHTTP
@@ -96,7 +95,6 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(version>>16), int(version&0xffff)))
 }
 
-// Answer implements [serving.Form].
 func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 	to.KeyValues(f.Kind.(*exchangeMetrics).outcome)
 	serving.Int(to, semconv.HTTPRequestBodySizeKey, f.Numbers[numberReceived])

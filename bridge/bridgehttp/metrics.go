@@ -9,7 +9,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
 
-	"github.com/perfline/perfline/bridge/internal/kinds"
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
@@ -57,8 +56,6 @@ type exchangeMetrics struct {
 	record  []metric.RecordOption
 	outcome []attribute.KeyValue
 }
-
-type exchanges = kinds.Map[exchange, *exchangeMetrics]
 
 func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
 	// Clones: these may be parts of a whole URL or request.

@@ -136,7 +136,7 @@ type middleware struct {
 	tracer    trace.Tracer
 	extractor serving.Extractor
 	meter     meter
-	kinds     *exchanges
+	kinds     *kinds.Map[exchange, *exchangeMetrics]
 	methods   []string
 }
 
@@ -170,7 +170,6 @@ const (
 	ofConnection = "a connection of a dialer"
 )
 
-// ServeHTTP implements [http.Handler].
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	if serving.Served(ctx) || !serving.Asked(m.timeline, ofFilter, m.Filter, r, true) {

@@ -98,9 +98,7 @@ func (p *phases) peer(c *call) (host string, port int) {
 	p.mu.Lock()
 	remote := p.remote
 	p.mu.Unlock()
-	if remote != nil {
-		c.tl.Try(ofConnection, func() { host, port = received.EndpointOf(remote).HostPort() })
-	}
+	c.tl.Try(ofConnection, func() { host, port = received.EndpointOf(remote).HostPort() })
 	return host, port
 }
 

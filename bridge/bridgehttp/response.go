@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,13 +42,16 @@ func (res *response) begin(status int) {
 	if res.arrival.lost(res.request) == "" {
 		res.status = status
 	}
-	res.arrival.header(res.fields())
+	if values := res.fields()["Content-Length"]; len(values) > 0 {
+		if n, err := strconv.ParseInt(values[0], 10, 64); err == nil {
+			res.arrival.declared = n
+		}
+	}
 	q := res.request
 	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
 	q.timing.header(q, res)
 }
 
-// Header implements [http.ResponseWriter].
 func (res *response) Header() http.Header {
 	res.ask()
 	return res.ResponseWriter.Header()

@@ -85,7 +85,7 @@ type transport struct {
 	base    http.RoundTripper
 	tracer  trace.Tracer
 	meter   meter
-	kinds   *exchanges
+	kinds   *kinds.Map[exchange, *exchangeMetrics]
 	methods []string
 	fields  serving.Fields
 }
@@ -99,10 +99,8 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	refused := r.URL == nil || r.Header == nil // by the base, as net/http's does
-	if refused {
+	if r.URL == nil || r.Header == nil { // the base refuses it, as net/http's does
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: record.FromContext(r.Context())}
