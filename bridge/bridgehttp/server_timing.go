@@ -174,8 +174,8 @@ func (c *ServerTiming) appendTrace(value []byte, sc trace.SpanContext) []byte {
 	if !sc.IsValid() {
 		return value
 	}
-	tid, sid := sc.TraceID(), sc.SpanID()
-	b := append(value, `traceparent;desc="00-`...) // quoted: some readers look for the quotes
+	tid, sid, b := sc.TraceID(), sc.SpanID(), value
+	b = append(b, `traceparent;desc="00-`...) // quoted: some readers look for the quotes
 	b = append(hex.AppendEncode(b, tid[:]), '-')
 	b = append(hex.AppendEncode(b, sid[:]), '-')
 	b = hex.AppendEncode(b, []byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
