@@ -15,6 +15,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -53,18 +54,6 @@ func requestWithMarks(ctx context.Context, tracer trace.Tracer) {
 	root.End()
 }
 
-// handedOver returns a function that calls do. Every 32nd call hands over the requests that have ended, as a program does now and then. The
-// hand-over may allocate, once for many requests.
-func handedOver(p *bridge.TracerProvider, do func()) func() {
-	runs := 0
-	return func() {
-		do()
-		if runs++; runs%32 == 0 {
-			p.Stats()
-		}
-	}
-}
-
 // Log records of marks allocate nothing: a request has the same allocations with each form, of its span and its unit.
 func TestMarkFormAllocs(t *testing.T) {
 	overForms(t, func(t *testing.T, form bridge.MarkForm) {
@@ -73,7 +62,7 @@ func TestMarkFormAllocs(t *testing.T) {
 				t.Run(fmt.Sprint(name, ", recorders ", recorders), func(t *testing.T) {
 					tp, ctx := formProvider(t, form, logs, recorders)
 					tracer := tp.Tracer("t")
-					if got := testing.AllocsPerRun(1000, handedOver(tp, func() { requestWithMarks(ctx, tracer) })); got != 2 {
+					if got := testing.AllocsPerRun(1000, bothproviders.HandedOver(tp, func() { requestWithMarks(ctx, tracer) })); got != 2 {
 						t.Errorf("%v allocations, want 2", got)
 					}
 				})
@@ -99,7 +88,7 @@ func TestLooseMarkAllocs(t *testing.T) {
 		"under a span of the SDK, as log records": observer.NewContext(under, joined),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := testing.AllocsPerRun(1000, handedOver(tp, func() { marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", 1)) })); got != 0 {
+			if got := testing.AllocsPerRun(1000, bothproviders.HandedOver(tp, func() { marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", 1)) })); got != 0 {
 				t.Errorf("%v allocations, want 0", got)
 			}
 		})

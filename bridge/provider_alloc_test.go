@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -65,7 +66,7 @@ func TestProviderAllocs(t *testing.T) {
 		}},
 	} {
 		// A hand-over of what waits allocates, too, and comes every 512 spans: that is less than one for a call.
-		if got := testing.AllocsPerRun(400, handedOver(tp, c.do)); got != c.want {
+		if got := testing.AllocsPerRun(400, bothproviders.HandedOver(tp, c.do)); got != c.want {
 			t.Errorf("%s: %v allocations, want %v", c.what, got, c.want)
 		}
 	}

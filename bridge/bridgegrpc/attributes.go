@@ -9,11 +9,10 @@ import (
 
 // The facts of a call on a server. Addresses become texts when the span is encoded.
 const (
-	textMethod = iota
-	textCode   // of the answer, as numberFailed
+	textMethod  = iota
+	textCode    // of the answer
+	textFailure // the code again, if the call failed
 )
-
-const numberFailed = 0 // 1 if the call failed
 
 const (
 	endServer = iota
@@ -27,7 +26,6 @@ var _ serving.Form = form{}
 
 var _ serving.Request = (*call)(nil)
 
-// Tell implements [serving.Request].
 func (c *call) Tell(f *serving.Facts) {
 	f.Form, f.Texts[textMethod] = form{}, c.method
 	if p, ok := peer.FromContext(c.arriving); ok {
@@ -35,15 +33,10 @@ func (c *call) Tell(f *serving.Facts) {
 	}
 }
 
-// TellAnswer implements [serving.Request].
 func (c *call) TellAnswer(f *serving.Facts) {
-	f.Form, f.Texts[textCode], f.Numbers[numberFailed] = form{}, c.code, 0
-	if c.failed {
-		f.Numbers[numberFailed] = 1
-	}
+	f.Form, f.Texts[textCode], f.Texts[textFailure] = form{}, c.code, c.failure
 }
 
-// Request implements [serving.Form].
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	server, serverPort := f.Endpoints[endServer].HostPort()
 	peer, peerPort := f.Endpoints[endPeer].HostPort()
@@ -57,10 +50,7 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Int(to, semconv.ClientPortKey, int64(peerPort))
 }
 
-// Answer implements [serving.Form].
 func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 	to.Text(semconv.RPCResponseStatusCodeKey, f.Texts[textCode])
-	if f.Numbers[numberFailed] == 1 {
-		to.Text(semconv.ErrorTypeKey, f.Texts[textCode])
-	}
+	serving.Text(to, semconv.ErrorTypeKey, f.Texts[textFailure])
 }

@@ -17,26 +17,32 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// A call is what is noted of a call while its events come in, concurrently when
-// it streams.
+// The program's code that is counted if it panics, beside what package serving counts. gRPC calls handlers before the program's
+// interceptors, so that a panic in a handler would end the program.
+const (
+	ofFilter  = "the Filter of a bridgegrpc.Server or Client"
+	ofPublic  = "PublicEndpoint of a bridgegrpc.Server"
+	ofAddress = "an address of a listener or a dialer"
+	ofError   = "an error of a gRPC call"
+)
+
+// A call is what is noted of a call while its events come in, concurrently when it streams.
 type call struct {
-	method string           // "package.Service/Method"
-	tl     *record.Timeline // a server's call's own, a client's caller's
-	start  time.Duration    // since tl's origin
-	span   trace.Span       // nil when the call had one already
-	code   string           // of the answer, as failed
-	failed bool
-	closes bool // the timeline is not the span's, and has to be closed
+	method  string           // "package.Service/Method"
+	tl      *record.Timeline // a server's call's own, a client's caller's
+	start   time.Duration    // since tl's origin
+	span    trace.Span       // nil when the call had one already
+	code    string           // of the answer
+	failure string           // error.type of the answer; empty if the call did not fail
 
 	arriving context.Context //nolint:containedctx // has the peer. It is set while a server's span starts
+	server   net.Addr        // of a client: set before request, read after it
 
-	begun  bool     // on a server: a handler runs. Set before it does, so that it needs no lock
-	server net.Addr // of a client: set before request, read after it
-
+	closes  bool        // the timeline is not the span's, and has to be closed
+	begun   bool        // on a server: a handler runs. Set before it does, so that it needs no lock
 	trailed atomic.Bool // of a server: the status was sent
 
-	// When they were, since start, plus one; 0 when they have not come.
-	request, response atomic.Int64
+	request, response atomic.Int64 // when they were, since start, plus one; 0 when they have not come
 
 	requestSize, encodedSize, decodedSize atomic.Int64 // in bytes
 }
@@ -81,8 +87,8 @@ func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end
 	place.Record(typ, c.method, c.start, end-c.start, attrs)
 }
 
-// methodOf is the method as the conventions want it. Clients can send any bytes, megabytes
-// of them, and one span that is not UTF-8 makes OTLP refuse all those sent with it.
+// methodOf is the method as the conventions want it. Clients can send any bytes, megabytes of them. OTLP receivers refuse all spans
+// that are sent with one that is not UTF-8.
 func methodOf(info *stats.RPCTagInfo) string {
 	return received.Text(strings.TrimPrefix(info.FullMethodName, "/"))
 }
@@ -90,8 +96,17 @@ func methodOf(info *stats.RPCTagInfo) string {
 // connections takes the events of connections, which are of no interest here.
 type connections struct{}
 
-// TagConn leaves the context as it is.
 func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (connections) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// HandleConn does nothing.
-func (connections) HandleConn(context.Context, stats.ConnStats) {}
+// addressOf returns what a network address says, "" if it panics.
+func addressOf(a net.Addr) (text string) {
+	record.ProcessTimeline().Try(ofAddress, func() { text = a.String() })
+	return text
+}
+
+// endpointOf returns what a network address is the address of, and nothing if it panics.
+func endpointOf(a net.Addr) (e received.Endpoint) {
+	record.ProcessTimeline().Try(ofAddress, func() { e = received.EndpointOf(a) })
+	return e
+}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -23,15 +22,14 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's
-// global providers and propagators.
+// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's global providers and propagators.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// Filter, when set, is asked about every call. A call it returns false for
-	// gets nothing: no span, no metrics, no entry, no trace context in its metadata.
+	// Filter is asked about every call. A call for which it returns false gets nothing: no span, no metrics, no entry, no trace
+	// context in its metadata.
 	Filter func(*stats.RPCTagInfo) bool
 }
 
@@ -40,10 +38,7 @@ type Client struct {
 // The propagators send the span's context to the server as metadata. Every status except
 // OK counts as an error.
 func (c Client) Handler() stats.Handler {
-	duration, err := rpcconv.NewClientCallDuration(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider())))
-	if err != nil {
-		otel.Handle(err) // calls are made without it
-	}
+	duration := serving.Instrument(rpcconv.NewClientCallDuration(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))))
 	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	return &client{
 		Client:    c,
@@ -66,16 +61,14 @@ var _ stats.Handler = (*client)(nil)
 // TagRPC is called before anything else of an attempt.
 func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
-	if !traces(c.tl, h.Filter, info) {
+	if !serving.Asked(c.tl, ofFilter, h.Filter, info, true) {
 		if ctx.Value(h) == nil {
 			return ctx
 		}
-		// Called by a call's own credentials, say: its events must not be taken for
-		// that call's.
-		return context.WithValue(ctx, h, nil)
+		return context.WithValue(ctx, h, nil) // or its events would be those of a call around it, whose credentials make it, say
 	}
 	c.start, c.span = c.tl.Now(), noop.Span{}
-	c.tl.Try(ofSpan, func() {
+	c.tl.Try(serving.OfSpan, func() {
 		ctx, c.span = h.tracer.Start(ctx, c.method, trace.WithSpanKind(trace.SpanKindClient), //nolint:fatcontext // once
 			trace.WithAttributes(semconv.RPCSystemNameGRPC, semconv.RPCMethod(c.method)))
 	})
@@ -83,7 +76,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	if !ok {
 		md = metadata.MD{}
 	}
-	c.tl.Try(ofPropagators, func() {
+	c.tl.Try(serving.OfPropagators, func() {
 		for _, field := range h.fields.Of(h.Propagators, strings.ToLower) { // a proxy may pass on those of its own caller
 			md.Delete(field)
 		}
@@ -95,7 +88,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 // HandleRPC is called for the events of an attempt, concurrently.
 func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
-		c.tl.Try(ofSpan, func() { h.handle(ctx, c, event) })
+		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })
 	}
 }
 
@@ -105,7 +98,7 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		c.server = e.RemoteAddr
 		c.note(&c.request)
 		if serving.Takes(c.span) {
-			c.span.SetAttributes(serverAttributes(e)...)
+			c.describeServer()
 		}
 	case *stats.OutPayload:
 		c.requestSize.Add(int64(e.CompressedLength))
@@ -119,24 +112,25 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 	}
 }
 
-// serverAttributes returns the attributes of the server that was chosen for a call.
-func serverAttributes(e *stats.OutHeader) []attribute.KeyValue {
-	host, port := endpointOf(e.RemoteAddr).HostPort()
+// describeServer tells the span which server was chosen for the call.
+func (c *call) describeServer() {
+	host, port := endpointOf(c.server).HostPort()
 	if host == "" {
-		return nil
+		return
 	}
-	attrs := make([]attribute.KeyValue, 0, 4)
-	attrs = append(attrs, semconv.ServerAddress(host), semconv.NetworkPeerAddress(host))
-	if port > 0 {
-		attrs = append(attrs, semconv.ServerPort(port), semconv.NetworkPeerPort(port))
-	}
-	return attrs
+	list := serving.NewAttributeList()
+	defer list.Free()
+	list.Text(semconv.ServerAddressKey, host)
+	list.Text(semconv.NetworkPeerAddressKey, host)
+	serving.Int(list, semconv.ServerPortKey, int64(port))
+	serving.Int(list, semconv.NetworkPeerPortKey, int64(port))
+	c.span.SetAttributes(list.Attributes...)
 }
 
 func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	end := c.tl.Now()
 	failed := st.Code() != codes.OK
 	c.record(ctx, record.Resource, st.Code(), end)
-	c.tl.Try(ofSpan, func() { c.endSpan(st, failed) })
-	c.tl.Try(ofMeter, func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
+	c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
+	c.tl.Try(serving.OfMeter, func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
 }

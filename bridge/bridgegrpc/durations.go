@@ -13,8 +13,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/kinds"
 )
 
-// durations is a histogram of calls' durations. It keeps the attributes of each
-// kind of call as a set, which costs more to make than to record.
+// durations is a histogram of calls' durations. It keeps the attributes of each kind of call as a set, which costs more to make
+// than to record.
 type durations struct {
 	histogram metric.Float64Histogram
 	sets      *kinds.Map[outcome, []metric.RecordOption]
@@ -40,8 +40,7 @@ func (d *durations) record(ctx context.Context, method string, code codes.Code, 
 func newSet(o outcome) (outcome, []metric.RecordOption) {
 	o.method = strings.Clone(o.method) // it may be a part of the call's header
 	code := codeName(o.code)
-	attrs := make([]attribute.KeyValue, 0, 4)
-	attrs = append(attrs, semconv.RPCSystemNameGRPC, semconv.RPCMethod(o.method), semconv.RPCResponseStatusCode(code))
+	attrs := append(make([]attribute.KeyValue, 0, 4), semconv.RPCSystemNameGRPC, semconv.RPCMethod(o.method), semconv.RPCResponseStatusCode(code))
 	if o.failed {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(code))
 	}

@@ -9,20 +9,19 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/observer/record"
 )
 
-// incoming reads the metadata of a call to a server, key by key: to ask for all of
-// it would copy all of it.
+// incoming reads the metadata of a call to a server, key by key: to ask for all of it would copy all of it.
 type incoming struct {
 	ctx context.Context //nolint:containedctx // it holds the metadata, and lives as long as Extract
 }
 
 var _ propagation.ValuesGetter = incoming{}
 
-// Get is the value of key, "" when there is none.
 func (c incoming) Get(key string) string { return received.Field(key, c.Values(key)) }
 
-// Values are all values of key.
 func (c incoming) Values(key string) []string {
 	values := metadata.ValueFromIncomingContext(c.ctx, key)
 	if key == "tracestate" {
@@ -31,10 +30,8 @@ func (c incoming) Values(key string) []string {
 	return values
 }
 
-// Set does nothing: what was received stays as it was.
-func (c incoming) Set(string, string) {}
+func (c incoming) Set(string, string) {} // what was received stays as it was
 
-// Keys are all keys there are.
 func (c incoming) Keys() []string {
 	md, _ := metadata.FromIncomingContext(c.ctx)
 	return slices.Collect(maps.Keys(md))
@@ -45,12 +42,17 @@ type outgoing metadata.MD
 
 var _ propagation.TextMapCarrier = outgoing{}
 
-// Get is the first value of key, "" when there is none.
 func (c outgoing) Get(key string) string { return received.First(metadata.MD(c).Get(key)) }
 
-// Set replaces all values of key: metadata that a service passes on holds the
-// trace context it was called with.
+// Set replaces all values of key: metadata that a service passes on holds the trace context it was called with.
 func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
 
-// Keys are all keys there are.
 func (c outgoing) Keys() []string { return slices.Collect(maps.Keys(c)) }
+
+// extract returns ctx with what the propagators find in its metadata.
+func extract(ctx context.Context, tl *record.Timeline, p propagation.TextMapPropagator) (extracted context.Context) {
+	if !tl.Try(serving.OfPropagators, func() { extracted = p.Extract(ctx, incoming{ctx}) }) { //nolint:fatcontext // once
+		return ctx
+	}
+	return extracted
+}

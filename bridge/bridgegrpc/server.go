@@ -11,7 +11,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/rpcconv"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
@@ -22,21 +21,19 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's
-// global providers and propagators, and the default timeline.
+// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's global providers and propagators, and the default
+// timeline.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
 
-	// Filter, when set, is asked about every call. A call it returns false for
-	// gets nothing: no timeline, no span, no metrics.
+	// Filter is asked about every call. A call for which it returns false gets nothing: no timeline, no span, no metrics.
 	Filter func(*stats.RPCTagInfo) bool
 
-	// PublicEndpoint, when set, is asked about every call that gets a span, with the
-	// caller's span in the context. Where it returns true, the call begins a trace of
-	// its own, linked to the caller's.
+	// PublicEndpoint is asked about every call that gets a span, with the caller's span in the context. If it returns true, the
+	// call begins a trace of its own, linked to the caller's.
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
@@ -48,13 +45,9 @@ type Server struct {
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.
 //
-// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED,
-// UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
+// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
 func (s Server) Handler() stats.Handler {
-	duration, err := rpcconv.NewServerCallDuration(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider())))
-	if err != nil {
-		otel.Handle(err) // calls are served without it
-	}
+	duration := serving.Instrument(rpcconv.NewServerCallDuration(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()))))
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
 	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	return &server{
@@ -64,8 +57,8 @@ func (s Server) Handler() stats.Handler {
 	}
 }
 
-// server is the handler of a Server. It is the key of its calls in contexts, so
-// that several handlers of one server do not find each other's.
+// server is the handler of a Server. It is the key of its calls in contexts, so that the handlers of one server do not find each
+// other's.
 type server struct {
 	connections
 	Server
@@ -78,36 +71,30 @@ var _ stats.Handler = (*server)(nil)
 // TagRPC is called before anything else of a call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	tl := (*record.Timeline)(h.Timeline)
-	if serving.Served(ctx) || !traces(tl, h.Filter, info) {
+	if serving.Served(ctx) || !serving.Asked(tl, ofFilter, h.Filter, info, true) {
 		return ctx
 	}
 	c := &call{method: methodOf(info)}
-	span, borrowed := spanAbove(ctx, tl)
+	span, borrowed := serving.SpanAbove(ctx, tl)
 	if !borrowed {
-		ctx, span = h.start(extract(ctx, tl, h.Propagators), info, c)
-		c.span = span
+		ctx = extract(ctx, tl, h.Propagators)
+		public := h.PublicEndpoint != nil // the safe answer
+		if public {
+			tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
+		}
+		c.arriving = ctx
+		ctx, span = serving.StartSpan(ctx, tl, h.tracer, c.method, c, public)
+		c.arriving, c.span = nil, span
 	}
-	ctx, c.tl, c.closes = serving.Timeline(ctx, span, (*record.Timeline)(h.Timeline))
+	ctx, c.tl, c.closes = serving.Timeline(ctx, span, tl)
 	c.request.Store(1) // 0; see call
 	return context.WithValue(ctx, h, c)
-}
-
-func (h *server) start(ctx context.Context, info *stats.RPCTagInfo, c *call) (context.Context, trace.Span) {
-	tl, started, span := (*record.Timeline)(h.Timeline), ctx, trace.Span(noop.Span{})
-	public := h.PublicEndpoint != nil // the safe answer
-	if public {
-		tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
-	}
-	c.arriving = ctx
-	tl.Try(ofSpan, func() { started, span = serving.StartSpan(ctx, h.tracer, c.method, c, public) }) //nolint:fatcontext // once
-	c.arriving = nil
-	return started, span
 }
 
 // HandleRPC is called for the events of a call. It may be called concurrently for a stream.
 func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
-		c.tl.Try(ofSpan, func() { h.handle(ctx, c, event) })
+		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })
 	}
 }
 
@@ -130,9 +117,8 @@ func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		c.answer() // an answer without messages may be a trailer only
 		c.trailed.Store(true)
 		if !c.begun {
-			// The server has no such method: it answers and tells no End. Should that
-			// answer not go out, there is no event at all, and the span is left to the
-			// garbage collector.
+			// The server has no such method: it answers and tells no End. If that answer does not go out, there is no event at
+			// all, and the span is left to the garbage collector.
 			h.refuse(ctx, c)
 		}
 	case *stats.End:
@@ -151,8 +137,7 @@ func (c *call) answer() {
 	}
 }
 
-// otherMethod is rpc.method of methods that the server does not have, so that
-// clients cannot make up span names and metric attributes.
+// otherMethod is rpc.method of methods that the server does not have, so that clients cannot make up metric attributes.
 const otherMethod = "_OTHER"
 
 func (h *server) refuse(ctx context.Context, c *call) {
@@ -169,8 +154,8 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	c.record(ctx, record.Navigation, st.Code(), end)
 	if c.span != nil {
 		failed := isServerError(st.Code())
-		c.tl.Try(ofSpan, func() { c.endSpan(st, failed) })
-		c.tl.Try(ofMeter, func() { h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end) })
+		c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
+		c.tl.Try(serving.OfMeter, func() { h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end) })
 	}
 	if c.closes {
 		c.tl.Close()

@@ -9,10 +9,10 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/observer/record"
 )
 
-// codeNames are the names of gRPC's status codes as they are specified
-// (grpc/doc/statuscodes.md), which codes.Code does not print.
+// codeNames are the specified names of gRPC's status codes (grpc/doc/statuscodes.md), which codes.Code does not print.
 var codeNames = [...]string{
 	codes.OK:                 "OK",
 	codes.Canceled:           "CANCELLED",
@@ -41,8 +41,7 @@ func codeName(c codes.Code) string {
 	return "CODE(" + strconv.FormatUint(uint64(c), 10) + ")"
 }
 
-// isServerError reports whether a status says that the server failed, by the
-// semantic conventions for gRPC; others are what the client asked for.
+// isServerError reports whether a status says that the server failed, by the semantic conventions for gRPC.
 func isServerError(c codes.Code) bool {
 	switch c {
 	case codes.Unknown, codes.DeadlineExceeded, codes.Unimplemented, codes.Internal, codes.Unavailable, codes.DataLoss:
@@ -58,9 +57,18 @@ func (c *call) endSpan(st *status.Status, failed bool) {
 	if !serving.Takes(c.span) {
 		return
 	}
+	c.code = codeName(st.Code())
 	if failed {
+		c.failure = c.code
 		c.span.SetStatus(otelcodes.Error, received.Text(st.Message())) // see methodOf
 	}
-	c.code, c.failed = codeName(st.Code()), failed
 	serving.Answer(c.span, c)
+}
+
+// statusOf returns the status of an error. The methods of the error may panic.
+func statusOf(err error) (st *status.Status) {
+	if !record.ProcessTimeline().Try(ofError, func() { st = status.Convert(err) }) {
+		st = status.New(codes.Unknown, record.ErrorText(err))
+	}
+	return st
 }

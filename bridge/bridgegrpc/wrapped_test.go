@@ -4,24 +4,17 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	"github.com/perfline/perfline/internal/bothproviders"
 )
-
-// A wrappedProvider hides what tracers of perfline's provider have beside the API, as a program's wrapper does, and OpenTelemetry's global
-// tracers do that were made before the provider was set.
-type wrappedProvider struct{ trace.TracerProvider }
-
-func (w wrappedProvider) Tracer(name string, options ...trace.TracerOption) trace.Tracer {
-	return struct{ trace.Tracer }{w.TracerProvider.Tracer(name, options...)}
-}
 
 // Calls that are open at once have their own facts each, also if their spans were started by a wrapper.
 func TestWrappedTracers(t *testing.T) {
 	r := newRig(t)
-	r.server.TracerProvider = wrappedProvider{r.provider}
+	r.server.TracerProvider = bothproviders.Wrapped(r.provider)
 	h := r.server.Handler()
 	failed := h.TagRPC(r.ctx, &stats.RPCTagInfo{FullMethodName: "/" + buy})
 	fine := h.TagRPC(r.ctx, &stats.RPCTagInfo{FullMethodName: "/" + list})

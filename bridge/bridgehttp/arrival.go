@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -46,15 +45,6 @@ func (a *arrival) begin(q *request, r *http.Request) {
 	}
 }
 
-// header reads the length that the handler has declared.
-func (a *arrival) header(h http.Header) {
-	if values := h["Content-Length"]; len(values) > 0 {
-		if n, err := strconv.ParseInt(values[0], 10, 64); err == nil {
-			a.declared = n
-		}
-	}
-}
-
 // lost returns why nothing more reaches the client; empty as far as is known. A context that ended for a cause is the
 // program's doing: net/http gives none when a client leaves.
 func (a *arrival) lost(q *request) string {
@@ -74,15 +64,10 @@ func (a *arrival) failed(q *request, err error) {
 		return
 	}
 	_, told := record.Protect(func() { // methods of the error may panic
-		switch {
+		switch a.failure = writeFailure(err); {
+		case a.failure != "":
 		case errors.Is(err, http.ErrBodyNotAllowed), errors.Is(err, http.ErrHijacked), errors.Is(err, http.ErrNotSupported):
 			// What was not written is no part of the answer.
-		case errors.Is(err, http.ErrContentLength):
-			a.failure = wrongLength
-		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, http.ErrHandlerTimeout):
-			a.failure = timedOut
-		case isDisconnect(err):
-			a.failure = clientGone
 		case a.http2:
 			a.failure = cmp.Or(a.lost(q), clientGone)
 		default:
@@ -95,18 +80,28 @@ func (a *arrival) failed(q *request, err error) {
 }
 
 // copied notes why [io.ReaderFrom] failed, unless its source did.
-func (a *arrival) copied(q *request, err error) {
-	writing := false
+func (a *arrival) copied(err error) {
 	record.Protect(func() {
 		for op, inner := (*net.OpError)(nil), err; errors.As(inner, &op); inner = op.Err {
 			if op.Op == "read" {
 				return
 			}
 		}
-		writing = isDisconnect(err) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, http.ErrContentLength) || errors.Is(err, http.ErrHandlerTimeout)
+		a.failure = cmp.Or(a.failure, writeFailure(err))
 	})
-	if writing {
-		a.failed(q, err)
+}
+
+// writeFailure returns error.type of an error of a server's writer; empty for another error.
+func writeFailure(err error) string {
+	switch {
+	case errors.Is(err, http.ErrContentLength):
+		return wrongLength
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, http.ErrHandlerTimeout):
+		return timedOut
+	case isDisconnect(err):
+		return clientGone
+	default:
+		return ""
 	}
 }
 

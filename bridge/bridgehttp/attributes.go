@@ -40,7 +40,8 @@ type form struct{}
 
 var _ serving.Form = form{}
 
-// Tell implements [serving.Request].
+var _ serving.Request = (*request)(nil)
+
 func (q *request) Tell(f *serving.Facts) {
 	r := q.arriving
 	line := len(r.Method) + len(r.RequestURI) // the method and the path are parts of it
@@ -64,19 +65,17 @@ func (q *request) Tell(f *serving.Facts) {
 	}
 }
 
-// TellAnswer implements [serving.Request].
 func (q *request) TellAnswer(f *serving.Facts) {
 	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, q.kind, q.read.Load(), q.response.written
 }
 
-// Request implements [serving.Form].
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	t := &f.Texts
 	scheme := schemeHTTP
 	if f.Numbers[numberHTTPS] == 1 {
 		scheme = schemeHTTPS
 	}
-	server, serverPort := received.Host(cmp.Or(forwardedHost(t[textForwarded], t[textForwardedHost]), t[textHost]))
+	server, serverPort := received.Host(cmp.Or(forwarded(t[textForwarded], "host", t[textForwardedHost], hostIn), t[textHost]))
 	if server == "" || serverPort == usualPort(scheme) {
 		serverPort = 0
 	}
@@ -90,28 +89,22 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Text(to, semconv.ServerAddressKey, server)
 	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
 	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
-	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwardedClient(t[textForwarded], t[textForwardedFor]), peer))
+	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwarded(t[textForwarded], "for", t[textForwardedFor], addressIn), peer))
 	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
 	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(t[textAgent]))
 	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(version>>16), int(version&0xffff)))
 }
 
-// Answer implements [serving.Form].
 func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 	to.KeyValues(f.Kind.(*exchangeMetrics).outcome)
 	serving.Int(to, semconv.HTTPRequestBodySizeKey, f.Numbers[numberReceived])
 	serving.Int(to, semconv.HTTPResponseBodySizeKey, f.Numbers[numberSent])
 }
 
-// pathOf is the request's path, a part of its first line.
-func pathOf(r *http.Request) string {
-	return received.Text(received.Bounded(r.URL.Path, len(r.Method)+len(r.RequestURI)))
-}
-
 // schemeOf is url.scheme of a request.
 func (m *middleware) schemeOf(r *http.Request) string {
 	if !m.IgnoreForwarded {
-		if scheme := forwardedScheme(r.Header); scheme != "" {
+		if scheme := forwarded(listOf(r.Header["Forwarded"]), "proto", listOf(r.Header["X-Forwarded-Proto"]), schemeIn); scheme != "" {
 			return scheme
 		}
 	}

@@ -21,9 +21,8 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// A call is one outbound request, which ends once. It belongs to the goroutine that
-// makes the request, and later to the goroutine that reads the response's body. Other
-// goroutines use only the fields that are atomic or have a lock.
+// A call is one outbound request, which ends once. It belongs to the goroutine that makes the request, and later to the goroutine
+// that reads the response's body. Other goroutines use only the fields that are atomic or have a lock.
 type call struct {
 	t      *transport
 	ctx    context.Context //nolint:containedctx // of the span, for what is recorded later
@@ -58,11 +57,9 @@ func (c *call) watch(r *http.Request, resp *http.Response) *http.Response {
 		return resp
 	}
 	c.used.Store(int64(now))
-	// A copy, because net/http's transport refers to its response until the body's end: with
-	// our body in it no body would ever count as abandoned.
+	// A copy, because net/http's transport refers to its response until the body's end: no body would ever count as abandoned.
 	b := &receivedBody{body: resp.Body, call: c, response: resp, watched: *resp}
-	// Nothing that the call refers to refers to b: it is found when its user has
-	// forgotten it.
+	// Nothing that the call refers to refers to b: the collector finds b when its user has forgotten it.
 	c.cleanup = runtime.AddCleanup(b, (*call).abandon, c)
 	b.watched.Body = b
 	if w, ok := resp.Body.(io.Writer); ok {
@@ -98,7 +95,7 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	default:
 		c.over.Do(func() {
 			why := errorText(err)
-			c.tl.Try(ofSpan, func() {
+			c.tl.Try(serving.OfSpan, func() {
 				c.span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
 				c.span.SetStatus(codes.Error, why)
 			})
@@ -131,8 +128,8 @@ func (b switchedBody) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
-// abandon ends a call whose body is unreachable, at the time of its last use. The runtime
-// calls abandon and must not wait for span processors.
+// abandon ends a call whose body is unreachable, at the time of its last use. The runtime, which calls it, must not wait for span
+// processors.
 func (c *call) abandon() {
 	go c.tl.Try("the context or the span of a call that was abandoned", func() { c.complete(time.Duration(c.used.Load()), "abandoned") })
 }
@@ -145,7 +142,7 @@ func (c *call) complete(now time.Duration, incomplete string) {
 func (c *call) end(now time.Duration, incomplete string) {
 	c.cleanup.Stop() // it keeps all that the context refers to
 
-	c.tl.Try(ofSpan, func() {
+	c.tl.Try(serving.OfSpan, func() {
 		if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) { // the size as it was transferred
 			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
 		}

@@ -2,17 +2,19 @@ package bridgehttp
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
+	"net/url"
+	"reflect"
 	"strconv"
 
 	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/observer/record"
 )
-
-// The parts of OpenTelemetry's semantic conventions for HTTP that servers and clients
-// share.
 
 // knownMethods are the methods that are told apart, so that clients cannot make up span names and metrics. They are the
 // conventions' unless the variable that those define names others, separated by commas; perfline.Start logs a wrong one.
@@ -26,8 +28,8 @@ func knownMethods() []string {
 	}
 }
 
-// methodOf is http.request.method: a known method, or otherMethod. The known ones are values of their own: a request's method is
-// a part of the whole request line, which is not to be kept.
+// methodOf is http.request.method: a known method, or otherMethod. It is not the request's own text, which keeps the whole request
+// line in memory.
 func methodOf(r *http.Request, known []string) string {
 	method := cmp.Or(r.Method, http.MethodGet)
 	for _, k := range known {
@@ -67,8 +69,28 @@ func nextHopProtocol(major, minor int) string {
 	return "http/" + protocolVersion(major, minor)
 }
 
-// A carrier is a header that propagators read and write. It finds the usual names
-// without spelling them anew each time.
+// errorType is error.type of an error: its own word for it or its type, behind what fmt.Errorf wrapped around it.
+func errorType(err error) (name string) {
+	if _, ok := record.Protect(func() { name = received.Text(semconv.ErrorType(err).Value.AsString()) }); !ok {
+		name = reflect.TypeOf(err).String()
+	}
+	return name
+}
+
+// errorText is what an error says, without a URL in front, which may hold secrets. It may quote what a server sent.
+func errorText(err error) string {
+	record.Protect(func() {
+		for u := (*url.Error)(nil); errors.As(err, &u); {
+			err = u.Err
+		}
+	})
+	if err == nil {
+		return ""
+	}
+	return received.Text(record.ErrorText(err))
+}
+
+// A carrier is a header that propagators read and write. It finds the usual names without spelling them anew each time.
 type carrier struct{ propagation.HeaderCarrier }
 
 var _ propagation.ValuesGetter = carrier{}

@@ -19,8 +19,8 @@
 //	navigation entry, named by the path              resource entry on the caller's timeline, named by the URL
 //	Server-Timing in the response, on demand         server entries of the response's Server-Timing
 //
-// Names and attributes of spans and metrics follow OpenTelemetry's semantic conventions
-// for HTTP. [Middleware] and [Transport] list the attributes of the entries.
+// Names and attributes of spans and metrics follow OpenTelemetry's semantic conventions for HTTP. [Middleware] and [Transport] list
+// the attributes of the entries.
 //
 // # Guarantees
 //
@@ -30,13 +30,11 @@
 //   - A job may keep the handler's context after the request's end. The context keeps the request's span in memory, and
 //     no body, no ResponseWriter and no *http.Request. A mark of the job does not appear in another request.
 //   - Each call ends once: when its response's body was read, failed, was closed or was abandoned.
-//   - A client cannot make up names of spans or series of metrics. Unknown methods are _OTHER, and
-//     routes are the application's. Each middleware and each transport keeps the attributes of
-//     1024 kinds of requests at most.
-//   - Texts of clients, and of errors, are cut to 2 KiB each. Queries, fragments and users of URLs
-//     are left out, because they often hold secrets.
+//   - A client cannot make up names of spans or series of metrics. Unknown methods are _OTHER, and routes are the application's.
+//     Each middleware and each transport keeps the attributes of 1024 kinds of requests at most.
+//   - Texts of clients, and of errors, are cut to 2 KiB each. Queries, fragments and users of URLs are left out, because they often
+//     hold secrets.
 //   - The response has no field that the handler did not set, unless ServerTiming asks for one.
-//   - The handler's ResponseWriter has the optional interfaces of the server's writer, and no others.
 //   - The caller's request does not change: Transport sends a copy.
 //   - A panic of a handler or of the base transport goes on after it is recorded.
 //
@@ -46,6 +44,5 @@
 //   - The middleware does not see traffic on a hijacked connection.
 //   - The middleware does not see a Content-Type or a Content-Length that a handler around the middleware sets. net/http copies
 //     the header of a response if somebody asks for the header, so the middleware asks only after its handler.
-//   - A body that is neither read nor closed ends its call when the garbage collector finds it.
-//     Another goroutine then ends the span.
+//   - A body that is neither read nor closed ends its call when the garbage collector finds it, on another goroutine.
 package bridgehttp

@@ -2,9 +2,9 @@ package bridgehttp
 
 import (
 	"cmp"
-	"net/http"
 	"strings"
 
+	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
 	"github.com/perfline/perfline/bridge/internal/received"
 )
 
@@ -17,56 +17,28 @@ func listOf(fields []string) string {
 	if len(fields) == 1 && len(fields[0]) <= received.MaxText {
 		return fields[0]
 	}
-	return received.Bounded(firstMember(fields...)) // a cut member ends in "…", which no address, scheme or host has
+	// A cut member ends in "…", which no address, scheme or host has. Its field does not stay in memory.
+	return received.Bounded(firstMember(fields...), received.MaxText+1)
 }
 
-// forwardedScheme returns url.scheme as the client sent it, and "" if no proxy says it.
-func forwardedScheme(h http.Header) string {
-	return cmp.Or(schemeIn(parameterOf(listOf(h["Forwarded"]), "proto")), schemeIn(memberOf(listOf(h["X-Forwarded-Proto"]))))
+// forwarded returns what proxies say in a parameter of the list Forwarded, or else in a list of its own. It returns "" if no proxy
+// says it. valid returns "" for a value that is not valid.
+func forwarded(list, name, own string, valid func(string) string) string {
+	return cmp.Or(valid(parameterOf(list, name)), valid(firstMember(own)))
 }
 
-// forwardedClient returns the address of the client, from the lists Forwarded and X-Forwarded-For. It returns "" if no proxy says
-// it.
-func forwardedClient(forwarded, list string) string {
-	return cmp.Or(addressIn(parameterOf(forwarded, "for")), addressIn(memberOf(list)))
-}
-
-// forwardedHost returns the Host header as the client sent it, from the lists Forwarded and X-Forwarded-Host. It returns "" if no
-// proxy says it.
-func forwardedHost(forwarded, list string) string {
-	return cmp.Or(hostIn(parameterOf(forwarded, "host")), hostIn(memberOf(list)))
-}
-
-// parameterOf returns a parameter of the first element of the list Forwarded. The last of several counts.
-func parameterOf(forwarded, name string) (value string) {
-	first := memberOf(forwarded)
-	for n, v, rest, ok := parameter(first); ok; n, v, rest, ok = parameter(rest) {
-		if strings.EqualFold(n, name) {
-			value = v
-		}
-	}
-	return value
-}
-
-// memberOf returns the first member of a list that is not empty.
-func memberOf(list string) string {
-	member, _ := firstMember(list)
-	return member
-}
-
-// firstMember is the first member of a list that is not empty, and the length of the field that it is a part of. A list
-// may have several fields (RFC 9110, section 5.3).
-func firstMember(fields ...string) (member string, length int) {
-	for _, f := range fields {
-		for rest := f; rest != ""; {
+// firstMember returns the first member of a list that is not empty. A list may have several fields (RFC 9110, section 5.3).
+func firstMember(fields ...string) string {
+	for _, rest := range fields {
+		for rest != "" {
 			end := memberEnd(rest)
-			if member = strings.Trim(rest[:end], " \t"); member != "" {
-				return member, len(f)
+			if member := strings.Trim(rest[:end], " \t"); member != "" {
+				return member
 			}
 			rest = rest[min(end+1, len(rest)):]
 		}
 	}
-	return "", 0
+	return ""
 }
 
 // memberEnd is where the comma after a list's first member is, or the list's end.
@@ -85,48 +57,31 @@ func memberEnd(list string) int {
 	return len(list)
 }
 
-// parameter returns the name and the value of the first parameter of an element of Forwarded, and the rest of the element. It
-// returns false for a malformed parameter: then the rest of the element is not read.
-func parameter(element string) (name, value, rest string, ok bool) {
-	name, rest, ok = strings.Cut(element, "=")
-	switch {
-	case !ok:
-		return "", "", "", false
-	case strings.HasPrefix(rest, `"`):
-		if value, rest, ok = unquote(rest[1:]); !ok {
-			return "", "", "", false
-		}
-		var between string
-		if between, rest, _ = strings.Cut(rest, ";"); strings.Trim(between, " \t") != "" {
-			return "", "", "", false
-		}
-	default:
-		value, rest, _ = strings.Cut(rest, ";")
-		value = strings.Trim(value, " \t")
-	}
-	return strings.Trim(name, " \t"), value, rest, true
-}
-
-// unquote reads a quoted string from after its first quote on. It returns what the string says, and the text behind it.
-func unquote(s string) (value, rest string, ok bool) {
-	end := strings.IndexAny(s, `"\`)
-	if end >= 0 && s[end] == '"' {
-		return s[:end], s[end+1:], true
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
+// parameterOf returns a parameter of the first element of a list. The last of several counts. What follows a malformed parameter is
+// not read.
+func parameterOf(list, name string) (found string) {
+	rest := firstMember(list)
+	for {
+		n, value, ok := strings.Cut(rest, "=")
 		switch {
-		case s[i] == '"':
-			return b.String(), s[i+1:], true
-		case s[i] == '\\' && i+1 < len(s):
-			i++
+		case !ok:
+			return found
+		case strings.HasPrefix(value, `"`):
+			if value, rest, ok = servertiming.Unquote(value[1:]); !ok {
+				return found
+			}
+			var between string
+			if between, rest, _ = strings.Cut(rest, ";"); strings.Trim(between, " \t") != "" {
+				return found
+			}
+		default:
+			value, rest, _ = strings.Cut(value, ";")
+			value = strings.Trim(value, " \t")
 		}
-		if b.Len() > received.MaxText {
-			return "", "", false
+		if strings.EqualFold(strings.Trim(n, " \t"), name) {
+			found = value
 		}
-		b.WriteByte(s[i])
 	}
-	return "", "", false
 }
 
 func addressIn(s string) string {

@@ -1,22 +1,18 @@
 package bridgehttp
 
 import (
-	"context"
 	"strconv"
 	"strings"
-	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
 
-	"github.com/perfline/perfline/bridge/internal/kinds"
+	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// An exchange is what the metrics of a request tell apart. Requests of one kind
-// share their attributes, which are made once.
+// An exchange is what the metrics of a request tell apart. Requests of one kind share their attributes, which are made once.
 type exchange struct {
 	method  string
 	scheme  string
@@ -28,35 +24,23 @@ type exchange struct {
 	port    int
 }
 
-// attributes returns the attributes of the exchange's metrics.
 func (x *exchange) attributes() []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, 8),
-		semconv.HTTPRequestMethodKey.String(x.method),
-		semconv.URLScheme(x.scheme))
-	if x.version != "" {
-		attrs = append(attrs, semconv.NetworkProtocolVersion(x.version))
-	}
-	if x.server != "" {
-		attrs = append(attrs, semconv.ServerAddress(x.server))
-	}
-	if x.port > 0 {
-		attrs = append(attrs, semconv.ServerPort(x.port))
-	}
-	return append(attrs, x.outcome()...)
+	var list serving.AttributeList
+	list.Text(semconv.HTTPRequestMethodKey, x.method)
+	list.Text(semconv.URLSchemeKey, x.scheme)
+	serving.Text(&list, semconv.NetworkProtocolVersionKey, x.version)
+	serving.Text(&list, semconv.ServerAddressKey, x.server)
+	serving.Int(&list, semconv.ServerPortKey, int64(x.port))
+	return append(list.Attributes, x.outcome()...)
 }
 
 // outcome are the attributes that are known at the end only.
-func (x *exchange) outcome() (attrs []attribute.KeyValue) {
-	if x.route != "" {
-		attrs = append(attrs, semconv.HTTPRoute(x.route))
-	}
-	if x.status > 0 {
-		attrs = append(attrs, semconv.HTTPResponseStatusCode(x.status))
-	}
-	if x.failure != "" {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(x.failure))
-	}
-	return attrs
+func (x *exchange) outcome() []attribute.KeyValue {
+	var list serving.AttributeList
+	serving.Text(&list, semconv.HTTPRouteKey, x.route)
+	serving.Int(&list, semconv.HTTPResponseStatusCodeKey, int64(x.status))
+	serving.Text(&list, semconv.ErrorTypeKey, x.failure)
+	return list.Attributes
 }
 
 // fail is error.type of a status that is an error.
@@ -72,8 +56,6 @@ type exchangeMetrics struct {
 	record  []metric.RecordOption
 	outcome []attribute.KeyValue
 }
-
-type exchanges = kinds.Map[exchange, *exchangeMetrics]
 
 func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
 	// Clones: these may be parts of a whole URL or request.
@@ -93,37 +75,18 @@ type meter struct {
 }
 
 func newServerMeter(m metric.Meter, sizes bool) meter {
-	made := meter{duration: instrument(httpconv.NewServerRequestDuration(m)).Inst()}
+	made := meter{duration: serving.Instrument(httpconv.NewServerRequestDuration(m)).Inst()}
 	if sizes {
-		made.requests = instrument(httpconv.NewServerRequestBodySize(m)).Inst()
-		made.responses = instrument(httpconv.NewServerResponseBodySize(m)).Inst()
+		made.requests = serving.Instrument(httpconv.NewServerRequestBodySize(m)).Inst()
+		made.responses = serving.Instrument(httpconv.NewServerResponseBodySize(m)).Inst()
 	}
 	return made
 }
 
 func newClientMeter(m metric.Meter, sizes bool) meter {
-	made := meter{duration: instrument(httpconv.NewClientRequestDuration(m)).Inst()}
+	made := meter{duration: serving.Instrument(httpconv.NewClientRequestDuration(m)).Inst()}
 	if sizes {
-		made.requests = instrument(httpconv.NewClientRequestBodySize(m)).Inst()
+		made.requests = serving.Instrument(httpconv.NewClientRequestBodySize(m)).Inst()
 	}
 	return made
-}
-
-func (m *meter) record(ctx context.Context, took time.Duration, request, response int64, k *exchangeMetrics) {
-	m.duration.Record(ctx, took.Seconds(), k.record...)
-	if m.requests != nil {
-		m.requests.Record(ctx, request, k.record...)
-	}
-	if m.responses != nil {
-		m.responses.Record(ctx, response, k.record...)
-	}
-}
-
-// instrument reports an instrument that cannot be made; what comes with the error
-// does nothing.
-func instrument[T any](t T, err error) T {
-	if err != nil {
-		otel.Handle(err)
-	}
-	return t
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/internal/kinds"
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
@@ -26,56 +28,49 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global
-// providers and propagators, and the default timeline. Its functions are called
-// for every request, on the request's goroutine.
+// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global providers and propagators, and the default timeline. Its
+// functions are called for every request, on the request's goroutine.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
 
-	// Filter, when it returns false, lets the request pass as if there were no
-	// middleware: what it marks is on the process's timeline.
+	// Filter, when it returns false, lets the request pass as if there were no middleware: its marks are on the process's timeline.
 	Filter func(*http.Request) bool
 
-	// PublicEndpoint, when it returns true, starts a trace of the request's own,
-	// linked to the caller's: for callers whose traces are not to be continued.
+	// PublicEndpoint, when it returns true, starts a trace of the request's own, linked to the caller's: for callers whose traces
+	// are not to be continued.
 	PublicEndpoint func(*http.Request) bool
 
-	// SpanName names the span, once when it starts and once more when the handler is
-	// done and the route known, which is empty before. nil: "METHOD route".
+	// SpanName names the span when it starts, without a route, and again when the handler is done and the route known.
+	// nil: "METHOD route".
 	SpanName func(r *http.Request, route string) string
 
 	ServerTiming ServerTiming // what the response tells its client; the zero value: nothing
 
-	// BodySizeMetrics adds http.server.request.body.size and
-	// http.server.response.body.size, which the conventions may still change. Spans
-	// and navigation entries have the sizes anyhow.
+	// BodySizeMetrics adds http.server.request.body.size and http.server.response.body.size, which the conventions may still
+	// change. Spans and navigation entries have the sizes anyhow.
 	BodySizeMetrics bool
 
-	// IgnoreForwarded takes the client's address, the scheme and the server's address from the connection and the Host
-	// header alone. Use it where clients connect without a proxy: what they write into Forwarded, X-Forwarded-For,
-	// X-Forwarded-Proto and X-Forwarded-Host would be believed.
+	// IgnoreForwarded takes the client's address, the scheme and the server's address from the connection and the Host header
+	// alone. Use it where clients connect without a proxy, because they may write anything into the headers of proxies.
 	IgnoreForwarded bool
 }
 
-// Middleware gives every request a timeline of its own, a server span and http.server.request.duration by
-// OpenTelemetry's semantic conventions for HTTP. The span is named "METHOD route",
-// with the route of the [http.ServeMux] pattern that matched; its parent comes from
-// the request's headers by the propagators. The response tells its client the trace and
-// measures if [ServerTiming] says so.
+// Middleware gives every request a timeline of its own, a server span and http.server.request.duration by OpenTelemetry's semantic
+// conventions for HTTP. The span is named "METHOD route", with the route of the [http.ServeMux] pattern that matched. The
+// propagators find its parent in the request's headers, and ignore a tracestate longer than any that is valid. Known methods are
+// the methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 //
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the request.
 //
-// The timeline knows [record.RequestStart], [record.ResponseStart], when the
-// first byte is written, and [record.ResponseEnd]. When the handler is done, and before the span ends,
-// observers get an entry of type navigation, named by the request's path. Its
-// attributes, times being durations since its start:
+// The timeline knows [record.RequestStart], [record.ResponseStart], when the first byte is written, and [record.ResponseEnd]. When
+// the handler is done, observers get an entry of type navigation, named by the request's path. Its attributes, times being
+// durations since its start:
 //
-//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the
-//     route and the responseStatus if there are
+//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the route and the responseStatus if there are
 //   - requestStart, responseStart, responseEnd
 //   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
 //   - error: error.type of the conventions, if the request failed
@@ -97,21 +92,20 @@ type Server struct {
 //   - content_length_mismatch: the handler wrote less or more than it had declared
 //   - handler_aborted, handler_exited: the handler panicked with [http.ErrAbortHandler], or ended its goroutine
 //
-// An answer of which nothing could be sent has no status. net/http cancels a request's context when the client leaves,
-// and gives no cause. A program that cancels its BaseContext while requests are served should do so with a cause, as
-// signal.NotifyContext does: such requests have not failed.
+// The span of a handler that panicked has an exception event. An answer of which nothing could be sent has no status, and neither
+// has a hijacked connection. net/http cancels a request's context when the client leaves, and gives no cause. A program that
+// cancels its BaseContext while requests are served should do so with a cause, as signal.NotifyContext does: such requests have
+// not failed.
 //
-// Proxies tell in Forwarded, X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host what the client sent:
-// client.address, url.scheme and server.address have it, unless [Server] says IgnoreForwarded.
+// client.address, url.scheme and server.address are what proxies tell of the client in Forwarded, X-Forwarded-For,
+// X-Forwarded-Proto and X-Forwarded-Host, unless [Server] says IgnoreForwarded.
 //
-// A tracestate longer than any that is valid is ignored. A handler's panic leaves a span with an exception event, and goes
-// on. Wrap the mux itself, so that its pattern can be seen: a handler
-// in between that copies the request (as http.TimeoutHandler does) hides it.
+// Wrap the mux itself, so that its pattern can be seen: a handler in between that copies the request (as http.TimeoutHandler does)
+// hides it.
 //
 // The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and [http.CloseNotifier] exactly when the
 // server's writer has them. An [http.ResponseController] reaches whatever is behind that. As with any wrapper,
-// http.MaxBytesReader no longer closes the connection. A hijacked connection has no status. Known methods are the
-// methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// http.MaxBytesReader no longer closes the connection.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
 // Middleware is the package's Middleware with s's settings.
@@ -124,6 +118,7 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	}
 	return &middleware{
 		Server:    s,
+		timeline:  (*record.Timeline)(s.Timeline),
 		next:      next,
 		tracer:    scope.Tracer(cmp.Or(s.TracerProvider, otel.GetTracerProvider())),
 		extractor: serving.NewExtractor(s.Propagators),
@@ -136,18 +131,19 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 // A middleware is a Server at work.
 type middleware struct {
 	Server
+	timeline  *record.Timeline // the Server's
 	next      http.Handler
 	tracer    trace.Tracer
 	extractor serving.Extractor
 	meter     meter
-	kinds     *exchanges
+	kinds     *kinds.Map[exchange, *exchangeMetrics]
 	methods   []string
 }
 
 var _ http.Handler = (*middleware)(nil)
 
-// A request is the middleware's state of a request while it is served. The handler's context does not lead to it, so a
-// job that outlives the request keeps nothing of it in memory.
+// A request is the middleware's state of a request while it is served. The handler's context does not lead to it, so that a job
+// that outlives the request keeps nothing of it in memory.
 type request struct {
 	ctx      context.Context //nolint:containedctx // the handler's
 	m        *middleware
@@ -166,31 +162,35 @@ type request struct {
 	took     time.Duration
 }
 
-// ServeHTTP implements [http.Handler].
+// The program's code that is counted if it panics, beside what package serving counts.
+const (
+	ofFilter     = "the Filter of a bridgehttp.Server or Client"
+	ofSpanName   = "SpanName of a bridgehttp.Server or Client"
+	ofPublic     = "PublicEndpoint of a bridgehttp.Server"
+	ofConnection = "a connection of a dialer"
+)
+
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if serving.Served(ctx) || !m.traces(r) {
+	if serving.Served(ctx) || !serving.Asked(m.timeline, ofFilter, m.Filter, r, true) {
 		m.next.ServeHTTP(w, r)
 		return
 	}
 	q := &request{m: m, method: methodOf(r, m.methods)}
-	if q.span, q.borrowed = m.spanAbove(ctx); q.borrowed {
+	if q.span, q.borrowed = serving.SpanAbove(ctx, m.timeline); q.borrowed {
 		q.ctx = ctx
 	} else {
 		q.start(ctx, r)
 	}
-	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, (*record.Timeline)(m.Timeline))
+	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.timeline)
 	if len(m.ServerTiming.Names) > 0 {
 		q.tl.Keep(record.Measure, record.Resource) // whatever is sampled
 	}
 
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
-		// net/http adds trailers that were not announced to the request that it made. With a map
-		// it adds them there, and the handler's copy of the request shares the map.
+		// net/http adds trailers that were not announced to the request that it made: to this map, which the handler's copy shares.
 		r.Trailer = http.Header{}
 	}
-	// net/http looks for what the handler did to its request, not to our copy; what
-	// is around us looks for the pattern.
 	inner := r.WithContext(q.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
 		q.body = arrivingBody{countedBody{r.Body, &q.read}, &q.response.arrival.left}
@@ -201,8 +201,8 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.response.arrival.begin(q, r)
 	returned := false
 	defer func() {
-		r.MultipartForm = inner.MultipartForm
-		r.Pattern = inner.Pattern
+		r.MultipartForm = inner.MultipartForm // net/http removes its files
+		r.Pattern = inner.Pattern             // for the handlers around this one
 		if returned {
 			q.complete(inner, true, nil)
 			return
@@ -217,32 +217,46 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	returned = true
 }
 
-// start starts the request's span.
 func (q *request) start(ctx context.Context, r *http.Request) {
 	m := q.m
 	ctx = m.extract(ctx, r.Header)
 	q.scheme = m.schemeOf(r)
-	name, public := m.spanName(r, "", spanMethod(q.method)), m.isPublic(r)
+	name := m.spanName(r, "", spanMethod(q.method))
+	public := m.PublicEndpoint != nil && serving.Asked(m.timeline, ofPublic, m.PublicEndpoint, r, true) // the safe answer
 	q.arriving = r
-	q.ctx, q.span = m.startSpan(ctx, name, q, public)
+	q.ctx, q.span = serving.StartSpan(ctx, m.timeline, m.tracer, name, q, public)
 	q.arriving = nil
 }
 
-// begun is called before the first byte of the response.
-func (q *request) begun() {
-	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
-	q.timing.header(q, &q.response)
+// extract returns ctx with what the propagators find in a request's header.
+func (m *middleware) extract(ctx context.Context, h http.Header) context.Context {
+	c := carrier{propagation.HeaderCarrier(h)}
+	if !m.extractor.Has(c) {
+		return ctx
+	}
+	extracted := ctx
+	m.timeline.Try(serving.OfPropagators, func() { extracted = m.extractor.Extract(ctx, c) }) //nolint:fatcontext // once
+	return extracted
 }
 
-// complete ends everything that began with the request. r is the request the mux
-// has seen, returned whether the handler did, p what it panicked with.
+// spanName returns the name that the program gives the span of a request, or usual.
+func (m *middleware) spanName(r *http.Request, route, usual string) (name string) {
+	name = usual
+	if m.SpanName != nil {
+		m.timeline.Try(ofSpanName, func() { name = text.Valid(record.Name(m.SpanName(r, route))) })
+	}
+	return name
+}
+
+// complete ends everything that began with the request. The mux has seen r. The handler returned, or else panicked with p or ended
+// its goroutine.
 func (q *request) complete(r *http.Request, returned bool, p any) {
 	if q.closes {
 		defer q.tl.Close() // whatever the functions of the Server's do
 	}
 	if !q.borrowed {
 		defer q.recordMetrics() // after the end of the span, when a keep policy has decided
-		defer q.m.try(ofSpan, func() { q.span.End() })
+		defer q.m.timeline.Try(serving.OfSpan, func() { q.span.End() })
 	}
 	res := &q.response
 	if returned && !res.begun {
@@ -264,25 +278,32 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	if aborted || p == nil {
 		x.failure = res.arrival.outcome(q, r, returned, aborted)
 		p = nil
+	} else if err, ok := p.(error); ok {
+		x.failure = errorType(err)
 	} else {
-		x.failure = panicType(p)
+		x.failure = "panic"
 	}
 	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
 	if !q.borrowed {
 		k := q.m.kinds.Get(x, x.route, x.status)
 		q.kind, q.took = k, end
-		q.m.try(ofSpan, func() { q.describe(r, &x, k, cut, p) })
+		q.m.timeline.Try(serving.OfSpan, func() { q.describe(r, &x, k, cut, p) })
 	}
 	q.navigation(r, &x, end)
 }
 
-// recordMetrics records the metrics of a request after the end of the request's span. recordMetrics does nothing if a function of the program
-// ended the goroutine before the request's kind was known.
+// recordMetrics records the metrics of a request. It does nothing if a function of the program ended the goroutine before the
+// request's kind was known.
 func (q *request) recordMetrics() {
 	if q.kind != nil {
-		q.m.try(ofMeter, func() {
-			q.m.meter.record(serving.MetricsContext(q.ctx, q.span), q.took, q.read.Load(), q.response.written, q.kind)
+		q.m.timeline.Try(serving.OfMeter, func() {
+			ctx, m := serving.MetricsContext(q.ctx, q.span), &q.m.meter
+			m.duration.Record(ctx, q.took.Seconds(), q.kind.record...)
+			if m.requests != nil {
+				m.requests.Record(ctx, q.read.Load(), q.kind.record...)
+				m.responses.Record(ctx, q.response.written, q.kind.record...)
+			}
 		})
 	}
 }
@@ -315,15 +336,14 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 		span.AddEvent("exception", trace.WithAttributes(
 			semconv.ExceptionType(x.failure),
 			semconv.ExceptionMessage(text.Valid(record.PanicText(p))),
-			semconv.ExceptionStacktrace(stack())))
+			semconv.ExceptionStacktrace(text.Cut(string(debug.Stack()), record.MaxText))))
 	case cut:
 		why = "the answer did not arrive whole"
 	}
 	span.SetStatus(codes.Error, why)
 }
 
-// navigation records the request itself for observers. The request's own timeline has no
-// readers any more.
+// navigation records the request itself for observers. The request's own timeline has no readers any more.
 func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if !q.tl.Observed(record.Navigation) {
 		return
@@ -351,19 +371,11 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	}
 	var place record.Place
 	place.Locate(q.ctx)
-	place.Record(record.Navigation, pathOf(r), 0, end, attrs)
+	path := received.Text(received.Bounded(r.URL.Path, len(r.Method)+len(r.RequestURI))) // a part of the first line
+	place.Record(record.Navigation, path, 0, end, attrs)
 }
 
-// panicType is error.type of a panic.
-func panicType(p any) string {
-	if err, ok := p.(error); ok {
-		return errorType(err)
-	}
-	return "panic"
-}
-
-// A countedBody counts the bytes that are read of a request's body. A goroutine may go on to read when the handler has
-// returned.
+// A countedBody counts the bytes that are read of a request's body. A goroutine may read on after the handler's return.
 type countedBody struct {
 	io.ReadCloser
 	count *atomic.Int64

@@ -41,37 +41,34 @@ func (p *phases) trace(c *call) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn:      func(string) { p.restart() }, // again, when a connection that was idle turned out dead
 		GotConn:      func(info httptrace.GotConnInfo) { p.got(c, info) },
-		DNSStart:     func(httptrace.DNSStartInfo) { p.first(c, domainLookupStart) },
-		DNSDone:      func(httptrace.DNSDoneInfo) { p.first(c, domainLookupEnd) },
-		ConnectStart: func(string, string) { p.first(c, connectStart) }, // of several addresses
+		DNSStart:     func(httptrace.DNSStartInfo) { p.note(c, domainLookupStart) },
+		DNSDone:      func(httptrace.DNSDoneInfo) { p.note(c, domainLookupEnd) },
+		ConnectStart: func(string, string) { p.note(c, connectStart) }, // of several addresses
 		ConnectDone:  func(_, _ string, err error) { p.connect(c, err) },
 
-		TLSHandshakeStart:    func() { p.first(c, secureConnectionStart) },
+		TLSHandshakeStart:    func() { p.note(c, secureConnectionStart) },
 		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { p.connect(c, err) }, // Resource Timing counts the handshake in
-		GotFirstResponseByte: func() { p.first(c, responseStart) },
+		GotFirstResponseByte: func() { p.note(c, responseStart) },
 	}
 }
 
 // now is the time since the call's start, and never 0.
 func (c *call) now() time.Duration { return max(c.tl.Now()-c.start, 1) }
 
-// first notes a moment when it comes for the first time.
-func (p *phases) first(c *call, moment int) {
+// note notes a moment. It counts when it comes for the first time, and the end of connecting when it comes for the last time.
+func (p *phases) note(c *call, moment int) {
 	now := c.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.at[moment] == 0 && (moment > connectEnd || !p.connected) {
+	if (p.at[moment] == 0 || moment == connectEnd) && (moment > connectEnd || !p.connected) {
 		p.at[moment] = now
 	}
 }
 
-// connect notes that a part of connecting is done; the last one counts.
+// connect notes that a part of connecting is done.
 func (p *phases) connect(c *call, err error) {
-	now := c.now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err == nil && !p.connected {
-		p.at[connectEnd] = now
+	if err == nil {
+		p.note(c, connectEnd)
 	}
 }
 
@@ -101,9 +98,7 @@ func (p *phases) peer(c *call) (host string, port int) {
 	p.mu.Lock()
 	remote := p.remote
 	p.mu.Unlock()
-	if remote != nil {
-		c.tl.Try(ofConnection, func() { host, port = received.EndpointOf(remote).HostPort() })
-	}
+	c.tl.Try(ofConnection, func() { host, port = received.EndpointOf(remote).HostPort() })
 	return host, port
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -95,22 +96,6 @@ func sdkProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *sdkt
 	return tp
 }
 
-// handedOver returns a function that calls do. With perfline's provider, every 32nd call hands over the requests that have ended, as a program does
-// now and then. The hand-over may allocate, once for many requests.
-func handedOver(tp trace.TracerProvider, do func()) func() {
-	p, ok := tp.(*bridge.TracerProvider)
-	if !ok {
-		return do
-	}
-	runs := 0
-	return func() {
-		do()
-		if runs++; runs%32 == 0 {
-			p.Stats()
-		}
-	}
-}
-
 func quietTimeline() *observer.Timeline {
 	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
 }
@@ -147,7 +132,7 @@ func TestRequestAllocs(t *testing.T) {
 				tp := p.of(tl)
 				x := newExchange(t, tp, tl, c.timing, c.marks)
 				x.wrapped()
-				got := testing.AllocsPerRun(1000, handedOver(tp, x.wrapped)) - testing.AllocsPerRun(1000, x.bare)
+				got := testing.AllocsPerRun(1000, bothproviders.HandedOver(tp, x.wrapped)) - testing.AllocsPerRun(1000, x.bare)
 				if got > p.most {
 					t.Errorf("%v allocations over %s provider, want at most %v", got, p.name, p.most)
 				}

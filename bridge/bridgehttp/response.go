@@ -5,18 +5,20 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/perfline/perfline/observer/record"
 )
 
-// A response notes a response while the handler writes it, and is the writer that the handler
-// gets. [io.StringWriter] and [io.ReaderFrom] are only faster ways to write, so it always has
-// them; the types in response_writers.go add other optional interfaces.
+// A response notes a response while the handler writes it, and is the writer that the handler gets. [io.StringWriter] and
+// [io.ReaderFrom] are only faster ways to write, so it always has them. response_writers.go adds other optional interfaces.
 type response struct {
 	http.ResponseWriter
 
-	request  *request // its begun is called before the first byte, while headers can still be set
+	request  *request
 	arrival  arrival
 	status   int   // the first final one; 0 before it, when the handler took the connection and when it cannot be sent
 	written  int64 // bytes of the body
@@ -31,7 +33,7 @@ var (
 	_ io.ReaderFrom   = (*response)(nil)
 )
 
-// begin is called before the first byte is written.
+// begin is called before the first byte is written, while headers can still be set.
 func (res *response) begin(status int) {
 	if res.begun {
 		return
@@ -40,11 +42,16 @@ func (res *response) begin(status int) {
 	if res.arrival.lost(res.request) == "" {
 		res.status = status
 	}
-	res.arrival.header(res.fields())
-	res.request.begun()
+	if values := res.fields()["Content-Length"]; len(values) > 0 {
+		if n, err := strconv.ParseInt(values[0], 10, 64); err == nil {
+			res.arrival.declared = n
+		}
+	}
+	q := res.request
+	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
+	q.timing.header(q, res)
 }
 
-// Header implements [http.ResponseWriter].
 func (res *response) Header() http.Header {
 	res.ask()
 	return res.ResponseWriter.Header()
@@ -98,9 +105,8 @@ func (res *response) wrote(n, of int, err error) {
 	a.failed(res.request, err)
 }
 
-// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is
-// empty, so the first bytes go the usual way; net/http's servers take as many to tell
-// the content's type.
+// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is empty, so the first bytes go the usual way.
+// net/http's servers take as many to tell the content's type.
 func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if !res.begun {
 		const first = 512
@@ -116,7 +122,7 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	}
 	more, err := w.ReadFrom(src)
 	res.written += more
-	res.arrival.copied(res.request, err)
+	res.arrival.copied(err)
 	return n + more, err
 }
 
@@ -173,8 +179,8 @@ func (res *response) Unwrap() http.ResponseWriter {
 	return res.ResponseWriter
 }
 
-// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it that
-// can. So the response sees it when an http.ResponseController takes the connection.
+// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it that can. So the response sees
+// it when an http.ResponseController takes the connection.
 type hijackWriter struct{ *response }
 
 var _ http.Hijacker = hijackWriter{}

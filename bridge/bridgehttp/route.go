@@ -1,9 +1,11 @@
 package bridgehttp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"path"
+	"strings"
 
 	"github.com/perfline/perfline/observer/record"
 )
@@ -34,11 +36,7 @@ func Mount(prefix string, h http.Handler) http.Handler {
 			if u == nil {
 				return
 			}
-			route := u.Route()
-			if route == "" {
-				route = matchedRoute(r)
-			}
-			if route != "" {
+			if route := cmp.Or(u.Route(), matchedRoute(r)); route != "" {
 				u.SetRoute(prefix + route)
 			}
 		}()
@@ -59,22 +57,14 @@ func (q *request) route(r *http.Request, status int) string {
 	return route
 }
 
-// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux
-// redirects a CONNECT from /tree to /tree/, it sets Pattern to the client's path: Go 1.26
-// cleans the path before, Go 1.27 does not. That is no route, or clients would make up routes.
+// matchedRoute returns the route of the pattern that an http.ServeMux matched. When the mux redirects a CONNECT from /tree to
+// /tree/, it sets Pattern to the client's path, which is no route: Go 1.26 cleans the path before, Go 1.27 does not.
 func matchedRoute(r *http.Request) string {
 	if r.Method == http.MethodConnect && (r.Pattern == r.URL.Path+"/" || r.Pattern == path.Clean("/"+r.URL.Path)+"/") {
 		return ""
 	}
-	return routeOf(r.Pattern)
-}
-
-// routeOf is the path part of a ServeMux pattern "METHOD host/path".
-func routeOf(pattern string) string {
-	for i := range len(pattern) {
-		if pattern[i] == '/' {
-			return pattern[i:]
-		}
+	if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 {
+		return r.Pattern[slash:] // of "METHOD host/path"
 	}
 	return ""
 }

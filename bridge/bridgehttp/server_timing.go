@@ -11,35 +11,32 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/record"
 )
 
-// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server Timing). Browsers show the header
-// in their developer tools and in PerformanceResourceTiming.serverTiming. Each field adds metrics. With the zero value,
-// responses have no such header. Pages of another origin see the header only if the response has a Timing-Allow-Origin header,
-// which is the application's to set.
+// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server Timing). Browsers show the header in
+// their developer tools and in PerformanceResourceTiming.serverTiming. Pages of another origin see it only if the response has a
+// Timing-Allow-Origin header, which is the application's to set. With the zero value, responses have no such header.
 type ServerTiming struct {
 	// Trace adds the metric "traceparent", by which a browser's monitoring finds the trace of the request. Its description is
 	// a traceparent of W3C Trace Context.
 	Trace bool
 
-	// Names are the measures that may be told: whole names, or beginnings of names
-	// with a "*" behind. How long things take tells strangers about a service, so
-	// there is no default. The attribute "desc" of a measure is its description.
+	// Names are the measures that may be told: whole names, or beginnings of names with a "*" behind. How long things take tells
+	// strangers about a service, so there is no default. The attribute "desc" of a measure is its description.
 	//
 	// Outbound requests and sampled spans of other instrumentation are told by their entry's name, too. The name of an
 	// outbound request is its URL, which may be an internal one: mind that with "*" alone.
 	//
-	// The header has those that ended before the first byte of the response. Later
-	// ones come in a trailer if the client accepts trailers; over HTTP/1 a response
-	// with a trailer goes without its Content-Length, unless the handler set that.
+	// The header has those that ended before the first byte of the response. Later ones come in a trailer if the client accepts
+	// trailers. Over HTTP/1 a response with a trailer goes without its Content-Length, unless the handler set that.
 	// Measures and outbound requests with these names are recorded even of requests whose trace is not.
 	Names []string
 
-	// MaxBytes is how long the header's value may be, and the trailer's. 0 means
-	// 1024, which leaves room for the rest of the header where proxies have 4 KiB for
-	// all of it. A metric "omitted" counts what did not fit.
+	// MaxBytes is how long the header's value may be, and the trailer's. 0 means 1024, which leaves room for the rest of the
+	// header where proxies have 4 KiB for all of it. A metric "omitted" counts what did not fit.
 	MaxBytes int
 }
 
@@ -72,15 +69,13 @@ func accepts(fields []string, token string) bool {
 
 // timing is the Server-Timing of one response.
 type timing struct {
-	room     [1]string   // of the header, which most often has no more values
-	trailers bool        // later measures may be in a trailer
-	sent     *sentHeader // nil unless a trailer is announced
-}
+	room     [1]string // of the header, which most often has no more values
+	trailers bool      // later measures may be in a trailer
 
-// A sentHeader is what a header has. net/http also sends it as the announced trailer, unless the field is set anew.
-type sentHeader struct {
+	// What the header has; nil unless a trailer is announced. net/http sends the header's fields as the trailer too, unless the
+	// field is set anew.
 	metrics map[sentMetric]int
-	fields  []string
+	fields  map[string]int // a proxy's header may have very many
 }
 
 // A sentMetric identifies an entry that the header has.
@@ -103,7 +98,7 @@ func (t *timing) header(q *request, res *response) {
 	value := room[:0]
 	if c.Trace {
 		var sc trace.SpanContext
-		q.m.try(ofSpan, func() { sc = q.span.SpanContext() })
+		q.m.timeline.Try(serving.OfSpan, func() { sc = q.span.SpanContext() })
 		value = c.appendTrace(value, sc)
 	}
 	entries := c.entries(q.tl)
@@ -113,8 +108,7 @@ func (t *timing) header(q *request, res *response) {
 	}
 	h := res.Header()
 	if len(value) > 0 {
-		// First, because readers take the first metric of a name. A header of the handler's may
-		// come from another server, if the handler is a proxy.
+		// First, because readers take the first metric of a name. The handler's own header may come from another server.
 		h[serverTimingKey] = append(append(t.room[:0], string(value)), h[serverTimingKey]...)
 	}
 	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
@@ -126,27 +120,25 @@ func (t *timing) header(q *request, res *response) {
 		h.Add("Trailer", serverTimingKey)
 	}
 	if t.trailers || announced {
-		t.sent = &sentHeader{map[sentMetric]int{}, slices.Clone(h[serverTimingKey])}
+		t.metrics, t.fields = map[sentMetric]int{}, map[string]int{}
 		for i := range entries {
-			t.sent.metrics[sentMetricOf(&entries[i])]++
+			t.metrics[sentMetricOf(&entries[i])]++
+		}
+		for _, v := range h[serverTimingKey] {
+			t.fields[v]++
 		}
 	}
 }
 
-// trailer sets the trailer when the handler is done. net/http sends the values that
-// the announced field has then: those that the handler added, and ours.
+// trailer sets the trailer when the handler is done: net/http sends the values that the announced field has then.
 func (t *timing) trailer(q *request, res *response) {
-	if !res.begun || t.sent == nil {
+	if t.fields == nil {
 		return
 	}
 	h := res.Header()
 	var values []string
-	sent := map[string]int{} // a proxy's header may have very many fields
-	for _, v := range t.sent.fields {
-		sent[v]++
-	}
 	for _, v := range h[serverTimingKey] {
-		if sent[v]--; sent[v] < 0 {
+		if t.fields[v]--; t.fields[v] < 0 {
 			values = append(values, v)
 		}
 	}
@@ -154,8 +146,8 @@ func (t *timing) trailer(q *request, res *response) {
 		c := &q.m.ServerTiming
 		later := slices.DeleteFunc(c.entries(q.tl), func(e observer.Entry) bool {
 			k := sentMetricOf(&e)
-			t.sent.metrics[k]--
-			return t.sent.metrics[k] >= 0
+			t.metrics[k]--
+			return t.metrics[k] >= 0
 		})
 		if value := c.appendEntries(nil, later); len(value) > 0 {
 			values = append(values, string(value))
@@ -177,23 +169,36 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	return slices.DeleteFunc(all, func(e observer.Entry) bool { return !c.allows(e.Name()) })
 }
 
-// appendTrace appends which trace a span belongs to, as far as there is room.
+// appendTrace begins a value with the trace that a span belongs to, as far as there is room.
 func (c *ServerTiming) appendTrace(value []byte, sc trace.SpanContext) []byte {
 	if !sc.IsValid() {
 		return value
 	}
-	tid, sid := sc.TraceID(), sc.SpanID()
-	b := append(next(value), `traceparent;desc="00-`...) // quoted: some readers look for the quotes
+	tid, sid, b := sc.TraceID(), sc.SpanID(), value
+	b = append(b, `traceparent;desc="00-`...) // quoted: some readers look for the quotes
 	b = append(hex.AppendEncode(b, tid[:]), '-')
 	b = append(hex.AppendEncode(b, sid[:]), '-')
 	b = hex.AppendEncode(b, []byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
-	value, _ = c.fit(value, append(b, '"'), 0)
-	return value
+	if b = append(b, '"'); len(b) > c.MaxBytes {
+		return value
+	}
+	return b
 }
 
 // appendEntries appends measures, and how many found no room.
 func (c *ServerTiming) appendEntries(value []byte, entries []observer.Entry) []byte {
-	const reserve = len(", omitted;desc=1000000")
+	fit := func(m servertiming.Metric, reserve int) bool {
+		longer := value
+		if len(value) > 0 {
+			longer = append(longer, ", "...)
+		}
+		longer = servertiming.Append(longer, m)
+		if len(longer)+reserve > c.MaxBytes {
+			return false
+		}
+		value = longer
+		return true
+	}
 	omitted := 0
 	for i := range entries {
 		e := &entries[i]
@@ -203,31 +208,12 @@ func (c *ServerTiming) appendEntries(value []byte, entries []observer.Entry) []b
 				m.Description = a.Value.String()
 			}
 		}
-		var ok bool
-		if value, ok = c.fit(value, servertiming.Append(next(value), m), reserve); !ok {
+		if !fit(m, len(", omitted;desc=1000000")) {
 			omitted++
 		}
 	}
 	if omitted > 0 {
-		m := servertiming.Metric{Name: "omitted", Description: strconv.Itoa(omitted)}
-		value, _ = c.fit(value, servertiming.Append(next(value), m), 0)
+		fit(servertiming.Metric{Name: "omitted", Description: strconv.Itoa(omitted)}, 0)
 	}
 	return value
-}
-
-// next is value with what stands before another metric.
-func next(value []byte) []byte {
-	if len(value) == 0 {
-		return value
-	}
-	return append(value, ", "...)
-}
-
-// fit returns longer, which begins with value, if it leaves the reserve below
-// MaxBytes, and else value.
-func (c *ServerTiming) fit(value, longer []byte, reserve int) (_ []byte, ok bool) {
-	if len(longer)+reserve > c.MaxBytes {
-		return value, false
-	}
-	return longer, true
 }

@@ -23,61 +23,47 @@ import (
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Client wraps HTTP transports. The zero value uses OpenTelemetry's global
-// providers and propagators. Its functions are called for every request, on the
-// caller's goroutine.
+// Client wraps HTTP transports. The zero value uses OpenTelemetry's global providers and propagators. Its functions are called for
+// every request, on the caller's goroutine.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// Filter, when it returns false, lets the request pass as if there were no
-	// wrapper.
-	Filter func(*http.Request) bool
+	Filter   func(*http.Request) bool   // when it returns false, the request passes as if there were no wrapper
+	SpanName func(*http.Request) string // names the span; nil: the method
 
-	// SpanName names the span. nil: the method.
-	SpanName func(*http.Request) string
-
-	// BodySizeMetrics adds http.client.request.body.size, which the conventions may
-	// still change.
-	BodySizeMetrics bool
+	BodySizeMetrics bool // adds http.client.request.body.size, which the conventions may still change
 }
 
-// Transport returns a transport that makes requests through base. Each request gets a
-// client span and http.client.request.duration by OpenTelemetry's semantic conventions
-// for HTTP. The propagators send its trace along. An entry of type resource goes to the
-// timeline in the request's context (Resource Timing). A nil base is
-// [http.DefaultTransport].
+// Transport returns a transport that makes requests through base. Each request gets a client span and http.client.request.duration
+// by OpenTelemetry's semantic conventions for HTTP. The propagators send its trace along. An entry of type resource goes to the
+// timeline in the request's context (Resource Timing). A nil base is [http.DefaultTransport].
 //
-//	client := &http.Client{Transport: bridgehttp.Transport(nil)}
+// Span and entry end when the response's body is read to its end, fails or is closed. A body that is neither read nor closed
+// occupies its connection. It ends them at its last use, once the garbage collector finds it. The collector cannot find it while
+// the request's context leads to the response. The duration metric ends with the response's header.
 //
-// Span and entry end when the response's body is read to its end, fails or is closed. A
-// body that is neither read nor closed ends them at its last use, once the garbage
-// collector finds it. The collector cannot find it while the request's context leads to
-// the response. Such a body occupies its connection. The duration metric ends with the
-// response's header.
-//
-// The entry's name is the URL without user, query and fragment, which often hold
-// secrets. Its attributes, times being durations since its start:
+// The entry's name is the URL without user, query and fragment, which often hold secrets. Its attributes, times being durations
+// since its start:
 //
 //   - initiatorType: "fetch"; method, responseStatus, nextHopProtocol ("http/1.1", "h2")
-//   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart,
-//     connectEnd: absent where the connection was there already
+//   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart, connectEnd: absent where the connection was there
+//     already
 //   - reused: whether it was
 //   - requestStart, when there was a connection, and responseStart, at the first byte
-//   - requestBodySize, where it is known, and decodedBodySize, what was read of the
-//     response's body; encodedBodySize is the same unless it came compressed
-//   - incomplete: "closed", "abandoned" or the error with which reading ended
-//     before the end
+//   - requestBodySize, where it is known, and decodedBodySize, what was read of the response's body; encodedBodySize is the same
+//     unless it came compressed
+//   - incomplete: "closed", "abandoned" or the error with which reading ended before the end
 //   - error: why there was no response
 //
-// The metrics of a Server-Timing header or trailer in the response become entries of type
-// server that start with the resource. Their attributes are "desc" and "resource", the
-// resource's name. Metrics without a name, and metrics after the 64th, are ignored. The
-// resource's attributes serverTimingMalformed and serverTimingDropped count them.
+// The metrics of a Server-Timing header or trailer in the response become entries of type server that start with the resource.
+// Their attributes are "desc" and "resource", the resource's name. Metrics without a name, and metrics after the 64th, are ignored.
+// The resource's attributes serverTimingMalformed and serverTimingDropped count them.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
 // Transport is the package's Transport with c's settings.
@@ -99,7 +85,7 @@ type transport struct {
 	base    http.RoundTripper
 	tracer  trace.Tracer
 	meter   meter
-	kinds   *exchanges
+	kinds   *kinds.Map[exchange, *exchangeMetrics]
 	methods []string
 	fields  serving.Fields
 }
@@ -113,21 +99,19 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	refused := r.URL == nil || r.Header == nil // by the base, as net/http's does
-	if refused {
+	if r.URL == nil || r.Header == nil { // the base refuses it, as net/http's does
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: record.FromContext(r.Context())}
-	if !t.traces(c, r) {
+	if !serving.Asked(c.tl, ofFilter, t.Filter, r, true) {
 		return t.base.RoundTrip(r)
 	}
 	c.name = address(r.URL)
 	m := methodOf(r, t.methods)
-	name := t.spanName(c, r, spanMethod(m))
+	name := text.Valid(record.Name(serving.Asked(c.tl, ofSpanName, t.SpanName, r, spanMethod(m))))
 	c.ctx, c.span = r.Context(), noop.Span{}
-	started := c.tl.Try(ofSpan, func() {
+	started := c.tl.Try(serving.OfSpan, func() {
 		c.ctx, c.span = t.tracer.Start(c.ctx, name, clientKind, trace.WithAttributes(c.request(r, m)...))
 		c.start = c.tl.Since(serving.Start(c.span))
 	})
@@ -138,7 +122,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer func() {
 		if !returned { // the base panicked, or ended the goroutine
 			c.failed = "the transport did not return"
-			c.tl.Try(ofSpan, func() { c.span.SetStatus(codes.Error, c.failed) })
+			c.tl.Try(serving.OfSpan, func() { c.span.SetStatus(codes.Error, c.failed) })
 			c.complete(c.tl.Now(), "")
 		}
 	}()
@@ -158,8 +142,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.watch(r, resp), nil
 }
 
-// check makes an error of a response that [http.RoundTripper] forbids. http.Client does the same, but would name this
-// transport in place of the base.
+// check makes an error of a response that [http.RoundTripper] forbids. http.Client would name this transport in place of the base.
 func (t *transport) check(r *http.Request, resp *http.Response) (*http.Response, error) {
 	switch {
 	case resp == nil:
@@ -215,6 +198,17 @@ func address(u *url.URL) string {
 	return received.Text(bare.String()) // a server has chosen it if it is a redirect's
 }
 
+// inject writes the trace of a call into the header of its request. Before, it removes the fields that a proxy passes on from
+// its own caller.
+func (c *call) inject(h http.Header) {
+	c.tl.Try(serving.OfPropagators, func() {
+		for _, field := range c.t.fields.Of(c.t.Propagators, http.CanonicalHeaderKey) {
+			delete(h, field)
+		}
+		c.t.Propagators.Inject(c.ctx, carrier{propagation.HeaderCarrier(h)})
+	})
+}
+
 // countBody counts the bytes of the request's body when they are sent.
 func (c *call) countBody(out *http.Request) {
 	if out.Body == nil || out.Body == http.NoBody {
@@ -238,7 +232,7 @@ func (c *call) countBody(out *http.Request) {
 	}
 }
 
-// A sentBody counts the bytes that a base reads of the body of a call's request. The base may go on to read when RoundTrip has
+// A sentBody counts the bytes that a base reads of the body of a call's request. The base may read on after RoundTrip has
 // returned. It closes the body when it is done.
 type sentBody struct {
 	countedBody
@@ -268,12 +262,12 @@ func (c *call) recordSize() {
 	if c.t.meter.requests == nil || k == nil || b != nil && !b.closed.Load() || !c.sized.CompareAndSwap(false, true) {
 		return
 	}
-	c.tl.Try(ofMeter, func() { c.t.meter.requests.Record(c.ctx, c.sent(), k.record...) })
+	c.tl.Try(serving.OfMeter, func() { c.t.meter.requests.Record(c.ctx, c.sent(), k.record...) })
 }
 
 // answered notes the response's header, or why there is none.
 func (c *call) answered(resp *http.Response, err error) {
-	c.tl.Try(ofSpan, func() { c.describe(resp, err) })
+	c.tl.Try(serving.OfSpan, func() { c.describe(resp, err) })
 	if err != nil {
 		c.failed = cmp.Or(errorText(err), c.x.failure)
 		c.complete(c.tl.Now(), "")
@@ -295,24 +289,22 @@ func (c *call) describe(resp *http.Response, err error) {
 		x.status = resp.StatusCode
 		x.version = protocolVersion(resp.ProtoMajor, resp.ProtoMinor)
 		x.fail(http.StatusBadRequest)
-		c.phases.first(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
+		c.phases.note(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
 	}
 	k := c.t.kinds.Get(*x, x.server, x.status)
-	c.tl.Try(ofMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
+	c.tl.Try(serving.OfMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
 	c.kind.Store(k)
 	c.recordSize()
 	if serving.Takes(c.span) {
-		attrs := append(make([]attribute.KeyValue, 0, 8), k.outcome...)
-		if resp != nil {
-			attrs = append(attrs, semconv.NetworkProtocolVersion(x.version))
-		}
+		list := serving.NewAttributeList()
+		defer list.Free()
+		list.KeyValues(k.outcome)
+		serving.Text(list, semconv.NetworkProtocolVersionKey, x.version)
 		if host, port := c.phases.peer(c); host != "" {
-			attrs = append(attrs, semconv.NetworkPeerAddress(host))
-			if port > 0 {
-				attrs = append(attrs, semconv.NetworkPeerPort(port))
-			}
+			list.Text(semconv.NetworkPeerAddressKey, host)
+			serving.Int(list, semconv.NetworkPeerPortKey, int64(port))
 		}
-		c.span.SetAttributes(attrs...)
+		c.span.SetAttributes(list.Attributes...)
 		if x.failure != "" {
 			c.span.SetStatus(codes.Error, errorText(err))
 		}

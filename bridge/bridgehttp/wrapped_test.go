@@ -17,16 +17,9 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/observer"
 )
-
-// A wrappedProvider hides what tracers of perfline's provider have beside the API, as a program's wrapper does, and OpenTelemetry's global
-// tracers do that were made before the provider was set.
-type wrappedProvider struct{ trace.TracerProvider }
-
-func (w wrappedProvider) Tracer(name string, options ...trace.TracerOption) trace.Tracer {
-	return struct{ trace.Tracer }{w.TracerProvider.Tracer(name, options...)}
-}
 
 // Requests that are open at once have their own facts each, also if their spans were started by a wrapper.
 func TestWrappedTracers(t *testing.T) {
@@ -34,7 +27,7 @@ func TestWrappedTracers(t *testing.T) {
 	const requests = 20
 	var arrived, served sync.WaitGroup
 	arrived.Add(requests)
-	h := bridgehttp.Server{TracerProvider: wrappedProvider{r.provider}, Timeline: r.tl}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	h := bridgehttp.Server{TracerProvider: bothproviders.Wrapped(r.provider), Timeline: r.tl}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		arrived.Done()
 		arrived.Wait()
 		if len(req.Host)%2 > 0 {

@@ -22,10 +22,8 @@ type Pipeline interface {
 	Resource() *resource.Resource
 }
 
-// NewLoggerProvider returns a provider whose log records p delivers, with p's resource. It delivers records of the severity that
-// corresponds to level and above; nil means [slog.LevelInfo]. If p exports no log records, all loggers are disabled.
-//
-// Shutdown of the provider delivers the records and leaves p running. Records that come after the shutdown of p count as dropped.
+// NewLoggerProvider returns a provider whose log records p delivers, with p's resource. [NewProcessor] says which; if p exports no log
+// records, all loggers are disabled. Records that come after the shutdown of p count as dropped.
 func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
 	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()), sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
 }
@@ -36,7 +34,7 @@ func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
 //
 //   - A record is encoded without a lock, and without an allocation unless it has lists, maps, bytes or text that is not UTF-8.
 //   - ForceFlush and Shutdown call out's ForceFlush. They do not shut out down, because spans or marks may use it too.
-//   - If out is nil, as Logs of a pipeline that exports no log records, the processor takes no records.
+//   - If out is nil, the processor takes no records.
 func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
 	if level == nil {
 		level = slog.LevelInfo

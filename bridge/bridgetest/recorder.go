@@ -31,8 +31,23 @@ func New(t testing.TB) *Recorder {
 // Over returns a recorder over a provider of the SDK. It ends with the test, and does not shut the provider down.
 func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	t.Helper()
-	r := &Recorder{t: t, entries: observertest.NewTimedRecorder(), spans: tracetest.NewSpanRecorder()}
-	stop := r.provide(sdk)
+	r := &Recorder{t: t, entries: observertest.NewTimedRecorder(), provider: sdk, spans: tracetest.NewSpanRecorder()}
+	var stop func()
+	if sdk == nil {
+		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline: r.Timeline(), Sampler: sdktrace.AlwaysSample(), Resource: resource.Empty(), Processors: []sdktrace.SpanProcessor{r.spans},
+		})
+		r.provider = p
+		stop = func() { _ = p.Shutdown(context.Background()) } // a recorder has nothing that could fail
+	} else {
+		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: r.Timeline(), TracerProvider: sdk})
+		sdk.RegisterSpanProcessor(r.spans)
+		sdk.RegisterSpanProcessor(joined)
+		stop = func() {
+			sdk.UnregisterSpanProcessor(joined) // which shuts it down
+			sdk.UnregisterSpanProcessor(r.spans)
+		}
+	}
 	t.Cleanup(func() {
 		t.Helper()
 		if t.Failed() {
@@ -41,25 +56,6 @@ func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 		stop()
 	})
 	return r
-}
-
-// provide joins a provider of the SDK, or makes one of perfline if it is nil.
-func (r *Recorder) provide(sdk *sdktrace.TracerProvider) (stop func()) {
-	if sdk == nil {
-		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
-			Timeline: r.Timeline(), Sampler: sdktrace.AlwaysSample(), Resource: resource.Empty(), Processors: []sdktrace.SpanProcessor{r.spans},
-		})
-		r.provider = p
-		return func() { _ = p.Shutdown(context.Background()) } // a recorder has nothing that could fail
-	}
-	joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: r.Timeline(), TracerProvider: sdk})
-	sdk.RegisterSpanProcessor(r.spans)
-	sdk.RegisterSpanProcessor(joined)
-	r.provider = sdk
-	return func() {
-		sdk.UnregisterSpanProcessor(joined) // which shuts it down
-		sdk.UnregisterSpanProcessor(r.spans)
-	}
 }
 
 // Context returns a context under which marks and measures are recorded. It has the values of parent.

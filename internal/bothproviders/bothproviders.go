@@ -105,6 +105,32 @@ func (d Decoded) ForceFlush(ctx context.Context) error { return d.To.ForceFlush(
 // Shutdown implements [bridge.Output].
 func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx) }
 
+// Wrapped returns p without what its tracers have beside the API, like a program's wrapper, and like OpenTelemetry's global tracers
+// that were made before the provider was set.
+func Wrapped(p trace.TracerProvider) trace.TracerProvider { return wrapped{p} }
+
+type wrapped struct{ trace.TracerProvider }
+
+func (w wrapped) Tracer(name string, options ...trace.TracerOption) trace.Tracer {
+	return struct{ trace.Tracer }{w.TracerProvider.Tracer(name, options...)}
+}
+
+// HandedOver returns a function that calls do, for tests that count allocations. With perfline's provider, every 32nd call hands over
+// the requests that have ended, as a program does now and then. The hand-over may allocate, once for many requests.
+func HandedOver(tp trace.TracerProvider, do func()) func() {
+	p, ok := tp.(*bridge.TracerProvider)
+	if !ok {
+		return do
+	}
+	runs := 0
+	return func() {
+		do()
+		if runs++; runs%32 == 0 {
+			p.Stats()
+		}
+	}
+}
+
 // Again runs the package's tests over another provider, in a process of their own, without the tests that skip matches. The test is
 // parallel to others that run them over a third one.
 func Again(t *testing.T, provider, skip string) {

@@ -11,9 +11,9 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
-// Span returns the span in ctx if other instrumentation made it for the request. This is a local server span that has not
+// spanAbove returns the span in ctx if other instrumentation made it for the request. This is a local server span that has not
 // ended, or a local span without a known kind, such as a span that the SDK's sampler dropped.
-func Span(ctx context.Context) (_ trace.Span, ok bool) {
+func spanAbove(ctx context.Context) (_ trace.Span, ok bool) {
 	span := trace.SpanFromContext(ctx)
 	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() {
 		return nil, false

@@ -99,8 +99,8 @@ func Answer(span trace.Span, r Request) {
 		s.Answer(r)
 		return
 	}
-	list := lists.Get().(*AttributeList)
-	defer list.free()
+	list := NewAttributeList()
+	defer list.Free()
 	r.TellAnswer(&list.Facts)
 	list.Facts.Form.Answer(&list.Facts, list)
 	span.SetAttributes(list.Attributes...)
@@ -129,8 +129,11 @@ var _ AttributeSink = (*AttributeList)(nil)
 
 var lists = sync.Pool{New: func() any { return &AttributeList{Attributes: make([]attribute.KeyValue, 0, MaxAttributes)} }}
 
-// free gives the list away. OpenTelemetry's API has copied the attributes.
-func (l *AttributeList) free() {
+// NewAttributeList returns an empty list, which the caller frees.
+func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
+
+// Free gives the list away. OpenTelemetry's API has copied the attributes.
+func (l *AttributeList) Free() {
 	l.Attributes, l.Facts = l.Attributes[:0], Facts{}
 	lists.Put(l)
 }
@@ -150,8 +153,8 @@ func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
 	l.Attributes = append(l.Attributes, attrs...)
 }
 
-// StartSpan starts the server span of a request. The span of a public request begins a trace, with a link to the span in ctx.
-func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, public bool) (context.Context, trace.Span) {
+// startSpan starts the server span of a request. The span of a public request begins a trace, with a link to the span in ctx.
+func startSpan(ctx context.Context, t trace.Tracer, name string, r Request, public bool) (context.Context, trace.Span) {
 	var links []trace.Link
 	if caller := trace.SpanContextFromContext(ctx); public && caller.IsValid() {
 		links = []trace.Link{{SpanContext: caller}}
@@ -159,8 +162,8 @@ func StartSpan(ctx context.Context, t trace.Tracer, name string, r Request, publ
 	if t, ok := t.(Tracer); ok {
 		return t.StartServer(ctx, name, r, public, links)
 	}
-	list := lists.Get().(*AttributeList)
-	defer list.free()
+	list := NewAttributeList()
+	defer list.Free()
 	r.Tell(&list.Facts)
 	list.Facts.Form.Request(&list.Facts, list)
 	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(list.Attributes...))

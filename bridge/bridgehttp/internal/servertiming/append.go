@@ -1,14 +1,10 @@
-// Package servertiming writes and reads the Server-Timing header field, in
-// which an HTTP response says how long what took (W3C Server Timing, section 2).
+// Package servertiming writes and reads the Server-Timing header field of an HTTP response (W3C Server Timing, section 2).
 //
 //	dst = servertiming.Append(dst, servertiming.Metric{Name: "db", Duration: took, HasDuration: true})
 //	metrics, malformed, dropped := servertiming.Parse(response.Header.Values("Server-Timing"))
 //
-// Any Metric can be written: what the header cannot carry is replaced, so that
-// no name or description ends the field or adds another. Whatever was written
-// is read back as it was after that replacement.
-//
-// Reading is for responses of unknown servers. It is bounded, and skips what does not belong, as browsers do (section 2).
+// Any Metric can be written: what the header cannot carry is replaced. It is read back as it was after that replacement.
+// Reading is for responses of unknown servers. It is bounded, and skips what does not belong, as browsers do.
 //
 // All functions are safe for concurrent use.
 package servertiming
@@ -20,10 +16,8 @@ import (
 )
 
 const (
-	// Proxies refuse a response whose header outgrows their buffer, often 4 KiB,
-	// and the specification asks for names and descriptions as short as possible.
-	// A name of 64 bytes fits a developer tool's column; a description of 128
-	// holds a sentence, or a traceparent twice.
+	// Proxies refuse a response whose header outgrows their buffer, often 4 KiB. A name of 64 bytes fits a developer tool's
+	// column, and a description of 128 bytes holds a sentence, or a traceparent twice.
 	maxName        = 64
 	maxDescription = 128
 )
@@ -36,18 +30,14 @@ type Metric struct {
 	Description string        // "desc"; empty: none
 }
 
-// Append appends m as the header's grammar wants it, name;dur=1.234;desc="…",
-// and returns the extended slice. It allocates only if dst is too small. Commas
-// between metrics are the caller's.
+// Append appends m as the header's grammar wants it, name;dur=1.234;desc="…", and returns the extended slice. It allocates only if
+// dst is too small. Commas between metrics are the caller's.
 //
-//   - A byte of the name that no token may have (RFC 9110, section 5.6.2)
-//     becomes '_', and so does an empty name. The name is cut to 64 bytes. If
-//     that changed it and there is no description, the original is the
-//     description: nothing is lost to the reader.
-//   - The duration is rounded to microseconds; a negative one is 0.
-//   - Each character of the description outside of printable ASCII becomes '?', because
-//     browsers read a header's bytes as Latin-1. The description is cut to 128
-//     characters, without the backslashes of quoting.
+//   - A byte of the name that no token may have (RFC 9110, section 5.6.2) becomes '_', and so does an empty name. The name is cut
+//     to 64 bytes. If that changed the name and there is no description, the original name is the description.
+//   - The duration is rounded to microseconds. A negative one is 0.
+//   - Each character of the description outside of printable ASCII becomes '?', because browsers read a header's bytes as Latin-1.
+//     The description is cut to 128 characters, without the backslashes of quoting.
 func Append(dst []byte, m Metric) []byte {
 	start := len(dst)
 	for i := range min(len(m.Name), maxName) {
@@ -75,8 +65,7 @@ func Append(dst []byte, m Metric) []byte {
 	return dst
 }
 
-// appendMilliseconds writes no more than microseconds, which is what tracing
-// backends show, as digits only: not every reader knows exponents.
+// appendMilliseconds writes down to microseconds, as tracing backends show, and digits only: not every reader knows exponents.
 func appendMilliseconds(dst []byte, d time.Duration) []byte {
 	us := max(d, 0).Round(time.Microsecond).Microseconds()
 	dst = strconv.AppendInt(dst, us/1000, 10)
@@ -87,8 +76,7 @@ func appendMilliseconds(dst []byte, d time.Duration) []byte {
 	return bytes.TrimRight(dst, "0")
 }
 
-// appendDescription writes a token as it is, anything else as a quoted-string
-// (RFC 9110, section 5.6.4). s is not empty.
+// appendDescription writes a token as it is, anything else as a quoted-string (RFC 9110, section 5.6.4). s is not empty.
 func appendDescription(dst []byte, s string) []byte {
 	start := s[:min(len(s), maxDescription)]
 	if t, rest := token(start); rest == "" {

@@ -82,7 +82,7 @@ func parseParameter(s string) (name, value, rest string) {
 	name, s = token(s)
 	if s = skipOWS(s); name != "" && s != "" && s[0] == '=' {
 		if s = skipOWS(s[1:]); s != "" && s[0] == '"' {
-			value, s = quotedString(s[1:])
+			value, s, _ = Unquote(s[1:])
 		} else {
 			value, s = token(s)
 		}
@@ -112,25 +112,17 @@ func skipTo(s, chars string) string {
 // an exponent.
 func parseMilliseconds(s string) (_ time.Duration, ok bool) {
 	s = strings.TrimPrefix(strings.TrimLeft(s, " \t\n\f\r"), "+")
-	whole, rest := digits(s)
-	length := len(whole)
-	if after, dot := strings.CutPrefix(rest, "."); dot {
-		fraction, _ := digits(after)
-		if fraction != "" || whole != "" {
-			length += len(".") + len(fraction)
-		}
-		whole += fraction
+	end := digits(s)
+	if strings.HasPrefix(s[end:], ".") {
+		end += len(".") + digits(s[end+1:])
 	}
-	if whole == "" {
-		return 0, false
-	}
-	number, exponent := s[:length], exponentOf(s[length:])
-	if exponent == "" {
+	exponent := exponentLength(s[end:])
+	if exponent == 0 {
 		// Exact, where a float64 has no more than 53 bits.
-		d, err := time.ParseDuration(number + "ms")
+		d, err := time.ParseDuration(s[:end] + "ms")
 		return d, err == nil
 	}
-	f, err := strconv.ParseFloat(number+exponent, 64)
+	f, err := strconv.ParseFloat(s[:end+exponent], 64)
 	ns := math.Round(f * float64(time.Millisecond))
 	if err != nil || ns >= math.MaxInt64 {
 		return 0, false
@@ -138,45 +130,43 @@ func parseMilliseconds(s string) (_ time.Duration, ok bool) {
 	return time.Duration(ns), true
 }
 
-// exponentOf is the exponent at the beginning of s; empty if there is none.
-func exponentOf(s string) string {
+// exponentLength returns the length of the exponent at the beginning of s, and 0 without one.
+func exponentLength(s string) int {
 	if s == "" || s[0] != 'e' && s[0] != 'E' {
-		return ""
+		return 0
 	}
-	sign := 1
+	length := 1
 	if len(s) > 1 && (s[1] == '+' || s[1] == '-') {
-		sign = 2
+		length = 2
 	}
-	power, _ := digits(s[sign:])
-	if power == "" {
-		return ""
+	power := digits(s[length:])
+	if power == 0 {
+		return 0
 	}
-	return s[:sign+len(power)]
+	return length + power
 }
 
-// digits splits s after its leading digits.
-func digits(s string) (leading, rest string) {
-	rest = strings.TrimLeft(s, "0123456789")
-	return s[:len(s)-len(rest)], rest
-}
+// digits returns how many digits are at the beginning of s.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// quotedString reads a quoted-string from after its opening quote on.
-func quotedString(s string) (value, rest string) {
+// Unquote reads a quoted-string (RFC 9110, section 5.6.4) from after its opening quote on. It returns what the string says,
+// and the text after its closing quote. It returns false without a closing quote.
+func Unquote(s string) (value, rest string, ok bool) {
+	end := strings.IndexAny(s, `"\`)
+	if end >= 0 && s[end] == '"' {
+		return s[:end], s[end+1:], true
+	}
 	var unescaped []byte
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch c {
-		case '"':
-			return string(unescaped), s[i+1:]
-		case '\\':
-			if i++; i == len(s) {
-				return "", ""
-			}
-			c = s[i]
+		switch {
+		case s[i] == '"':
+			return string(unescaped), s[i+1:], true
+		case s[i] == '\\' && i+1 < len(s):
+			i++
 		}
-		unescaped = append(unescaped, c)
+		unescaped = append(unescaped, s[i])
 	}
-	return "", ""
+	return "", "", false
 }
 
 // token splits s after its leading token, which is empty if there is none.
