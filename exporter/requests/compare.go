@@ -53,9 +53,6 @@ type SpanDifference struct {
 // Critical returns the difference on the critical path.
 func (d SpanDifference) Critical() time.Duration { return d.Slow.Critical - d.Usual.Critical }
 
-// Total returns the difference of the total times.
-func (d SpanDifference) Total() time.Duration { return d.Slow.Total - d.Usual.Total }
-
 // A StateDifference compares how much of the requests' durations was spent in one kind of state.
 type StateDifference struct {
 	Kind        states.Kind
