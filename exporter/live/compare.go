@@ -250,7 +250,7 @@ func newSpanSum(s requests.SpanSum) spanSum {
 
 // fillBars adds the spans of one side: side returns it. places has the place of each row.
 func (c *comparison) fillBars(q requests.Request, places, indices []int, side func(*spanDifference) *spanSum) {
-	for i, row := range q.Rows() {
+	for i, row := range requests.Rows(q) {
 		index := indices[places[i]]
 		if index < 0 {
 			continue

@@ -82,7 +82,7 @@ func TestCompare(t *testing.T) {
 	compareGolden(t, "compare.txt", b.Bytes())
 
 	var places []string
-	for i, row := range slow.Request.Rows() {
+	for i, row := range requests.Rows(slow.Request) {
 		at := slices.IndexFunc(c.Spans, func(d requests.SpanDifference) bool { return d.Place == c.SlowPlaces[i] })
 		places = append(places, fmt.Sprint(row.Name() == c.Spans[at].Name && row.Depth == c.Spans[at].Depth))
 	}

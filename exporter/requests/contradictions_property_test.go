@@ -46,7 +46,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 			})
 		}
 		shown := 0
-		for _, sample := range q.Samples(tr) {
+		for _, sample := range requests.Samples(q, tr) {
 			shown++
 			ran, unknown, known := false, false, false
 			for g := range q.States.Goroutines {
@@ -67,7 +67,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 				rt.Errorf("the sample at %v of span %d is shown, but nothing ran then: %+v", sample.Timestamp, contexts[sample.ContextID], q.States.Goroutines)
 			}
 		}
-		if left := q.Contradictions(tr); shown+left != len(tr.Samples) {
+		if left := requests.Contradictions(q, tr); shown+left != len(tr.Samples) {
 			rt.Errorf("%d samples are shown and %d are left out, of %d", shown, left, len(tr.Samples))
 		}
 	})

@@ -17,8 +17,8 @@ func contradicts(t *testing.T, q requests.Request, span int, at time.Duration, m
 		Contexts: []profile.SampleContext{{TraceID: q.TraceID(), SpanID: spanID(span)}},
 		Samples:  []profile.Sample{{Timestamp: at, StackID: profile.None, Weight: ms, Count: 1, Marker: marker}},
 	}
-	shown, n := 0, q.Contradictions(tr)
-	for range q.Samples(tr) {
+	shown, n := 0, requests.Contradictions(q, tr)
+	for range requests.Samples(q, tr) {
 		shown++
 	}
 	if shown+n != 1 {

@@ -164,7 +164,7 @@ func TestRecentConcurrently(t *testing.T) {
 				r.OnEnd(span(w*1000+i, 1, 0, "root", 0, ms))
 				if i%50 == 0 {
 					for _, q := range r.Requests() {
-						_ = q.WriteWaterfall(&bytes.Buffer{}, nil)
+						_ = requests.WriteWaterfall(&bytes.Buffer{}, q, nil)
 					}
 				}
 			}
@@ -209,7 +209,7 @@ func TestWaterfall(t *testing.T) {
 	r.OnEnd(span(1, 6, 42, "orphan", 70*ms, 71*ms))
 	r.OnEnd(span(1, 7, 1, "escape \x1b[31mred\n\xff ☃", 80*ms, 90*ms))
 	var got bytes.Buffer
-	if err := r.Requests()[0].WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, r.Requests()[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall.txt", got.Bytes())
@@ -221,7 +221,7 @@ func TestWaterfall(t *testing.T) {
 	}
 	r.OnEnd(span(1, 99, 1, "last", 180*ms, 190*ms, event("first of two", 185*ms), event("second", 186*ms)))
 	got.Reset()
-	if err := r.Requests()[0].WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, r.Requests()[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(got.String(), "\n"); n != 2+maxRows+1 || !strings.Contains(got.String(), "… and 3 spans and 2 marks more") {
@@ -244,7 +244,7 @@ func FuzzWaterfall(f *testing.F) {
 			return // longer than the bytes for one trace
 		}
 		var b bytes.Buffer
-		if err := all[0].WriteWaterfall(&b, nil); err != nil {
+		if err := requests.WriteWaterfall(&b, all[0], nil); err != nil {
 			t.Fatal(err)
 		}
 		got := b.String()

@@ -17,7 +17,7 @@ type Row struct {
 
 // Rows are the spans of the request, each below its parent and by start. Those whose parent
 // is missing are below the request.
-func (q Request) Rows() []Row {
+func Rows(q Request) []Row {
 	children, inside := q.children()
 	var rows []Row
 	seen := map[*otlpenc.Span]bool{} // ids may be wrong: no cycles

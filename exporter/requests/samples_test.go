@@ -67,7 +67,7 @@ func sampled(t *testing.T) (requests.Request, *profile.Trace) {
 func TestSamples(t *testing.T) {
 	q, tr := sampled(t)
 	var got []string
-	for span, sample := range q.Samples(tr) {
+	for span, sample := range requests.Samples(q, tr) {
 		at := tr.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
 		got = append(got, fmt.Sprintf("%v %s: %s", at, span.Name, tr.InnermostFunction(sample)))
 	}
@@ -83,10 +83,10 @@ func TestSamples(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
-	for span, sample := range q.Samples(nil) {
+	for span, sample := range requests.Samples(q, nil) {
 		t.Errorf("without a trace %s has %v", span.Name, sample)
 	}
-	for range q.Samples(tr) {
+	for range requests.Samples(q, tr) {
 		break // a reader that has seen enough
 	}
 }
@@ -94,7 +94,7 @@ func TestSamples(t *testing.T) {
 func TestWaterfallWithProfile(t *testing.T) {
 	q, tr := sampled(t)
 	var got bytes.Buffer
-	if err := q.WriteWaterfall(&got, tr); err != nil {
+	if err := requests.WriteWaterfall(&got, q, tr); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall_profile.txt", got.Bytes())

@@ -21,22 +21,16 @@ type Segment struct {
 	Longest    *states.Interval // of this kind in the segment
 }
 
-// Segments returns what the goroutine of each span did, from the execution trace in q.States. The request's duration is divided into n
-// equal parts. A segment is one or more parts in which the same kind took most of the time. Spans of which the execution trace has
-// nothing are missing.
+// Segments returns what the goroutine of each span did between two times since the request's start, from the execution trace in
+// q.States. The time between them is divided into n equal parts. A segment is one or more parts in which the same kind took most of the
+// time. Spans of which the execution trace has nothing are missing. The result is empty unless 0 ≤ from < to ≤ q.Duration().
 //
 // The goroutine of a span is the first that worked for it. The execution trace does not know all measures of marks.Time, and no
 // spans under 0.1 ms. These have all that the goroutine of the span above them did meanwhile.
-func (q Request) Segments(n int) map[trace.SpanID][]Segment {
-	return q.SegmentsIn(0, max(1, q.Duration()), n)
-}
-
-// SegmentsIn returns the segments between two times since the request's start, as Segments does for the whole request. The time between
-// them is divided into n equal parts. It is empty unless 0 ≤ from < to ≤ max(1, q.Duration()).
-func (q Request) SegmentsIn(from, to time.Duration, n int) map[trace.SpanID][]Segment {
+func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
 	tree := newSpanStates(q)
-	if tree == nil || from < 0 || from >= to || to > max(1, q.Duration()) {
+	if tree == nil || from < 0 || from >= to || to > q.Duration() {
 		return all
 	}
 	for _, s := range q.Spans {

@@ -33,7 +33,7 @@ type Wait struct {
 //
 // A wait belongs to the innermost span that its goroutine worked for. It belongs to a shorter measure of marks.Time that encloses the
 // wait and has the same goroutine, if there is one.
-func (q Request) Waits() map[trace.SpanID][]Wait {
+func Waits(q Request) map[trace.SpanID][]Wait {
 	tree := newSpanStates(q)
 	if tree == nil {
 		return nil

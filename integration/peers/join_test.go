@@ -314,7 +314,7 @@ func wantWaterfall(t *testing.T, recent *requests.Recent, spans int) {
 		t.Fatalf("the request is not among the %d recent ones", len(all))
 	}
 	var text strings.Builder
-	if err := all[i].WriteWaterfall(&text, nil); err != nil {
+	if err := requests.WriteWaterfall(&text, all[i], nil); err != nil {
 		t.Fatal(err)
 	}
 	// Each in its depth, below its parent.
