@@ -153,7 +153,8 @@ func printPage(pl *perfline.Pipeline) error {
 	if len(all) != 1 {
 		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(all)))
 	}
-	for _, q := range all {
+	for _, s := range all {
+		q := s.Request()
 		err = errors.Join(err, get(fmt.Sprintf("data/v1/requests/%s/%s", q.TraceID(), q.Root.SpanID), http.StatusOK),
 			requests.WriteSVG(os.Stdout, q), requests.WriteWaterfall(os.Stdout, q, nil))
 		for _, s := range q.Spans {

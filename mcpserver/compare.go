@@ -66,7 +66,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 		return s.find(id)
 	}
 	route := slow.Name
-	usual, ok := s.source.Recent().Usual(route, s.median(route), slow.SpanID)
+	usual, ok := requests.Usual(s.source.Recent().All(), route, s.median(route), slow.SpanID)
 	if !ok {
 		return usual, refuse("no other request of %s without an error is in memory: repeat this call after the program has served some", route).
 			or(toolListRequests, struct{}{}, "another request to compare with, as the argument usual")

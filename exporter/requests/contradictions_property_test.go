@@ -77,7 +77,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 func TestSamplesAgreeWithSpansBelow(t *testing.T) {
 	r := requests.NewRecent(requests.Config{})
 	r.OnEnd(span(1, 1, 0, "GET /", 0, 1000*ms))
-	request := r.Requests()[0]
+	request := r.Requests()[0].Request()
 	rapid.Check(t, func(rt *rapid.T) {
 		const root, missing = 1, 100
 		q := request

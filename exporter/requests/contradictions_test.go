@@ -38,7 +38,7 @@ func TestContradictionsOfSpansWithoutNotes(t *testing.T) {
 	r.OnEnd(span(1, 7, 1, "lookup", 60*ms, 80*ms))
 	r.OnEnd(span(1, 8, 7, "measure of the lookup", 62*ms, 78*ms, ofMeasure))
 	r.OnEnd(span(1, 1, 0, "GET /", 0, 100*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	q.States = &states.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Start: base, Duration: 100 * ms,
 		Goroutines: []states.Goroutine{

@@ -22,9 +22,9 @@ type line struct{ id, parent, start, end int }
 func madeUp(took int, lines ...line) requests.Request {
 	r := requests.NewRecent(requests.Config{})
 	r.OnEnd(span(1, 1, 0, "1", 0, time.Duration(took)*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	r.OnEnd(span(2, 1, 0, "", 0, 0, ofMeasure))
-	measured := r.Requests()[0]
+	measured := r.Requests()[0].Request()
 	for _, l := range lines {
 		s := *q.Root
 		if l.id >= 50 {

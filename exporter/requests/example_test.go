@@ -25,7 +25,7 @@ func ExampleNewRecent() {
 	query.End(trace.WithTimestamp(began.Add(18 * time.Millisecond)))
 	request.End(trace.WithTimestamp(began.Add(20 * time.Millisecond)))
 
-	slowest := recent.Slowest()[0]
+	slowest := recent.Slowest()[0].Request()
 	for _, row := range requests.Rows(slowest) { // or requests.WriteWaterfall(os.Stdout, slowest, nil)
 		fmt.Printf("%s%s %v\n", strings.Repeat("  ", row.Depth), row.Span.Name, row.Span.Duration())
 	}

@@ -29,7 +29,7 @@ func grouped(t *testing.T) requests.Request {
 	r.OnEnd(span(1, 8, 1, "sql.conn.query", 60*ms, 61*ms))
 	r.OnEnd(span(1, 9, 4, "sql.conn.query", 25*ms, 26*ms)) // below another span
 	r.OnEnd(span(1, 1, 0, "GET /x", 0, 100*ms))
-	return r.Requests()[0]
+	return r.Requests()[0].Request()
 }
 
 func TestGroups(t *testing.T) {

@@ -60,7 +60,7 @@ func sampled(t *testing.T) (requests.Request, *profile.Trace) {
 	add(75*ms, 3, 0, profile.Ordinary)            // in encode, which is within render
 	add(85*ms, 0, 0, profile.Ordinary)            // in render again
 	add(95*ms, profile.None, 0, profile.Other)    // after both
-	return r.Requests()[0], tr
+	return r.Requests()[0].Request(), tr
 }
 
 // A request's samples are in order, and each belongs to the innermost thing that it was taken in.

@@ -43,7 +43,7 @@ func waited(t *testing.T) requests.Request {
 	r.OnEnd(span(1, 5, 2, "render", 82*ms, 98*ms, ofMeasure)) // by the context of a span that has ended
 	r.OnEnd(span(1, 6, 1, "untraced", 85*ms, 95*ms))
 	r.OnEnd(span(1, 1, 0, "GET /search", 0, 100*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	rebuild := &states.Party{Goroutine: 99, Function: "example.com/app.(*Index).rebuild", Request: "POST /\x1bindex", TraceID: trace.TraceID{9}, RootID: trace.SpanID{9}}
 	own := &states.Party{Goroutine: 8, Function: "example.com/app.fetch", Request: "GET /search", TraceID: q.TraceID(), RootID: q.Root.SpanID}
 	q.States = &states.Request{
@@ -284,7 +284,7 @@ func benchmarkStates(b *testing.B, n int, child func(int) sdktrace.ReadOnlySpan,
 		r.OnEnd(child(i))
 	}
 	r.OnEnd(span(1, 1, 0, "GET /search", 0, 100*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	g := states.Goroutine{ID: 1}
 	length := 100 * ms / time.Duration(n)
 	for i := range n {
@@ -307,7 +307,7 @@ func FuzzWaterfallWithStates(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		r := requests.NewRecent(requests.Config{})
 		r.OnEnd(span(1, 1, 0, "GET /", 0, 100*ms))
-		q := r.Requests()[0]
+		q := r.Requests()[0].Request()
 		by := &states.Party{Function: s, Request: s, RootID: trace.SpanID{1}}
 		q.States = &states.Request{
 			RootID: q.Root.SpanID, Name: s, Duration: 100 * ms,
