@@ -309,8 +309,8 @@ func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 
 // countRoot counts a local root, kept or not.
 func (s *encoding) countRoot(p *TracerProvider, span *recordedSpan) {
-	if p.count != nil {
-		p.count(span.asRoot())
+	if p.routes != nil {
+		p.routes.Add(span.asRoot())
 	}
 	switch {
 	case p.keeper == nil || !span.isRequest():
