@@ -52,7 +52,7 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 				continue
 			}
 			id := interval.SpanID
-			if tree.spans[id] == nil {
+			if tree.places[id].span == nil {
 				id = q.Root.SpanID // the span was not kept
 			}
 			if m := open.shortest(id, q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)); m != nil {
@@ -103,7 +103,7 @@ func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpen
 	}
 	o.open = slices.DeleteFunc(o.open, func(m *otlpenc.Span) bool { return m.End.Before(start) })
 	var found *otlpenc.Span
-	longest := o.tree.spans[span].Duration()
+	longest := o.tree.places[span].span.Duration()
 	for _, m := range o.open {
 		if !end.After(m.End) && m.Duration() < longest && !o.tree.within(span, m.SpanID) {
 			found, longest = m, m.Duration()
