@@ -118,25 +118,15 @@ func (h *SpanProfile) sort() {
 	slices.SortStableFunc(h.Functions, func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
 }
 
-// mergedProfiles sums up profiles, of which some may be nil. It returns nil if all are.
-func mergedProfiles(all []*SpanProfile) *SpanProfile {
-	var sum *SpanProfile
-	for _, h := range all {
-		if h == nil {
-			continue
-		}
-		if sum == nil {
-			sum = &SpanProfile{}
-		}
-		for _, f := range h.Functions {
-			sum.add(f.Name, f.Time)
-		}
-		sum.Samples += h.Samples
+// merge adds another profile, which may be nil. It does not sort the functions.
+func (h *SpanProfile) merge(other *SpanProfile) {
+	if other == nil {
+		return
 	}
-	if sum != nil {
-		sum.sort()
+	for _, f := range other.Functions {
+		h.add(f.Name, f.Time)
 	}
-	return sum
+	h.Samples += other.Samples
 }
 
 // String has the three functions with the most time, and their shares.

@@ -142,12 +142,16 @@ func (f *waterfall) row(r Row) {
 
 // group prints the row of a group, and sums of what is below it.
 func (f *waterfall) group(g *Group, rows []Row) {
-	var waits [][]Wait
-	var ran []*SpanProfile
+	var waits waitSums
+	var ran SpanProfile
 	g.each(rows, func(r Row) {
-		waits, ran = append(waits, f.waits[r.Span.SpanID]), append(ran, f.hottest[r.Span.SpanID])
+		for _, wait := range f.waits[r.Span.SpanID] {
+			waits.add(wait)
+		}
+		ran.merge(f.hottest[r.Span.SpanID])
 	})
-	longest := f.longest(mergedWaits(waits))
+	ran.sort()
+	longest := f.longest(waits.sorted())
 	if f.room < 2 {
 		f.room = 0
 		g.each(rows, func(r Row) { f.left.add(r, 0) })
@@ -163,10 +167,10 @@ func (f *waterfall) group(g *Group, rows []Row) {
 	indent := strings.Repeat("  ", first.Depth)
 	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(indent+g.title(rows, treeWidth-len(indent)), treeWidth), string(bar), text.Duration(first.Span.Start.Sub(f.start)), text.Duration(g.Total))
 	fmt.Fprintln(f.w, strings.TrimRight(fit(indent+"× "+g.about(rows), allWidth), " "))
-	f.below(longest, mergedProfiles(ran), first.Depth)
+	f.below(longest, &ran, first.Depth)
 }
 
-// below prints the rows of waits, and the hottest functions, which may be nil.
+// below prints the rows of waits, and the hottest functions. h may be nil.
 func (f *waterfall) below(waits []Wait, h *SpanProfile, depth int) {
 	shown := waits[:min(len(waits), f.room)]
 	for _, wait := range shown {
@@ -174,7 +178,7 @@ func (f *waterfall) below(waits []Wait, h *SpanProfile, depth int) {
 	}
 	f.room -= len(shown)
 	f.left.waits += len(waits) - len(shown)
-	if h != nil {
+	if h != nil && h.Samples > 0 {
 		f.hot(h, depth)
 	}
 }
