@@ -1,18 +1,30 @@
 package requests
 
 import (
+	"hash/maphash"
+
 	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
 )
 
-// An exampleCell is a cell of a route's heat map.
-type exampleCell struct {
-	route string
-	cell  routes.Cell
+// examples have the first request of each cell of a route's heat map.
+type examples struct {
+	fifo
+	seed  maphash.Seed
+	cells map[uint64]bool // cells of the requests
 }
 
-func cellOf(root *local.Root) exampleCell {
-	return exampleCell{root.Name, routes.CellOf(root.End, root.Took())}
+// cellOf returns the number of a cell. If two cells have the same number, which is about never, the second one has no example.
+func (x *examples) cellOf(root *local.Root) uint64 {
+	c := routes.CellOf(root.End, root.Took())
+	return maphash.String(x.seed, root.Name) + uint64(c.Column)*0x9e3779b97f4a7c15 + uint64(c.Row)*0xd6e8feb86659fd93
+}
+
+// takeOldest removes the oldest request.
+func (x *examples) takeOldest() *request {
+	q := x.fifo.takeOldest()
+	delete(x.cells, x.cellOf(&q.Root))
+	return q
 }
 
 // exemplify adds a request to the examples, if it is the first one of its cell, and lets go of the one it displaces.
@@ -20,22 +32,16 @@ func (r *Recent) exemplify(q *request) {
 	if r.c.Examples == 0 {
 		return
 	}
-	cell := cellOf(&q.Root)
-	if r.cells[cell] {
+	x := &r.examples
+	cell := x.cellOf(&q.Root)
+	if x.cells[cell] {
 		return
 	}
 	q.lists++
 	r.stats.Examples++
-	r.cells[cell] = true
-	r.examples = append(r.examples, q)
-	if len(r.examples) > r.c.Examples {
-		r.release(r.oldestExample())
+	x.cells[cell] = true
+	x.fifo = append(x.fifo, q)
+	if len(x.fifo) > r.c.Examples {
+		r.release(x.takeOldest())
 	}
-}
-
-// oldestExample takes the oldest request from the examples.
-func (r *Recent) oldestExample() *request {
-	q := r.examples.takeOldest()
-	delete(r.cells, cellOf(&q.Root))
-	return q
 }

@@ -22,7 +22,7 @@ func (r *Recent) letGo(t *traceData) bool {
 	switch example := r.examples.oldest(); {
 	case older(example, w) && older(example, q):
 		r.stats.ExamplesEvicted++
-		gone = r.release(r.oldestExample())
+		gone = r.release(r.examples.takeOldest())
 	case older(w, q):
 		r.abandon(w.trace)
 	case q != nil:

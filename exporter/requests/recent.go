@@ -3,6 +3,7 @@ package requests
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -53,15 +54,14 @@ type Recent struct {
 
 	mu           sync.Mutex // guards what follows
 	traces       index
-	waiting      list                 // the traces whose request has not ended
-	newest       list                 // requests
-	others       list                 // in the background
-	slowest      []*request           // by descending duration
-	slowestSince time.Time            // none of them ended before
-	keptRequests fifo                 // by a bridge.KeepPolicy
-	examples     fifo                 // the first request of each cell of a route's heat map
-	cells        map[exampleCell]bool // of the examples
-	arrivals     uint64               // of requests and of traces that wait
+	waiting      list       // the traces whose request has not ended
+	newest       list       // requests
+	others       list       // in the background
+	slowest      []*request // by descending duration
+	slowestSince time.Time  // none of them ended before
+	keptRequests fifo       // by a bridge.KeepPolicy
+	examples     examples
+	arrivals     uint64 // of requests and of traces that wait
 	stats        Stats
 	closed       bool
 
@@ -98,7 +98,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), cells: map[exampleCell]bool{}}
+	return &Recent{c: c, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
 
 // OnStart does nothing.
