@@ -8,13 +8,14 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/within"
 )
 
 // destinations are where ended spans go. perfline's provider has them one by one. For a provider of the SDK, they are a
 // span processor.
 type destinations struct {
-	recent   *recorder
+	recent   *requests.Recent
 	encoded  *exporter.Delivery    // nil unless spans go over OTLP
 	snapshot delivery              // nil unless spans go to another exporter
 	logs     *exporter.LogDelivery // nil unless log records go over OTLP

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -35,7 +36,7 @@ func Example() {
 	if err := pl.Shutdown(ctx); err != nil {
 		fmt.Println(err) // what was lost, by cause
 	}
-	for _, row := range pl.Recent().Requests()[0].Rows() {
+	for _, row := range requests.Rows(pl.Recent().Requests()[0].Request()) {
 		fmt.Printf("%s%s\n", strings.Repeat("  ", row.Depth), row.Span.Name)
 		for _, event := range row.Span.Events {
 			fmt.Printf("%s◆ %s %s=%s\n", strings.Repeat("  ", row.Depth), event.Name, event.Attributes[0].Key, event.Attributes[0].Value.String())

@@ -172,8 +172,12 @@ func TestPageHasMarksOfLogRecords(t *testing.T) {
 		t.Error(err)
 	}
 	all := pl.Recent().Requests()
-	if len(all) != 1 || len(all[0].Root.Events) != 1 || all[0].Root.Events[0].Name != "cache.miss" {
-		t.Fatalf("requests %+v, want one with the event cache.miss", all)
+	if len(all) != 1 {
+		t.Fatalf("%d requests, want 1", len(all))
+	}
+	kept := all[0].Request()
+	if len(kept.Root.Events) != 1 || kept.Root.Events[0].Name != "cache.miss" {
+		t.Fatalf("the request is %+v, want one with the event cache.miss", kept)
 	}
 	var request coltrace.ExportTraceServiceRequest
 	if err := proto.Unmarshal(spans.bodies[0], &request); err != nil {
@@ -185,7 +189,7 @@ func TestPageHasMarksOfLogRecords(t *testing.T) {
 			exported[fmt.Sprintf("%x", s.GetSpanId())] = true
 		}
 	}
-	for _, s := range all[0].Spans {
+	for _, s := range kept.Spans {
 		if !exported[s.SpanID.String()] {
 			t.Errorf("the page's span %q has the id %s, which was not exported", s.Name, s.SpanID)
 		}

@@ -214,7 +214,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		started = append(started, p.exported)
 	}
 
-	to := &destinations{recent: newRecorder(p.recent)}
+	to := &destinations{recent: p.recent}
 	switch {
 	case out.Sender != nil:
 		c.Traces.Sender = out.Sender

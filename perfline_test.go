@@ -101,15 +101,19 @@ func testWithoutEndpoint(t *testing.T, start starter) {
 			t.Fatal(err)
 		}
 	}
-	q := pl.Recent().Requests()
-	if len(q) != 1 || len(q[0].Spans) != 2 || len(q[0].Root.Events) != 1 {
-		t.Errorf("recent requests: %v", q)
+	all := pl.Recent().Requests()
+	if len(all) != 1 {
+		t.Fatalf("%d requests, want 1", len(all))
+	}
+	q := all[0].Request()
+	if len(q.Spans) != 2 || len(q.Root.Events) != 1 {
+		t.Errorf("the request is %+v", q)
 	}
 	if s := pl.Stats(); s.Delivery != (exporter.Stats{}) || s.Bridge.MarkEvents != 1 || s.Bridge.MeasureSpans != 1 {
 		t.Errorf("stats %+v", s)
 	}
-	if r := pl.Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Class != local.Request || r[0].Count != 1 || r[0].Route != q[0].Root.Name || r[0].Max != q[0].Duration() {
-		t.Errorf("the routes are %+v, want the request of %v", r, q[0].Duration())
+	if r := pl.Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Class != local.Request || r[0].Count != 1 || r[0].Route != q.Root.Name || r[0].Max != q.Duration() {
+		t.Errorf("the routes are %+v, want the request of %v", r, q.Duration())
 	}
 	if log.Len() > 0 {
 		t.Errorf("logged %s", log)

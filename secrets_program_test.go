@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
@@ -152,9 +153,10 @@ func printPage(pl *perfline.Pipeline) error {
 	if len(all) != 1 {
 		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(all)))
 	}
-	for _, q := range all {
+	for _, s := range all {
+		q := s.Request()
 		err = errors.Join(err, get(fmt.Sprintf("data/v1/requests/%s/%s", q.TraceID(), q.Root.SpanID), http.StatusOK),
-			q.WriteSVG(os.Stdout), q.WriteWaterfall(os.Stdout, nil))
+			requests.WriteSVG(os.Stdout, q), requests.WriteWaterfall(os.Stdout, q, nil))
 		for _, s := range q.Spans {
 			fmt.Println(s.Name, s.Attributes, s.Status, s.Events, s.Group.Resource(), s.TraceState)
 		}

@@ -143,8 +143,8 @@ func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 				if err := pl.Shutdown(patient(t)); err != nil {
 					t.Error(err)
 				}
-				for _, q := range pl.Recent().Requests() {
-					if got := q.Root.Group.Resource().String(); strings.Contains(got, canary) || strings.Contains(got, "team=") || !strings.Contains(got, "service.name=corner shop") {
+				for _, s := range pl.Recent().Requests() {
+					if got := s.RootSpan().Group.Resource().String(); strings.Contains(got, canary) || strings.Contains(got, "team=") || !strings.Contains(got, "service.name=corner shop") {
 						t.Errorf("the request's resource is %s", got)
 					}
 				}
@@ -378,7 +378,7 @@ func testLimitOfMarks(t *testing.T, start starter) {
 	}
 	span.End()
 	_ = pl.Shutdown(t.Context())
-	if root := pl.Recent().Requests()[0].Root; len(root.Events) != 2 || root.DroppedEvents != 3 {
+	if root := pl.Recent().Requests()[0].RootSpan(); len(root.Events) != 2 || root.DroppedEvents != 3 {
 		t.Errorf("the span has %d events and dropped %d, want 2 and 3", len(root.Events), root.DroppedEvents)
 	}
 	want := bridge.Stats{MarkEvents: 2, MarksOverLimit: 3, OtherSpans: 1, Requests: bridge.RequestStats{Others: 1}}

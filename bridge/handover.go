@@ -237,8 +237,8 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
 func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 	if itself && span.root {
-		if p.count != nil {
-			p.count(span.asRoot())
+		if p.routes != nil {
+			p.routes.Add(span.asRoot())
 		}
 		switch {
 		case p.keeper == nil || !span.isRequest():

@@ -9,7 +9,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/scope"
@@ -55,7 +54,7 @@ type Processor struct {
 	detach   func()
 	provider atomic.Pointer[trace.TracerProvider]
 	requests *requests
-	count    func(local.Root) // as of a TracerProvider
+	routes   *routes.Table // as of a TracerProvider
 	stopped  atomic.Bool
 }
 
@@ -82,7 +81,7 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 // NewProcessor returns a processor, which joins the timeline at once. If several processors or TracerProviders join a
 // timeline, the last one makes the spans of measures that have no active span.
 func NewProcessor(c ProcessorConfig) *Processor {
-	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), count: adderOf(c.Routes)}
+	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), routes: c.Routes}
 	p.joined.tracer = p.tracer
 	var groups otlpenc.Groups
 	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
@@ -135,9 +134,9 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if _, own := s.(endedSpan); !own && tracelog.Enabled() {
 		tracelog.End(s.SpanContext().SpanID(), s.Name())
 	}
-	if p.count != nil {
+	if p.routes != nil {
 		if root, ok := otlpenc.RootOf(s); ok {
-			p.count(root)
+			p.routes.Add(root)
 		}
 	}
 	if s.InstrumentationScope().Name == ScopeName {

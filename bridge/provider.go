@@ -107,8 +107,8 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keeper          // nil without a policy
-	count        func(local.Root) // counts local roots; nil: nothing does
+	keeper       *keeper       // nil without a policy
+	routes       *routes.Table // counts local roots; nil: nothing counts them
 
 	timeline *record.Timeline
 	joined   joined
@@ -134,7 +134,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
 		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
-		exporters: c.Exporters, recorders: c.Recorders, count: adderOf(c.Routes), tracers: map[instrumentation.Scope]*tracer{},
+		exporters: c.Exporters, recorders: c.Recorders, routes: c.Routes, tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
@@ -142,7 +142,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.keeper = newKeeper(c.Keep, c.OnSlow); p.keeper != nil && c.Keep.Factor > 0 {
 		if c.Routes == nil {
 			c.Routes = routes.NewTable(routes.Config{})
-			p.count = adderOf(c.Routes)
+			p.routes = c.Routes
 		}
 		p.keeper.usual = c.Routes.Usual
 	}
@@ -203,15 +203,6 @@ func (p *TracerProvider) handOverEnded() {
 	ctx, cancel := context.WithTimeout(context.Background(), longestRead)
 	defer cancel()
 	_ = p.timeline.HandOverEnded(ctx)
-}
-
-// adderOf returns the table's Add, or nil without a table. A table as a field of a provider, which is in interfaces, would make the linker
-// keep all its exported methods.
-func adderOf(table *routes.Table) func(local.Root) {
-	if table == nil {
-		return nil
-	}
-	return table.Add
 }
 
 // processTimeline returns the process timeline of t, or the default one if t is nil.

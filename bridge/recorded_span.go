@@ -263,7 +263,7 @@ func (s *recordedSpan) endTentative() {
 		}
 	case unit != nil:
 		unit.Discard(s, true)
-	case s.isRequest() || s.tracer.provider.count != nil: // it is counted
+	case s.isRequest() || s.tracer.provider.routes != nil: // it is counted
 		s.tracer.provider.timeline.HandOver(receiver{s.tracer.provider}, s)
 	}
 }

@@ -66,7 +66,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 		return s.find(id)
 	}
 	route := slow.Name
-	usual, ok := s.source.Recent().Usual(route, s.median(route), slow.SpanID)
+	usual, ok := requests.Usual(s.source.Recent().All(), route, s.median(route), slow.SpanID)
 	if !ok {
 		return usual, refuse("no other request of %s without an error is in memory: repeat this call after the program has served some", route).
 			or(toolListRequests, struct{}{}, "another request to compare with, as the argument usual")
@@ -95,7 +95,7 @@ func (s *server) recordedOf(q requests.Request) *profile.Trace {
 	if err != nil || recorded.Trace() == nil {
 		return nil
 	}
-	for range q.Samples(recorded.Trace()) {
+	for range requests.Samples(q, recorded.Trace()) {
 		return recorded.Trace()
 	}
 	return nil
@@ -141,7 +141,7 @@ func largest(q requests.Request, c requests.Comparison) (id trace.SpanID, ok boo
 	if len(c.Spans) == 0 {
 		return id, false
 	}
-	rows := q.Rows()
+	rows := requests.Rows(q)
 	longest := time.Duration(-1)
 	for i, place := range c.SlowPlaces {
 		if place == c.Spans[0].Place && rows[i].Span.Duration() > longest {

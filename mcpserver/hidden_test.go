@@ -82,11 +82,11 @@ func TestHiddenModulesAreNowhere(t *testing.T) {
 			wantNamed("profile_route", profiled(map[string]any{"route": "GET /marked"}), true) // compare_requests has its samples
 			two := p.pl.Recent().Requests()                                                    // the newest first
 			r.mu.Lock()
-			for _, q := range two {
-				r.results[q.Root.SpanID] = waitedInMarker(q)
+			for _, s := range two {
+				r.results[s.SpanID] = waitedInMarker(s.Request())
 			}
 			r.mu.Unlock()
-			one, other := two[0].Root.SpanID.String(), two[1].Root.SpanID.String()
+			one, other := two[0].SpanID.String(), two[1].SpanID.String()
 			type arguments = map[string]any
 			rows := map[string]struct {
 				names     bool // the answers name the marker, if the policy shows all modules

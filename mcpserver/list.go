@@ -132,7 +132,7 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 
 // search returns the requests of a query, the newest first: those in memory, and those that answers named before.
 func (s *server) search(q requests.Query) []requests.Snapshot {
-	return q.Filter(s.source.Recent().Search(q), s.listed.All())
+	return requests.Search(q, s.inMemory())
 }
 
 // bySlowest sorts requests, the longest one first.

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"iter"
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
@@ -23,7 +22,7 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 		return requests.Snapshot{}, refuse("request %s: must be an id from list_requests: 16 hexadecimal digits, or 32 of a trace", id).
 			or(toolListRequests, struct{}{}, "ids of requests")
 	}
-	for known := range s.inMemory() {
+	for _, known := range s.inMemory() {
 		if is(known) {
 			s.listed.Add(known)
 			return known, nil
@@ -33,12 +32,9 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 		or(toolListRequests, struct{}{}, "requests that are in memory")
 }
 
-// inMemory yields the requests and background units in memory. One may come twice.
-func (s *server) inMemory() iter.Seq[requests.Snapshot] {
-	recent := s.source.Recent()
-	newest, slowest := recent.Snapshots()
-	all := slices.Concat(newest, slowest, recent.KeptRequests(), recent.Examples(), recent.Background(), s.listed.All())
-	return slices.Values(all)
+// inMemory returns the requests and background units in memory. One may come twice.
+func (s *server) inMemory() []requests.Snapshot {
+	return slices.Concat(s.source.Recent().All(), s.listed.All())
 }
 
 // parseID returns a function that recognizes the request of an id.

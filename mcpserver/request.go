@@ -114,12 +114,12 @@ func (s *server) noResult() word {
 
 // waterfall writes spans with their marks and waits. It returns the number of spans.
 func waterfall(a *answer, q requests.Request, offset, limit int) (shown int) {
-	rows := q.Rows()
+	rows := requests.Rows(q)
 	if offset >= len(rows) {
 		a.line("no span from %d on: there are %d", offset, len(rows))
 		return 0
 	}
-	all, waits := q.Segments(barWidth), q.Waits()
+	all, waits := requests.Segments(q, 0, q.Duration(), barWidth), requests.Waits(q)
 	a.line("spans from %d on, of %d, as a tree: id, start after the request in ms, duration in ms, bar, name. A dot is a level.", offset, len(rows))
 	if q.States == nil {
 		a.line("bars: = the span")
@@ -215,7 +215,7 @@ func (s *server) suggestAbout(a *answer, q requests.Request) {
 
 // failedSpan returns the last span that failed, which is mostly the innermost one.
 func failedSpan(q requests.Request) (id trace.SpanID) {
-	for _, r := range q.Rows() {
+	for _, r := range requests.Rows(q) {
 		if r.Span.Status.Code == codes.Error {
 			id = r.Span.SpanID
 		}
@@ -225,7 +225,7 @@ func failedSpan(q requests.Request) (id trace.SpanID) {
 
 // longestSpan returns the longest span without spans below it.
 func longestSpan(q requests.Request) trace.SpanID {
-	rows := q.Rows()
+	rows := requests.Rows(q)
 	longest := q.Root
 	for i, r := range rows {
 		leaf := i+1 == len(rows) || rows[i+1].Depth <= r.Depth

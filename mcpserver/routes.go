@@ -119,7 +119,7 @@ func (s *server) route(argument string) string {
 			return r.Route
 		}
 	}
-	for one := range s.inMemory() {
+	for _, one := range s.inMemory() {
 		if routeID(one.Name) == argument {
 			return one.Name
 		}

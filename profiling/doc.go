@@ -68,7 +68,7 @@
 //     the first span of its trace in this process. The name is the one at the span's end. It names no span that has
 //     ended. See [spanlabels.TracerProvider]. Spans that began before the first profiler, and
 //     unsampled spans, are unknown. A measure of marks.Time labels nothing: its samples name
-//     the span around it, and requests.Request.Samples finds the measure.
+//     the span around it, and requests.Samples finds the measure.
 //   - All functions and methods may be called concurrently.
 //
 // # Limitations

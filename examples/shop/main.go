@@ -206,7 +206,7 @@ func run(ctx context.Context, o options) error {
 		}
 		if q, ok := slowest(stopCtx, pl.Recent(), waits); ok {
 			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, q.WriteWaterfall(os.Stdout, wall), draw(o.svg, q))
+			err = errors.Join(err, requests.WriteWaterfall(os.Stdout, q, wall), draw(o.svg, q))
 		}
 	}
 	err = errors.Join(err, pl.Shutdown(stopCtx))
@@ -220,7 +220,7 @@ func draw(file string, q requests.Request) error {
 		return nil
 	}
 	var picture bytes.Buffer
-	if err := q.WriteSVG(&picture); err != nil {
+	if err := requests.WriteSVG(&picture, q); err != nil {
 		return err
 	}
 	return os.WriteFile(file, picture.Bytes(), 0o644)

@@ -35,7 +35,7 @@ func slowest(ctx context.Context, recent *requests.Recent, waits *flight.Recorde
 	if len(all) == 0 {
 		return q, false
 	}
-	q = all[0]
+	q = all[0].Request()
 	q.States, _ = waits.Result(q.TraceID(), q.Root.SpanID)
 	return q, true
 }

@@ -80,7 +80,7 @@ func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session
 		},
 	}
 	n := 0
-	for span, sample := range q.Samples(t) {
+	for span, sample := range requests.Samples(q, t) {
 		if n++; n%lookEvery == 1 && ctx.Err() != nil {
 			return sampleChart{}, context.Cause(ctx)
 		}
@@ -97,7 +97,7 @@ func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session
 		}
 		of.Samples = append(of.Samples, row)
 	}
-	for _, r := range q.Rows() {
+	for _, r := range requests.Rows(q) {
 		if of := b.spans[r.Span.SpanID]; of != nil && len(of.Samples) > 0 {
 			b.chart.Spans = append(b.chart.Spans, *of)
 		}

@@ -155,7 +155,7 @@ func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, f
 			}
 		}
 	}
-	b, ok := h.source.Recent().Usual(route, most.P50, a.SpanID)
+	b, ok := requests.Usual(h.source.Recent().All(), route, most.P50, a.SpanID)
 	if !ok {
 		return b, 0, errors.New("no other request " + shown(route) + " without an error is in memory: send one, and compare again")
 	}
@@ -164,7 +164,7 @@ func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, f
 
 // choices returns the requests of a route in memory without the compared ones, the newest first. They can be opened later, too.
 func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow, cut int) {
-	all := slices.DeleteFunc(h.source.Recent().OfRoute(route), func(s requests.Snapshot) bool {
+	all := slices.DeleteFunc(requests.OfRoute(h.source.Recent().All(), route), func(s requests.Snapshot) bool {
 		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
 	})
 	cut = max(0, len(all)-maxChoices)
@@ -250,7 +250,7 @@ func newSpanSum(s requests.SpanSum) spanSum {
 
 // fillBars adds the spans of one side: side returns it. places has the place of each row.
 func (c *comparison) fillBars(q requests.Request, places, indices []int, side func(*spanDifference) *spanSum) {
-	for i, row := range q.Rows() {
+	for i, row := range requests.Rows(q) {
 		index := indices[places[i]]
 		if index < 0 {
 			continue

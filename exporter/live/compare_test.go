@@ -121,7 +121,7 @@ func TestComparedRequestsStay(t *testing.T) {
 	for range 2 {
 		p.serve("GET /cart", "/cart", queries(1))
 	}
-	newest, _ := p.pl.Recent().Snapshots()
+	newest := p.pl.Recent().Requests()
 	path := fmt.Sprintf("data/v1/compare?a=%s/%s&b=%s/%s", newest[0].TraceID, newest[0].SpanID, newest[1].TraceID, newest[1].SpanID)
 	p.get(path, http.StatusOK, nil)
 	for range 2 {

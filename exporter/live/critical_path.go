@@ -9,7 +9,7 @@ import (
 // maxShares is the number of names that have a share of the critical path on the page.
 const maxShares = 8
 
-// A pathRow is a part of the critical path: see requests.Request.CriticalPath.
+// A pathRow is a part of the critical path: see requests.CriticalPath.
 type pathRow struct {
 	Row   int     `json:"row"` // index in requestDetail.Rows
 	Start float64 `json:"start"`
@@ -26,7 +26,7 @@ type shareRow struct {
 
 // path returns the critical path in the rows that the page has, and its largest shares.
 func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []shareRow) {
-	path := q.CriticalPath()
+	path := requests.CriticalPath(q)
 	at := map[*otlpenc.Span]int{}
 	for i, r := range rows {
 		at[r.Span] = i

@@ -38,6 +38,5 @@ type serviceOnly struct {
 }
 
 func (h *handler) serviceOnly() serviceOnly {
-	newest, _ := h.source.Recent().Snapshots()
-	return serviceOnly{serviceOf(newest)}
+	return serviceOnly{serviceOf(h.source.Recent().Requests())}
 }

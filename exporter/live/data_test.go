@@ -62,7 +62,7 @@ func withCanaries(t *testing.T, c live.Config) (p *program, all map[string]strin
 	if err := p.pl.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	q := p.pl.Recent().Requests()[0]
+	q := p.pl.Recent().Requests()[0].Request()
 	f.mu.Lock()
 	f.results[q.Root.SpanID] = &states.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Name: q.Root.Name, Duration: q.Root.Duration(),

@@ -90,7 +90,7 @@ var requestFormats = []format[sampledRequest]{
 	{
 		"svg", "SVG", "the waterfall as a picture, for documents and chats.",
 		"image/svg+xml", "svg", nil,
-		func(w io.Writer, q sampledRequest) error { return q.WriteSVG(w) },
+		func(w io.Writer, q sampledRequest) error { return requests.WriteSVG(w, q.Request) },
 	},
 	{
 		"firefox", "Firefox Profiler", "spans, marks, states and samples on one axis. Load it at profiler.firefox.com.",
@@ -117,7 +117,7 @@ var requestFormats = []format[sampledRequest]{
 			}
 			return nil
 		},
-		func(w io.Writer, q sampledRequest) error { return q.Profile(q.trace).WritePprof(w) },
+		func(w io.Writer, q sampledRequest) error { return requests.Profile(q.Request, q.trace).WritePprof(w) },
 	},
 	{
 		"otlp", "OTLP JSON", "its spans, for “Upload” in Jaeger, and for a Collector's receivers of OTLP in JSON.",

@@ -105,7 +105,9 @@ func marked(t *testing.T, modules ...string) *markedProgram {
 		t.Fatalf("the marker is in the file %q", m.file)
 	}
 	p.page = live.Handler(minute{p.pl, last}, live.Config{Logger: slog.New(slog.DiscardHandler)})
-	copy(m.roots[:], p.pl.Recent().Requests())
+	for i, s := range p.pl.Recent().Requests()[:len(m.roots)] {
+		m.roots[i] = s.Request()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, q := range m.roots {

@@ -44,8 +44,8 @@ type keptRow struct {
 }
 
 func (h *handler) overview() overview {
-	newest, slowest := h.source.Recent().Snapshots()
-	background, keptRequests := h.source.Recent().Background(), h.source.Recent().KeptRequests()
+	recent := h.source.Recent()
+	newest, slowest, background, keptRequests := recent.Requests(), recent.Slowest(), recent.Background(), recent.KeptRequests()
 	for _, all := range [][]requests.Snapshot{newest, background, keptRequests} {
 		newestFirst(all)
 	}
@@ -72,7 +72,7 @@ func serviceOf(all []requests.Snapshot) string {
 	if len(all) == 0 {
 		return ""
 	}
-	name, _ := all[0].Group().Resource().Set().Value("service.name")
+	name, _ := all[0].RootSpan().Group.Resource().Set().Value("service.name")
 	return shown(name.AsString())
 }
 

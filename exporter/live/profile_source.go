@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -127,7 +128,7 @@ func (h *handler) profileOfRequest(query url.Values) (load func(context.Context)
 	}
 	return loading(query, func() *profiled {
 		samples := func(yield func(profile.Sample) bool) {
-			for _, sample := range q.Samples(s.Trace()) {
+			for _, sample := range requests.Samples(q, s.Trace()) {
 				if !yield(sample) {
 					return
 				}

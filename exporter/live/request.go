@@ -119,7 +119,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 	}
 	d.Files = offered(requestFormats, newSampledRequest(q, s, hottest))
 	l := limits{marks: maxMarks, attributes: maxAttributes, bytes: maxDetail}
-	rows := q.Rows()
+	rows := requests.Rows(q)
 	for i, r := range rows {
 		row := newSpanRow(q, r)
 		if i == maxRows || !l.take(row) {
@@ -135,7 +135,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 		b.bars(d.Rows, rows)
 		d.Waits = b.detail()
 		if s != nil {
-			d.Waits.Contradictions = q.Contradictions(s.Trace())
+			d.Waits.Contradictions = requests.Contradictions(q, s.Trace())
 		}
 	}
 	d.Resource = l.list(q.Root.Group.Resource().Attributes())
@@ -160,7 +160,7 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 		if err != nil || s.Trace() == nil || q.Root.Start.After(s.Started().Add(s.Length())) {
 			continue
 		}
-		if hottest := q.SpanProfiles(s.Trace()); len(hottest) > 0 || q.Contradictions(s.Trace()) > 0 {
+		if hottest := requests.SpanProfiles(q, s.Trace()); len(hottest) > 0 || requests.Contradictions(q, s.Trace()) > 0 {
 			return s, hottest
 		}
 	}

@@ -58,12 +58,11 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 
 // found searches in memory and in what pages listed and opened.
 func (h *handler) found(q requests.Query) searchAnswer {
-	recent := h.source.Recent()
-	listed, opened := h.listed.All(), h.opened.All()
+	inMemory, listed, opened := h.source.Recent().All(), h.listed.All(), h.opened.All()
 	q.Limit = maxFound + 1
-	found := q.Filter(recent.Search(q), listed, opened)
+	found := requests.Search(q, inMemory, listed, opened)
 	all := requests.Query{Classes: q.Classes, Limit: math.MaxInt}
-	a := searchAnswer{More: len(found) > maxFound, InMemory: len(all.Filter(recent.Search(all), listed, opened))}
+	a := searchAnswer{More: len(found) > maxFound, InMemory: len(requests.Search(all, inMemory, listed, opened))}
 	found = found[:min(len(found), maxFound)]
 	h.listed.AddNew(found)
 	a.Requests = make([]keptRow, 0, len(found))

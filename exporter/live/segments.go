@@ -128,7 +128,7 @@ func (h *handler) requestStates(w http.ResponseWriter, r *http.Request) {
 	if headOnly(w, r) {
 		return
 	}
-	rows := q.Rows()
+	rows := requests.Rows(q)
 	rows = rows[:min(len(rows), maxRows)]
 	within := 0
 	for _, row := range rows {
@@ -138,7 +138,7 @@ func (h *handler) requestStates(w http.ResponseWriter, r *http.Request) {
 	}
 	l := limits{bytes: maxDetail}
 	b := h.waitsBuilder(q, &l)
-	segments := q.SegmentsIn(from, to, max(leastColumns, min(n, maxSegments/max(1, within))))
+	segments := requests.Segments(q, from, to, max(leastColumns, min(n, maxSegments/max(1, within))))
 	answered := windowStates{Spans: []windowSpan{}}
 	for _, row := range rows {
 		if of := b.segments(segments[row.Span.SpanID]); len(of) > 0 {

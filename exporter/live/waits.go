@@ -123,8 +123,8 @@ func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
 
 // bars adds the states to rows of spans.
 func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
-	segments := b.q.Segments(max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
-	waits := b.q.Waits()
+	segments := requests.Segments(b.q, 0, b.q.Duration(), max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
+	waits := requests.Waits(b.q)
 	for i := range rows {
 		id := all[i].Span.SpanID
 		rows[i].States = b.segments(segments[id])

@@ -59,10 +59,10 @@ func TestRecentAcceptsManyAtOnce(t *testing.T) {
 			if got != want {
 				t.Fatalf("seed %d, %d spans: stats %+v, want %+v", seed, i, got, want)
 			}
-			if got, want := joined.Requests(), single.Requests(); !reflect.DeepEqual(got, want) {
+			if got, want := decoded(joined.Requests()), decoded(single.Requests()); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, %d spans: requests are\n%v\nwant\n%v", seed, i, got, want)
 			}
-			if got, want := joined.Slowest(), single.Slowest(); !reflect.DeepEqual(got, want) {
+			if got, want := decoded(joined.Slowest()), decoded(single.Slowest()); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, %d spans: the slowest are\n%v\nwant\n%v", seed, i, got, want)
 			}
 		}
@@ -90,7 +90,7 @@ func TestRecentReleasesTracers(t *testing.T) {
 	if gone.Value() != nil {
 		t.Error("the tracer of a request that is gone is still in memory")
 	}
-	if last.Value() == nil || r.Requests()[0].Root.Group != last.Value() {
+	if last.Value() == nil || r.Requests()[0].Request().Root.Group != last.Value() {
 		t.Error("the newest request has no tracer")
 	}
 }

@@ -110,7 +110,8 @@ func BenchmarkSnapshots(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Snapshots()
+		r.Requests()
+		r.Slowest()
 	}
 }
 
@@ -122,7 +123,7 @@ func BenchmarkRequests(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Requests()
+		decoded(r.Requests())
 	}
 }
 
@@ -159,7 +160,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportMetric(float64(r.Stats().Bytes), "bytes")
 			for b.Loop() {
-				if found := r.Search(q); len(found) > 0 {
+				if found := requests.Search(q, r.All()); len(found) > 0 {
 					b.Fatalf("found %d requests", len(found))
 				}
 			}

@@ -28,6 +28,14 @@ func ofText(n int) func(*tracetest.SpanStub) {
 	}
 }
 
+func decoded(all []requests.Snapshot) []requests.Request {
+	list := make([]requests.Request, 0, len(all))
+	for _, s := range all {
+		list = append(list, s.Request())
+	}
+	return list
+}
+
 func rootNames(all []requests.Request) (out []string) {
 	for _, q := range all {
 		out = append(out, q.Root.Name)
@@ -68,11 +76,11 @@ func TestRecentLetsTheOldestGo(t *testing.T) {
 		if i > 0 {
 			r.OnEnd(span(100+i, 1, 0, "new.", 0, ms, ofText(850)))
 		}
-		got := slices.DeleteFunc(rootNames(r.Requests()), func(name string) bool { return name == "new." })
+		got := slices.DeleteFunc(rootNames(decoded(r.Requests())), func(name string) bool { return name == "new." })
 		if s := r.Stats(); !slices.Equal(got, want.requests) || s.Abandoned != want.abandoned || s.Evicted != want.evicted {
 			t.Errorf("%d: %q and %+v, want %+v", i, got, s, want)
 		}
-		if got := rootNames(r.Slowest()); !slices.Equal(got, []string{"slow"}) {
+		if got := rootNames(decoded(r.Slowest())); !slices.Equal(got, []string{"slow"}) {
 			t.Errorf("%d: the slowest are %q", i, got)
 		}
 	}
@@ -85,7 +93,7 @@ func TestRecentLetsTheFastestOfTheSlowestGo(t *testing.T) {
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(40) {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, time.Duration(i+1)*ms, ofText(850)))
 	}
-	got := rootNames(r.Slowest())
+	got := rootNames(decoded(r.Slowest()))
 	var want []string
 	for i := range got {
 		want = append(want, fmt.Sprint(39-i))
@@ -102,14 +110,14 @@ func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
 	r.OnEnd(span(1, 1, 0, "root", 0, ms, ofText(3000)))
 	r.OnEnd(span(2, 2, 1, "child", 0, ms))
 	r.OnEnd(span(2, 1, 0, "large root", 0, ms, ofText(5000)))
-	q := r.Requests()
+	q := decoded(r.Requests())
 	if len(q) != 1 || !slices.Equal(spanNames(q[0]), []string{"root"}) || q[0].Dropped != 1 {
 		t.Errorf("got %v", q)
 	}
 	r.OnEnd(span(3, 2, 1, "almost all", 0, ms, ofText(3000)))
 	r.OnEnd(span(3, 3, 1, "too many bytes", 0, ms, ofText(3000)))
 	r.OnEnd(span(3, 1, 0, "root without room", 0, ms, ofText(3000))) // is kept with its request
-	if got := r.Requests()[0]; !slices.Equal(spanNames(got), []string{"root without room", "almost all"}) || got.Dropped != 1 {
+	if got := r.Requests()[0].Request(); !slices.Equal(spanNames(got), []string{"root without room", "almost all"}) || got.Dropped != 1 {
 		t.Errorf("got %q, dropped %d", spanNames(got), got.Dropped)
 	}
 	if s := r.Stats(); s.Requests != 3 || s.SpansDropped != 3 || s.Evicted != 1 || s.Abandoned != 0 {
@@ -131,7 +139,7 @@ func TestRecentIsBoundedInTracers(t *testing.T) {
 			s.InstrumentationScope = instrumentation.Scope{Name: fmt.Sprint("scope ", i)}
 		}))
 	}
-	q := r.Requests()
+	q := decoded(r.Requests())
 	if len(q) != most || r.Stats().Evicted != n-most {
 		t.Errorf("%d requests, want %d, stats %+v", len(q), most, r.Stats())
 	}
@@ -158,24 +166,23 @@ func TestRecentForgetsTracers(t *testing.T) {
 	}
 	r.OnEnd(span(1, 1, 0, "slow", 0, 100*ms, scope("of the slow one")))
 	r.OnEnd(span(0, 1, 0, "gone", 0, ms, scope("of the one that is gone")))
-	all, _ := r.Snapshots()
+	all := r.Requests()
 	const n = 5000
 	for i := range n {
 		r.OnEnd(span(2+i, 1, 0, "fast", 0, ms, scope(fmt.Sprint(i))))
 		if i == 1500 {
-			newest, _ := r.Snapshots()
+			newest := r.Requests()
 			all = append(all, newest[0])
 		}
 	}
-	_, slowest := r.Snapshots()
-	all = append(all, slowest...)
+	all = append(all, r.Slowest()...)
 	for i, want := range []string{"of the one that is gone", "of the slow one", "1500", "of the slow one"} {
 		s := all[i]
-		if q := s.Request(); q.Root.Group.Scope().Name != want || s.Group() != q.Root.Group {
+		if q := s.Request(); q.Root.Group.Scope().Name != want {
 			t.Errorf("got %+v, want a span %s", q.Root, want)
 		}
 	}
-	for i, q := range r.Requests() {
+	for i, q := range decoded(r.Requests()) {
 		if got, want := q.Root.Group.Scope().Name, fmt.Sprint(n-1-i); got != want {
 			t.Errorf("request %d is of %s, want %s", i, got, want)
 		}
@@ -192,7 +199,7 @@ func TestRecentAccept(t *testing.T) {
 	two, late := encode(&groups, span(2, 1, 0, "two", 0, ms)), encode(&groups, span(1, 3, 1, "late", 3*ms, 4*ms))
 	r := requests.NewRecent(requests.Config{})
 	r.Accept([]otlpenc.Spans{join(child, one), two, late})
-	q := r.Requests()
+	q := decoded(r.Requests())
 	if len(q) != 2 || !slices.Equal(spanNames(q[0]), []string{"two"}) || !slices.Equal(spanNames(q[1]), []string{"one", "a", "late"}) {
 		t.Errorf("got %v", q)
 	}
@@ -263,11 +270,11 @@ func TestRecentWithMalformedSpans(t *testing.T) {
 		encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))),
 		malformed(span(1, 1, 0, "root", 0, ms, ofText(10))),
 	})
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	if !slices.Equal(spanNames(q), []string{"root", "right"}) || q.Dropped != 1 || len(q.Root.Attributes) != 0 {
 		t.Errorf("got %q, dropped %d", spanNames(q), q.Dropped)
 	}
-	newest, _ := r.Snapshots()
+	newest := r.Requests()
 	if root := newest[0].RootSpan(); root.Name != "root" {
 		t.Errorf("the root is %+v", root)
 	}
@@ -282,7 +289,7 @@ func TestSnapshotStays(t *testing.T) {
 		r.OnEnd(span(i, 2, 1, fmt.Sprint("child ", i), 0, ms, ofText(i*7%900)))
 		r.OnEnd(span(i, 1, 0, fmt.Sprint("root ", i), 0, ms, ofText(i*13%500)))
 		take := func() {
-			newest, _ := r.Snapshots()
+			newest := r.Requests()
 			all, want = append(all, newest[0]), append(want, newest[0].Request())
 		}
 		if i%3 == 0 {
@@ -319,7 +326,7 @@ func TestRecentReadersAndWriters(t *testing.T) {
 		})
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				newest, slowest := r.Snapshots()
+				newest, slowest := r.Requests(), r.Slowest()
 				for _, s := range append(newest, slowest...) {
 					q := s.Request()
 					if root := s.RootSpan(); root.Name != "root" || q.Root.Name != "root" || q.Dropped != 0 {

@@ -24,7 +24,7 @@ type Comparison struct {
 	States      []StateDifference    // the largest difference first; empty if no execution trace has either request
 	Functions   []FunctionDifference // the largest difference first; empty if the profiles have no sample of either request
 
-	// The places in Spans of the rows of each request, in the order of Request.Rows.
+	// The places in Spans of the rows of each request, in the order of Rows.
 	SlowPlaces, UsualPlaces []int
 
 	// The sides that have States, and that have Functions. The times of a side without them are zero.
@@ -38,7 +38,7 @@ type Comparison struct {
 type SpanSum struct {
 	Count    int
 	Total    time.Duration // from start to end, also of spans at the same time
-	Critical time.Duration // what they have of the critical path, see Request.CriticalPath
+	Critical time.Duration // what they have of the critical path, see CriticalPath
 }
 
 // A SpanDifference compares the spans of one path: the names of the spans from the root to them.
@@ -52,9 +52,6 @@ type SpanDifference struct {
 
 // Critical returns the difference on the critical path.
 func (d SpanDifference) Critical() time.Duration { return d.Slow.Critical - d.Usual.Critical }
-
-// Total returns the difference of the total times.
-func (d SpanDifference) Total() time.Duration { return d.Slow.Total - d.Usual.Total }
 
 // A StateDifference compares how much of the requests' durations was spent in one kind of state.
 type StateDifference struct {
@@ -85,14 +82,14 @@ func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Du
 // Spans are the same if the names from the root to them are. The roots are the same whatever their names are. Spans of one path count
 // together.
 //
-// Each moment of a request belongs to one span: the one on the critical path ([Request.CriticalPath]). So the differences on the critical
+// Each moment of a request belongs to one span: the one on the critical path ([CriticalPath]). So the differences on the critical
 // path add up to [Comparison.Took]. Time that a span has beside the critical path counts in Total only.
 //
 // States are the causes of the durations: they add up to the duration of each side that has an execution trace.
 func Compare(slow, usual Part) Comparison {
 	c := Comparison{Slow: slow.Request, Usual: usual.Request}
 	tree := &pathTree{children: map[pathKey]int{}}
-	slowRows, usualRows := slow.Request.Rows(), usual.Request.Rows()
+	slowRows, usualRows := Rows(slow.Request), Rows(usual.Request)
 	c.SlowPlaces, c.UsualPlaces = tree.add(slowRows), tree.add(usualRows)
 	c.Spans = tree.order(c.SlowPlaces, c.UsualPlaces)
 	sum(c.Spans, slow.Request, slowRows, c.SlowPlaces, func(d *SpanDifference) *SpanSum { return &d.Slow })
@@ -175,7 +172,7 @@ func sum(all []SpanDifference, q Request, rows []Row, places []int, side func(*S
 		s.Total += max(0, row.Span.Duration())
 		of[row.Span] = s
 	}
-	for _, part := range q.CriticalPath() {
+	for _, part := range CriticalPath(q) {
 		of[part.Span].Critical += part.End - part.Start
 	}
 }
@@ -222,7 +219,7 @@ func (c *Comparison) compareFunctions(slow, usual Part) {
 // addFunctions adds the samples of a request to one side of the differences: side returns it. The keys are functions without times. It
 // returns the number of samples.
 func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
-	for _, sample := range p.Request.Samples(p.Profile) {
+	for _, sample := range Samples(p.Request, p.Profile) {
 		samples++
 		call := p.Profile.Innermost(sample)
 		key := FunctionDifference{Name: call.Name, File: call.File, Line: call.StartLine, Waits: sample.Marker == profile.Idle}

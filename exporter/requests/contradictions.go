@@ -24,7 +24,7 @@ const windowSkew = time.Second
 //
 // The two times may differ by a millisecond: a sample agrees if a goroutine of the span ran within that time. Samples of
 // profile.EngineWindow have no times of their own. They may differ by a second. t may be nil.
-func (q Request) Contradictions(t *profile.Trace) int {
+func Contradictions(q Request, t *profile.Trace) int {
 	if t == nil || q.States == nil {
 		return 0
 	}

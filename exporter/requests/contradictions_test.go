@@ -17,8 +17,8 @@ func contradicts(t *testing.T, q requests.Request, span int, at time.Duration, m
 		Contexts: []profile.SampleContext{{TraceID: q.TraceID(), SpanID: spanID(span)}},
 		Samples:  []profile.Sample{{Timestamp: at, StackID: profile.None, Weight: ms, Count: 1, Marker: marker}},
 	}
-	shown, n := 0, q.Contradictions(tr)
-	for range q.Samples(tr) {
+	shown, n := 0, requests.Contradictions(q, tr)
+	for range requests.Samples(q, tr) {
 		shown++
 	}
 	if shown+n != 1 {
@@ -38,7 +38,7 @@ func TestContradictionsOfSpansWithoutNotes(t *testing.T) {
 	r.OnEnd(span(1, 7, 1, "lookup", 60*ms, 80*ms))
 	r.OnEnd(span(1, 8, 7, "measure of the lookup", 62*ms, 78*ms, ofMeasure))
 	r.OnEnd(span(1, 1, 0, "GET /", 0, 100*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	q.States = &states.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Start: base, Duration: 100 * ms,
 		Goroutines: []states.Goroutine{

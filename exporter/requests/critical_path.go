@@ -32,7 +32,7 @@ type PathPart struct {
 //
 // A measure of package marks may have no children, because code in it need not have its context. Spans with the same parent that lie
 // within its time count as its children, also if they are of another goroutine.
-func (q Request) CriticalPath() []PathPart {
+func CriticalPath(q Request) []PathPart {
 	p := pathFinder{start: q.Root.Start, children: q.awaited()}
 	p.follow(q.Root, 0, q.Duration())
 	slices.Reverse(p.parts)
@@ -43,7 +43,7 @@ func (q Request) CriticalPath() []PathPart {
 func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 	all := map[*otlpenc.Span][]awaitedSpan{}
 	var above []*otlpenc.Span // the spans above a row
-	rows := q.Rows()
+	rows := Rows(q)
 	for _, r := range rows {
 		above = append(above[:r.Depth], r.Span)
 		if r.Span.Duration() <= 0 {
@@ -182,7 +182,7 @@ const mostShares = 3
 
 // pathLine returns the critical path in a line: its largest shares. It is empty if the path has one span.
 func (q Request) pathLine() string {
-	shares := PathShares(q.CriticalPath())
+	shares := PathShares(CriticalPath(q))
 	if len(shares) < 2 {
 		return ""
 	}

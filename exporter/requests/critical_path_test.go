@@ -22,9 +22,9 @@ type line struct{ id, parent, start, end int }
 func madeUp(took int, lines ...line) requests.Request {
 	r := requests.NewRecent(requests.Config{})
 	r.OnEnd(span(1, 1, 0, "1", 0, time.Duration(took)*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	r.OnEnd(span(2, 1, 0, "", 0, 0, ofMeasure))
-	measured := r.Requests()[0]
+	measured := r.Requests()[0].Request()
 	for _, l := range lines {
 		s := *q.Root
 		if l.id >= 50 {
@@ -66,7 +66,7 @@ func TestCriticalPath(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, p := range madeUp(c.took, c.lines...).CriticalPath() {
+			for _, p := range requests.CriticalPath(madeUp(c.took, c.lines...)) {
 				got = append(got, fmt.Sprintf("%s:%d-%d", p.Span.Name, p.Start/ms, p.End/ms))
 			}
 			if s := strings.Join(got, " "); s != c.want {
@@ -91,7 +91,7 @@ func TestCriticalPathCoversTheRequest(t *testing.T) {
 			lines = append(lines, line{number, rapid.IntRange(1, n+3).Draw(rt, "parent"), start, start + rapid.IntRange(-5, 80).Draw(rt, "length")})
 		}
 		q := madeUp(rapid.IntRange(0, 100).Draw(rt, "took"), lines...)
-		path := q.CriticalPath()
+		path := requests.CriticalPath(q)
 		at := time.Duration(0)
 		for i, p := range path {
 			if p.Start != at || p.End <= p.Start || i > 0 && path[i-1].Span == p.Span {
@@ -116,7 +116,7 @@ func TestCriticalPathCoversTheRequest(t *testing.T) {
 
 // reached reports whether a span has a row.
 func reached(q requests.Request, s *otlpenc.Span) bool {
-	return slices.ContainsFunc(q.Rows(), func(r requests.Row) bool { return r.Span == s })
+	return slices.ContainsFunc(requests.Rows(q), func(r requests.Row) bool { return r.Span == s })
 }
 
 // Equal names share their time.
@@ -128,7 +128,7 @@ func TestPathShares(t *testing.T) {
 	q.Spans[3].Kind = trace.SpanKindClient
 	q.Spans[3].Name = "GET"
 	var got []string
-	for _, s := range requests.PathShares(q.CriticalPath()) {
+	for _, s := range requests.PathShares(requests.CriticalPath(q)) {
 		got = append(got, fmt.Sprintf("%s × %d %v, longest %v", s.Name, s.Spans, s.Time, s.Longest.Duration()))
 	}
 	want := []string{"query × 2 60ms, longest 40ms", "1 × 1 30ms, longest 100ms", "GET × 1 10ms, longest 10ms"}

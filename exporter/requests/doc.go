@@ -4,13 +4,13 @@
 //	recent := requests.NewRecent(requests.Config{})
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent))
 //	…
-//	for _, q := range recent.Slowest() {
-//		err = q.WriteWaterfall(os.Stdout, nil)
+//	for _, s := range recent.Slowest() {
+//		err = requests.WriteWaterfall(os.Stdout, s.Request(), nil)
 //	}
 //
-// A [Request] is a local root span with all spans below it. [Request.Samples] has the samples of a profile that belong
+// A [Request] is a local root span with all spans below it. [Recent] returns it in encoded form, as a [Snapshot]. [Samples] has the samples of a profile that belong
 // to it. [Request].States has what its goroutines did, if a recorder of execution traces knows it: then waterfalls
-// show why the request took its time. [Recent.Search] finds requests by a [Query]: route, status, duration, time, attributes and names.
+// show why the request took its time. [Search] finds requests by a [Query]: route, status, duration, time, attributes and names.
 //
 // # Guarantees
 //
@@ -24,7 +24,7 @@
 //     are bounded by [Config]. [Stats] counts what exceeded them.
 //   - Spans may end in any order. A span that ends after its request still joins it.
 //   - A [Request] or [Snapshot] does not change after Recent returned it.
-//   - Samples never contradict the states of an execution trace: [Request.Samples] leaves out those that do.
+//   - Samples never contradict the states of an execution trace: [Samples] leaves out those that do.
 //   - Waterfalls print names and values from outside with control characters as codes.
 //
 // # Limitations

@@ -25,8 +25,8 @@ func ExampleNewRecent() {
 	query.End(trace.WithTimestamp(began.Add(18 * time.Millisecond)))
 	request.End(trace.WithTimestamp(began.Add(20 * time.Millisecond)))
 
-	slowest := recent.Slowest()[0]
-	for _, row := range slowest.Rows() { // or slowest.WriteWaterfall(os.Stdout, nil)
+	slowest := recent.Slowest()[0].Request()
+	for _, row := range requests.Rows(slowest) { // or requests.WriteWaterfall(os.Stdout, slowest, nil)
 		fmt.Printf("%s%s %v\n", strings.Repeat("  ", row.Depth), row.Span.Name, row.Span.Duration())
 	}
 	// Output:

@@ -14,8 +14,14 @@ import (
 	"github.com/perfline/perfline/observer/record"
 )
 
+// examplesOf returns the examples of r, the newest first.
+func examplesOf(r *requests.Recent) []requests.Snapshot {
+	all := r.All()
+	return all[len(r.Requests())+len(r.Slowest())+len(r.KeptRequests()) : len(all)-len(r.Background())]
+}
+
 func exampleNames(r *requests.Recent) (all []string) {
-	for _, s := range r.Examples() {
+	for _, s := range examplesOf(r) {
 		all = append(all, s.Name)
 	}
 	return all
@@ -35,7 +41,7 @@ func TestExamplesStay(t *testing.T) {
 	if got, want := exampleNames(r), []string{"GET /"}; !slices.Equal(got, want) {
 		t.Fatalf("the examples are %q, want %q", got, want)
 	}
-	first := r.Examples()[0]
+	first := examplesOf(r)[0]
 	if q, ok := r.Snapshot(first.TraceID, first.SpanID); !ok || q.Took() != 20*ms {
 		t.Errorf("found %t, a request of %v, want the first one, of 20ms", ok, q.Took())
 	}
@@ -60,7 +66,7 @@ func TestOnlyExamples(t *testing.T) {
 		for i := range 300 {
 			r.OnEnd(span(i, 1, 0, fmt.Sprint("GET /", i), 0, time.Millisecond))
 		}
-		if got := len(r.Examples()); got != c.want {
+		if got := len(examplesOf(r)); got != c.want {
 			t.Errorf("with at most %d examples, there are %d, want %d", c.most, got, c.want)
 		}
 	}
@@ -83,7 +89,7 @@ func TestExamplesAreBoundedInBytes(t *testing.T) {
 	if got := exampleNames(r); !slices.Equal(got, want) {
 		t.Errorf("the examples are %q, want %q", got, want)
 	}
-	newest, _ := r.Snapshots()
+	newest := r.Requests()
 	if s := r.Stats(); len(newest) != 2 || s.Examples != 40 || s.ExamplesEvicted != 24 || s.Evicted != 24 {
 		t.Errorf("%d newest requests, %+v, want 2, and 24 of 40 examples evicted", len(newest), s)
 	}

@@ -35,6 +35,7 @@ func Groups(rows []Row) []Group {
 		orphan bool
 	}
 	at := map[key]int{}
+	ends := ends(rows)
 	var all []Group
 	var above []int // the rows above a row
 	for i, r := range rows {
@@ -50,6 +51,7 @@ func Groups(rows []Row) []Group {
 			all = append(all, Group{Slowest: i})
 		}
 		all[n].add(rows, i)
+		all[n].Below += ends[i] - i - 1
 	}
 	groups := all[:0]
 	for _, g := range all {
@@ -69,9 +71,6 @@ func (g *Group) add(rows []Row, i int) {
 	}
 	if took > rows[g.Slowest].Span.Duration() {
 		g.Slowest = i
-	}
-	for n := i + 1; n < len(rows) && rows[n].Depth > rows[i].Depth; n++ {
-		g.Below++
 	}
 }
 

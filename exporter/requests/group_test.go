@@ -29,12 +29,12 @@ func grouped(t *testing.T) requests.Request {
 	r.OnEnd(span(1, 8, 1, "sql.conn.query", 60*ms, 61*ms))
 	r.OnEnd(span(1, 9, 4, "sql.conn.query", 25*ms, 26*ms)) // below another span
 	r.OnEnd(span(1, 1, 0, "GET /x", 0, 100*ms))
-	return r.Requests()[0]
+	return r.Requests()[0].Request()
 }
 
 func TestGroups(t *testing.T) {
 	q := grouped(t)
-	rows := q.Rows()
+	rows := requests.Rows(q)
 	groups := requests.Groups(rows)
 	if len(groups) != 1 {
 		t.Fatalf("got %+v, want one group", groups)
@@ -57,7 +57,7 @@ func TestGroups(t *testing.T) {
 
 func TestWaterfallWithGroups(t *testing.T) {
 	var got bytes.Buffer
-	if err := grouped(t).WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, grouped(t), nil); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall_groups.txt", got.Bytes())
@@ -71,7 +71,7 @@ func TestWaterfallWithAnIDTwice(t *testing.T) {
 	}
 	q.Spans[4].Name = "twice"
 	var got bytes.Buffer
-	if err := q.WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, q, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(got.String(), "query × 3") || !strings.Contains(got.String(), "\n  twice") {
@@ -86,7 +86,7 @@ func TestWaterfallSumsUpGroups(t *testing.T) {
 		s.Name, s.Group = "work", q.Spans[1].Group
 	}
 	var got bytes.Buffer
-	if err := q.WriteWaterfall(&got, tr); err != nil {
+	if err := requests.WriteWaterfall(&got, q, tr); err != nil {
 		t.Fatal(err)
 	}
 	if want := "  ▸ db.(*Conn).Query (waits) 50 %, json.Marshal 50 % "; !strings.Contains(got.String(), want) || strings.Count(got.String(), "▸") != 2 {
@@ -111,7 +111,7 @@ func TestWaterfallSumsUpGroups(t *testing.T) {
 		}
 	}
 	got.Reset()
-	if err := q.WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, q, nil); err != nil {
 		t.Fatal(err)
 	}
 	if want := "  ░ mutex × 7 in app.work "; !strings.Contains(got.String(), want) {
@@ -132,7 +132,7 @@ func TestGroupsAreOfEqualRows(t *testing.T) {
 		for _, s := range q.Spans[1:] {
 			s.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "name")
 		}
-		rows := q.Rows()
+		rows := requests.Rows(q)
 		parents := make([]int, len(rows))
 		var above []int
 		for i, r := range rows {

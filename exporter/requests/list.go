@@ -1,5 +1,7 @@
 package requests
 
+import "slices"
+
 // A list has requests by age. A request is in one list at most.
 type list struct {
 	oldest, newest *request
@@ -30,4 +32,41 @@ func (l *list) remove(q *request) {
 	}
 	q.older, q.newer = nil, nil
 	l.len--
+}
+
+// newestFirst calls f for the requests until f returns false. It returns false then.
+func (l *list) newestFirst(f func(*request) bool) bool {
+	q := l.newest
+	for q != nil && f(q) {
+		q = q.older
+	}
+	return q == nil
+}
+
+// A fifo has requests, the oldest first. It is for few requests, or for lists that rarely change.
+type fifo []*request
+
+// oldest returns the oldest request, or nil.
+func (f fifo) oldest() *request {
+	if len(f) == 0 {
+		return nil
+	}
+	return f[0]
+}
+
+// takeOldest removes the oldest request of a fifo that is not empty.
+func (f *fifo) takeOldest() *request {
+	q := (*f)[0]
+	*f = slices.Delete(*f, 0, 1)
+	return q
+}
+
+// newestFirst is as that of a list.
+func (f *fifo) newestFirst(each func(*request) bool) bool {
+	for _, q := range slices.Backward(*f) {
+		if !each(q) {
+			return false
+		}
+	}
+	return true
 }

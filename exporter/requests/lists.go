@@ -19,17 +19,17 @@ func (r *Recent) letGo(t *traceData) bool {
 		from = &r.others
 	}
 	q, gone := from.oldest, false
-	switch example := r.examples.oldest; {
+	switch example := r.examples.oldest(); {
 	case older(example, w) && older(example, q):
 		r.stats.ExamplesEvicted++
-		gone = r.release(r.examples.pop())
+		gone = r.release(r.examples.takeOldest())
 	case older(w, q):
 		r.abandon(w.trace)
 	case q != nil:
 		gone = r.leaveNewest(from)
 	case len(r.keptRequests) > 0:
 		r.stats.KeptEvicted++
-		gone = r.release(r.oldestKept())
+		gone = r.release(r.keptRequests.takeOldest())
 	case len(r.slowest) > 0:
 		gone = r.release(r.fastest())
 	default:
@@ -68,25 +68,18 @@ func (r *Recent) keepLonger(q *request) {
 	q.lists++
 	r.keptRequests = append(r.keptRequests, q)
 	if len(r.keptRequests) > r.c.KeptRequests {
-		r.release(r.oldestKept())
+		r.release(r.keptRequests.takeOldest())
 	}
 	size := 0
 	for _, q := range slices.Backward(r.keptRequests) {
 		size += q.trace.bytes() + q.bytes()
 	}
 	for size > r.c.MaxBytes/2 && len(r.keptRequests) > 1 {
-		old := r.oldestKept()
+		old := r.keptRequests.takeOldest()
 		size -= old.trace.bytes() + old.bytes()
 		r.release(old)
 		r.stats.KeptEvicted++
 	}
-}
-
-// oldestKept takes the oldest request from those that a policy kept.
-func (r *Recent) oldestKept() *request {
-	q := r.keptRequests[0]
-	r.keptRequests = slices.Delete(r.keptRequests, 0, 1)
-	return q
 }
 
 // maxSlowestAge is how long a request is among the slowest.

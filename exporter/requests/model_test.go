@@ -254,18 +254,10 @@ func TestRecentDecodesToTheSameSpans(t *testing.T) {
 			s := randomSpan(r, i, 200)
 			m.end(s)
 			recent.OnEnd(s)
-			compareLists(t, "newest", recent.Requests(), m.newest)
-			compareLists(t, "slowest", recent.Slowest(), m.slowest)
-			var others []requests.Request
-			for _, s := range recent.Background() {
-				others = append(others, s.Request())
-			}
-			compareLists(t, "background", others, m.others)
-			var examples []requests.Request
-			for _, s := range recent.Examples() {
-				examples = append(examples, s.Request())
-			}
-			compareLists(t, "example", examples, m.examples)
+			compareLists(t, "newest", decoded(recent.Requests()), m.newest)
+			compareLists(t, "slowest", decoded(recent.Slowest()), m.slowest)
+			compareLists(t, "background", decoded(recent.Background()), m.others)
+			compareLists(t, "example", decoded(examplesOf(recent)), m.examples)
 			got := recent.Stats()
 			if got.Bytes = 0; got != m.stats {
 				t.Fatalf("seed %d, span %d: stats are %+v, want %+v", seed, i, got, m.stats)
@@ -318,7 +310,7 @@ func TestRecentIsBoundedInBytes(t *testing.T) {
 				t.Fatalf("seed %d, span %d: %d bytes are held, want %d at most", seed, i, got.Bytes, most)
 			}
 		}
-		got, last := recent.Requests(), len(order)
+		got, last := decoded(recent.Requests()), len(order)
 		stats := recent.Stats()
 		if len(got)+int(stats.Evicted) != len(order) || int(stats.Requests) != len(order) {
 			t.Errorf("seed %d: %d requests are kept, want %d without those evicted: %+v", seed, len(got), len(order), stats)

@@ -3,6 +3,7 @@ package requests
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -58,7 +59,7 @@ type Recent struct {
 	others       list       // in the background
 	slowest      []*request // by descending duration
 	slowestSince time.Time  // none of them ended before
-	keptRequests []*request // the oldest first
+	keptRequests fifo       // by a bridge.KeepPolicy
 	examples     examples
 	arrivals     uint64 // of requests and of traces that wait
 	stats        Stats
@@ -80,7 +81,7 @@ type Stats struct {
 	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over the half of MaxBytes that is theirs
 	Examples     uint64 // of Requests, those that were the first of their cell then
 
-	ExamplesEvicted uint64 // requests that left Recent.Examples early, over MaxBytes
+	ExamplesEvicted uint64 // examples that were let go early, over MaxBytes
 
 	Bytes uint64 // memory for spans now, at most MaxBytes
 }
@@ -97,7 +98,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: newExamples(c.Examples)}
+	return &Recent{c: c, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
 
 // OnStart does nothing.

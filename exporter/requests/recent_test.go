@@ -72,7 +72,7 @@ func TestRecentInAnyOrder(t *testing.T) {
 		for _, s := range spans {
 			r.OnEnd(s)
 		}
-		q := r.Requests()
+		q := decoded(r.Requests())
 		if len(q) != 1 || !slices.Equal(spanNames(q[0]), []string{"request", "a", "b", "c", "orphan"}) || q[0].Duration() != 10*ms {
 			t.Fatalf("got %v", q)
 		}
@@ -85,7 +85,7 @@ func TestRecentRequestsOfOneTrace(t *testing.T) {
 	r.OnEnd(span(1, 2, 1, "call", 1*ms, 9*ms))
 	r.OnEnd(span(1, 3, 2, "inner", 2*ms, 8*ms, remote)) // the service calls itself
 	r.OnEnd(span(1, 4, 3, "work", 3*ms, 7*ms))
-	q := r.Requests()
+	q := decoded(r.Requests())
 	if len(q) != 2 {
 		t.Fatalf("%d requests, want 2", len(q))
 	}
@@ -106,7 +106,7 @@ func TestRecentIsBoundedWithinATrace(t *testing.T) {
 		r.OnEnd(span(1, 2*i+2, 2*i+1, "child", 0, ms))
 		r.OnEnd(span(1, 2*i+1, 60_000, fmt.Sprint(i), 0, ms, remote))
 	}
-	q := r.Requests()
+	q := decoded(r.Requests())
 	if n := len(q[0].Spans); n > c.MaxSpans+1 {
 		t.Errorf("%d spans of the trace are kept, want %d at most, and the root", n, c.MaxSpans)
 	}
@@ -128,7 +128,7 @@ func TestRecentIsBounded(t *testing.T) {
 		r.OnEnd(span(i, 1, 0, fmt.Sprint(i), 0, time.Duration((i*7919)%n+1)*time.Microsecond))
 		r.OnEnd(span(100_000+i, 2, 1, "never ends", 0, ms))
 	}
-	newest := r.Requests()
+	newest := decoded(r.Requests())
 	if len(newest) != 10 || newest[0].Root.Name != "4999" || newest[9].Root.Name != "4990" {
 		t.Errorf("%d requests, from %q to %q", len(newest), newest[0].Root.Name, newest[len(newest)-1].Root.Name)
 	}
@@ -136,7 +136,7 @@ func TestRecentIsBounded(t *testing.T) {
 		t.Errorf("%d spans kept and %d dropped, want 6 and 2", len(newest[0].Spans), newest[0].Dropped)
 	}
 	var slow []time.Duration
-	for _, q := range r.Slowest() {
+	for _, q := range decoded(r.Slowest()) {
 		slow = append(slow, q.Duration())
 	}
 	if !slices.Equal(slow, []time.Duration{5000 * time.Microsecond, 4999 * time.Microsecond, 4998 * time.Microsecond}) {
@@ -149,7 +149,7 @@ func TestRecentIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.OnEnd(span(1, 1, 0, "after", 0, ms))
-	if r.Requests()[0].Root.Name != "4999" {
+	if r.Requests()[0].Name != "4999" {
 		t.Error("after Shutdown it still collects")
 	}
 }
@@ -163,8 +163,8 @@ func TestRecentConcurrently(t *testing.T) {
 				r.OnEnd(span(w*1000+i, 2, 1, "child", 0, ms))
 				r.OnEnd(span(w*1000+i, 1, 0, "root", 0, ms))
 				if i%50 == 0 {
-					for _, q := range r.Requests() {
-						_ = q.WriteWaterfall(&bytes.Buffer{}, nil)
+					for _, q := range decoded(r.Requests()) {
+						_ = requests.WriteWaterfall(&bytes.Buffer{}, q, nil)
 					}
 				}
 			}
@@ -209,7 +209,7 @@ func TestWaterfall(t *testing.T) {
 	r.OnEnd(span(1, 6, 42, "orphan", 70*ms, 71*ms))
 	r.OnEnd(span(1, 7, 1, "escape \x1b[31mred\n\xff ☃", 80*ms, 90*ms))
 	var got bytes.Buffer
-	if err := r.Requests()[0].WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, r.Requests()[0].Request(), nil); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall.txt", got.Bytes())
@@ -221,7 +221,7 @@ func TestWaterfall(t *testing.T) {
 	}
 	r.OnEnd(span(1, 99, 1, "last", 180*ms, 190*ms, event("first of two", 185*ms), event("second", 186*ms)))
 	got.Reset()
-	if err := r.Requests()[0].WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, r.Requests()[0].Request(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(got.String(), "\n"); n != 2+maxRows+1 || !strings.Contains(got.String(), "… and 3 spans and 2 marks more") {
@@ -244,7 +244,7 @@ func FuzzWaterfall(f *testing.F) {
 			return // longer than the bytes for one trace
 		}
 		var b bytes.Buffer
-		if err := all[0].WriteWaterfall(&b, nil); err != nil {
+		if err := requests.WriteWaterfall(&b, all[0].Request(), nil); err != nil {
 			t.Fatal(err)
 		}
 		got := b.String()
@@ -282,7 +282,7 @@ func TestRecentSnapshots(t *testing.T) {
 		}
 		return out
 	}
-	newest, slowest := r.Snapshots()
+	newest, slowest := r.Requests(), r.Slowest()
 	if got := names(newest); !slices.Equal(got, []string{"request 4", "request 3"}) {
 		t.Errorf("newest are %q", got)
 	}

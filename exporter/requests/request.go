@@ -55,14 +55,6 @@ func (s Snapshot) Clone() Snapshot {
 	return s
 }
 
-// Group returns the root span's resource and scope.
-func (s Snapshot) Group() *otlpenc.Group {
-	if s.alone != nil {
-		return s.alone.Group
-	}
-	return s.parts[s.at.part].Group
-}
-
 // RootSpan decodes the request's root span.
 func (s Snapshot) RootSpan() otlpenc.Span {
 	root, _ := decode(s.encodedRoot())
@@ -130,7 +122,6 @@ func (s Snapshot) Request() Request {
 			}
 		}
 	}
-	slices.SortStableFunc(below, func(a, b span) int { return a.Start.Compare(b.Start) })
 	root := s.RootSpan()
 	q := Request{Root: &root, Spans: []*otlpenc.Span{&root}, Dropped: s.dropped}
 	for _, c := range below {
@@ -140,6 +131,7 @@ func (s Snapshot) Request() Request {
 			q.Dropped++
 		}
 	}
+	slices.SortStableFunc(q.Spans[1:], func(a, b *otlpenc.Span) int { return a.Start.Compare(b.Start) })
 	return q
 }
 
@@ -153,112 +145,4 @@ func (q *request) snapshot() Snapshot {
 	}
 	s.Name = text.Valid(s.Name)
 	return s
-}
-
-func snapshots(all []*request) []Snapshot {
-	list := make([]Snapshot, 0, len(all))
-	for _, q := range all {
-		list = append(list, q.snapshot())
-	}
-	return list
-}
-
-// snapshots returns the requests of a list, the newest first.
-func (l *list) snapshots() []Snapshot {
-	all := make([]Snapshot, 0, l.len)
-	for q := l.newest; q != nil; q = q.older {
-		all = append(all, q.snapshot())
-	}
-	return all
-}
-
-// Requests returns the most recent requests, the newest first. It decodes all their spans.
-func (r *Recent) Requests() []Request {
-	newest, _ := r.Snapshots()
-	return decoded(newest)
-}
-
-// Background returns the most recent root spans that are no request, the newest first. It decodes nothing.
-func (r *Recent) Background() []Snapshot {
-	r.onRead.Call()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.others.snapshots()
-}
-
-// KeptRequests returns the most recent requests that a bridge.KeepPolicy kept, the newest first. It decodes nothing.
-func (r *Recent) KeptRequests() []Snapshot {
-	r.onRead.Call()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.keptSnapshots()
-}
-
-func (r *Recent) keptSnapshots() []Snapshot {
-	all := snapshots(r.keptRequests)
-	slices.Reverse(all)
-	return all
-}
-
-// Slowest returns the slowest requests of the last hour, the slowest first. It decodes all their spans.
-func (r *Recent) Slowest() []Request {
-	_, slowest := r.Snapshots()
-	return decoded(slowest)
-}
-
-func decoded(all []Snapshot) []Request {
-	out := make([]Request, 0, len(all))
-	for _, s := range all {
-		out = append(out, s.Request())
-	}
-	return out
-}
-
-// Snapshots returns the most recent requests, the newest first, and the slowest requests, the slowest first. It decodes
-// nothing.
-func (r *Recent) Snapshots() (newest, slowest []Snapshot) {
-	r.onRead.Call()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.newest.snapshots(), snapshots(r.slowest)
-}
-
-// lists returns the lists of the requests and streams in memory, and then of the root spans that are no request.
-func (r *Recent) lists(withRequests, withOthers bool) (lists [][]Snapshot) {
-	r.onRead.Call()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if withRequests {
-		lists = append(lists, r.newest.snapshots(), snapshots(r.slowest), r.keptSnapshots(), r.examples.snapshots())
-	}
-	if withOthers {
-		lists = append(lists, r.others.snapshots())
-	}
-	return lists
-}
-
-// Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
-func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
-	r.onRead.Call()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	is := func(q *request) bool { return q.SpanID == root && q.trace.id == id }
-	for _, l := range []*list{&r.newest, &r.others} {
-		for q := l.newest; q != nil; q = q.older {
-			if is(q) {
-				return q.snapshot(), true
-			}
-		}
-	}
-	for _, all := range [][]*request{r.slowest, r.keptRequests} {
-		if at := slices.IndexFunc(all, is); at >= 0 {
-			return all[at].snapshot(), true
-		}
-	}
-	for q := r.examples.oldest; q != nil; q = q.example.newer {
-		if is(q) {
-			return q.snapshot(), true
-		}
-	}
-	return Snapshot{}, false
 }

@@ -80,15 +80,6 @@ func retaining(r *rand.Rand) requests.Config {
 	}
 }
 
-// allOf returns all that a Recent has.
-func allOf(r *requests.Recent) (all []requests.Snapshot) {
-	newest, slowest := r.Snapshots()
-	for _, list := range [][]requests.Snapshot{newest, slowest, r.KeptRequests(), r.Background(), r.Examples()} {
-		all = append(all, list...)
-	}
-	return all
-}
-
 // Spans in memory, and in what readers hold, stay as they are while others write to blocks that are free. Requests are displaced, wait, get late
 // spans and stay longer than others.
 func TestRetainedSpansStay(t *testing.T) {
@@ -105,7 +96,7 @@ func TestRetainedSpansStay(t *testing.T) {
 			if r.IntN(8) > 0 {
 				continue // blocks that a reader has are not used again
 			}
-			for _, s := range allOf(recent) {
+			for _, s := range recent.All() {
 				q := s.Request()
 				for _, one := range q.Spans {
 					if wrong := contradiction(one); wrong != "" {
@@ -157,7 +148,7 @@ func TestRetainedSpansStayWhileOthersWrite(t *testing.T) {
 		readers.Go(func() {
 			var held []requests.Snapshot
 			for {
-				for _, s := range append(held, allOf(recent)...) {
+				for _, s := range append(held, recent.All()...) {
 					for _, one := range s.Request().Spans {
 						if wrong := contradiction(one); wrong != "" {
 							t.Error(wrong)
@@ -169,7 +160,7 @@ func TestRetainedSpansStayWhileOthersWrite(t *testing.T) {
 				case <-done:
 					return
 				default:
-					held = allOf(recent)
+					held = recent.All()
 				}
 			}
 		})
@@ -187,7 +178,7 @@ func TestSnapshotClone(t *testing.T) {
 	h := &handing{to: recent, r: r, groups: &groups}
 	for range 100 {
 		h.one()
-		for _, s := range allOf(recent) {
+		for _, s := range recent.All() {
 			clone := s.Clone()
 			if clone.Root != s.Root || clone.Bytes() != s.Bytes() || fmt.Sprint(spanNames(clone.Request())) != fmt.Sprint(spanNames(s.Request())) {
 				t.Fatalf("the clone of %+v is %+v", s, clone)
@@ -205,20 +196,10 @@ func TestReadersBringInWhatHasEnded(t *testing.T) {
 		"Slowest":      func(r *requests.Recent) int { return len(r.Slowest()) },
 		"KeptRequests": func(r *requests.Recent) int { return len(r.KeptRequests()) },
 		"Background":   func(r *requests.Recent) int { return len(r.Background()) },
-		"Examples":     func(r *requests.Recent) int { return len(r.Examples()) },
+		"All":          func(r *requests.Recent) int { return len(requests.OfRoute(r.All(), "GET /")) },
 		"Stats":        func(r *requests.Recent) int { return int(r.Stats().Requests) },
-		"Search":       func(r *requests.Recent) int { return len(r.Search(requests.Query{})) },
-		"OfRoute":      func(r *requests.Recent) int { return len(r.OfRoute("GET /")) },
-		"Snapshots": func(r *requests.Recent) int {
-			newest, _ := r.Snapshots()
-			return len(newest)
-		},
 		"Snapshot": func(r *requests.Recent) int {
 			_, ok := r.Snapshot(id.TraceID(), id.SpanID())
-			return map[bool]int{true: 1}[ok]
-		},
-		"Usual": func(r *requests.Recent) int {
-			_, ok := r.Usual("GET /", 0)
 			return map[bool]int{true: 1}[ok]
 		},
 	} {

@@ -16,8 +16,9 @@ type Row struct {
 }
 
 // Rows are the spans of the request, each below its parent and by start. Those whose parent
-// is missing are below the request.
-func (q Request) Rows() []Row {
+// is missing are below the request. Where parents form a cycle, its spans have no row:
+// requests of Recent have no cycle.
+func Rows(q Request) []Row {
 	children, inside := q.children()
 	var rows []Row
 	seen := map[*otlpenc.Span]bool{} // ids may be wrong: no cycles
@@ -34,6 +35,22 @@ func (q Request) Rows() []Row {
 	}
 	walk(q.Root, 0)
 	return rows
+}
+
+// ends returns the index of the row after those below a row, for each row.
+func ends(rows []Row) []int {
+	all := make([]int, len(rows))
+	var above []int // the rows above a row
+	for i, r := range rows {
+		for _, ended := range above[r.Depth:] {
+			all[ended] = i
+		}
+		above = append(above[:r.Depth], i)
+	}
+	for _, last := range above {
+		all[last] = len(rows)
+	}
+	return all
 }
 
 // children returns the spans below each span, by start, and the ids of all spans. Spans without a parent in the request are below its

@@ -20,8 +20,8 @@ import (
 // A sample belongs to the span it was taken under, or to the shortest measure that ran under
 // that span at the time. Where several goroutines work under one span that
 // cannot be told apart: then a sample of one may be put into a measure of another.
-// Samples under spans that were not kept are left out, and so are samples that contradict q.States: see [Request.Contradictions].
-func (q Request) Samples(t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
+// Samples under spans that were not kept are left out, and so are samples that contradict q.States: see [Contradictions].
+func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
 	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
 		if t == nil {
 			return
@@ -86,9 +86,9 @@ type SpanFunction struct {
 }
 
 // SpanProfiles returns the profile of each span that was sampled. t may be nil.
-func (q Request) SpanProfiles(t *profile.Trace) map[trace.SpanID]*SpanProfile {
+func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
 	all := map[trace.SpanID]*SpanProfile{}
-	for span, sample := range q.Samples(t) {
+	for span, sample := range Samples(q, t) {
 		h := all[span.SpanID]
 		if h == nil {
 			h = &SpanProfile{}
@@ -118,25 +118,15 @@ func (h *SpanProfile) sort() {
 	slices.SortStableFunc(h.Functions, func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
 }
 
-// mergedProfiles sums up profiles, of which some may be nil. It returns nil if all are.
-func mergedProfiles(all []*SpanProfile) *SpanProfile {
-	var sum *SpanProfile
-	for _, h := range all {
-		if h == nil {
-			continue
-		}
-		if sum == nil {
-			sum = &SpanProfile{}
-		}
-		for _, f := range h.Functions {
-			sum.add(f.Name, f.Time)
-		}
-		sum.Samples += h.Samples
+// merge adds another profile, which may be nil. It does not sort the functions.
+func (h *SpanProfile) merge(other *SpanProfile) {
+	if other == nil {
+		return
 	}
-	if sum != nil {
-		sum.sort()
+	for _, f := range other.Functions {
+		h.add(f.Name, f.Time)
 	}
-	return sum
+	h.Samples += other.Samples
 }
 
 // String has the three functions with the most time, and their shares.
@@ -149,12 +139,12 @@ func (h *SpanProfile) String() string {
 }
 
 // Profile returns the samples that t has of the request, as a trace of their own. It returns nil if there are none. t may be nil.
-func (q Request) Profile(t *profile.Trace) *profile.Trace {
+func Profile(q Request, t *profile.Trace) *profile.Trace {
 	if t == nil {
 		return nil
 	}
 	own := t.With(func(yield func(profile.Sample) bool) {
-		for _, sample := range q.Samples(t) {
+		for _, sample := range Samples(q, t) {
 			if !yield(sample) {
 				return
 			}

@@ -60,14 +60,14 @@ func sampled(t *testing.T) (requests.Request, *profile.Trace) {
 	add(75*ms, 3, 0, profile.Ordinary)            // in encode, which is within render
 	add(85*ms, 0, 0, profile.Ordinary)            // in render again
 	add(95*ms, profile.None, 0, profile.Other)    // after both
-	return r.Requests()[0], tr
+	return r.Requests()[0].Request(), tr
 }
 
 // A request's samples are in order, and each belongs to the innermost thing that it was taken in.
 func TestSamples(t *testing.T) {
 	q, tr := sampled(t)
 	var got []string
-	for span, sample := range q.Samples(tr) {
+	for span, sample := range requests.Samples(q, tr) {
 		at := tr.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
 		got = append(got, fmt.Sprintf("%v %s: %s", at, span.Name, tr.InnermostFunction(sample)))
 	}
@@ -83,10 +83,10 @@ func TestSamples(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
-	for span, sample := range q.Samples(nil) {
+	for span, sample := range requests.Samples(q, nil) {
 		t.Errorf("without a trace %s has %v", span.Name, sample)
 	}
-	for range q.Samples(tr) {
+	for range requests.Samples(q, tr) {
 		break // a reader that has seen enough
 	}
 }
@@ -94,7 +94,7 @@ func TestSamples(t *testing.T) {
 func TestWaterfallWithProfile(t *testing.T) {
 	q, tr := sampled(t)
 	var got bytes.Buffer
-	if err := q.WriteWaterfall(&got, tr); err != nil {
+	if err := requests.WriteWaterfall(&got, q, tr); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall_profile.txt", got.Bytes())

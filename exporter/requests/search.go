@@ -3,44 +3,26 @@ package requests
 import (
 	"bytes"
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
-// Search returns the requests in memory that q describes, the newest end first, each once. It looks through all lists of r, and
-// stops at q.Limit. It finds nothing if q.Check returns an error.
+// Search returns the requests of lists that q describes, the newest end first, each once. It stops at q.Limit. If a request is in several
+// lists, Search returns the one in the first list. It finds nothing if q.Check returns an error.
 //
-// The lists are copied under the lock, without their spans, and searched outside. Times and durations take a fifth of a microsecond
-// for each request in memory, as Route does. The status of a protocol needs its root span: 5 µs. Attribute and Text decode all spans of the requests
-// that meet the other fields: about 1 ms for 100 KiB of spans. Config.MaxBytes bounds the spans: 0.2 s for its default.
-func (r *Recent) Search(q Query) []Snapshot {
-	return q.Filter(r.lists(q.has(local.Request) || q.has(local.Stream), q.has(local.Background) || q.has(local.Housekeeping))...)
-}
-
-// Filter returns the requests of lists that q describes, as [Recent.Search] does. If a request is in several lists, it
-// returns the one in the first list.
-func (q Query) Filter(lists ...[]Snapshot) []Snapshot {
+// Times and durations take a fifth of a microsecond for each request, as Route does. The status of a protocol needs its root span: 5 µs.
+// Attribute and Text decode all spans of the requests that meet the other fields: about 1 ms for 100 KiB of spans. Config.MaxBytes bounds
+// the spans of [Recent.All]: 0.2 s for its default.
+func Search(q Query, lists ...[]Snapshot) []Snapshot {
 	if q.Check() != nil {
 		return nil
 	}
-	seen := map[requestID]bool{}
-	var all []Snapshot
-	for _, list := range lists {
-		for _, s := range list {
-			if id := s.id(); !seen[id] {
-				seen[id] = true
-				if q.fits(&s) {
-					all = append(all, s)
-				}
-			}
-		}
-	}
+	all := distinct(q.fits, lists...)
 	slices.SortStableFunc(all, func(a, b Snapshot) int { return b.End.Compare(a.End) })
 	var found []Snapshot
 	m := newMatcher(q)
@@ -99,7 +81,7 @@ func (m matcher) matches(s Snapshot) bool {
 	}
 	withAttribute, withText := m.Attribute == "", m.text == ""
 	for _, span := range s.Request().Spans {
-		withAttribute = withAttribute || m.inAttributes(attributesOf(span))
+		withAttribute = withAttribute || m.inAttributes(span)
 		withText = withText || m.inNames(span)
 		if withAttribute && withText {
 			return true
@@ -114,42 +96,17 @@ func (s *Snapshot) contains(text string) bool {
 	return s.alone != nil && has(*s.alone) || slices.ContainsFunc(s.parts, has)
 }
 
-func attributesOf(s *otlpenc.Span) iter.Seq[attribute.KeyValue] {
-	return func(yield func(attribute.KeyValue) bool) {
-		for _, kv := range s.Attributes {
-			if !yield(kv) {
-				return
-			}
-		}
-		for _, e := range s.Events {
-			for _, kv := range e.Attributes {
-				if !yield(kv) {
-					return
-				}
-			}
-		}
+func (m matcher) inAttributes(s *otlpenc.Span) bool {
+	is := func(kv attribute.KeyValue) bool {
+		return string(kv.Key) == m.key && (!m.hasValue || kv.Value.String() == m.value)
 	}
-}
-
-func (m matcher) inAttributes(all iter.Seq[attribute.KeyValue]) bool {
-	for kv := range all {
-		if string(kv.Key) == m.key && (!m.hasValue || kv.Value.String() == m.value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Attributes, is) ||
+		slices.ContainsFunc(s.Events, func(e sdktrace.Event) bool { return slices.ContainsFunc(e.Attributes, is) })
 }
 
 func (m matcher) inNames(s *otlpenc.Span) bool {
-	if strings.Contains(strings.ToLower(s.Name), m.text) {
-		return true
-	}
-	for _, e := range s.Events {
-		if strings.Contains(strings.ToLower(e.Name), m.text) {
-			return true
-		}
-	}
-	return false
+	has := func(name string) bool { return strings.Contains(strings.ToLower(name), m.text) }
+	return has(s.Name) || slices.ContainsFunc(s.Events, func(e sdktrace.Event) bool { return has(e.Name) })
 }
 
 // statusKeys are the attributes that have the status of a protocol.

@@ -97,7 +97,7 @@ func TestSearch(t *testing.T) {
 		{"all classes", requests.Query{Classes: []local.Class{local.Request, local.Stream, local.Background, local.Housekeeping}}, []string{"events", "500", "redis.dial", "tick", "grpc", "GET /b", "GET /a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := namesOf(r.Search(c.query)); !slices.Equal(got, c.want) {
+			if got := namesOf(requests.Search(c.query, r.All())); !slices.Equal(got, c.want) {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
@@ -110,7 +110,7 @@ func TestSearchWithinATrace(t *testing.T) {
 	r.OnEnd(span(1, 2, 1, "call", 0, ms, attributes(attribute.String("of", "outer"))))
 	r.OnEnd(span(1, 3, 2, "inner", 0, 2*ms, remote))
 	r.OnEnd(span(1, 1, 0, "outer", 0, 3*ms))
-	if got := namesOf(r.Search(requests.Query{Attribute: "of=outer"})); !slices.Equal(got, []string{"outer"}) {
+	if got := namesOf(requests.Search(requests.Query{Attribute: "of=outer"}, r.All())); !slices.Equal(got, []string{"outer"}) {
 		t.Errorf("found %q, want the outer request only", got)
 	}
 }
@@ -120,20 +120,19 @@ func TestSearchFindsExamples(t *testing.T) {
 	r := requests.NewRecent(requests.Config{Requests: 1, Slowest: -1})
 	r.OnEnd(span(1, 1, 0, "GET /", 0, 10*ms))
 	r.OnEnd(span(2, 1, 0, "GET /other", 0, 20*ms))
-	if got := namesOf(r.Search(requests.Query{Route: "GET /"})); !slices.Equal(got, []string{"GET /"}) {
+	if got := namesOf(requests.Search(requests.Query{Route: "GET /"}, r.All())); !slices.Equal(got, []string{"GET /"}) {
 		t.Errorf("found %q, want the example of the cell", got)
 	}
 }
 
 // A request that is in several lists is found once, in the list that comes first.
-func TestFilterFindsEachOnce(t *testing.T) {
+func TestSearchFindsEachOnce(t *testing.T) {
 	before, now := requests.NewRecent(requests.Config{}), requests.NewRecent(requests.Config{})
 	root := span(1, 1, 0, "a", 0, ms)
 	before.OnEnd(root)
 	now.OnEnd(root)
 	now.OnEnd(span(1, 2, 1, "late", 0, ms))
-	list := func(r *requests.Recent) []requests.Snapshot { newest, _ := r.Snapshots(); return newest }
-	found := requests.Query{}.Filter(list(now), list(before))
+	found := requests.Search(requests.Query{}, now.Requests(), before.Requests())
 	if len(found) != 1 || len(found[0].Request().Spans) != 2 {
 		t.Errorf("found %q, want one request, with the span that came late", namesOf(found))
 	}
@@ -148,10 +147,10 @@ func TestSearchFindsLongNames(t *testing.T) {
 	}
 	table.Add(local.Root{Name: long, End: time.Now()})
 	for _, name := range []string{long, table.Names(local.Request)[0]} {
-		if got := namesOf(r.Search(requests.Query{Route: name})); !slices.Equal(got, []string{long}) {
+		if got := namesOf(requests.Search(requests.Query{Route: name}, r.All())); !slices.Equal(got, []string{long}) {
 			t.Errorf("of route %q the search found %q", name, got)
 		}
-		if got := namesOf(r.OfRoute(name)); !slices.Equal(got, []string{long}) {
+		if got := namesOf(requests.OfRoute(r.All(), name)); !slices.Equal(got, []string{long}) {
 			t.Errorf("of route %q there is %q", name, got)
 		}
 	}
@@ -194,7 +193,7 @@ func TestSearchIsAFilter(t *testing.T) {
 		if rnd.IntN(3) == 0 {
 			q.From, q.To = base.Add(time.Duration(rnd.IntN(3))*ms), base.Add(time.Duration(4+rnd.IntN(3))*ms)
 		}
-		got, want := r.Search(q), naive(r, q)
+		got, want := requests.Search(q, r.All()), naive(r, q)
 		matched += len(want)
 		ids := func(all []requests.Snapshot) (out []string) {
 			for _, s := range all {
@@ -221,9 +220,8 @@ func TestSearchIsAFilter(t *testing.T) {
 
 // naive decodes all requests of r and returns those that q describes.
 func naive(r *requests.Recent, q requests.Query) (found []requests.Snapshot) {
-	newest, slowest := r.Snapshots()
 	seen := map[string]bool{}
-	for _, s := range slices.Concat(newest, slowest, r.KeptRequests(), r.Examples(), r.Background()) {
+	for _, s := range r.All() {
 		request := s.Request()
 		root := request.Root
 		if seen[root.SpanID.String()] {

@@ -26,7 +26,7 @@ func TestSlowestOfTheLastHour(t *testing.T) {
 		{116 * time.Minute, time.Microsecond, "2 4 3 7 5"},
 	} {
 		r.OnEnd(span(i+1, 1, 0, fmt.Sprint(i), c.end-c.took, c.end))
-		if got := strings.Join(rootNames(r.Slowest()), " "); got != c.want {
+		if got := strings.Join(rootNames(decoded(r.Slowest())), " "); got != c.want {
 			t.Errorf("after request %d, the slowest are %s, want %s", i, got, c.want)
 		}
 	}

@@ -21,22 +21,16 @@ type Segment struct {
 	Longest    *states.Interval // of this kind in the segment
 }
 
-// Segments returns what the goroutine of each span did, from the execution trace in q.States. The request's duration is divided into n
-// equal parts. A segment is one or more parts in which the same kind took most of the time. Spans of which the execution trace has
-// nothing are missing.
+// Segments returns what the goroutine of each span did between two times since the request's start, from the execution trace in
+// q.States. The time between them is divided into n equal parts. A segment is one or more parts in which the same kind took most of the
+// time. Spans of which the execution trace has nothing are missing. The result is empty unless 0 ≤ from < to ≤ q.Duration().
 //
 // The goroutine of a span is the first that worked for it. The execution trace does not know all measures of marks.Time, and no
 // spans under 0.1 ms. These have all that the goroutine of the span above them did meanwhile.
-func (q Request) Segments(n int) map[trace.SpanID][]Segment {
-	return q.SegmentsIn(0, max(1, q.Duration()), n)
-}
-
-// SegmentsIn returns the segments between two times since the request's start, as Segments does for the whole request. The time between
-// them is divided into n equal parts. It is empty unless 0 ≤ from < to ≤ max(1, q.Duration()).
-func (q Request) SegmentsIn(from, to time.Duration, n int) map[trace.SpanID][]Segment {
+func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
 	tree := newSpanStates(q)
-	if tree == nil || from < 0 || from >= to || to > max(1, q.Duration()) {
+	if tree == nil || from < 0 || from >= to || to > q.Duration() {
 		return all
 	}
 	for _, s := range q.Spans {
@@ -51,15 +45,15 @@ func (q Request) SegmentsIn(from, to time.Duration, n int) map[trace.SpanID][]Se
 // root span, also where the clocks of the two differ: the execution trace has that start, too.
 type spanStates struct {
 	q       Request
-	spans   map[trace.SpanID]*otlpenc.Span
 	workers map[trace.SpanID]*states.Goroutine // the first that worked for the span
 	places  map[trace.SpanID]place
 }
 
-// A place is where a span is in the tree of spans. The tree numbers them depth first, so the spans below one have the numbers after its own.
+// A place is where a span is in [Rows]. The rows of the spans below it follow its own.
 type place struct {
-	number, end int           // the span and those below it have the numbers from number to end-1
-	worked      *otlpenc.Span // see spanStates.worked
+	span       *otlpenc.Span
+	first, end int           // the rows of the span and of those below it are first to end-1
+	worked     *otlpenc.Span // see spanStates.worked
 }
 
 // newSpanStates returns nil if the states are unknown.
@@ -67,10 +61,7 @@ func newSpanStates(q Request) *spanStates {
 	if q.States == nil || len(q.States.Goroutines) == 0 {
 		return nil
 	}
-	t := &spanStates{q: q, spans: map[trace.SpanID]*otlpenc.Span{}, workers: map[trace.SpanID]*states.Goroutine{}}
-	for _, s := range q.Spans {
-		t.spans[s.SpanID] = s
-	}
+	t := &spanStates{q: q, workers: map[trace.SpanID]*states.Goroutine{}, places: make(map[trace.SpanID]place, len(q.Spans))}
 	since := map[trace.SpanID]time.Duration{}
 	for g := range q.States.Goroutines {
 		for i := range q.States.Goroutines[g].Intervals {
@@ -83,61 +74,28 @@ func newSpanStates(q Request) *spanStates {
 		}
 	}
 	t.workers[q.Root.SpanID] = &q.States.Goroutines[0]
-	t.places = make(map[trace.SpanID]place, len(q.Spans))
-	t.number(q.Root, nil, t.children())
+	rows := Rows(q)
+	ends := ends(rows)
+	var above []*otlpenc.Span // what worked returns for the spans above a row
+	for i, r := range rows {
+		p := place{span: r.Span, first: i, end: ends[i]}
+		above = above[:r.Depth]
+		switch {
+		case t.workers[r.Span.SpanID] != nil:
+			p.worked = r.Span
+		case unnoted(r.Span) && r.Depth > 0:
+			p.worked = above[r.Depth-1]
+		}
+		t.places[r.Span.SpanID] = p
+		above = append(above, p.worked)
+	}
 	return t
 }
 
-// children returns the spans below each span. Where parents form a cycle, one of its spans is below the root instead.
-func (t *spanStates) children() map[trace.SpanID][]*otlpenc.Span {
-	children := map[trace.SpanID][]*otlpenc.Span{}
-	climbs := map[trace.SpanID]int{} // in which climb a span was added
-	for climb, s := range t.q.Spans {
-		for s.SpanID != t.q.Root.SpanID {
-			if _, added := climbs[s.SpanID]; added {
-				break
-			}
-			climbs[s.SpanID] = climb
-			parent := t.parent(s)
-			if before, added := climbs[parent.SpanID]; added && before == climb {
-				parent = t.q.Root
-			}
-			children[parent.SpanID] = append(children[parent.SpanID], s)
-			s = parent
-		}
-	}
-	return children
-}
-
-// number numbers s and the spans below it. above is what worked returns for the parent.
-func (t *spanStates) number(s, above *otlpenc.Span, children map[trace.SpanID][]*otlpenc.Span) {
-	p := place{number: len(t.places), worked: above}
-	switch {
-	case t.workers[s.SpanID] != nil:
-		p.worked = s
-	case !unnoted(s):
-		p.worked = nil
-	}
-	t.places[s.SpanID] = p
-	for _, child := range children[s.SpanID] {
-		t.number(child, p.worked, children)
-	}
-	p.end = len(t.places)
-	t.places[s.SpanID] = p
-}
-
-// parent returns the span above s in the request.
-func (t *spanStates) parent(s *otlpenc.Span) *otlpenc.Span {
-	if p := t.spans[s.ParentID]; p != nil {
-		return p
-	}
-	return t.q.Root
-}
-
-// within reports whether a span is s or below it. Spans that were not kept are below the root: like the root, they have number 0.
+// within reports whether a span is s or below it. Spans that were not kept are below the root: like the root, they have row 0.
 func (t *spanStates) within(id trace.SpanID, s trace.SpanID) bool {
-	at, above := t.places[id].number, t.places[s]
-	return above.number <= at && at < above.end
+	at, above := t.places[id].first, t.places[s]
+	return above.first <= at && at < above.end
 }
 
 // unnoted reports whether the execution trace may lack s although it was written then: measures of marks.Time and short spans have no

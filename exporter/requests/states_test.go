@@ -43,7 +43,7 @@ func waited(t *testing.T) requests.Request {
 	r.OnEnd(span(1, 5, 2, "render", 82*ms, 98*ms, ofMeasure)) // by the context of a span that has ended
 	r.OnEnd(span(1, 6, 1, "untraced", 85*ms, 95*ms))
 	r.OnEnd(span(1, 1, 0, "GET /search", 0, 100*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	rebuild := &states.Party{Goroutine: 99, Function: "example.com/app.(*Index).rebuild", Request: "POST /\x1bindex", TraceID: trace.TraceID{9}, RootID: trace.SpanID{9}}
 	own := &states.Party{Goroutine: 8, Function: "example.com/app.fetch", Request: "GET /search", TraceID: q.TraceID(), RootID: q.Root.SpanID}
 	q.States = &states.Request{
@@ -77,7 +77,7 @@ func waited(t *testing.T) requests.Request {
 func TestWaterfallWithStates(t *testing.T) {
 	q := waited(t)
 	var got bytes.Buffer
-	if err := q.WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, q, nil); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall_states.txt", got.Bytes())
@@ -86,7 +86,7 @@ func TestWaterfallWithStates(t *testing.T) {
 func TestSVGWithStates(t *testing.T) {
 	q := waited(t)
 	var got bytes.Buffer
-	if err := q.WriteSVG(&got); err != nil {
+	if err := requests.WriteSVG(&got, q); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "states.svg", got.Bytes())
@@ -100,7 +100,7 @@ func TestWaterfallCountsWaits(t *testing.T) {
 		q.Root.Events[i].Time = base
 	}
 	var got bytes.Buffer
-	if err := q.WriteWaterfall(&got, nil); err != nil {
+	if err := requests.WriteWaterfall(&got, q, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := "… and 4 spans, 1 marks and 5 waits more"
@@ -112,7 +112,7 @@ func TestWaterfallCountsWaits(t *testing.T) {
 // A part of the request has the segments of the whole, in finer columns. Times outside of the request have none.
 func TestSegmentsOfAPart(t *testing.T) {
 	q := waited(t)
-	whole, part := q.Segments(1000), q.SegmentsIn(20*ms, 60*ms, 400) // columns of 0.1 ms
+	whole, part := requests.Segments(q, 0, q.Duration(), 1000), requests.Segments(q, 20*ms, 60*ms, 400) // columns of 0.1 ms
 	n := 0
 	for _, s := range q.Spans {
 		var want []requests.Segment
@@ -131,7 +131,7 @@ func TestSegmentsOfAPart(t *testing.T) {
 		t.Errorf("only %d segments are compared", n)
 	}
 	for _, of := range [][2]time.Duration{{-1, ms}, {ms, ms}, {2 * ms, ms}, {0, 101 * ms}} {
-		if got := q.SegmentsIn(of[0], of[1], 10); len(got) > 0 {
+		if got := requests.Segments(q, of[0], of[1], 10); len(got) > 0 {
 			t.Errorf("from %v to %v there are segments: %v", of[0], of[1], got)
 		}
 	}
@@ -143,7 +143,7 @@ func TestSegments(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 47, 100, 1000, 33_333} {
 		for _, s := range q.Spans {
 			at := max(0, s.Start.Sub(q.Root.Start))
-			for _, segment := range q.Segments(n)[s.SpanID] {
+			for _, segment := range requests.Segments(q, 0, q.Duration(), n)[s.SpanID] {
 				if segment.Start < at || segment.End <= segment.Start || segment.End > s.End.Sub(q.Root.Start) {
 					t.Fatalf("of %d: %s has %+v after %v", n, s.Name, segment, at)
 				}
@@ -155,16 +155,16 @@ func TestSegments(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, s := range q.Segments(100)[spanID(5)] {
+	for _, s := range requests.Segments(q, 0, q.Duration(), 100)[spanID(5)] {
 		got = append(got, fmt.Sprint(s.Kind, s.Start, s.End))
 	}
 	if want := []string{"running 82ms 84ms", "timer 84ms 96ms", "running 96ms 98ms"}; !slices.Equal(got, want) {
 		t.Errorf("the measure has %q, want its parent's goroutine %q", got, want)
 	}
-	if got := q.Segments(1)[spanID(1)]; len(got) != 1 || got[0].Kind != states.Mutex {
+	if got := requests.Segments(q, 0, q.Duration(), 1)[spanID(1)]; len(got) != 1 || got[0].Kind != states.Mutex {
 		t.Errorf("the request in one part is %v, want its longest state", got)
 	}
-	if got := q.Segments(100)[spanID(6)]; got != nil {
+	if got := requests.Segments(q, 0, q.Duration(), 100)[spanID(6)]; got != nil {
 		t.Errorf("a span that the trace does not have has %v", got)
 	}
 }
@@ -182,7 +182,7 @@ func TestWaits(t *testing.T) {
 	around.SpanID, around.Name, around.Start, around.End = spanID(8), "begins before lookup", base.Add(5*ms), base.Add(61*ms)
 	q.Spans = append(q.Spans, &early, &around)
 	var got []string
-	waits := q.Waits()
+	waits := requests.Waits(q)
 	for _, s := range q.Spans {
 		for _, w := range waits[s.SpanID] {
 			by := "no goroutine"
@@ -206,7 +206,7 @@ func TestWaits(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	q.States = nil
-	if got := q.Waits(); len(got) > 0 {
+	if got := requests.Waits(q); len(got) > 0 {
 		t.Errorf("without an execution trace: %v", got)
 	}
 }
@@ -245,19 +245,19 @@ func TestContradictions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			tr.Samples = []profile.Sample{{Timestamp: c.at, ContextID: c.span, Weight: ms, Count: 1, Marker: c.marker}}
 			n := 0
-			for range q.Samples(tr) {
+			for range requests.Samples(q, tr) {
 				n++
 			}
-			if got := n == 1; got != c.want || q.Contradictions(tr) != 1-n {
-				t.Errorf("shown %t with %d contradictions, want %t", got, q.Contradictions(tr), c.want)
+			if got := n == 1; got != c.want || requests.Contradictions(q, tr) != 1-n {
+				t.Errorf("shown %t with %d contradictions, want %t", got, requests.Contradictions(q, tr), c.want)
 			}
 		})
 	}
 	tr.Engine = profile.EngineWindow // samples have no times of their own
-	if n := q.Contradictions(tr); n != 0 {
+	if n := requests.Contradictions(q, tr); n != 0 {
 		t.Errorf("%d contradictions to a sample without a time", n)
 	}
-	if n := q.Contradictions(nil); n != 0 {
+	if n := requests.Contradictions(q, nil); n != 0 {
 		t.Errorf("%d contradictions without a profile", n)
 	}
 }
@@ -284,7 +284,7 @@ func benchmarkStates(b *testing.B, n int, child func(int) sdktrace.ReadOnlySpan,
 		r.OnEnd(child(i))
 	}
 	r.OnEnd(span(1, 1, 0, "GET /search", 0, 100*ms))
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	g := states.Goroutine{ID: 1}
 	length := 100 * ms / time.Duration(n)
 	for i := range n {
@@ -293,7 +293,7 @@ func benchmarkStates(b *testing.B, n int, child func(int) sdktrace.ReadOnlySpan,
 	}
 	q.States = &states.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Duration: 100 * ms, Goroutines: []states.Goroutine{g}}
 	for b.Loop() {
-		if err := q.WriteWaterfall(io.Discard, nil); err != nil {
+		if err := requests.WriteWaterfall(io.Discard, q, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -307,7 +307,7 @@ func FuzzWaterfallWithStates(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		r := requests.NewRecent(requests.Config{})
 		r.OnEnd(span(1, 1, 0, "GET /", 0, 100*ms))
-		q := r.Requests()[0]
+		q := r.Requests()[0].Request()
 		by := &states.Party{Function: s, Request: s, RootID: trace.SpanID{1}}
 		q.States = &states.Request{
 			RootID: q.Root.SpanID, Name: s, Duration: 100 * ms,
@@ -315,7 +315,7 @@ func FuzzWaterfallWithStates(f *testing.F) {
 			Causes:     []states.Cause{{Kind: states.Mutex, Duration: 100 * ms, Function: s, Span: s, By: by}},
 		}
 		var b bytes.Buffer
-		if err := q.WriteWaterfall(&b, nil); err != nil {
+		if err := requests.WriteWaterfall(&b, q, nil); err != nil {
 			t.Fatal(err)
 		}
 		got := b.String()
@@ -333,7 +333,7 @@ func FuzzWaterfallWithStates(f *testing.F) {
 			t.Errorf("the sentence has %d characters", len([]rune(lines[1])))
 		}
 		b.Reset()
-		if err := q.WriteSVG(&b); err != nil {
+		if err := requests.WriteSVG(&b, q); err != nil {
 			t.Fatal(err)
 		}
 		if err := xml.Unmarshal(b.Bytes(), new(any)); err != nil {

@@ -28,9 +28,9 @@ const (
 //
 // With q.States, the sentence that names the cause of the duration is below the header. Bars show the states of the span's
 // goroutine in the colours of the legend at the bottom. The tooltip of a part of a bar has its longest wait.
-func (q Request) WriteSVG(w io.Writer) error {
+func WriteSVG(w io.Writer, q Request) error {
 	b := bufio.NewWriter(w)
-	rows := q.Rows()
+	rows := Rows(q)
 	start, total := q.Root.Start, max(1, q.Duration())
 	bar := float64(svgWidth - svgTree - svgTimes)
 	x := func(t time.Time) float64 {

@@ -40,7 +40,7 @@ type svgStates struct {
 func newSVGStates(q Request, rows int, position func(time.Time) float64) svgStates {
 	s := svgStates{q: q, position: position}
 	if q.States != nil {
-		s.parts = q.Segments(min(svgColumns, max(svgCoarse, svgSegments/rows)))
+		s.parts = Segments(q, 0, q.Duration(), min(svgColumns, max(svgCoarse, svgSegments/rows)))
 	}
 	return s
 }

@@ -20,7 +20,7 @@ func TestSVG(t *testing.T) {
 	r.OnEnd(span(1, 2, 1, "child", -10*ms, 200*ms))
 	r.OnEnd(span(1, 3, 2, "backwards", 60*ms, 50*ms))
 	var b bytes.Buffer
-	if err := r.Requests()[0].WriteSVG(&b); err != nil {
+	if err := requests.WriteSVG(&b, r.Requests()[0].Request()); err != nil {
 		t.Fatal(err)
 	}
 	elements := map[string]int{}
@@ -57,7 +57,7 @@ func TestSVGCutsNames(t *testing.T) {
 	}
 	var b bytes.Buffer
 	names := 0
-	if err := r.Requests()[0].WriteSVG(&b); err != nil {
+	if err := requests.WriteSVG(&b, r.Requests()[0].Request()); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > 40*700 {
@@ -98,14 +98,14 @@ func TestSVGStopsWithItsWriter(t *testing.T) {
 	for i := 2; i <= spans; i++ {
 		r.OnEnd(span(1, i, 1, "child", 0, 50*ms))
 	}
-	q := r.Requests()[0]
+	q := r.Requests()[0].Request()
 	all := testing.AllocsPerRun(1, func() {
-		if err := q.WriteSVG(io.Discard); err != nil {
+		if err := requests.WriteSVG(io.Discard, q); err != nil {
 			t.Error(err)
 		}
 	})
 	failing := testing.AllocsPerRun(1, func() {
-		if err := q.WriteSVG(full{}); !errors.Is(err, errFull) {
+		if err := requests.WriteSVG(full{}, q); !errors.Is(err, errFull) {
 			t.Errorf("error %v, want the writer's", err)
 		}
 	})

@@ -46,7 +46,6 @@ type request struct {
 	trace        *traceData
 	at           rootPlace
 	alone        *otlpenc.Spans // the root span, if the trace had no room for it
-	example      exampleOf      // if Recent.examples has it
 	lists        int            // that have the request
 	arrival      uint64
 	older, newer *request // in Recent.newest, Recent.others or Recent.waiting

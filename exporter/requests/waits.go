@@ -33,14 +33,13 @@ type Wait struct {
 //
 // A wait belongs to the innermost span that its goroutine worked for. It belongs to a shorter measure of marks.Time that encloses the
 // wait and has the same goroutine, if there is one.
-func (q Request) Waits() map[trace.SpanID][]Wait {
+func Waits(q Request) map[trace.SpanID][]Wait {
 	tree := newSpanStates(q)
 	if tree == nil {
 		return nil
 	}
 	measures := tree.measures()
-	all := map[trace.SpanID][]Wait{}
-	index := map[waitKey]int{} // in all[key.span]
+	sums := map[trace.SpanID]*waitSums{}
 	for g := range q.States.Goroutines {
 		if q.States.Goroutines[g].Function == watcher {
 			continue
@@ -52,24 +51,22 @@ func (q Request) Waits() map[trace.SpanID][]Wait {
 				continue
 			}
 			id := interval.SpanID
-			if tree.spans[id] == nil {
+			if tree.places[id].span == nil {
 				id = q.Root.SpanID // the span was not kept
 			}
 			if m := open.shortest(id, q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)); m != nil {
 				id = m.SpanID
 			}
-			key := keyOf(id, interval)
-			at, known := index[key]
-			if !known {
-				at = len(all[id])
-				index[key] = at
-				all[id] = append(all[id], Wait{Kind: key.kind, Function: key.function})
+			if sums[id] == nil {
+				sums[id] = &waitSums{}
 			}
-			all[id][at].add(interval)
+			took := interval.Duration()
+			sums[id].add(Wait{Kind: interval.Kind, Function: interval.Function(), By: interval.By, Total: took, Count: 1, longest: took})
 		}
 	}
-	for _, waits := range all {
-		slices.SortStableFunc(waits, func(a, b Wait) int { return cmp.Compare(b.Total, a.Total) })
+	all := map[trace.SpanID][]Wait{}
+	for id, sum := range sums {
+		all[id] = sum.sorted()
 	}
 	return all
 }
@@ -103,7 +100,7 @@ func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpen
 	}
 	o.open = slices.DeleteFunc(o.open, func(m *otlpenc.Span) bool { return m.End.Before(start) })
 	var found *otlpenc.Span
-	longest := o.tree.spans[span].Duration()
+	longest := o.tree.places[span].span.Duration()
 	for _, m := range o.open {
 		if !end.After(m.End) && m.Duration() < longest && !o.tree.within(span, m.SpanID) {
 			found, longest = m, m.Duration()
@@ -112,9 +109,14 @@ func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpen
 	return found
 }
 
+// waitSums sum up waits for the same.
+type waitSums struct {
+	waits []Wait
+	at    map[waitKey]int // in waits
+}
+
 // A waitKey is what waits must have in common to be summed up.
 type waitKey struct {
-	span     trace.SpanID
 	kind     states.Kind
 	function string
 	known    bool // what follows is of a party
@@ -123,51 +125,32 @@ type waitKey struct {
 	rootID   trace.SpanID
 }
 
-func keyOf(span trace.SpanID, interval *states.Interval) waitKey {
-	k := keyOfWait(interval.Kind, interval.Function(), interval.By)
-	k.span = span
-	return k
-}
-
-func keyOfWait(kind states.Kind, function string, by *states.Party) waitKey {
-	k := waitKey{kind: kind, function: function}
-	if by != nil {
-		k.known, k.by, k.traceID, k.rootID = true, by.Function, by.TraceID, by.RootID
+func (s *waitSums) add(w Wait) {
+	key := waitKey{kind: w.Kind, function: w.Function}
+	if w.By != nil {
+		key.known, key.by, key.traceID, key.rootID = true, w.By.Function, w.By.TraceID, w.By.RootID
 	}
-	return k
-}
-
-// add adds an interval.
-func (w *Wait) add(interval *states.Interval) {
-	w.Total += interval.Duration()
-	w.Count++
-	if took := interval.Duration(); w.Count == 1 || took > w.longest {
-		w.longest, w.By = took, interval.By
-	}
-}
-
-// mergedWaits sums up the waits of several spans, the longest time first.
-func mergedWaits(lists [][]Wait) []Wait {
-	var all []Wait
-	at := map[waitKey]int{}
-	for _, waits := range lists {
-		for _, w := range waits {
-			key := keyOfWait(w.Kind, w.Function, w.By)
-			i, known := at[key]
-			if !known {
-				at[key] = len(all)
-				all = append(all, w)
-				continue
-			}
-			all[i].Total += w.Total
-			all[i].Count += w.Count
-			if w.longest > all[i].longest {
-				all[i].longest, all[i].By = w.longest, w.By
-			}
+	i, known := s.at[key]
+	if !known {
+		if s.at == nil {
+			s.at = map[waitKey]int{}
 		}
+		s.at[key] = len(s.waits)
+		s.waits = append(s.waits, w)
+		return
 	}
-	slices.SortStableFunc(all, func(a, b Wait) int { return cmp.Compare(b.Total, a.Total) })
-	return all
+	sum := &s.waits[i]
+	sum.Total += w.Total
+	sum.Count += w.Count
+	if w.longest > sum.longest {
+		sum.longest, sum.By = w.longest, w.By
+	}
+}
+
+// sorted returns the sums, the longest time first.
+func (s *waitSums) sorted() []Wait {
+	slices.SortStableFunc(s.waits, func(a, b Wait) int { return cmp.Compare(b.Total, a.Total) })
+	return s.waits
 }
 
 // describe returns the wait in words, without its time, for the request of a root span. Names are escaped.

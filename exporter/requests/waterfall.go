@@ -42,7 +42,7 @@ const (
 // Equal rows are one row: see [Groups]. Its bar shows all of their times, and the last column has the sum. The line below it has
 // the sum, the slowest and the failed of them, and counts the spans below them and the marks, which have no rows of their own.
 //
-// If several spans determined the duration, a line below the header has the names with the largest shares: see [Request.CriticalPath].
+// If several spans determined the duration, a line below the header has the names with the largest shares: see [CriticalPath].
 //
 // With a profile, the row below a sampled span has its three hottest functions. A sample counts for its innermost
 // function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
@@ -51,15 +51,15 @@ const (
 // With q.States, the second line is the sentence that names the cause of the duration. Bars show the states of the span's
 // goroutine, as the line below the spans explains. Below a span are its three longest waits, if they took a hundredth of the request:
 // what for, where, who ended it, and how long all of them took together. They count among the 60 rows.
-func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
+func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()), root: q.Root.SpanID, room: maxRows}
 	fmt.Fprintln(f.w, q.header())
 	f.states(q)
 	if line := q.pathLine(); line != "" {
 		fmt.Fprintln(f.w, line)
 	}
-	f.hottest = q.SpanProfiles(t)
-	rows := q.Rows()
+	f.hottest = SpanProfiles(q, t)
+	rows := Rows(q)
 	groups := map[int]*Group{} // by their first rows
 	all := Groups(rows)
 	for i := range all {
@@ -83,7 +83,7 @@ func (q Request) WriteWaterfall(w io.Writer, t *profile.Trace) error {
 	if q.Dropped > 0 {
 		fmt.Fprintf(f.w, "… %d spans of this trace were not kept\n", q.Dropped)
 	}
-	if n := q.Contradictions(t); n > 0 {
+	if n := Contradictions(q, t); n > 0 {
 		fmt.Fprintf(f.w, "… %d samples contradicted the execution trace and are left out\n", n)
 	}
 	return f.w.Flush()
@@ -142,12 +142,16 @@ func (f *waterfall) row(r Row) {
 
 // group prints the row of a group, and sums of what is below it.
 func (f *waterfall) group(g *Group, rows []Row) {
-	var waits [][]Wait
-	var ran []*SpanProfile
+	var waits waitSums
+	var ran SpanProfile
 	g.each(rows, func(r Row) {
-		waits, ran = append(waits, f.waits[r.Span.SpanID]), append(ran, f.hottest[r.Span.SpanID])
+		for _, wait := range f.waits[r.Span.SpanID] {
+			waits.add(wait)
+		}
+		ran.merge(f.hottest[r.Span.SpanID])
 	})
-	longest := f.longest(mergedWaits(waits))
+	ran.sort()
+	longest := f.longest(waits.sorted())
 	if f.room < 2 {
 		f.room = 0
 		g.each(rows, func(r Row) { f.left.add(r, 0) })
@@ -163,10 +167,10 @@ func (f *waterfall) group(g *Group, rows []Row) {
 	indent := strings.Repeat("  ", first.Depth)
 	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(indent+g.title(rows, treeWidth-len(indent)), treeWidth), string(bar), text.Duration(first.Span.Start.Sub(f.start)), text.Duration(g.Total))
 	fmt.Fprintln(f.w, strings.TrimRight(fit(indent+"× "+g.about(rows), allWidth), " "))
-	f.below(longest, mergedProfiles(ran), first.Depth)
+	f.below(longest, &ran, first.Depth)
 }
 
-// below prints the rows of waits, and the hottest functions, which may be nil.
+// below prints the rows of waits, and the hottest functions. h may be nil.
 func (f *waterfall) below(waits []Wait, h *SpanProfile, depth int) {
 	shown := waits[:min(len(waits), f.room)]
 	for _, wait := range shown {
@@ -174,7 +178,7 @@ func (f *waterfall) below(waits []Wait, h *SpanProfile, depth int) {
 	}
 	f.room -= len(shown)
 	f.left.waits += len(waits) - len(shown)
-	if h != nil {
+	if h != nil && h.Samples > 0 {
 		f.hot(h, depth)
 	}
 }

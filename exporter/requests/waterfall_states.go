@@ -32,8 +32,8 @@ func (f *waterfall) states(q Request) {
 	if sentence := q.States.Sentence(); sentence != "" {
 		fmt.Fprintln(f.w, atMost(text.Escape(sentence, ""), maxSentence))
 	}
-	f.segments = q.Segments(barWidth)
-	f.waits = q.Waits()
+	f.segments = Segments(q, 0, q.Duration(), barWidth)
+	f.waits = Waits(q)
 }
 
 // longest returns the waits that have a row. They come the longest first.

@@ -22,7 +22,7 @@ func newLaneTree(q requests.Request) *laneTree {
 	t := &laneTree{of: map[*otlpenc.Span]int{}, parents: map[*otlpenc.Span]*otlpenc.Span{}}
 	depths := map[*otlpenc.Span]int{}
 	var spans, above []*otlpenc.Span
-	for _, row := range q.Rows() {
+	for _, row := range requests.Rows(q) {
 		above = append(above[:row.Depth], row.Span)
 		if row.Depth > 0 {
 			t.parents[row.Span] = above[row.Depth-1]

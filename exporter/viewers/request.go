@@ -22,7 +22,7 @@ import (
 //
 //   - The request is a process. Spans are markers by their names, and marks are instants. Spans of one thread lie within each
 //     other: a span that overlaps a sibling, or ends after its parent, is on a further thread.
-//   - The file has the samples of the request in t, on the threads of their spans: see [requests.Request.Samples]. t may be
+//   - The file has the samples of the request in t, on the threads of their spans: see [requests.Samples]. t may be
 //     nil.
 //   - With q.States each goroutine has a thread with its states.
 func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
@@ -47,7 +47,7 @@ type recordedRequest struct {
 var _ recorded = (*recordedRequest)(nil)
 
 func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
-	r := &recordedRequest{q: q, trace: q.Profile(t)}
+	r := &recordedRequest{q: q, trace: requests.Profile(q, t)}
 	tree := newLaneTree(q)
 	for i, lane := range tree.lanes {
 		tl := sessions.Timeline{
@@ -67,7 +67,7 @@ func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
 		r.timelines, r.events = append(r.timelines, tl), append(r.events, events)
 	}
 	r.samples = make([][]profile.Sample, len(tree.lanes))
-	for s, sample := range q.Samples(r.trace) {
+	for s, sample := range requests.Samples(q, r.trace) {
 		lane := tree.of[s]
 		r.samples[lane] = append(r.samples[lane], sample)
 		r.timelines[lane].Samples++

@@ -150,7 +150,7 @@ func TestCompareFewAndMany(t *testing.T) {
 // The states of a request with an execution trace are listed. The other request's are unknown.
 func TestCompareStates(t *testing.T) {
 	w, page, request := startWaiting(t)
-	newest, _ := w.recent.Snapshots()
+	newest := w.recent.Requests()
 	p := open(t, page+strings.Replace(request, "requests/", "compare?a=", 1)+fmt.Sprintf("&b=%s/%s", newest[1].TraceID, newest[1].SpanID), View{})
 	p.wait(comparisonShown)
 	if text := p.text("#states tbody tr"); !strings.Contains(text, "mutex") || !strings.Contains(text, "40.0 ms") || !strings.Contains(text, "unknown") {

@@ -309,12 +309,12 @@ func wantTold(t *testing.T, header http.Header, inside []observer.Entry) {
 func wantWaterfall(t *testing.T, recent *requests.Recent, spans int) {
 	t.Helper()
 	all := recent.Requests()
-	i := slices.IndexFunc(all, func(q requests.Request) bool { return q.Root.Name == "GET /checkout" })
+	i := slices.IndexFunc(all, func(s requests.Snapshot) bool { return s.Name == "GET /checkout" })
 	if i < 0 {
 		t.Fatalf("the request is not among the %d recent ones", len(all))
 	}
 	var text strings.Builder
-	if err := all[i].WriteWaterfall(&text, nil); err != nil {
+	if err := requests.WriteWaterfall(&text, all[i].Request(), nil); err != nil {
 		t.Fatal(err)
 	}
 	// Each in its depth, below its parent.
@@ -328,7 +328,7 @@ func wantWaterfall(t *testing.T, recent *requests.Recent, spans int) {
 		}
 		lines = lines[n+1:]
 	}
-	if got := len(all[i].Spans); got != spans {
+	if got := len(all[i].Request().Spans); got != spans {
 		t.Errorf("the waterfall has %d spans, want %d:\n%s", got, spans, &text)
 	}
 	t.Logf("\n%s", &text)

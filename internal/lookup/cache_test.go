@@ -29,7 +29,7 @@ func snapshots(n, size int) []requests.Snapshot {
 			Attributes:  []attribute.KeyValue{attribute.String("text", strings.Repeat("x", size))},
 		}.Snapshot())
 	}
-	newest, _ := recent.Snapshots()
+	newest := recent.Requests()
 	slices.Reverse(newest)
 	return newest
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/profiling/states"
 )
 
@@ -65,7 +66,7 @@ func (b *bench) describe(r *states.Request) (o outcome) {
 		}
 	}
 	var waterfall strings.Builder
-	if err := request.WriteWaterfall(&waterfall, nil); err != nil {
+	if err := requests.WriteWaterfall(&waterfall, request, nil); err != nil {
 		o.Trouble = err.Error()
 	}
 	o.Waterfall = waterfall.String()

@@ -33,7 +33,7 @@ func (t *Trace) OfTrace(id trace.TraceID) *Trace {
 }
 
 // OfSpan selects the samples that ran for one span, without its children's. Spans
-// that are measures of marks.Time have none, see requests.Request.Samples.
+// that are measures of marks.Time have none, see requests.Samples.
 func (t *Trace) OfSpan(id trace.SpanID) *Trace {
 	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id })
 }

@@ -1,0 +1,65 @@
+package requests
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Requests returns the most recent requests, the newest first.
+func (r *Recent) Requests() []Snapshot { return r.read(r.newest.newestFirst) }
+
+// Slowest returns the slowest requests of the last hour, the slowest first.
+func (r *Recent) Slowest() []Snapshot { return r.read(r.slowestFirst) }
+
+// KeptRequests returns the most recent requests that a bridge.KeepPolicy kept, the newest first.
+func (r *Recent) KeptRequests() []Snapshot { return r.read(r.keptRequests.newestFirst) }
+
+// Background returns the most recent root spans that are no request, the newest first.
+func (r *Recent) Background() []Snapshot { return r.read(r.others.newestFirst) }
+
+// All returns all requests and root spans in memory: the lists of Requests, Slowest and KeptRequests, the examples, and the list of
+// Background. The examples are the first request of each cell of the routes' heat maps, as [routes.CellOf] tells cells apart, the newest
+// first. Streams are in no cell. A request in several lists comes several times.
+func (r *Recent) All() []Snapshot { return r.read(r.all) }
+
+// Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
+func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
+	r.onRead.Call()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all(func(q *request) bool {
+		if ok = q.SpanID == root && q.trace.id == id; ok {
+			s = q.snapshot()
+		}
+		return !ok
+	})
+	return s, ok
+}
+
+// read returns the requests for which each calls a function. r.mu is held meanwhile.
+func (r *Recent) read(each func(func(*request) bool) bool) []Snapshot {
+	r.onRead.Call()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	each(func(*request) bool {
+		n++
+		return true
+	})
+	all := make([]Snapshot, 0, n)
+	each(func(q *request) bool {
+		all = append(all, q.snapshot())
+		return true
+	})
+	return all
+}
+
+// all calls f for the requests of all lists until f returns false. It returns false then. r.mu is held.
+func (r *Recent) all(f func(*request) bool) bool {
+	return r.newest.newestFirst(f) && r.slowestFirst(f) && r.keptRequests.newestFirst(f) && r.examples.newestFirst(f) && r.others.newestFirst(f)
+}
+
+func (r *Recent) slowestFirst(f func(*request) bool) bool {
+	return !slices.ContainsFunc(r.slowest, func(q *request) bool { return !f(q) })
+}
