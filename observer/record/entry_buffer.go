@@ -2,10 +2,11 @@ package record
 
 import (
 	"maps"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unsafe"
-	"weak"
 )
 
 // An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add
@@ -16,7 +17,7 @@ type entryBuffer struct {
 	bytes   int     // of entries and names, with what they refer to
 	counted int     // of bytes, in steps
 	unit    *Unit   // nil for a process timeline
-	taken   *taken  // of a unit that has more than freeView
+	taken   *taken  // of maxViews; nil unless a unit's buffer has more than freeView
 	counts  [numKinds]int
 	full    [numKinds]uint64 // entries that found no room (PT-3)
 	slab    attrSlab
@@ -30,8 +31,12 @@ type entryBuffer struct {
 // minRoom is how many entries a buffer has room for at first.
 const minRoom = 8
 
-// maxBufferBytes bounds the buffer of a process timeline. Those of units have maxViews together.
-const maxBufferBytes = 16 << 20
+// Bounds of bytes.
+const (
+	maxBufferBytes = 16 << 20 // of the buffer of a process timeline
+	maxViews       = 16 << 20 // of the buffers of its units together; their journals have maxUnitsBytes
+	freeView       = 2 << 10  // of a unit's buffer, without a share of maxViews: the unit itself takes as much
+)
 
 // ensureBuffer returns t's buffer, and makes it if there is none. t.mu is held.
 func (t *Timeline) ensureBuffer() *entryBuffer {
@@ -54,16 +59,13 @@ func (t *Timeline) dropBuffer() {
 	}
 }
 
-// freeView is how many bytes the buffer of a unit may have that no books count. The unit itself takes as much.
-const freeView = 2 << 10
-
 // reserve takes room for an entry. It returns false if there is none.
 func (b *entryBuffer) reserve(size int) bool {
 	if b.unit != nil && b.bytes+size <= freeView {
 		b.bytes += size
 		return true
 	}
-	if more := (b.bytes + size - b.counted + byteStep - 1) / byteStep * byteStep; more > 0 {
+	if more := steps(b.bytes + size - b.counted); more > 0 {
 		if b.unit == nil && b.counted+more > maxBufferBytes || b.unit != nil && !b.take(more) {
 			return false
 		}
@@ -73,12 +75,26 @@ func (b *entryBuffer) reserve(size int) bool {
 	return true
 }
 
-// take takes more of the room that the units of the timeline have together.
+// taken is the share of maxViews that the buffer of one unit has.
+type taken struct {
+	left  *atomic.Int64 // the bytes that no unit has
+	bytes atomic.Int64
+}
+
+func (t *taken) release() { t.left.Add(t.bytes.Swap(0)) }
+
+// take takes more bytes of maxViews. The unit gives them back when it ends, or when it is collected without an end.
 func (b *entryBuffer) take(more int) bool {
-	if b.taken == nil {
-		b.taken = &taken{books: &b.unit.root.units.views, unit: weak.Make(b.unit)}
+	left := b.unit.root.units.viewsLeft
+	if !subtract(left, int64(more)) {
+		return false
 	}
-	return b.taken.books.take(b.taken, more)
+	if b.taken == nil {
+		b.taken = &taken{left: left}
+		runtime.AddCleanup(b.unit, (*taken).release, b.taken)
+	}
+	b.taken.bytes.Add(int64(more))
+	return true
 }
 
 const entrySize = int(unsafe.Sizeof(Entry{}))

@@ -22,7 +22,9 @@ const (
 type units struct {
 	shards PerProcessor[unitShard]
 	room   [budgets]unitBudget
-	views  viewBooks
+
+	// The bytes of maxViews that no unit's buffer has. They are no part of units: a cleanup of a unit that refers to units would keep the unit alive.
+	viewsLeft *atomic.Int64
 
 	began time.Time // for the order of ends
 
@@ -67,6 +69,8 @@ func (us *units) init() {
 	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep), time.AfterFunc(time.Hour, us.onEndedTimer)
 	us.timer.Stop()
 	us.endedTimer.Stop()
+	us.viewsLeft = new(atomic.Int64)
+	us.viewsLeft.Store(maxViews)
 	us.room[forAll].rest.Store(maxUnitsBytes)
 	us.room[forUndecided].rest.Store(maxUndecided)
 	for i := range us.shards.parts {
@@ -244,7 +248,7 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.Refused += h.refused.Load()
 		s.MarksWithoutSpan += h.unattached.Load()
 	}
-	s.ViewBytes = r.units.views.total()
+	s.ViewBytes = maxViews - int(r.units.viewsLeft.Load())
 	s.MarksDropped = r.lostMarks.Load()
 	s.LongUnits, s.OldUnits, s.CrowdedUnits, s.Flushes = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.lock()
