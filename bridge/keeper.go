@@ -180,9 +180,7 @@ func (r *tentativeRoots) begin(k *keeper) bool {
 // look looks whether too many never end.
 func (r *tentativeRoots) look() {
 	var begun, ended int64
-	parts := r.parts.Load().Used()
-	for i := range parts {
-		c := &parts[i]
+	for c := range r.parts.Load().All() {
 		begun += c.begun.Load()
 		ended += c.ended.Load()
 	}

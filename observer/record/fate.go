@@ -65,6 +65,7 @@ func (u *Unit) Export(root Span) {
 func (u *Unit) Discard(root Span, told bool) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
+	u.late, u.orphans = 0, 0 // nothing of the unit is counted
 	if root != nil {
 		m := root.Marks()
 		m.last, m.count = 0, 0 // they go with the journal
@@ -72,25 +73,17 @@ func (u *Unit) Discard(root Span, told bool) {
 	}
 	u.drop()
 	if told {
-		u.root.units.endAlone(u.shard, u, u.receiver, root)
+		u.shard.endAlone(u, u.receiver, root)
 	}
 }
 
-// Close ends a unit that has no root: its entries are delivered, its observers
-// disconnected, and its buffer is emptied. A later entry, of
-// a goroutine that outlives the request, still reaches the
-// observers of its parents and the tracing system. Closing twice does nothing.
-func (u *Unit) Close() {
-	if u.close(fateEnded, fateKept) {
-		u.finish(nil)
-	} else {
-		u.mu.Unlock()
-	}
-}
+// Close ends a unit that has no root: its entries are delivered, its observers disconnected, and its buffer is emptied. A later entry, of
+// a goroutine that outlives the request, still reaches the observers of its parents and the tracing system.
+func (u *Unit) Close() { u.End(nil) }
 
-// close gives an open unit one fate, and an undecided one another. It returns false if the unit has ended already. It leaves the timeline's mu
-// locked: fates change with mu held, so that who holds it sees one fate.
-func (u *Unit) close(open, undecided uint32) (first bool) {
+// close gives an open unit one fate, and an undecided one another. A unit that has ended keeps its fate. It leaves the timeline's mu
+// locked: fates change with mu held, so that a goroutine that holds it sees one fate.
+func (u *Unit) close(open, undecided uint32) {
 	u.mu.Lock()
 	switch u.fate.Load() {
 	case fateOpen:
@@ -98,14 +91,13 @@ func (u *Unit) close(open, undecided uint32) (first bool) {
 	case fateUndecided:
 		u.fate.Store(undecided)
 	default:
-		return false
+		return
 	}
 	if u.wants.Load() != 0 { // Register looks at the fate again when it has set wants
 		u.mu.Unlock()
 		u.disconnect()
 		u.mu.Lock()
 	}
-	return true
 }
 
 // finish hands over what a unit that has got its last fate has, and its root. mu is held, and released.
@@ -136,15 +128,17 @@ func (u *Unit) disconnect() {
 
 // drop gives the journal back unread. mu is held, and released.
 func (u *Unit) drop() {
-	j := u.journal
-	if j == nil {
-		u.mu.Unlock()
-		return
+	if j := u.journal; j != nil {
+		u.journal, u.shown = nil, 0
+		u.release(j)
 	}
-	u.journal, u.shown = nil, 0
+	u.mu.Unlock()
+}
+
+// release gives back j, which was the journal of u, and of which the receiver gets nothing. mu is held.
+func (u *Unit) release(j *journal) {
 	u.shard.count(j)
 	u.shard.forget(u, j)
-	u.mu.Unlock()
 	j.free()
 }
 
@@ -234,12 +228,8 @@ func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bo
 
 // dropIfEmpty gives a journal without records back. mu is held.
 func (u *Unit) dropIfEmpty(j *journal) {
-	if len(j.records) > 0 {
-		return
+	if len(j.records) == 0 {
+		u.journal = nil
+		u.release(j)
 	}
-	u.journal = nil
-	if j.counted > 0 {
-		u.shard.forget(u, j)
-	}
-	j.free()
 }

@@ -159,10 +159,8 @@ func (u *Unit) handOver(why cause) {
 	j.part = Finished{journal: j, unit: u, receiver: u.receiver, anchor: u.anchor(j.latest)}
 	h := u.shard
 	if j.finished == 0 && !u.hasMarks(j) { // nothing that the receiver gets
-		h.count(j)
-		h.forget(u, j)
+		u.release(j)
 		u.mu.Unlock()
-		j.free()
 		return
 	}
 	if why == causeEnd {

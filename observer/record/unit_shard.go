@@ -1,7 +1,9 @@
 package record
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,8 +63,24 @@ func (h *unitShard) reserve(u *Unit, size int) bool {
 	if j.size+size <= j.counted {
 		return true
 	}
-	more := steps(j.size + size - j.counted)
-	undecided := u.awaits()
+	first := j.counted == 0
+	if !h.cover(j, j.size+size, u.awaits()) {
+		return false
+	}
+	if first {
+		h.mu.Lock()
+		h.enlist(u)
+		h.mu.Unlock()
+	}
+	return true
+}
+
+// cover counts size bytes of a journal. It returns false if there is no room for them.
+func (h *unitShard) cover(j *journal, size int, undecided bool) bool {
+	if size <= j.counted {
+		return true
+	}
+	more := steps(size - j.counted)
 	if undecided && !h.units.take(h, forUndecided, more) {
 		return false
 	}
@@ -73,15 +91,10 @@ func (h *unitShard) reserve(u *Unit, size int) bool {
 		return false
 	}
 	h.bytes.Add(int64(more))
+	j.counted += more
 	if undecided {
 		j.undecided += more
 	}
-	if j.counted == 0 {
-		h.mu.Lock()
-		h.enlist(u)
-		h.mu.Unlock()
-	}
-	j.counted += more
 	return true
 }
 
@@ -183,44 +196,21 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 }
 
 // retire notes that j, which was the journal of u, can be handed over, because u has ended. It returns how many wait for that, and whether
-// there is room for them. The unit's mu is held.
+// there is room for them. The unit's mu is held. u is nil for the journal of a span without a unit.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
-	split(u, j)
-	h.decide(j)
-	room = h.cover(j)
+	if u != nil {
+		split(u, j)
+		h.decide(j)
+	}
+	room = h.cover(j, j.size, false)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.relist(u)
-	return h.list(j), room
-}
-
-// retireOne is retire for the journal of no unit.
-func (h *unitShard) retireOne(j *journal) (waiting int, room bool) {
-	room = h.cover(j)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.list(j), room
-}
-
-// list adds a journal to what has ended, and returns how many there are. h.mu is held.
-func (h *unitShard) list(j *journal) int {
+	if u != nil {
+		h.relist(u)
+	}
 	j.part.shard, j.part.ended = h, time.Since(h.units.began)
 	h.ended = append(h.ended, &j.part)
-	return len(h.ended)
-}
-
-// cover counts all bytes of a journal. It returns false if there is no room for them.
-func (h *unitShard) cover(j *journal) bool {
-	if j.size <= j.counted {
-		return true
-	}
-	more := steps(j.size - j.counted)
-	if !h.units.take(h, forAll, more) {
-		return false
-	}
-	h.bytes.Add(int64(more))
-	j.counted += more
-	return true
+	return len(h.ended), room
 }
 
 // urge sees to it that what has ended is handed over in time. No lock is held.
@@ -238,7 +228,7 @@ func (h *unitShard) urge(waiting int, room bool) {
 // deliverEnded hands over what has ended before the call.
 func (h *unitShard) deliverEnded() {
 	if l, ok := h.takeEnded(); ok {
-		deliver(l.all, []endedList{l})
+		deliver([]endedList{l})
 	}
 }
 
@@ -265,9 +255,17 @@ func (h *unitShard) takeEnded() (l endedList, ok bool) {
 	return l, true
 }
 
-// deliver hands over all, which are the parts of some lists.
-func deliver(all []*Finished, lists []endedList) {
-	rest := all
+// deliver hands over the parts of some lists, in the order in which their units ended.
+func deliver(lists []endedList) {
+	var rest []*Finished
+	if len(lists) == 1 {
+		rest = lists[0].all
+	} else {
+		for _, l := range lists {
+			rest = append(rest, l.all...)
+		}
+		slices.SortStableFunc(rest, func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
+	}
 	defer func() { // also if a receiver ends the goroutine
 		for _, f := range rest {
 			f.shard.putBack(f)
@@ -375,8 +373,8 @@ func (h *unitShard) await(ctx context.Context, turn int) bool {
 	return true
 }
 
-// appendOlder appends the units that came before the given sweep.
-func (h *unitShard) appendOlder(all []*Unit, sweep uint64) []*Unit {
+// olderThan returns the units that came before the given sweep.
+func (h *unitShard) olderThan(sweep uint64) (all []*Unit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, u := range h.waiting {

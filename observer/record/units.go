@@ -1,10 +1,8 @@
 package record
 
 import (
-	"cmp"
 	"context"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,17 +19,17 @@ const (
 // units find each unit of a process timeline whose journal is not empty.
 type units struct {
 	shards PerProcessor[unitShard]
-	room   [budgets]unitBudget
+	room   [budgets]atomic.Int64 // that no shard has at hand
 
 	// The bytes of maxViews that no unit's buffer has. They are no part of units: a cleanup of a unit that refers to units would keep the unit alive.
 	viewsLeft *atomic.Int64
 
 	began time.Time // for the order of ends
 
-	flush  chan struct{} // has a value while one goroutine flushes
-	timer  *time.Timer   // of the next sweep; runs while armed
-	armed  atomic.Bool
-	sweeps atomic.Uint64
+	flushing chan struct{} // has a value while one goroutine flushes
+	timer    *time.Timer   // of the next sweep; runs while armed
+	armed    atomic.Bool
+	sweeps   atomic.Uint64
 
 	endedTimer *time.Timer // of the hand-over of units that have ended; runs while endedArmed
 	endedArmed atomic.Bool
@@ -65,14 +63,14 @@ type UnitStats struct {
 }
 
 func (us *units) init() {
-	us.flush, us.began = make(chan struct{}, 1), time.Now()
+	us.flushing, us.began = make(chan struct{}, 1), time.Now()
 	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep), time.AfterFunc(time.Hour, us.onEndedTimer)
 	us.timer.Stop()
 	us.endedTimer.Stop()
 	us.viewsLeft = new(atomic.Int64)
 	us.viewsLeft.Store(maxViews)
-	us.room[forAll].rest.Store(maxUnitsBytes)
-	us.room[forUndecided].rest.Store(maxUndecided)
+	us.room[forAll].Store(maxUnitsBytes)
+	us.room[forUndecided].Store(maxUndecided)
 	for i := range us.shards.parts {
 		h := &us.shards.parts[i]
 		h.units = us
@@ -82,18 +80,17 @@ func (us *units) init() {
 
 // HandOver gives a span that has no unit to a receiver, as the end of its unit would.
 func (t *Timeline) HandOver(r Receiver, s Span) {
-	us := &t.root.units
-	us.endAlone(us.shards.Near(), nil, r, s)
+	t.root.units.shards.Near().endAlone(nil, r, s)
 }
 
-// endAlone puts a span alone on the list of what is handed over soon.
-func (us *units) endAlone(h *unitShard, u *Unit, r Receiver, s Span) {
+// endAlone puts a span alone on the list of what is handed over soon. u is nil for a span without a unit.
+func (h *unitShard) endAlone(u *Unit, r Receiver, s Span) {
 	j := newJournal()
 	rec := journalRecord{span: s, gets: getsSpan, size: recordSize(s.Size())}
 	j.append(&rec, nil)
 	j.size = rec.sizeWith(nil)
 	j.part = Finished{journal: j, unit: u, receiver: r}
-	h.urge(h.retireOne(j))
+	h.urge(h.retire(nil, j))
 }
 
 // maxEnded is how many units that have ended wait in a shard before they are handed over. The goroutine that ends one more than mostEnded does so itself.
@@ -109,8 +106,8 @@ const maxDelay = 100 * time.Millisecond
 func (us *units) onEndedTimer() {
 	us.endedArmed.Store(false) // first: what comes now arms the timer itself
 	defer func() {             // a receiver may have ended the goroutine
-		for i := range us.shards.Used() {
-			if us.shards.parts[i].hasEnded() {
+		for h := range us.shards.All() {
+			if h.hasEnded() {
 				us.armEnded()
 			}
 		}
@@ -127,88 +124,68 @@ func (us *units) armEnded() {
 
 // HandOverEnded hands over the units that have ended before the call. It returns when the receivers have them, including those
 // that other goroutines hand over. If ctx ends first, it returns the cause.
-func (t *Timeline) HandOverEnded(ctx context.Context) error {
-	us := &t.root.units
-	if err := us.lockFlush(ctx); err != nil {
-		return err
-	}
-	defer us.unlockFlush()
-	us.deliverEnded()
-	return us.drain(ctx)
-}
+func (t *Timeline) HandOverEnded(ctx context.Context) error { return t.root.units.flush(ctx, false) }
 
-// deliverEnded hands over the units that have ended, in the order of their ends.
-func (us *units) deliverEnded() {
-	var all []*Finished
-	var lists []endedList
-	for i := range us.shards.Used() {
-		if l, ok := us.shards.parts[i].takeEnded(); ok {
-			all, lists = append(all, l.all...), append(lists, l)
-		}
-	}
-	if len(lists) > 1 {
-		slices.SortStableFunc(all, func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
-	}
-	deliver(all, lists)
-}
+// FlushUnits hands over everything that has finished before the call, as HandOverEnded does. It does not wait for spans
+// that finish during the call.
+func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
-// lockFlush makes the calling goroutine the one that flushes.
-func (us *units) lockFlush(ctx context.Context) error {
+// flush hands over the units that have ended, and what has finished in others if open is true.
+func (us *units) flush(ctx context.Context, open bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	select {
-	case us.flush <- struct{}{}:
-		return nil
+	case us.flushing <- struct{}{}:
+		defer func() { <-us.flushing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func (us *units) unlockFlush() { <-us.flush }
-
-// drain waits for what other goroutines hand over now.
-func (us *units) drain(ctx context.Context) error {
-	for i := range us.shards.Used() {
-		if !us.shards.parts[i].drain(ctx) {
+	us.deliverEnded()
+	if open && !us.flushOpen(ctx) {
+		return context.Cause(ctx)
+	}
+	for h := range us.shards.All() { // everything that is not handed over is under way on other goroutines
+		if !h.drain(ctx) {
 			return context.Cause(ctx)
 		}
 	}
 	return nil
 }
 
-// FlushUnits hands over everything that has finished before the call. It returns when the receivers have it, including
-// the parts that other goroutines hand over. It does not wait for spans that finish during the call. If ctx
-// ends first, it returns the cause.
-func (t *Timeline) FlushUnits(ctx context.Context) error {
-	us := &t.root.units
-	if err := us.lockFlush(ctx); err != nil {
-		return err
-	}
-	defer us.unlockFlush()
-	us.deliverEnded()
-	var all []*Unit
-	for i := range us.shards.Used() {
-		all = us.shards.parts[i].appendOlder(all[:0], math.MaxUint64)
-		for _, u := range all {
+// flushOpen hands over what has finished in units that have not ended. It returns false if ctx ends first.
+func (us *units) flushOpen(ctx context.Context) bool {
+	for h := range us.shards.All() {
+		for _, u := range h.olderThan(math.MaxUint64) {
 			if ctx.Err() != nil {
-				return context.Cause(ctx)
+				return false
 			}
 			u.mu.Lock()
 			u.handOver(causeFlush)
 		}
 	}
-	us.deliverEnded()    // what has ended meanwhile
-	return us.drain(ctx) // everything that is not handed over is under way on other goroutines
+	us.deliverEnded() // what has ended meanwhile
+	return true
+}
+
+// deliverEnded hands over the units that have ended.
+func (us *units) deliverEnded() {
+	var lists []endedList
+	for h := range us.shards.All() {
+		if l, ok := h.takeEnded(); ok {
+			lists = append(lists, l)
+		}
+	}
+	deliver(lists)
 }
 
 // AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as MarksOfOpenSpans. The
 // receiver gets what has finished.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
-	for i := range us.shards.Used() {
-		us.shards.parts[i].deliverEnded()
-		for _, u := range us.shards.parts[i].appendOlder(nil, math.MaxUint64) {
+	for h := range us.shards.All() {
+		h.deliverEnded()
+		for _, u := range h.olderThan(math.MaxUint64) {
 			if u.receiver == r {
 				u.abandon()
 			}
@@ -232,8 +209,7 @@ func (t *Timeline) UnitStats() UnitStats {
 	var s UnitStats
 	r := t.root
 	passed := r.passedMarks.Load() // first: each of them is counted as one without a span by then
-	for i := range r.units.shards.Used() {
-		h := &r.units.shards.parts[i]
+	for h := range r.units.shards.All() {
 		h.mu.Lock()
 		for c := range counts {
 			counts[c] += h.counts[c]
@@ -259,9 +235,8 @@ func (t *Timeline) UnitStats() UnitStats {
 
 // addStats adds the counts of entries.
 func (us *units) addStats(totals *[numKinds]TypeStats) {
-	for i := range us.shards.Used() {
-		h := &us.shards.parts[i]
-		for _, u := range h.appendOlder(nil, math.MaxUint64) {
+	for h := range us.shards.All() {
+		for _, u := range h.olderThan(math.MaxUint64) {
 			u.mu.Lock()
 			if u.journal != nil { // else a hand-over has counted it
 				h.count(u.journal)
@@ -282,10 +257,8 @@ func (us *units) sweep() {
 	defer us.rearm()
 	before := us.sweeps.Add(1) - 1
 	crowded := us.crowded()
-	var all []*Unit
-	for i := range us.shards.Used() {
-		all = us.shards.parts[i].appendOlder(all[:0], before)
-		for _, u := range all {
+	for h := range us.shards.All() {
+		for _, u := range h.olderThan(before) {
 			u.mu.Lock()
 			u.handOver(causeOld)
 			switch {
@@ -301,8 +274,8 @@ func (us *units) sweep() {
 // crowded reports whether little room is left, so that marks of spans that do not end have to go.
 func (us *units) crowded() bool {
 	bytes := int64(0)
-	for i := range us.shards.Used() {
-		bytes += us.shards.parts[i].bytes.Load()
+	for h := range us.shards.All() {
+		bytes += h.bytes.Load()
 	}
 	return bytes > maxUnitsBytes*3/4
 }
@@ -310,8 +283,8 @@ func (us *units) crowded() bool {
 // rearm arms the timer again while units wait, also if a receiver has ended the goroutine of a sweep.
 func (us *units) rearm() {
 	us.armed.Store(false)
-	for i := range us.shards.Used() { // after armed is false: a unit that comes now arms the timer itself
-		if us.shards.parts[i].inUse() {
+	for h := range us.shards.All() { // after armed is false: a unit that comes now arms the timer itself
+		if h.inUse() {
 			us.arm()
 			return
 		}
