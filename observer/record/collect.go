@@ -213,9 +213,18 @@ func (r *root) nextReady(from, to uint64) *Observer {
 
 func bySeq(o *Observer, seq uint64) int { return cmp.Compare(o.seq, seq) }
 
-// call runs one callback with r.mu released. A panic is reported and survived: the callback's entries are lost, and other observers go on (PT-7).
+// call runs one callback with r.mu released. Each panic is reported and survived: the callback's entries are lost, and other observers go on (PT-7).
 func (r *root) call(o *Observer, batch Batch) {
 	r.unlock()
-	defer r.mu.Lock()
-	r.tryCallback(o, batch)
+	over := false
+	defer func() {
+		if !over {
+			p := recover()
+			r.panics.Add(1)
+			r.report(r.logger, p, "perfline: an observer's callback panicked; its entries are lost, other observers go on", "entries", len(batch.Entries))
+		}
+		r.mu.Lock()
+	}()
+	o.callback(batch)
+	over = true
 }

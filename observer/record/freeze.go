@@ -77,17 +77,6 @@ func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	return contents, true
 }
 
-func scalar(v slog.Value) bool {
-	switch v.Kind() {
-	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
-		return false
-	case slog.KindString:
-		return len(v.String()) <= MaxText
-	default:
-		return true
-	}
-}
-
 // freeze returns a frozen copy of attrs. It takes the values one by one: if attrs
 // escaped here, every caller would allocate them, scalars too.
 func freeze(attrs []slog.Attr) []slog.Attr {
@@ -111,8 +100,8 @@ func (p *Place) freezeAndRecord(
 	defer func() {
 		for ; done < len(attrs); done++ { // after Goexit
 			a := attrs[done]
-			if !scalar(a.Value) {
-				a.Value = slog.StringValue(GoexitText)
+			if _, ok := scalars(attrs[done : done+1]); !ok {
+				a = slog.String(Key(a.Key), GoexitText)
 			}
 			frozen = append(frozen, a)
 		}
@@ -135,7 +124,9 @@ type budget struct {
 	bytes    int
 }
 
-func newBudget() budget { return budget{began: time.Now()} }
+func newBudget() budget {
+	return budget{began: time.Now(), elements: maxElements, bytes: MaxText}
+}
 
 // spend takes one element, and reports false if there is none or no time left.
 func (b *budget) spend() bool {
@@ -152,8 +143,8 @@ func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
 // returns false for one that is left out.
 func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 	b.elements, b.bytes = maxElements, MaxText
-	if !scalar(a.Value) && b.expired() {
-		return slog.String(a.Key, ellipsis), true
+	if _, ok := scalars([]slog.Attr{a}); !ok && b.expired() {
+		return slog.String(Key(a.Key), ellipsis), true
 	}
 	return b.member(a, 0)
 }

@@ -33,18 +33,8 @@ func (p *Place) WantsMeasure(name string) bool {
 	return true
 }
 
-// metered reports whether a measure goes to endMetered.
+// metered reports whether a measure goes to end.
 func (p *Place) metered() bool { return p.To == ToMeter || p.Timeline.root.meters.last.Load() != nil }
-
-// endMetered is end for a measure, which the meter gets after everything else: a meter that panics or ends the goroutine
-// takes no entry and no span with it.
-func (p *Place) endMetered(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) (ok bool) {
-	if p.To != ToMeter {
-		ok = p.write(kindMeasure, span, name, start, duration, attrs, failure)
-	}
-	p.meter(span, name, duration, attrs, failure)
-	return ok
-}
 
 // meter gives a measure to the meter, if there is one that wants it.
 func (p *Place) meter(span Opened, name string, duration time.Duration, attrs []slog.Attr, failure *Failure) {

@@ -74,7 +74,9 @@ func (h *safeHandler) Handle(ctx context.Context, r slog.Record) error {
 	select {
 	case <-written:
 	case <-patience.C:
-		h.lines.hang()
+		h.lines.mu.Lock()
+		h.lines.hanging = true
+		h.lines.mu.Unlock()
 	}
 	return nil
 }
@@ -95,29 +97,12 @@ func (q *safeLines) add(l safeLine) (written <-chan struct{}, waits bool) {
 	return l.written, !q.hanging
 }
 
-func (q *safeLines) hang() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.hanging = true
-}
-
 // write writes lines until none waits.
 func (q *safeLines) write() {
 	pprof.SetGoroutineLabels(context.Background()) // those of the caller are a request's
-	over := false
-	defer func() {
-		if !over { // the handler has called runtime.Goexit
-			go q.write()
-		}
-	}()
-	for {
-		l, dropped, ok := q.next()
-		if !ok {
-			break
-		}
+	for l, dropped, ok := q.next(); ok; l, dropped, ok = q.next() {
 		q.call(l, dropped)
 	}
-	over = true
 }
 
 // next takes the oldest line out of the queue. When there is none, the goroutine must end.
@@ -137,7 +122,9 @@ func (q *safeLines) next() (l safeLine, dropped int, ok bool) {
 func (q *safeLines) call(l safeLine, dropped int) {
 	lost := dropped + 1
 	defer func() {
-		_ = recover()
+		if recover() == nil && lost > 0 { // the handler has called runtime.Goexit
+			go q.write()
+		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.dropped += lost

@@ -339,13 +339,7 @@ func (s *state) Write(b []byte) (int, error) {
 }
 
 // WriteString implements [io.StringWriter], as fmt's State does.
-func (s *state) WriteString(text string) (int, error) {
-	s.p.str(text)
-	if s.p.full {
-		return 0, io.ErrShortWrite
-	}
-	return len(text), nil
-}
+func (s *state) WriteString(text string) (int, error) { return s.Write([]byte(text)) }
 
 func (s *state) Width() (int, bool)     { return 0, false }
 func (s *state) Precision() (int, bool) { return 0, false }
@@ -354,14 +348,12 @@ func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 // ErrorText returns what err's method Error returns, as an attribute keeps it: at most 16 KiB of it, and the text of a panic in place of one.
 func ErrorText(err error) string {
 	b := newBudget()
-	b.elements, b.bytes = maxElements, MaxText
 	return b.text(message{err})
 }
 
 // ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText] does.
 func ValueText(v any) string {
 	b := newBudget()
-	b.elements, b.bytes = maxElements, MaxText
 	return b.text(v)
 }
 
@@ -389,7 +381,6 @@ func (m message) Error() string { return m.err.Error() }
 // PanicText returns the text of what a function of the program panicked with.
 func PanicText(r any) string {
 	b := newBudget()
-	b.elements, b.bytes = maxElements, MaxText
 	return b.print(func(p *printer) {
 		p.plus = false
 		p.arg(r)

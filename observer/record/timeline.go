@@ -64,7 +64,6 @@ type root struct {
 	interval   time.Duration
 	scheduler  func(func())
 	logger     *slog.Logger
-	code       programCode
 
 	tracers  attachments[Tracer]
 	meters   attachments[Meter]
@@ -86,6 +85,8 @@ type root struct {
 	lostMarks         atomic.Uint64
 	clockRead         atomic.Int64  // what clock returned last, in nanoseconds
 	passedMarks       atomic.Uint64 // marks under no span that a tracer took
+	panics            atomic.Uint64 // calls of the program's code that panicked or ended their goroutine
+	panicked          sync.Map      // the kinds of such code, as Try names them
 
 	_ [128]byte
 
@@ -236,13 +237,7 @@ func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
 // Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read. Types
 // that are not supported are ignored.
-func (t *Timeline) Keep(types ...Type) {
-	for _, typ := range types {
-		if k, ok := kindOf(typ); ok {
-			t.always.Or(1 << k)
-		}
-	}
-}
+func (t *Timeline) Keep(types ...Type) { t.always.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
 func (t *Timeline) watched(k kind) bool {

@@ -178,7 +178,7 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	}
 	p.contents = contents
 	if k == kindMeasure && p.metered() {
-		return p.endMetered(nil, name, start, duration, attrs, nil)
+		return p.end(k, nil, name, start, duration, attrs, nil)
 	}
 	return p.record(k, name, start, duration, start+duration, attrs)
 }
@@ -266,7 +266,7 @@ func (p *Place) On(t *Timeline) Place {
 func (p *Place) ids(k kind) SpanIDs {
 	switch {
 	case p.Span != nil:
-		return idsOf(p.Span, k, p.queued)
+		return under(p.Span.IDs(), k, p.queued)
 	case p.To == ToObservers:
 		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
 	case p.Tracer != nil && p.Under != nil:
@@ -275,9 +275,6 @@ func (p *Place) ids(k kind) SpanIDs {
 		return SpanIDs{}
 	}
 }
-
-// idsOf returns the ids of an entry of kind k under s.
-func idsOf(s Span, k kind, queued bool) SpanIDs { return under(s.IDs(), k, queued) }
 
 // under returns the ids of an entry of kind k that was recorded under a span with the given ids. The entry of a request or of a call is
 // the span's own, unless it was queued.
@@ -348,12 +345,16 @@ func (p *Place) End(span Opened, name string, start, duration time.Duration, att
 	p.end(kindMeasure, span, name, start, duration, attrs, failure)
 }
 
-// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen.
-func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
-	if k == kindMeasure && p.metered() {
-		return p.endMetered(span, name, start, duration, attrs, failure)
+// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen. The meter gets a measure after
+// everything else: a meter that panics or ends the goroutine takes no entry and no span with it.
+func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) (ok bool) {
+	if p.To != ToMeter {
+		ok = p.write(k, span, name, start, duration, attrs, failure)
 	}
-	return p.write(k, span, name, start, duration, attrs, failure)
+	if k == kindMeasure {
+		p.meter(span, name, duration, attrs, failure)
+	}
+	return ok
 }
 
 // write is end without the meter.

@@ -266,7 +266,7 @@ func deliver(lists []endedList) {
 		}
 		slices.SortStableFunc(rest, func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
 	}
-	defer func() { // also if a receiver ends the goroutine
+	defer func() {
 		for _, f := range rest {
 			f.shard.putBack(f)
 		}
@@ -285,7 +285,7 @@ func deliver(lists []endedList) {
 	}
 }
 
-// putBack takes back a part that has not been handed over.
+// putBack takes back a part that has not been handed over, because a receiver has ended the goroutine.
 func (h *unitShard) putBack(f *Finished) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -316,13 +316,6 @@ func handOver(parts []*Finished) {
 	}()
 	parts[0].receiver.HandOver(parts)
 	returned = true
-}
-
-// hasEnded reports whether anything waits that can be handed over.
-func (h *unitShard) hasEnded() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.ended) > 0
 }
 
 // countEnded counts the entries of what has ended and is not handed over.

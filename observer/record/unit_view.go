@@ -79,7 +79,7 @@ func (u *Unit) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr)
 	case rec.ids > 0:
 		e.ids = u.journal.ids[rec.ids-1]
 	default:
-		e.ids = idsOf(rec.span, rec.kind, rec.queued)
+		e.ids = under(rec.span.IDs(), rec.kind, rec.queued)
 	}
 	return e, attrs
 }
@@ -124,17 +124,11 @@ func (t *Timeline) show() {
 
 // fillBuffer adds to the buffer what the journal of a unit has. mu is held.
 func (t *Timeline) fillBuffer() {
-	if t.unit != nil {
-		t.unit.fillBuffer()
-	}
-}
-
-// fillBuffer adds to the buffer what the journal has. u.mu is held.
-func (u *Unit) fillBuffer() {
-	j := u.journal
-	if j == nil {
+	u := t.unit
+	if u == nil || u.journal == nil {
 		return
 	}
+	j := u.journal
 	for ; u.shown < len(j.records); u.shown++ {
 		rec := &j.records[u.shown]
 		switch {

@@ -41,7 +41,6 @@ type UnitStats struct {
 	LongUnits    uint64 // the journal had 512 spans and measures, or 512 KiB
 	OldUnits     uint64 // the journal was 2.5 to 5 s old
 	CrowdedUnits uint64 // there were more than 64 MiB, by estimate
-	Flushes      uint64
 
 	// Marks that were lost.
 	MarksAfterEnd    uint64 // recorded after the end of their span
@@ -104,14 +103,7 @@ const maxDelay = 100 * time.Millisecond
 
 // onEndedTimer hands over the units that have ended. It runs on the timer's goroutine.
 func (us *units) onEndedTimer() {
-	us.endedArmed.Store(false) // first: what comes now arms the timer itself
-	defer func() {             // a receiver may have ended the goroutine
-		for h := range us.shards.All() {
-			if h.hasEnded() {
-				us.armEnded()
-			}
-		}
-	}()
+	us.endedArmed.Store(false) // first: a unit that ends now arms the timer itself
 	us.deliverEnded()
 }
 
@@ -226,7 +218,7 @@ func (t *Timeline) UnitStats() UnitStats {
 	}
 	s.ViewBytes = maxViews - int(r.units.viewsLeft.Load())
 	s.MarksDropped = r.lostMarks.Load()
-	s.LongUnits, s.OldUnits, s.CrowdedUnits, s.Flushes = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
+	s.LongUnits, s.OldUnits, s.CrowdedUnits = counts[causeLong], counts[causeOld], counts[causeCrowded]
 	r.lock()
 	defer r.unlock()
 	s.MarksWithoutSpan += r.unattached - passed
