@@ -9,8 +9,7 @@ import (
 	"unsafe"
 )
 
-// An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add
-// to the buffer"). Its timeline's mu guards it.
+// An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add to the buffer"). Its timeline's mu guards it.
 type entryBuffer struct {
 	entries []Entry // never written again: readers share them
 	limit   int     // of each kind
@@ -59,7 +58,7 @@ func (t *Timeline) dropBuffer() {
 	}
 }
 
-// reserve takes room for an entry. It returns false if there is none.
+// reserve takes room for an entry, and returns false if there is none.
 func (b *entryBuffer) reserve(size int) bool {
 	if b.unit != nil && b.bytes+size <= freeView {
 		b.bytes += size
@@ -117,17 +116,15 @@ func (t *Timeline) lockBuffer() *entryBuffer {
 	return t.buffer
 }
 
-// Read returns the entries in t's buffer, in the order of recording, with all that the calling goroutine recorded. The entries are
-// shared: do not change them.
+// Read returns the entries in t's buffer, in the order of recording. They are shared: do not change them.
 func (t *Timeline) Read() []Entry {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
 	return b.entries
 }
 
-// Clear removes entries of type typ from t's buffer and returns how many: without
-// names all of them, else those that have one of the names. The name "" selects the
-// entries whose name is empty. Entries that observers have buffered stay with them.
+// Clear removes entries of type typ from t's buffer and returns how many: all of them without names, else those with one of the
+// names, which may be "". Entries that observers have buffered stay.
 func (t *Timeline) Clear(typ Type, names ...string) int {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -135,12 +132,9 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 	}
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
-	for i, n := range names {
-		if short := Name(n); short != n { // as entries have it
-			names = append(slices.Clone(names[:i]), append([]string{short}, names[i+1:]...)...)
-		}
-	}
-	return b.remove(k, func(n string) bool { return len(names) == 0 || slices.Contains(names, n) })
+	return b.remove(k, func(has string) bool {
+		return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return Name(n) == has })
+	})
 }
 
 // room reports whether the next entry of kind k will be kept.
@@ -158,16 +152,14 @@ func (b *entryBuffer) add(e *Entry) {
 // nameSize is about the memory of a name in the index, without the text.
 const nameSize = 48
 
-// refuse counts an entry that finds no room. A name must never resolve to an
-// older mark because the newest was not kept: it goes into the index.
+// refuse counts an entry that finds no room. The start of a mark goes into the index, because its name must not resolve to an older mark.
 func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 	b.full[k]++
 	if k != kindMark {
 		return
 	}
 	b.index()
-	// Names that no entry in the buffer has are bounded. A program that makes up names
-	// without end gets an error from Latest.
+	// Names that no entry in the buffer has are bounded. Latest does not find the names beyond that bound.
 	if _, known := b.names[name]; !known && (len(b.names) >= 2*b.limit+1024 || !b.reserve(nameSize+len(name))) {
 		return
 	}
@@ -209,30 +201,21 @@ func (b *entryBuffer) index() {
 	b.indexed = len(b.entries)
 }
 
-// Latest is the start time of the mark of that name that was recorded last
-// (User Timing 3, "convert a mark to a timestamp").
-func (t *Timeline) Latest(name string) (time.Duration, bool) {
+// Latest returns the start of the last mark of that name (User Timing 3, "convert a mark to a timestamp").
+func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
+	const few = 128 // entries that are quicker looked through than indexed
+	name = Name(name)
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
-	at, ok := b.latest(Name(name))
-	if !ok {
-		return 0, false
-	}
-	return at - t.origin, true
-}
-
-// latest is the start of the mark of that name that was added last.
-func (b *entryBuffer) latest(name string) (at time.Duration, ok bool) {
-	const few = 128 // entries that are quicker looked through than indexed
 	if b.names == nil && len(b.entries) <= few {
 		for i := range slices.Backward(b.entries) {
 			if e := &b.entries[i]; e.kind == kindMark && e.name == name {
-				return e.start, true
+				return e.start - t.origin, true
 			}
 		}
 		return 0, false
 	}
 	b.index()
 	at, ok = b.names[name]
-	return at, ok
+	return at - t.origin, ok
 }

@@ -111,7 +111,8 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 		rec.span.Marks().dropped++
 	}
 	if !room && j.finished == 0 && u.overLimit(j, rec) {
-		u.prune(j)
+		u.show() // the view keeps what the journal loses
+		u.replace(j, u.keepMarks(j, false))
 		room = u.shard.reserve(u, size)
 	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
@@ -197,8 +198,8 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 	return t.originTime.Add(-t.origin)
 }
 
-// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
-// the limit of a span, and the oldest marks if they take more than half of a journal; or all of them. u.mu is held.
+// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops marks over the
+// limit of their span, and the oldest marks if they take more than half of a journal. If abandon is true, it drops all. u.mu is held.
 func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if u.receiver == nil {
 		return nil
@@ -267,14 +268,7 @@ func (u *Unit) overLimit(j *journal, rec *journalRecord) bool {
 	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
 }
 
-// prune drops the marks over the limits of their spans from j, which has nothing that has finished. u.mu is held.
-func (u *Unit) prune(j *journal) {
-	u.show() // the view keeps what the journal loses
-	u.replace(j, u.keepMarks(j, false))
-}
-
-// replace gives j the records of rest, if there are any, in j's own storage: a stream of marks does not make a new one
-// each time. u.mu is held.
+// replace gives j the records of rest, if there are any, in j's own storage, which a stream of marks reuses. u.mu is held.
 func (u *Unit) replace(j, rest *journal) {
 	u.shard.count(j)
 	clear(j.records)
