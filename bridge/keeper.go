@@ -81,9 +81,9 @@ func (s *recordedSpan) setKeep(reason local.KeepReason) {
 
 func (k *keeper) reason(s *recordedSpan, unit *record.Unit, slow bool) local.KeepReason {
 	switch {
-	case unit != nil && unit.Chosen():
+	case unit != nil && unit.Chosen.Load():
 		return local.KeptForProgram
-	case !k.policy.WithoutFailed && (s.failed() || unit != nil && unit.Failed()):
+	case !k.policy.WithoutFailed && (s.failed() || unit != nil && unit.Failed.Load()):
 		return local.KeptForFailure
 	case slow:
 		return local.KeptForTime

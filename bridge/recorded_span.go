@@ -247,7 +247,7 @@ func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	case k == nil:
 	case !s.root:
 		if s.failed() {
-			unit.NoteFailure()
+			unit.Failed.Store(true)
 		}
 	case s.tentative:
 		s.tracer.roots.end()

@@ -140,15 +140,6 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 // room reports whether the next entry of kind k will be kept.
 func (b *entryBuffer) room(k kind) bool { return b.counts[k] < b.limit }
 
-// add appends e, whose attributes are not written again.
-func (b *entryBuffer) add(e *Entry) {
-	b.counts[e.kind]++
-	if b.entries == nil {
-		b.entries = make([]Entry, 0, minRoom)
-	}
-	b.entries = append(b.entries, *e)
-}
-
 // nameSize is about the memory of a name in the index, without the text.
 const nameSize = 48
 

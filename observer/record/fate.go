@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// The fate of a unit's journal. A unit without a decision is one whose tracing system decides at the end whether it keeps the unit. The receiver
-// gets nothing before that. The journal has up to 512 KiB. It cannot be handed over to make room, so that all such units have half of
-// the memory of all units at most. At a bound, an undecided unit keeps what came first, and counts the rest. Of a
-// unit that is not kept, the receiver gets no journal. It gets the root alone, to count it.
+// The fate of a unit's journal. The tracing system decides at the end of an undecided unit whether it keeps the unit. The receiver gets
+// nothing before that. The journal, of up to 512 KiB, cannot be handed over to make room, so all undecided units have at most half of the
+// memory of units. At a bound, an undecided unit keeps what came first, and counts the rest. Of a unit that is not kept, the receiver gets
+// the root alone, to count it.
 const (
 	fateOpen      uint32 = iota // the receiver gets everything
 	fateUndecided               // the end decides
@@ -24,7 +24,7 @@ func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
 // awaits reports whether the unit is undecided still: the journal keeps everything until then.
 func (u *Unit) awaits() bool { return u.fate.Load() == fateUndecided }
 
-// Tentative reports whether the unit has, or had, to be decided.
+// Tentative reports whether the unit is, or was, undecided.
 func (u *Unit) Tentative() bool {
 	f := u.fate.Load()
 	return f == fateUndecided || f >= fateDiscarded
@@ -35,18 +35,6 @@ func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
 
 // Exported reports whether an undecided unit is exported as well.
 func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
-
-// Choose says that the program wants this unit kept. It has no effect after the unit's end.
-func (u *Unit) Choose() { u.chosen.Store(true) }
-
-// Chosen reports whether the program wants the unit kept.
-func (u *Unit) Chosen() bool { return u.chosen.Load() }
-
-// NoteFailure says that a span of the unit failed.
-func (u *Unit) NoteFailure() { u.failed.Store(true) }
-
-// Failed reports whether a span of the unit failed.
-func (u *Unit) Failed() bool { return u.failed.Load() }
 
 // End ends a unit with the span that is its root. The receiver gets everything, within 100 ms. The root has no entry.
 func (u *Unit) End(root Span) {
@@ -60,8 +48,8 @@ func (u *Unit) Export(root Span) {
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit, now or later, except for the root alone if
-// told is true. Observers get the entries nevertheless. A nil root says that the unit has no journal yet.
+// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit, except for the root alone if told is
+// true. Observers get the entries nevertheless. A nil root says that the unit has no journal yet.
 func (u *Unit) Discard(root Span, told bool) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
@@ -179,8 +167,8 @@ func (u *Unit) refuse(rec *journalRecord) {
 	u.shard.refused.Add(1)
 }
 
-// refuseMarks counts the marks in the journal of a span that is refused. A receiver that takes each mark by itself gets them if the unit is exported;
-// else the end of the unit counts them. mu is held.
+// refuseMarks counts the marks in the journal of a span that is refused. A receiver of AllMarks gets them if the unit is exported; else the end
+// of the unit counts them. mu is held.
 func (u *Unit) refuseMarks(m *SpanMarks) {
 	j := u.journal
 	for at := m.last; at > 0; {
@@ -207,7 +195,10 @@ const maxUndecidedSweeps = uint64(15 * time.Minute / sweepInterval)
 // expire drops the entries of a unit that is undecided and has waited for too long, in the given sweep: its root may never end.
 func (u *Unit) expire(sweep uint64) {
 	u.mu.Lock()
-	if u.awaits() && u.shard.since(u)+maxUndecidedSweeps < sweep { // the unit may be later than the sweep
+	u.shard.mu.Lock()
+	old := u.place > 0 && u.sweep+maxUndecidedSweeps < sweep // the unit may be later than the sweep
+	u.shard.mu.Unlock()
+	if old && u.awaits() {
 		u.giveUp()
 	} else {
 		u.mu.Unlock()

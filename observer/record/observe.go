@@ -8,12 +8,12 @@ import (
 
 var errClosed = errors.New("observer: the timeline is closed: its request is over and it records nothing more")
 
-// A Batch is what the callback of an observer gets: entries in the order in which they were queued.
+// A Batch is what the callback of an observer gets: entries in the order of recording.
 type Batch struct {
 	Entries []Entry
 
-	// Dropped is how many entries of the observed types the timeline's buffer had no room for until the batch was taken
-	// (PT-29). It counts if HasDropped is true, as in the first batch after Register.
+	// Dropped is how many entries of the observed types the timeline's buffer had no room for (PT-29). It is valid if
+	// HasDropped is true, as in the first batch after Register.
 	Dropped    uint64
 	HasDropped bool
 }

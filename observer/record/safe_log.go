@@ -15,10 +15,9 @@ const (
 	maxLines     = 32                     // that wait for the program's handler
 )
 
-// SafeLogger returns a logger for perfline's own lines. The lines go to l. If l is nil, the lines go to the logger that is slog's default when a line is
-// written. The handler of l is the program's code, which may panic, hang, or end its goroutine. One goroutine calls the handler, and runs while there are
-// lines. A caller waits until the line is written, for 250 ms at most, and not at all behind a line that hangs. When 32 lines wait, further lines are
-// dropped. The next line has the number of dropped lines as dropped_lines.
+// SafeLogger returns a logger for perfline's own lines, which go to l, or to slog's default logger at that time if l is nil. The handler is the program's
+// code, which may panic, hang, or end its goroutine. One goroutine calls it, and runs while there are lines. A caller waits until the line is written, for
+// 250 ms at most, and not at all behind a line that hangs. When 32 lines wait, further lines are dropped. The next line has their number as dropped_lines.
 func SafeLogger(l *slog.Logger) *slog.Logger {
 	if l != nil {
 		if _, safe := l.Handler().(*safeHandler); safe {

@@ -11,8 +11,7 @@ import (
 	"unsafe"
 )
 
-// text returns what slog.TextHandler prints for v, without quotes, as far as the
-// budget goes.
+// text returns what slog.TextHandler prints for v, without quotes, within the budget.
 func (b *budget) text(v any) string {
 	var name, s string
 	var call func()
@@ -51,8 +50,7 @@ func (b *budget) print(f func(*printer)) string {
 	return string(p.buf)
 }
 
-// Protect calls f and returns what f panicked with. It cannot print that: a method
-// which calls runtime.Goexit must not run in a deferred function.
+// Protect calls f and returns what f panicked with. The caller prints that: a method that calls runtime.Goexit must not run in a deferred function.
 func Protect(f func()) (r any, ok bool) {
 	defer func() {
 		if !ok {
@@ -63,9 +61,8 @@ func Protect(f func()) (r any, ok bool) {
 	return nil, true
 }
 
-// A printer prints values as fmt does with %+v, or with %v unless plus is set. It
-// differs from fmt in its bounds: fmt has none, and does not end in a value that
-// contains itself. The program's code has no bounds: what a method returns is cut.
+// A printer prints values as fmt does with %+v, or with %v unless plus is set. fmt has no bounds, and does not end in a value that
+// contains itself. The text of a method is cut.
 type printer struct {
 	budget
 	buf       []byte
@@ -75,7 +72,7 @@ type printer struct {
 	full      bool    // a bound was exceeded, and the mark for that printed
 }
 
-// A visit tells apart values that can contain themselves.
+// A visit identifies a value on the current path, to detect cycles.
 type visit struct {
 	t   reflect.Type
 	at  unsafe.Pointer
@@ -213,8 +210,7 @@ func (p *printer) value(v reflect.Value, depth int) {
 	}
 }
 
-// container prints a slice or a map, unless it is being printed already. Nothing else
-// can contain itself: pointers within other values are printed as addresses.
+// container prints a slice or a map, unless it is being printed already. Nothing else can contain itself: inner pointers are printed as addresses.
 func (p *printer) container(v reflect.Value, depth int) {
 	here := visit{v.Type(), v.UnsafePointer(), v.Len()}
 	if slices.Contains(p.path, here) {
@@ -345,7 +341,7 @@ func (s *state) Width() (int, bool)     { return 0, false }
 func (s *state) Precision() (int, bool) { return 0, false }
 func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 
-// ErrorText returns what err's method Error returns, as an attribute keeps it: at most 16 KiB of it, and the text of a panic in place of one.
+// ErrorText returns the text of err as an attribute keeps it: at most 16 KiB, and the text of a panic if the method Error panics.
 func ErrorText(err error) string {
 	b := newBudget()
 	return b.text(message{err})
@@ -357,7 +353,7 @@ func ValueText(v any) string {
 	return b.text(v)
 }
 
-// SafeError returns an error that says what err says now: its method Error calls no code of the program. It wraps err. nil stays nil.
+// SafeError wraps err in an error with the text that err has now, which calls no code of the program. nil stays nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil

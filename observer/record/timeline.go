@@ -114,21 +114,15 @@ func NewTimeline(o TimelineOptions) *Timeline {
 		epoch:      time.Now(),
 		limit:      limitOr(o.BufferSize, defaultBufferSize),
 		childLimit: limitOr(o.ChildBufferSize, defaultChildBufferSize),
-		interval:   o.Interval,
+		interval:   cmp.Or(max(0, o.Interval), defaultInterval),
 		scheduler:  o.Scheduler,
 		logger:     SafeLogger(o.Logger),
 	}
 	if o.Clock != nil {
 		r.clock = r.readClock(o.Clock)
 	}
-	if o.MaxPending <= 0 {
-		o.MaxPending = defaultMaxPending
-	}
-	r.maxChunks = int64(o.MaxPending+pendingPerChunk-1) / pendingPerChunk
+	r.maxChunks = int64(cmp.Or(max(0, o.MaxPending), defaultMaxPending)+pendingPerChunk-1) / pendingPerChunk
 	r.urgentAt = max(1, r.maxChunks/16)
-	if r.interval <= 0 {
-		r.interval = defaultInterval
-	}
 	r.chunks.New = func() any { return new(chunk) }
 	r.timer = time.AfterFunc(time.Hour, r.onTimer)
 	r.timer.Stop()

@@ -145,16 +145,6 @@ func (h *unitShard) relist(u *Unit) {
 	}
 }
 
-// since returns the number of sweeps when u came to the list; a number that never comes if it is on none.
-func (h *unitShard) since(u *Unit) uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if u.place == 0 {
-		return 1 << 62
-	}
-	return u.sweep
-}
-
 // count moves the counts of a journal to the shard. The journal belongs to the caller, or the lock of its unit is held.
 func (h *unitShard) count(j *journal) {
 	for k, n := range j.recorded {
@@ -182,8 +172,7 @@ func split(u *Unit, j *journal) {
 	}
 }
 
-// begin notes that j, which was the journal of u, is being handed over. The unit's mu is held. The caller passes the result to
-// done.
+// begin notes that j, which was the journal of u, is being handed over, until done is called with the result. The unit's mu is held.
 func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	h.count(j)
 	split(u, j)
@@ -195,8 +184,8 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	return h.turn
 }
 
-// retire notes that j, which was the journal of u, can be handed over, because u has ended. It returns how many wait for that, and whether
-// there is room for them. The unit's mu is held. u is nil for the journal of a span without a unit.
+// retire notes that j, which was the journal of u, can be handed over, because u has ended. It returns how many journals wait for that, and
+// whether there is room for them. The unit's mu is held. u is nil for a span alone.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	if u != nil {
 		split(u, j)
@@ -335,7 +324,7 @@ func (h *unitShard) done(turn int) {
 	}
 }
 
-// drain returns when the hand-overs that are under way now have ended, or ctx, and then false. Only one goroutine may call it at a time.
+// drain returns true when the hand-overs that are under way now have ended, and false if ctx ends first. Only one goroutine may call it at a time.
 func (h *unitShard) drain(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -376,10 +365,4 @@ func (h *unitShard) olderThan(sweep uint64) (all []*Unit) {
 		}
 	}
 	return all
-}
-
-func (h *unitShard) inUse() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.waiting) > 0
 }

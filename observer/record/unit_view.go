@@ -103,7 +103,11 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 		return false
 	}
 	e.attrs = b.slab.keep(attrs)
-	b.add(e)
+	b.counts[e.kind]++
+	if b.entries == nil {
+		b.entries = make([]Entry, 0, minRoom)
+	}
+	b.entries = append(b.entries, *e)
 	return true
 }
 

@@ -21,7 +21,7 @@ type units struct {
 	shards PerProcessor[unitShard]
 	room   [budgets]atomic.Int64 // that no shard has at hand
 
-	// The bytes of maxViews that no unit's buffer has. They are no part of units: a cleanup of a unit that refers to units would keep the unit alive.
+	// The bytes of maxViews that no unit's buffer has. Cleanups of units refer to the number alone: a cleanup that refers to units keeps its unit alive.
 	viewsLeft *atomic.Int64
 
 	began time.Time // for the order of ends
@@ -114,12 +114,10 @@ func (us *units) armEnded() {
 	}
 }
 
-// HandOverEnded hands over the units that have ended before the call. It returns when the receivers have them, including those
-// that other goroutines hand over. If ctx ends first, it returns the cause.
+// HandOverEnded returns when the receivers have the units that ended before the call. If ctx ends first, it returns the cause.
 func (t *Timeline) HandOverEnded(ctx context.Context) error { return t.root.units.flush(ctx, false) }
 
-// FlushUnits hands over everything that has finished before the call, as HandOverEnded does. It does not wait for spans
-// that finish during the call.
+// FlushUnits returns when the receivers have everything that finished before the call. If ctx ends first, it returns the cause.
 func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
 // flush hands over the units that have ended, and what has finished in others if open is true.
@@ -171,8 +169,7 @@ func (us *units) deliverEnded() {
 	deliver(lists)
 }
 
-// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as MarksOfOpenSpans. The
-// receiver gets what has finished.
+// AbandonUnits drops the marks of open spans in the units of one receiver, which count as MarksOfOpenSpans. The receiver gets what has finished.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for h := range us.shards.All() {
@@ -276,7 +273,7 @@ func (us *units) crowded() bool {
 func (us *units) rearm() {
 	us.armed.Store(false)
 	for h := range us.shards.All() { // after armed is false: a unit that comes now arms the timer itself
-		if h.inUse() {
+		if len(h.olderThan(math.MaxUint64)) > 0 {
 			us.arm()
 			return
 		}
