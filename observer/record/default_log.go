@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"io"
 	"log"
 	"log/slog"
 	"math"
@@ -24,7 +23,7 @@ func LogTo(next slog.Handler) slog.Handler {
 		return next
 	}
 	to, prefix, flags := log.Writer(), log.Prefix(), log.Flags()
-	if leadsToSlog(to) {
+	if reflect.TypeOf(to).String() == "*slog.handlerWriter" { // package log prints to slog's default logger
 		to = os.Stderr
 		if flags == 0 {
 			flags = log.LstdFlags // SetDefault has cleared them
@@ -33,9 +32,6 @@ func LogTo(next slog.Handler) slog.Handler {
 	const files = log.Lshortfile | log.Llongfile // package log would take them from its caller
 	return &lineHandler{next: next, lines: log.New(to, prefix, flags&^files), files: flags & files}
 }
-
-// leadsToSlog reports whether package log prints to slog's default logger.
-func leadsToSlog(w io.Writer) bool { return reflect.TypeOf(w).String() == "*slog.handlerWriter" }
 
 // A lineHandler prints as slog's default handler does. It does not change: WithAttrs and WithGroup make another.
 type lineHandler struct {

@@ -140,11 +140,9 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 // room reports whether the next entry of kind k will be kept.
 func (b *entryBuffer) room(k kind) bool { return b.counts[k] < b.limit }
 
-// nameSize is about the memory of a name in the index, without the text.
-const nameSize = 48
-
 // refuse counts an entry that finds no room. The start of a mark goes into the index, because its name must not resolve to an older mark.
 func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
+	const nameSize = 48 // about the memory of a name in the index, without the text
 	b.full[k]++
 	if k != kindMark {
 		return

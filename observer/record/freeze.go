@@ -42,7 +42,14 @@ func Freeze(attrs []slog.Attr) []slog.Attr {
 	if _, ok := scalars(attrs); ok {
 		return attrs
 	}
-	return freeze(attrs)
+	b := newBudget()
+	frozen := make([]slog.Attr, 0, len(attrs))
+	for _, a := range attrs { // one by one: if attrs escaped here, every caller would allocate them
+		if a, ok := b.attr(a); ok {
+			frozen = append(frozen, a)
+		}
+	}
+	return frozen
 }
 
 // scalars reports whether no attribute needs to be frozen. It returns their contents then, as [Contents] does: the kind of a value is looked at once.
@@ -66,18 +73,6 @@ func scalars(attrs []slog.Attr) (contents int, ok bool) {
 		}
 	}
 	return contents, true
-}
-
-// freeze returns a frozen copy of attrs. It takes the values one by one: if attrs escaped here, every caller would allocate them.
-func freeze(attrs []slog.Attr) []slog.Attr {
-	b := newBudget()
-	frozen := make([]slog.Attr, 0, len(attrs))
-	for _, a := range attrs {
-		if a, ok := b.attr(a); ok {
-			frozen = append(frozen, a)
-		}
-	}
-	return frozen
 }
 
 // freezeAndRecord is end for attributes that need to be frozen. A span must end even if a method of an attribute calls runtime.Goexit.

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// gcName is the name of the entries of type GC.
-const gcName = "gc"
-
 // A gcWatch makes the entries of type GC while observers of a process timeline want them. The timeline's passes make the entries,
 // so that the root's mu orders them with Observe and Disconnect. The cleanup that runs after a garbage collection, on a goroutine
 // of the runtime's, only requests a pass.
@@ -93,7 +90,7 @@ func (r *root) collectGC() bool {
 		}
 		pause := g.stats.Pause[i]
 		r.entries = append(r.entries, &Entry{
-			name: gcName, start: end - pause, duration: pause, at: now, tl: g.tl, attrs: attrs, kind: kindGC,
+			name: "gc", start: end - pause, duration: pause, at: now, tl: g.tl, attrs: attrs, kind: kindGC,
 		})
 	}
 	g.cycle, g.seen = g.stats.NumGC, now

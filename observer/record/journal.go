@@ -137,11 +137,9 @@ func (j *journal) attributes(rec *journalRecord) []slog.Attr {
 	return j.attrs[rec.attrs:to:to]
 }
 
-// maxPooled is the number of records of a journal that is used again.
-const maxPooled = 1 << 10
-
 // free empties the journal and gives it to the pool.
 func (j *journal) free() {
+	const maxPooled = 1 << 10 // records
 	clear(j.records)
 	clear(j.attrs)
 	if cap(j.records) > len(j.room.records) { // and the first ones are still where they were

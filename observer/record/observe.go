@@ -182,9 +182,6 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	o.bytes += size
 }
 
-// maxHint keeps one burst from making every later buffer as large.
-const maxHint = 1 << 12
-
 // empty takes what is in the buffer. The root's mu is held.
 func (o *Observer) empty() []Entry {
 	if o.buffer == nil {
@@ -195,7 +192,7 @@ func (o *Observer) empty() []Entry {
 	r.ready = slices.Delete(r.ready, i, i+1)
 	taken := o.buffer
 	o.buffer, o.bytes = nil, 0
-	o.hint = min(len(taken), maxHint)
+	o.hint = min(len(taken), 1<<12) // one burst does not make every later buffer as large
 	return taken
 }
 

@@ -11,14 +11,9 @@ type attrSlab struct {
 	size int // of the array that free is the rest of
 }
 
-// minSlab and maxSlab are how many attributes an array holds.
-const (
-	minSlab = 8
-	maxSlab = 64
-)
-
 // keep returns a copy of attrs that is never written again.
 func (s *attrSlab) keep(attrs []slog.Attr) []slog.Attr {
+	const minSlab, maxSlab = 8, 64 // attributes of an array
 	n := len(attrs)
 	if n == 0 {
 		return nil

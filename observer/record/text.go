@@ -17,12 +17,12 @@ func (b *budget) text(v any) string {
 	var call func()
 	switch m := v.(type) {
 	case encoding.TextAppender, encoding.TextMarshaler, fmt.Formatter, reflect.Value:
-		return b.print(func(p *printer) { p.attribute(v) })
 	case error:
 		name, call = "Error", func() { s = m.Error() }
 	case fmt.Stringer:
 		name, call = "String", func() { s = m.String() }
-	default:
+	}
+	if call == nil {
 		return b.print(func(p *printer) { p.attribute(v) })
 	}
 	// Most values are errors and Stringers. Their texts are not copied.
@@ -344,7 +344,7 @@ func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 // ErrorText returns the text of err as an attribute keeps it: at most 16 KiB, and the text of a panic if the method Error panics.
 func ErrorText(err error) string {
 	b := newBudget()
-	return b.text(message{err})
+	return b.text(struct{ error }{err}) // which has no other method
 }
 
 // ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText] does.
@@ -368,11 +368,6 @@ type safeError struct {
 
 func (e *safeError) Error() string { return e.text }
 func (e *safeError) Unwrap() error { return e.err }
-
-// A message has only the method Error of an error.
-type message struct{ err error }
-
-func (m message) Error() string { return m.err.Error() }
 
 // PanicText returns the text of what a function of the program panicked with.
 func PanicText(r any) string {

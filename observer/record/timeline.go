@@ -202,6 +202,7 @@ func (t *Timeline) Origin() time.Time { return t.originTime }
 // Since returns the moment at as a time of t.
 func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
 
+// wall returns the wall-clock time of a moment of t that is given since the root's origin.
 func (t *Timeline) wall(d time.Duration) time.Time {
 	if t.unit == nil {
 		return t.root.wall(d)

@@ -223,23 +223,17 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 		ok = t.put(&e, attrs)
 	}
 	atOnce := p.atOnce(k)
-	if (!ok || atOnce) && k == kindMark && p.To != ToSpan {
-		p.countMark(ok, atOnce)
+	switch {
+	case k != kindMark || p.To == ToSpan:
+	case atOnce && ok:
+		t.root.passedMarks.Add(1)
+	case !atOnce && !ok && p.To != ToObservers: // not only observers wanted it
+		t.root.lostMarks.Add(1)
 	}
 	if atOnce {
 		p.pass(k, name, start, duration, attrs)
 	}
 	return ok
-}
-
-// countMark counts a mark that goes to no span at once: whether the timeline had room, and whether the tracer takes it.
-func (p *Place) countMark(room, taken bool) {
-	switch {
-	case taken && room:
-		p.Timeline.root.passedMarks.Add(1)
-	case !taken && !room && p.To != ToObservers: // not only observers wanted it
-		p.Timeline.root.lostMarks.Add(1)
-	}
 }
 
 // On returns the place under the same span on the timeline t.

@@ -182,20 +182,14 @@ func (u *Unit) hasMarks(j *journal) bool {
 	return j.untaken > 0 && u.takes() == AllMarks
 }
 
-// maxAge is the age at which a unit's wall clock is not believed any more.
-const maxAge = 10 * time.Second
-
 // anchor returns the wall clock's time of the root's origin, for exported entries of t up to the time at.
 func (t *Timeline) anchor(at time.Duration) time.Time {
-	r := t.root
-	if t.unit == nil {
-		return r.wall(0)
-	}
-	if r.clock == nil && at-t.origin > maxAge {
+	const maxAge = 10 * time.Second // of a unit; later, the wall clock may have been stepped
+	if r := t.root; t.unit != nil && r.clock == nil && at-t.origin > maxAge {
 		now := time.Now()
 		return now.Add(-now.Sub(r.epoch))
 	}
-	return t.originTime.Add(-t.origin)
+	return t.wall(0)
 }
 
 // keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops marks over the

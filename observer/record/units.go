@@ -48,12 +48,8 @@ type UnitStats struct {
 	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
 	MarksDropped     uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
-	// Marks that their span lost, but that the receiver took by themselves.
-	MarksOnlyTaken uint64
-
-	// Entries that the journals of undecided units had no room for.
-	Refused uint64
-
+	MarksOnlyTaken   uint64 // marks that their span lost, but that the receiver took by themselves
+	Refused          uint64 // entries that the journals of undecided units had no room for
 	MarksWithoutSpan uint64 // marks that stay on their timeline, because no span was active and the tracer does not take them
 
 	Waiting      int // units whose journal is not empty now
@@ -194,15 +190,14 @@ func (u *Unit) abandon() {
 
 // UnitStats returns the counts of all units of the process timeline.
 func (t *Timeline) UnitStats() UnitStats {
-	var counts [causes]uint64
 	var s UnitStats
 	r := t.root
 	passed := r.passedMarks.Load() // first: each of them is counted as one without a span by then
 	for h := range r.units.shards.All() {
 		h.mu.Lock()
-		for c := range counts {
-			counts[c] += h.counts[c]
-		}
+		s.LongUnits += h.counts[causeLong]
+		s.OldUnits += h.counts[causeOld]
+		s.CrowdedUnits += h.counts[causeCrowded]
 		s.Waiting += len(h.waiting) + len(h.ended)
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
@@ -215,7 +210,6 @@ func (t *Timeline) UnitStats() UnitStats {
 	}
 	s.ViewBytes = maxViews - int(r.units.viewsLeft.Load())
 	s.MarksDropped = r.lostMarks.Load()
-	s.LongUnits, s.OldUnits, s.CrowdedUnits = counts[causeLong], counts[causeOld], counts[causeCrowded]
 	r.lock()
 	defer r.unlock()
 	s.MarksWithoutSpan += r.unattached - passed
