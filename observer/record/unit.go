@@ -14,12 +14,11 @@ import (
 type Unit struct {
 	Timeline
 
-	Chosen atomic.Bool // the program wants the unit kept; without effect after the unit's end
-	Failed atomic.Bool // a span of the unit failed
-
 	receiver Receiver // of the journal; nil without one
 	shard    *unitShard
 	fate     atomic.Uint32 // see fate.go
+	Chosen   atomic.Bool   // the program wants the unit kept; without effect after the unit's end
+	Failed   atomic.Bool   // a span of the unit failed
 
 	timings timings
 	route   atomic.Pointer[string]

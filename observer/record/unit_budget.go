@@ -27,8 +27,8 @@ func (us *units) take(h *unitShard, of, n int) bool {
 	if subtract(rest, more) {
 		return true
 	}
-	for other := range us.shards.All() {
-		if subtract(&other.spare[of], more) {
+	for i := range us.shards.used.Load() {
+		if subtract(&us.shards.parts[i].spare[of], more) {
 			return true
 		}
 	}
