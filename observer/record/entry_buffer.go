@@ -205,6 +205,8 @@ func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
 		return 0, false
 	}
 	b.index()
-	at, ok = b.names[name]
-	return at - t.origin, ok
+	if at, ok = b.names[name]; !ok {
+		return 0, false
+	}
+	return at - t.origin, true
 }
