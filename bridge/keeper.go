@@ -95,9 +95,9 @@ func (s *recordedSpan) setKeep(reason local.KeepReason) {
 
 func (k *keeper) reason(s *recordedSpan, unit *record.Unit, slow bool) local.KeepReason {
 	switch {
-	case unit != nil && unit.Chosen():
+	case unit != nil && unit.Chosen.Load():
 		return local.KeptForProgram
-	case !k.policy.WithoutFailed && (s.failed() || unit != nil && unit.Failed()):
+	case !k.policy.WithoutFailed && (s.failed() || unit != nil && unit.Failed.Load()):
 		return local.KeptForFailure
 	case slow:
 		return local.KeptForTime
@@ -181,9 +181,7 @@ func (r *tentativeRoots) begin(stats *counters) bool {
 // look looks whether too many never end.
 func (r *tentativeRoots) look() {
 	var begun, ended int64
-	parts := r.parts.Load().Used()
-	for i := range parts {
-		c := &parts[i]
+	for c := range r.parts.Load().All() {
 		begun += c.begun.Load()
 		ended += c.ended.Load()
 	}

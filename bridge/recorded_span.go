@@ -241,7 +241,7 @@ func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	case k == nil:
 	case !s.root:
 		if s.failed() {
-			unit.NoteFailure()
+			unit.Failed.Store(true)
 		}
 	default:
 		if s.tentative {

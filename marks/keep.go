@@ -19,6 +19,6 @@ func Keep(ctx context.Context) {
 	var p record.Place
 	p.Locate(ctx)
 	if u := p.Timeline.Unit(); u != nil {
-		u.Choose()
+		u.Chosen.Store(true)
 	}
 }

@@ -20,11 +20,11 @@
 //   - An observer receives each entry once, in batches, and never during the call that
 //     recorded it. It receives the entries of one goroutine in the order of recording. The
 //     methods of [List] sort by start, as the specification requires.
-//   - Callbacks run one at a time, without a lock, on the timeline's delivery goroutine or where
-//     [TimelineOptions.Scheduler] puts them. A callback that panics is reported, and the other
-//     callbacks still run.
-//   - Callbacks run in the order of registration. Entries that a callback records reach later
-//     observers in the same round, and earlier ones in the next round.
+//   - Callbacks run one at a time, in the order of registration and without a lock, on the
+//     timeline's delivery goroutine or where [TimelineOptions.Scheduler] puts them. A callback
+//     that panics is reported, and the other callbacks still run.
+//   - Entries that a callback records reach later observers in the same round, and earlier
+//     observers in the next round.
 //   - Every buffer is bounded. [Stats] counts the entries that do not fit, by type and cause.
 //   - All functions and methods may be called concurrently.
 //
@@ -40,10 +40,9 @@
 // # Windows and workers
 //
 // The specifications speak of global objects. Here, a request's timeline is a Window, and the
-// process's timeline is a Worker. The request's timeline belongs to the span that is active in a
-// context, or is one that [Timeline.NewChild] made and [NewContext] put there. Its entries reach
-// the observers of the process's timeline, too. Its buffer, and so its names, are its own. Only a
-// request's timeline has the moments of PerformanceTiming.
+// process's timeline is a Worker. A context has a request's timeline by its active span, or by
+// [NewContext] with a timeline of [Timeline.NewChild]. The buffer of a request's timeline, and so
+// its names, are its own. Only a request's timeline has the moments of PerformanceTiming.
 //
 // Package observertest helps to test code that records and code that observes.
 package observer

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// MarshalJSON encodes the entry as the specification's serializer does: name,
-// entryType, startTime and duration in milliseconds, and detail. The detail is null
-// without attributes, else an object of them, with groups nested.
-// Of attributes with the same key the last counts. A []byte is a string in base64,
-// as in the JSON of OTLP. Numbers and times that JSON cannot hold (NaN, the year
-// 10000) are strings.
+// MarshalJSON encodes the entry as the specification's serializer does: name, entryType,
+// startTime and duration in milliseconds, and detail. The detail is null without attributes, else
+// an object of them, with groups nested. Of attributes with the same key the last counts. A []byte
+// is a string in base64, as in the JSON of OTLP. Numbers and times that JSON cannot hold (NaN, the
+// year 10000) are strings.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Name      string         `json:"name"`
@@ -47,8 +46,8 @@ func members(object map[string]any, attrs []slog.Attr) map[string]any {
 	return object
 }
 
-// jsonValue returns what JSON shows of a frozen value. JSON cannot
-// hold every number and every time: one such attribute must not cost the entry.
+// jsonValue returns what JSON shows of a frozen value. A number or a time that JSON cannot hold
+// must not cost the entry.
 func jsonValue(v slog.Value) any {
 	switch v.Kind() {
 	case slog.KindGroup:

@@ -11,8 +11,8 @@ import (
 // (Resource Timing), which [Filter] can select by.
 const InitiatorKey = "initiatorType"
 
-// A Filter selects entries (PerformanceEntryFilterOptions). All fields that are
-// set must match, by identity; the zero Filter matches every entry.
+// A Filter selects entries (PerformanceEntryFilterOptions). An entry must equal all fields that
+// are set. The zero Filter matches every entry.
 type Filter struct {
 	Name          string
 	Type          Type
@@ -38,8 +38,8 @@ func (f Filter) Match(e *Entry) bool {
 	return false
 }
 
-// selectEntries copies the entries that match any of filters, or all without a
-// filter, sorted by start time; entries that start together keep their order.
+// selectEntries copies the entries that match any filter, or all without a filter, sorted by
+// start. Entries that start together keep their order.
 func selectEntries(from []record.Entry, filters ...Filter) []Entry {
 	var selected []*Entry // entries are large: each one is moved once
 	for i := range from {
@@ -62,8 +62,8 @@ type List struct {
 	observer *Observer
 }
 
-// Entries returns the entries delivered that match any filter given, in
-// chronological order of their start (getEntries). The slice is the caller's.
+// Entries returns the entries delivered that match any filter given, sorted by their start
+// (getEntries). The slice is the caller's.
 func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.batch.Entries, f...) }
 
 // EntriesByType returns the entries of a type (getEntriesByType).
@@ -79,28 +79,24 @@ func (l List) EntriesByName(name string, types ...Type) []Entry {
 // Observer returns the observer that is called, to be disconnected from within.
 func (l List) Observer() *Observer { return l.observer }
 
-// Dropped returns how many entries of the observed types the timeline's buffer had no room for until now
-// (droppedEntriesCount). An observer with Buffered did not get those that came before Observe. Those that came later are
-// among the count, too, and the observer gets them. ok is true for the first callback after Observe only.
+// Dropped returns how many entries of the observed types the timeline's buffer had no room for (droppedEntriesCount). An
+// observer with Buffered did not get such entries from before Observe, and gets the later ones. ok is true for the first
+// callback after Observe only.
 func (l List) Dropped() (n uint64, ok bool) { return l.batch.Dropped, l.batch.HasDropped }
 
-// Entries returns the entries in t's buffer that match any filter given, in
-// chronological order of their start (getEntries). A child's entries are in the
-// child's buffer only. The slice is the caller's.
+// Entries returns the entries in t's buffer that match any filter given, sorted by their start
+// (getEntries). A child's entries are in the child's buffer only. The slice is the caller's.
 func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.recorded().Read(), f...) }
 
-// EntriesByType returns the entries of a type (getEntriesByType).
+// EntriesByType returns the entries of a type in t's buffer (getEntriesByType).
 func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.recorded().Read(), typ) }
 
-// EntriesByName returns the entries with a name and, if types are given, one of these types
-// (getEntriesByName). The name "" selects the entries whose name is empty; the type
-// "" selects none.
+// EntriesByName returns entries of t's buffer as [List.EntriesByName] does.
 func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
 	return selectByName(t.recorded().Read(), name, types)
 }
 
-// selectByType and selectByName differ from Entries where a name or a type is
-// the empty string: they select it, while a Filter leaves it open.
+// selectByType and selectByName select an empty name or type, which a Filter leaves open.
 func selectByType(from []record.Entry, t Type) []Entry {
 	if t == "" {
 		return nil

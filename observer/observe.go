@@ -11,28 +11,28 @@ import (
 // DefaultMaxBuffer is how many undelivered entries an observer holds.
 const DefaultMaxBuffer = 1 << 14
 
-// ErrModification is wrapped by errors of an Observe that mixes Type and Types
-// on one observer (the specification's InvalidModificationError). The first
-// Observe decides which of the two the observer takes, also after Disconnect.
+// ErrModification is wrapped by errors of an Observe that mixes Type and Types on one observer
+// (the specification's InvalidModificationError). The first Observe decides which of the two the
+// observer takes, also after Disconnect.
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
 // Options says what an observer wants (PerformanceObserverInit). Exactly one of
 // Types and Type is set.
 type Options struct {
-	// Types are the entry types to observe. Observing again with Types replaces
-	// the earlier ones. Types that are not supported are ignored and logged.
+	// Types are the entry types to observe. Observing again with Types replaces the earlier
+	// types. Types that are not supported are ignored and logged.
 	Types []Type
 
-	// Type is a single entry type. Observing again with another Type adds it,
-	// with the same one replaces its options.
+	// Type is a single entry type. Observing again with another Type adds that type. With the
+	// same Type, it replaces the options.
 	Type Type
 
-	// Buffered asks for the entries of Type that the timeline's buffer holds
-	// already. It goes with Type only and is ignored, and logged, with Types.
+	// Buffered asks for the entries of Type that the timeline's buffer holds already. With Types,
+	// Buffered is ignored, and that is logged.
 	Buffered bool
 
-	// MaxBuffer is how many undelivered entries the observer holds; further
-	// ones are lost and counted as ObserverFull. 0 means DefaultMaxBuffer.
+	// MaxBuffer is how many undelivered entries the observer holds. Further entries are lost and
+	// count as ObserverFull. 0 means DefaultMaxBuffer.
 	MaxBuffer int
 }
 
@@ -44,9 +44,8 @@ type Observer struct {
 	single   bool // made with Type, not with Types
 }
 
-// Observe registers callback for the entries that o names. A nil callback, no
-// type at all, both Types and Type, and no supported type among them are
-// errors, and nothing is registered.
+// Observe registers callback for the entries that o names. It returns an error, and registers
+// nothing, if callback is nil, if o has neither Types nor Type or both, or if no type is supported.
 func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	if callback == nil {
 		return nil, errors.New("observer: callback is nil: Observe needs a function to call")
@@ -59,10 +58,9 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	return obs, nil
 }
 
-// Observe changes what an observer wants, or registers it again after
-// Disconnect; see [Options] for how calls combine. Its buffered entries stay. It
-// returns the same errors as [Timeline.Observe], and [ErrModification] for Type on
-// an observer that was made with Types, or Types on one made with Type.
+// Observe changes what an observer wants, or registers it again after Disconnect: see [Options].
+// Entries that the observer holds stay. The errors are those of [Timeline.Observe], and
+// [ErrModification] for Type on an observer that was made with Types, or the reverse.
 func (o *Observer) Observe(opts Options) error {
 	types, single := slices.Clone(opts.Types), opts.Type != ""
 	switch {
@@ -77,12 +75,7 @@ func (o *Observer) Observe(opts Options) error {
 		return fmt.Errorf("observer: Observe of %q: %w", types, ErrModification)
 	}
 	supported := SupportedEntryTypes()
-	var ignored []Type
-	for _, typ := range types {
-		if !slices.Contains(supported, typ) {
-			ignored = append(ignored, typ)
-		}
-	}
+	ignored := slices.DeleteFunc(slices.Clone(types), func(typ Type) bool { return slices.Contains(supported, typ) })
 	if len(ignored) == len(types) {
 		return fmt.Errorf("observer: none of the types %q is supported; supported are %q", types, supported)
 	}
@@ -103,13 +96,11 @@ func (o *Observer) Observe(opts Options) error {
 	return nil
 }
 
-// Disconnect unregisters the observer and empties its buffer. It does nothing
-// if the observer is not registered. The observer may Observe again, with Type if it was
-// made with Type, else with Types.
+// Disconnect unregisters the observer and empties its buffer. It does nothing if the observer is
+// not registered. The observer may Observe again.
 func (o *Observer) Disconnect() { o.recorded.Disconnect() }
 
-// TakeRecords returns what waits to be delivered, in the order in which it was
-// queued, and empties the buffer.
+// TakeRecords empties the observer's buffer, and returns the entries in the order of recording.
 func (o *Observer) TakeRecords() []Entry {
 	records := o.recorded.TakeRecords()
 	if records == nil {
@@ -122,6 +113,6 @@ func (o *Observer) TakeRecords() []Entry {
 	return entries
 }
 
-// Lost returns how many entries the observer lost since it was made because it had
-// [Options].MaxBuffer of them already; [Stats] counts them as ObserverFull.
+// Lost returns how many entries the observer has lost because it had [Options].MaxBuffer of them
+// already. [Stats] counts them as ObserverFull.
 func (o *Observer) Lost() uint64 { return o.recorded.Lost() }

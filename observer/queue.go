@@ -10,11 +10,9 @@ import (
 )
 
 // Queue records an entry of type Navigation, Resource or Server under the span that is active in ctx ("queue a
-// PerformanceEntry", Performance Timeline 2, section 3). It is for the hooks of servers and clients that package bridge does
-// not know. The entry is on the timeline only: hooks start spans themselves.
-//
-// Start is a time of t, as [Timeline.Now] returns it, and may lie in the past. The duration is 0 or more. Attributes are frozen
-// when Queue is called; [InitiatorKey] says what made a call.
+// PerformanceEntry", Performance Timeline 2, section 3). Call it in hooks of servers and clients that package bridge does not
+// know. It starts no span. start is a time of t, as [Timeline.Now] returns it. The attributes are frozen: see [record.Freeze].
+// [InitiatorKey] says what made a call.
 //
 // Another type, a negative duration, and a start or an end further than 146 years from the origin of the process's timeline are
 // errors, and nothing is recorded. An entry that finds no room is not an error, but counted by [Timeline.Stats].

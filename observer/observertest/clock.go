@@ -5,23 +5,21 @@ import (
 	"time"
 )
 
-// A Clock is a timeline's clock that a test moves by hand: its Now is a
-// TimelineOptions.Clock. The zero Clock stands at the timeline's origin. It is
-// safe for concurrent use.
+// A Clock is a timeline's clock that a test moves by hand: its Now is a TimelineOptions.Clock. The
+// zero Clock stands at the timeline's origin. A Clock is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex // guards now
 	now time.Duration
 }
 
-// Now is the time since the timeline's origin.
+// Now returns the time since the timeline's origin.
 func (c *Clock) Now() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Advance moves the clock. It panics when d is negative: a timeline's clock does
-// not go backwards.
+// Advance moves the clock. It panics if d is negative: a timeline's clock does not go backwards.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("observertest: Clock.Advance(" + d.String() + "): a timeline's clock does not go backwards")
@@ -31,9 +29,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now += d
 }
 
-// Tasks is a task queue that a test runs by hand: its Schedule is a
-// TimelineOptions.Scheduler. The zero Tasks is empty. It is safe for concurrent
-// use.
+// Tasks is a task queue that a test runs by hand: its Schedule is a TimelineOptions.Scheduler. The
+// zero Tasks is empty. Tasks is safe for concurrent use.
 type Tasks struct {
 	mu    sync.Mutex // guards queue
 	queue []func()
@@ -46,15 +43,15 @@ func (q *Tasks) Schedule(task func()) {
 	q.queue = append(q.queue, task)
 }
 
-// Len is how many tasks wait.
+// Len returns how many tasks wait.
 func (q *Tasks) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.queue)
 }
 
-// Run runs the tasks that wait, and those that these cause, on the calling
-// goroutine, and returns how many it ran.
+// Run runs the tasks that wait, and the tasks that they cause, on the calling goroutine. It returns
+// how many tasks ran.
 func (q *Tasks) Run() int {
 	for n := 0; ; n++ {
 		task := q.next()

@@ -1,6 +1,5 @@
-// Package observertest helps to test code that records and code that observes. It has
-// a recorder, a clock and a task queue that a test moves by hand, and a conformance
-// run for sinks.
+// Package observertest helps to test code that records and code that observes. It has a recorder, a
+// clock and a task queue that a test moves by hand, and a conformance run for sinks.
 //
 //	rec := observertest.NewRecorder()
 //	lookUp(rec.Context(t.Context()), "key")
@@ -8,9 +7,6 @@
 //		t.Errorf("marks %q", got)
 //	}
 //
-// A Recorder's timeline is apart from the default one, so that tests that run in
-// parallel do not see each other's entries. Its clock stands still until the
-// test moves it: durations are exact.
-//
-// It imports the standard library and package observer only. Package bridge/bridgetest shows spans, too.
+// A Recorder has a timeline of its own: parallel tests do not see each other's entries. Its clock
+// stands still until the test moves it: durations are exact. Package bridge/bridgetest shows spans, too.
 package observertest

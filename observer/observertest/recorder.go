@@ -10,23 +10,20 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A Recorder keeps all that is recorded on a timeline of its own and on that
-// timeline's children, request timelines say. It is safe for concurrent use. Its
-// timeline runs no tasks by itself: other observers of it are called when
-// Entries, Names, Reset or the timeline's Deliver is. It does not observe garbage
-// collections ([observer.GC]), which come when they come.
+// A Recorder keeps everything that is recorded on a timeline of its own and on the children of
+// that timeline, except for garbage collections ([observer.GC]). It is safe for concurrent use.
+// The timeline runs no tasks by itself: Entries, Names, Reset and the timeline's Deliver call
+// other observers.
 type Recorder struct {
-	// Timeline is what records.
 	Timeline *observer.Timeline
-	// Clock is its clock, which stands still until the test moves it. It is nil if the time passes.
-	Clock *Clock
+	Clock    *Clock // of the timeline; stands still until the test moves it, and is nil if the time passes
 
 	tasks   Tasks
 	mu      sync.Mutex // guards entries
 	entries []observer.Entry
 }
 
-// NewRecorder makes a Recorder that has recorded nothing.
+// NewRecorder makes a Recorder with a Clock.
 func NewRecorder() *Recorder {
 	clock := &Clock{}
 	return newRecorder(clock, clock.Now)
@@ -56,23 +53,20 @@ func (r *Recorder) Context(parent context.Context) context.Context {
 	return observer.NewContext(parent, r.Timeline)
 }
 
-// Entries are the entries recorded so far that match any filter given, or all,
-// sorted by their start. Those that start together are in the order of recording.
+// Entries returns the entries recorded so far that match any filter given, or all without a
+// filter, sorted by their start. Entries that start together are in the order of recording.
 func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 	r.Timeline.Deliver()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []observer.Entry
-	for i := range r.entries {
-		if len(f) == 0 || slices.ContainsFunc(f, func(f observer.Filter) bool { return f.Match(&r.entries[i]) }) {
-			out = append(out, r.entries[i])
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(r.entries), func(e observer.Entry) bool {
+		return len(f) > 0 && !slices.ContainsFunc(f, func(f observer.Filter) bool { return f.Match(&e) })
+	})
 	slices.SortStableFunc(out, func(a, b observer.Entry) int { return cmp.Compare(a.StartTime(), b.StartTime()) })
 	return out
 }
 
-// Names are the names of the entries of type typ recorded so far.
+// Names returns the names of the entries of type typ recorded so far.
 func (r *Recorder) Names(typ observer.Type) []string {
 	var names []string
 	for _, e := range r.Entries(observer.Filter{Type: typ}) {

@@ -16,21 +16,19 @@ import (
 // A Sink is something that carries a timeline's entries elsewhere, through an
 // [observer.Observer] or an [record.Tracer], as a test sees it.
 type Sink struct {
-	// Context is the context of the entries. It carries what the sink needs to accept them, such as an
-	// active span. TestSink records some 800 marks and 800 measures under it, so a limit of events for
-	// each span must be higher. nil means an empty context.
+	// Context is the context of the entries, with what the sink needs to accept them, such as an active span. TestSink
+	// records some 800 marks and 800 measures under it: a limit of events for each span must be higher. nil means an
+	// empty context.
 	Context context.Context //nolint:containedctx // what a test says entries are recorded under
 
-	// Received waits until all that was recorded has arrived and returns it. Of
-	// each goroutine's entries of one type those that started earlier must come
-	// first. It is called once for each sink.
+	// Received waits until everything that was recorded has arrived, and returns it. Entries of one type and goroutine are
+	// in the order of their start. It is called once for each sink.
 	Received func() []Record
 
 	// Resolution is how fine the times are at the other end. 0: nanoseconds.
 	Resolution time.Duration
 
-	// Unsigned durations: a measure whose end lies before its start arrives as
-	// the same interval the other way round.
+	// Unsigned says that a measure that ends before its start arrives as the same interval the other way round.
 	Unsigned bool
 }
 
@@ -43,17 +41,14 @@ type Record struct {
 	Attrs    []slog.Attr // groups nested, or their keys joined with dots
 }
 
-// TestSink checks that a sink does what a timeline's user relies on. It makes a timeline, and calls open to tie the sink to
-// it.
+// TestSink checks that a sink does what a timeline's user relies on. It makes a timeline, and calls open to tie the sink to it.
 //
-//   - Every mark and every measure arrives once, with its name, start and duration.
-//     This holds for the process's timeline and for requests' timelines, also for one
-//     that was closed meanwhile.
+//   - Every mark and every measure arrives once, with its name, start and duration, from the process's timeline and from
+//     requests' timelines, also after these were closed.
 //   - Entries of one type that one goroutine records arrive in the order of recording.
-//   - Attributes and members of groups arrive. Booleans, numbers and strings have
-//     their values or the text of these. Durations, times and lists have any form.
-//   - An empty name, a name that is not UTF-8 and a measure of negative duration stop
-//     nothing.
+//   - Attributes and members of groups arrive. Booleans, numbers and strings have their values or the text of these.
+//     Durations, times and lists have any form.
+//   - An empty name, a name that is not UTF-8 and a measure of negative duration stop nothing.
 func TestSink(t *testing.T, open func(t *testing.T, tl *observer.Timeline) Sink) {
 	const shown = 5
 	tl := observer.NewTimeline(observer.TimelineOptions{})

@@ -39,8 +39,7 @@ func (r *root) task() {
 	r.deliver()
 }
 
-// onTimer collects on a goroutine of the timer's. Callbacks get a goroutine of
-// their own: a slow one must not stop the collecting.
+// onTimer collects on a goroutine of the timer's. Callbacks run on another one, because a slow callback must not stop the collecting.
 func (r *root) onTimer() {
 	r.armed.Store(false)
 	r.lock()
@@ -57,15 +56,14 @@ func (r *root) onTimer() {
 
 // lock takes r.mu and collects what was recorded before.
 func (r *root) lock() {
-	if r.clock != nil { // it is the caller's, and is not read with r.mu held
+	if r.clock != nil { // the caller's clock is not read with r.mu held
 		r.clock()
 	}
 	r.mu.Lock()
 	r.collect()
 }
 
-// unlock releases r.mu and sees to it that another collection runs if one is
-// wanted. A scheduler, being the caller's, is never called with r.mu held.
+// unlock releases r.mu and arms another collection if one is wanted: a scheduler, which is the caller's, is not called with r.mu held.
 func (r *root) unlock() {
 	again := r.again
 	r.again = false
@@ -103,8 +101,7 @@ func (r *root) collect() {
 	}
 }
 
-// distribute counts the process timeline's entries of the pass, adds them to its buffer, and shows all to the observers if
-// there are any. r.mu is held.
+// distribute counts the process timeline's entries of the pass, adds them to its buffer, and shows all entries to observers. r.mu is held.
 func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its mu is held
 	for _, e := range r.entries {
@@ -148,17 +145,13 @@ func (r *root) show(e Entry) {
 	}
 }
 
-// Deliver calls the observers that have something to be told, now and on the
-// calling goroutine. When it returns, all that was recorded before the call has
-// been through their callbacks. A program that is about to report or to exit
-// wants that; a callback must not call it.
+// Deliver calls the observers now: see [observer.Timeline.Deliver].
 func (t *Timeline) Deliver() {
 	t.Flush()
 	t.root.deliver()
 }
 
-// deliver calls the observers on the calling goroutine, after the callbacks that
-// run on another one.
+// deliver calls the observers on the calling goroutine, when no callbacks run on another one.
 func (r *root) deliver() {
 	r.mu.Lock()
 	for r.calling != nil {
@@ -172,13 +165,10 @@ func (r *root) deliver() {
 	r.callObservers()
 }
 
-// callObservers calls each observer that has entries once, in order of
-// registration ("queue a PerformanceEntry", Performance Timeline 2, section 3,
-// step 6). Entries that a callback records reach later observers in the same
-// round, because the specification takes a buffer right before its callback.
-// Observers registered meanwhile, and entries for earlier ones, wait for the next
-// round, which the timer or the scheduler begins: an observer that feeds itself
-// does not spin. The caller has set r.calling.
+// callObservers calls each observer that has entries once, in the order of registration ("queue a PerformanceEntry", Performance
+// Timeline 2, section 3, step 6). Entries that a callback records reach later observers in the same round, because the specification
+// takes a buffer right before its callback. Entries for earlier observers, and new observers, wait for the next round, which the timer
+// or the scheduler begins: an observer that feeds itself does not spin. The caller has set r.calling.
 func (r *root) callObservers() {
 	r.mu.Lock()
 	defer r.unlock()
@@ -201,8 +191,7 @@ func (r *root) callObservers() {
 	}
 }
 
-// nextReady returns the first observer with entries that was registered after
-// number from and not after number to, or nil. r.mu is held.
+// nextReady returns the first observer with entries that was registered after from and not after to, or nil. r.mu is held.
 func (r *root) nextReady(from, to uint64) *Observer {
 	i, _ := slices.BinarySearchFunc(r.ready, from+1, bySeq)
 	if i == len(r.ready) || r.ready[i].seq > to {
@@ -213,9 +202,18 @@ func (r *root) nextReady(from, to uint64) *Observer {
 
 func bySeq(o *Observer, seq uint64) int { return cmp.Compare(o.seq, seq) }
 
-// call runs one callback with r.mu released. A panic is reported and survived: the callback's entries are lost, and other observers go on (PT-7).
+// call runs one callback with r.mu released. Each panic is reported and survived: the callback's entries are lost, and other observers go on (PT-7).
 func (r *root) call(o *Observer, batch Batch) {
 	r.unlock()
-	defer r.mu.Lock()
-	r.tryCallback(o, batch)
+	over := false
+	defer func() {
+		if !over {
+			p := recover()
+			r.panics.Add(1)
+			r.report(r.logger, p, "perfline: an observer's callback panicked; its entries are lost, other observers go on", "entries", len(batch.Entries))
+		}
+		r.mu.Lock()
+	}()
+	o.callback(batch)
+	over = true
 }

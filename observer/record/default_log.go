@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"io"
 	"log"
 	"log/slog"
 	"math"
@@ -15,16 +14,16 @@ import (
 	"time"
 )
 
-// LogTo returns the handler that a handler around next has to call. It is next itself, except for slog's default handler. That one prints
-// through package log. When the handler around it becomes part of the default logger, [slog.SetDefault] leads package log to that logger: the
-// handler would end at itself, and the program would hang. LogTo's handler prints the same lines to where package log prints when LogTo is
-// called. It cannot ask package log later: that one may be waiting for it with its lock held.
+// LogTo returns the handler that a handler around next has to call: next itself, unless next is slog's default handler. The default
+// handler prints through package log. When the handler around it becomes part of the default logger, [slog.SetDefault] leads package
+// log to that logger: the handler would call itself, and the program would hang. LogTo's handler prints the same lines to where
+// package log prints when LogTo is called. It cannot ask package log later, which may be waiting for it with a lock held.
 func LogTo(next slog.Handler) slog.Handler {
 	if next == nil || reflect.TypeOf(next).String() != "*slog.defaultHandler" {
 		return next
 	}
 	to, prefix, flags := log.Writer(), log.Prefix(), log.Flags()
-	if leadsToSlog(to) {
+	if reflect.TypeOf(to).String() == "*slog.handlerWriter" { // package log prints to slog's default logger
 		to = os.Stderr
 		if flags == 0 {
 			flags = log.LstdFlags // SetDefault has cleared them
@@ -33,9 +32,6 @@ func LogTo(next slog.Handler) slog.Handler {
 	const files = log.Lshortfile | log.Llongfile // package log would take them from its caller
 	return &lineHandler{next: next, lines: log.New(to, prefix, flags&^files), files: flags & files}
 }
-
-// leadsToSlog reports whether package log prints to slog's default logger.
-func leadsToSlog(w io.Writer) bool { return reflect.TypeOf(w).String() == "*slog.handlerWriter" }
 
 // A lineHandler prints as slog's default handler does. It does not change: WithAttrs and WithGroup make another.
 type lineHandler struct {
@@ -51,7 +47,7 @@ func (h *lineHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// bareLine is what slog.TextHandler prints of a record that has nothing but attributes, before these.
+// bareLine is what slog.TextHandler prints before the attributes of a record that has nothing else.
 const bareLine = `level=INFO msg=""`
 
 func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -60,11 +56,8 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	for _, with := range h.with {
 		text = with(text)
 	}
-	bare := slog.NewRecord(time.Time{}, slog.LevelInfo, "", 0)
-	r.Attrs(func(a slog.Attr) bool {
-		bare.AddAttrs(a)
-		return true
-	})
+	bare := r // with attributes only
+	bare.Time, bare.Message, bare.Level, bare.PC = time.Time{}, "", slog.LevelInfo, 0
 	if err := text.Handle(ctx, bare); err != nil {
 		return err
 	}

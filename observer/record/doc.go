@@ -13,9 +13,8 @@
 //   - Recording never blocks, fails or panics. It takes one short lock: the request's, or one of
 //     a buffer that few goroutines share. It allocates nothing for an entry with up to
 //     [InlineAttrs] scalar attributes, unless a tracer gets the entry at once.
-//   - The recording call freezes the attributes: see [Freeze]. The program's methods (Error,
-//     String, LogValue) run during that call only, on its goroutine, and without a lock. A method
-//     that blocks delays only its caller.
+//   - The recording call freezes the attributes: see [Freeze]. A method of the program (Error,
+//     String, LogValue) that blocks delays only its caller.
 //   - Every buffer is bounded. Stats and [UnitStats] count the entries that do not fit, by cause.
 //   - A [Tracer] and a [Receiver] are called without a lock, on the goroutine that records or
 //     that ends the unit.
@@ -30,11 +29,8 @@
 // # Units
 //
 // A unit is a timeline with a journal, for a tracing system that makes spans itself: see
-// [Timeline.NewUnit]. The journal holds the finished marks, measures and spans of one unit of
-// work, such as a request. The [Receiver] gets them when the work ends, or earlier in parts.
-//
-//   - Each finished span, and each measure under a span, is handed over once, in a part of its
-//     own unit. A span has its last marks, up to [Receiver].MarkLimit.
-//   - Clear hides entries from the buffer, not from the receiver.
-//   - Marks that are not handed over are counted by cause: see [UnitStats].
+// [Timeline.NewUnit]. The journal holds the marks, measures and finished spans of one unit of
+// work, such as a request. The [Receiver] gets each finished span, with its last marks, and each
+// measure under a span once: when the work ends, or earlier in parts. Clear hides entries from the
+// buffer, not from the receiver.
 package record

@@ -60,21 +60,13 @@ type kindSet uint32
 
 func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
 
-// SupportedEntryTypes lists the types a timeline takes, in alphabetical order
-// (Performance Timeline 2, supportedEntryTypes). The slice is the caller's.
-func SupportedEntryTypes() []Type {
-	return slices.Clone(kindTypes[1:])
-}
+// SupportedEntryTypes is documented as observer.SupportedEntryTypes.
+func SupportedEntryTypes() []Type { return slices.Clone(kindTypes[1:]) }
 
-// InlineAttrs is how many attributes an entry is recorded with without an
-// allocation on the recording path.
+// InlineAttrs is how many attributes a call records without an allocation.
 const InlineAttrs = 4
 
-// An Entry is one record of a timeline (PerformanceEntry). It is a value: it
-// does not change once it is made, and copies share nothing that changes. Its
-// attributes are frozen: see [Freeze] for their kinds.
-//
-// The zero Entry has no name, type or timeline.
+// An Entry is one record of a timeline. Package observer documents it and its methods as observer.Entry.
 type Entry struct {
 	name     string
 	start    time.Duration // since the root timeline's origin
@@ -87,27 +79,23 @@ type Entry struct {
 	kind     kind
 }
 
-// Name is the entry's name. It need not be unique.
+// Name returns the entry's name.
 func (e *Entry) Name() string { return e.name }
 
-// Type is the entry's entryType.
+// Type returns the entry's type.
 func (e *Entry) Type() Type { return kindTypes[e.kind] }
 
-// StartTime returns the entry's start since the origin of the timeline it was read
-// from. It is negative for an entry that began before that origin.
+// StartTime returns the entry's start since the origin of the timeline it was read from.
 func (e *Entry) StartTime() time.Duration { return e.start - e.base }
 
-// Duration is how long the entry took: 0 for marks. A measure whose end lies
-// before its start has a negative one (User Timing 3, measure()).
+// Duration returns how long the entry took.
 func (e *Entry) Duration() time.Duration { return e.duration }
 
-// RecordedAt is when the entry was recorded, since the same origin as StartTime. That is its
-// end, or later for what was made before, see [Timeline.Queue]: a measure between two marks,
-// say. It has no meaning for an entry that was not recorded.
+// RecordedAt returns when the entry was recorded, since the origin of StartTime: at the entry's end, or later if
+// the entry was queued, as a measure between two marks is.
 func (e *Entry) RecordedAt() time.Duration { return e.at - e.base }
 
-// Time is when the entry began by the wall clock. It carries a monotonic
-// reading, so that differences to other times are exact.
+// Time returns when the entry began by the wall clock.
 func (e *Entry) Time() time.Time {
 	if e.tl == nil {
 		return time.Time{}
@@ -115,16 +103,14 @@ func (e *Entry) Time() time.Time {
 	return e.tl.wall(e.start)
 }
 
-// Timeline is the timeline the entry was recorded on, or nil for the zero Entry.
+// Timeline returns the timeline that the entry was recorded on, or nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return e.tl }
 
-// Span returns where the entry belongs in a trace. It has no ids without a span, and for entries of a timeline that no
-// tracing system uses.
+// Span returns where the entry belongs in a trace. There are no ids without a span.
 func (e *Entry) Span() SpanIDs { return e.ids }
 
-// NumAttrs is the number of attributes of the entry's detail.
+// NumAttrs returns the number of attributes.
 func (e *Entry) NumAttrs() int { return len(e.attrs) }
 
-// Attrs ranges over the attributes of the entry's detail, in the order in which
-// they were given. Their lists are shared: do not change the elements.
+// Attrs ranges over the attributes. Lists are shared: do not change their elements.
 func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }

@@ -2,21 +2,21 @@ package record
 
 import (
 	"maps"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unsafe"
-	"weak"
 )
 
-// An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add
-// to the buffer"). Its timeline's mu guards it.
+// An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add to the buffer"). Its timeline's mu guards it.
 type entryBuffer struct {
 	entries []Entry // never written again: readers share them
 	limit   int     // of each kind
 	bytes   int     // of entries and names, with what they refer to
 	counted int     // of bytes, in steps
 	unit    *Unit   // nil for a process timeline
-	taken   *taken  // of a unit that has more than freeView
+	taken   *taken  // of maxViews; nil unless a unit's buffer has more than freeView
 	counts  [numKinds]int
 	full    [numKinds]uint64 // entries that found no room (PT-3)
 	slab    attrSlab
@@ -30,8 +30,12 @@ type entryBuffer struct {
 // minRoom is how many entries a buffer has room for at first.
 const minRoom = 8
 
-// maxBufferBytes bounds the buffer of a process timeline. Those of units have maxViews together.
-const maxBufferBytes = 16 << 20
+// Bounds of bytes.
+const (
+	maxBufferBytes = 16 << 20 // of the buffer of a process timeline
+	maxViews       = 16 << 20 // of the buffers of its units together; their journals have maxUnitsBytes
+	freeView       = 2 << 10  // of a unit's buffer, without a share of maxViews: the unit itself takes as much
+)
 
 // ensureBuffer returns t's buffer, and makes it if there is none. t.mu is held.
 func (t *Timeline) ensureBuffer() *entryBuffer {
@@ -54,16 +58,13 @@ func (t *Timeline) dropBuffer() {
 	}
 }
 
-// freeView is how many bytes the buffer of a unit may have that no books count. The unit itself takes as much.
-const freeView = 2 << 10
-
-// reserve takes room for an entry. It returns false if there is none.
+// reserve takes room for an entry, and returns false if there is none.
 func (b *entryBuffer) reserve(size int) bool {
 	if b.unit != nil && b.bytes+size <= freeView {
 		b.bytes += size
 		return true
 	}
-	if more := (b.bytes + size - b.counted + byteStep - 1) / byteStep * byteStep; more > 0 {
+	if more := steps(b.bytes + size - b.counted); more > 0 {
 		if b.unit == nil && b.counted+more > maxBufferBytes || b.unit != nil && !b.take(more) {
 			return false
 		}
@@ -73,12 +74,26 @@ func (b *entryBuffer) reserve(size int) bool {
 	return true
 }
 
-// take takes more of the room that the units of the timeline have together.
+// taken is the share of maxViews that the buffer of one unit has.
+type taken struct {
+	left  *atomic.Int64 // the bytes that no unit has
+	bytes atomic.Int64
+}
+
+func (t *taken) release() { t.left.Add(t.bytes.Swap(0)) }
+
+// take takes more bytes of maxViews. The unit gives them back when it ends, or when it is collected without an end.
 func (b *entryBuffer) take(more int) bool {
-	if b.taken == nil {
-		b.taken = &taken{books: &b.unit.root.units.views, unit: weak.Make(b.unit)}
+	left := b.unit.root.units.viewsLeft
+	if !subtract(left, int64(more)) {
+		return false
 	}
-	return b.taken.books.take(b.taken, more)
+	if b.taken == nil {
+		b.taken = &taken{left: left}
+		runtime.AddCleanup(b.unit, (*taken).release, b.taken)
+	}
+	b.taken.bytes.Add(int64(more))
+	return true
 }
 
 const entrySize = int(unsafe.Sizeof(Entry{}))
@@ -101,17 +116,15 @@ func (t *Timeline) lockBuffer() *entryBuffer {
 	return t.buffer
 }
 
-// Read returns the entries in t's buffer, in the order of recording, with all that the calling goroutine recorded. The entries are
-// shared: do not change them.
+// Read returns the entries in t's buffer, in the order of recording. They are shared: do not change them.
 func (t *Timeline) Read() []Entry {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
 	return b.entries
 }
 
-// Clear removes entries of type typ from t's buffer and returns how many: without
-// names all of them, else those that have one of the names. The name "" selects the
-// entries whose name is empty. Entries that observers have buffered stay with them.
+// Clear removes entries of type typ from t's buffer and returns how many: all of them without names, else those with one of the
+// names, which may be "". Entries that observers have buffered stay.
 func (t *Timeline) Clear(typ Type, names ...string) int {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -119,39 +132,23 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 	}
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
-	for i, n := range names {
-		if short := Name(n); short != n { // as entries have it
-			names = append(slices.Clone(names[:i]), append([]string{short}, names[i+1:]...)...)
-		}
-	}
-	return b.remove(k, func(n string) bool { return len(names) == 0 || slices.Contains(names, n) })
+	return b.remove(k, func(has string) bool {
+		return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return Name(n) == has })
+	})
 }
 
 // room reports whether the next entry of kind k will be kept.
 func (b *entryBuffer) room(k kind) bool { return b.counts[k] < b.limit }
 
-// add appends e, whose attributes are not written again.
-func (b *entryBuffer) add(e *Entry) {
-	b.counts[e.kind]++
-	if b.entries == nil {
-		b.entries = make([]Entry, 0, minRoom)
-	}
-	b.entries = append(b.entries, *e)
-}
-
-// nameSize is about the memory of a name in the index, without the text.
-const nameSize = 48
-
-// refuse counts an entry that finds no room. A name must never resolve to an
-// older mark because the newest was not kept: it goes into the index.
+// refuse counts an entry that finds no room. The start of a mark goes into the index, because its name must not resolve to an older mark.
 func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
+	const nameSize = 48 // about the memory of a name in the index, without the text
 	b.full[k]++
 	if k != kindMark {
 		return
 	}
 	b.index()
-	// Names that no entry in the buffer has are bounded. A program that makes up names
-	// without end gets an error from Latest.
+	// Names that no entry in the buffer has are bounded. Latest does not find the names beyond that bound.
 	if _, known := b.names[name]; !known && (len(b.names) >= 2*b.limit+1024 || !b.reserve(nameSize+len(name))) {
 		return
 	}
@@ -193,30 +190,23 @@ func (b *entryBuffer) index() {
 	b.indexed = len(b.entries)
 }
 
-// Latest is the start time of the mark of that name that was recorded last
-// (User Timing 3, "convert a mark to a timestamp").
-func (t *Timeline) Latest(name string) (time.Duration, bool) {
+// Latest returns the start of the last mark of that name (User Timing 3, "convert a mark to a timestamp").
+func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
+	const few = 128 // entries that are quicker looked through than indexed
+	name = Name(name)
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
-	at, ok := b.latest(Name(name))
-	if !ok {
-		return 0, false
-	}
-	return at - t.origin, true
-}
-
-// latest is the start of the mark of that name that was added last.
-func (b *entryBuffer) latest(name string) (at time.Duration, ok bool) {
-	const few = 128 // entries that are quicker looked through than indexed
 	if b.names == nil && len(b.entries) <= few {
 		for i := range slices.Backward(b.entries) {
 			if e := &b.entries[i]; e.kind == kindMark && e.name == name {
-				return e.start, true
+				return e.start - t.origin, true
 			}
 		}
 		return 0, false
 	}
 	b.index()
-	at, ok = b.names[name]
-	return at, ok
+	if at, ok = b.names[name]; !ok {
+		return 0, false
+	}
+	return at - t.origin, true
 }

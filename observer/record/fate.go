@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// The fate of a unit's journal. A unit without a decision is one whose tracing system decides at the end whether it keeps the unit. The receiver
-// gets nothing before that. The journal has up to 512 KiB. It cannot be handed over to make room, so that all such units have half of
-// the memory of all units at most. At a bound, an undecided unit keeps what came first, and counts the rest. Of a
-// unit that is not kept, the receiver gets no journal. It gets the root alone, to count it.
+// The fate of a unit's journal. The tracing system decides at the end of an undecided unit whether it keeps the unit. The receiver gets
+// nothing before that. The journal, of up to 512 KiB, cannot be handed over to make room, so all undecided units have at most half of the
+// memory of units. At a bound, an undecided unit keeps what came first, and counts the rest. Of a unit that is not kept, the receiver gets
+// the root alone, to count it.
 const (
 	fateOpen      uint32 = iota // the receiver gets everything
 	fateUndecided               // the end decides
@@ -24,7 +24,7 @@ func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
 // awaits reports whether the unit is undecided still: the journal keeps everything until then.
 func (u *Unit) awaits() bool { return u.fate.Load() == fateUndecided }
 
-// Tentative reports whether the unit has, or had, to be decided.
+// Tentative reports whether the unit is, or was, undecided.
 func (u *Unit) Tentative() bool {
 	f := u.fate.Load()
 	return f == fateUndecided || f >= fateDiscarded
@@ -35,18 +35,6 @@ func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
 
 // Exported reports whether an undecided unit is exported as well.
 func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
-
-// Choose says that the program wants this unit kept. It has no effect after the unit's end.
-func (u *Unit) Choose() { u.chosen.Store(true) }
-
-// Chosen reports whether the program wants the unit kept.
-func (u *Unit) Chosen() bool { return u.chosen.Load() }
-
-// NoteFailure says that a span of the unit failed.
-func (u *Unit) NoteFailure() { u.failed.Store(true) }
-
-// Failed reports whether a span of the unit failed.
-func (u *Unit) Failed() bool { return u.failed.Load() }
 
 // End ends a unit with the span that is its root. The receiver gets everything, within 100 ms. The root has no entry.
 func (u *Unit) End(root Span) {
@@ -60,11 +48,12 @@ func (u *Unit) Export(root Span) {
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit, now or later, except for the root alone if
-// told is true. Observers get the entries nevertheless. A nil root says that the unit has no journal yet.
+// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit, except for the root alone if told is
+// true. Observers get the entries nevertheless. A nil root says that the unit has no journal yet.
 func (u *Unit) Discard(root Span, told bool) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
+	u.late, u.orphans = 0, 0 // nothing of the unit is counted
 	if root != nil {
 		m := root.Marks()
 		m.last, m.count = 0, 0 // they go with the journal
@@ -72,25 +61,17 @@ func (u *Unit) Discard(root Span, told bool) {
 	}
 	u.drop()
 	if told {
-		u.root.units.endAlone(u.shard, u, u.receiver, root)
+		u.shard.endAlone(u, u.receiver, root)
 	}
 }
 
-// Close ends a unit that has no root: its entries are delivered, its observers
-// disconnected, and its buffer is emptied. A later entry, of
-// a goroutine that outlives the request, still reaches the
-// observers of its parents and the tracing system. Closing twice does nothing.
-func (u *Unit) Close() {
-	if u.close(fateEnded, fateKept) {
-		u.finish(nil)
-	} else {
-		u.mu.Unlock()
-	}
-}
+// Close ends a unit that has no root: its entries are delivered, its observers disconnected, and its buffer is emptied. A later entry, of
+// a goroutine that outlives the request, still reaches the observers of its parents and the tracing system.
+func (u *Unit) Close() { u.End(nil) }
 
-// close gives an open unit one fate, and an undecided one another. It returns false if the unit has ended already. It leaves the timeline's mu
-// locked: fates change with mu held, so that who holds it sees one fate.
-func (u *Unit) close(open, undecided uint32) (first bool) {
+// close gives an open unit one fate, and an undecided one another. A unit that has ended keeps its fate. It leaves the timeline's mu
+// locked: fates change with mu held, so that a goroutine that holds it sees one fate.
+func (u *Unit) close(open, undecided uint32) {
 	u.mu.Lock()
 	switch u.fate.Load() {
 	case fateOpen:
@@ -98,14 +79,13 @@ func (u *Unit) close(open, undecided uint32) (first bool) {
 	case fateUndecided:
 		u.fate.Store(undecided)
 	default:
-		return false
+		return
 	}
 	if u.wants.Load() != 0 { // Register looks at the fate again when it has set wants
 		u.mu.Unlock()
 		u.disconnect()
 		u.mu.Lock()
 	}
-	return true
 }
 
 // finish hands over what a unit that has got its last fate has, and its root. mu is held, and released.
@@ -136,15 +116,17 @@ func (u *Unit) disconnect() {
 
 // drop gives the journal back unread. mu is held, and released.
 func (u *Unit) drop() {
-	j := u.journal
-	if j == nil {
-		u.mu.Unlock()
-		return
+	if j := u.journal; j != nil {
+		u.journal, u.shown = nil, 0
+		u.release(j)
 	}
-	u.journal, u.shown = nil, 0
+	u.mu.Unlock()
+}
+
+// release gives back j, which was the journal of u, and of which the receiver gets nothing. mu is held.
+func (u *Unit) release(j *journal) {
 	u.shard.count(j)
 	u.shard.forget(u, j)
-	u.mu.Unlock()
 	j.free()
 }
 
@@ -185,8 +167,8 @@ func (u *Unit) refuse(rec *journalRecord) {
 	u.shard.refused.Add(1)
 }
 
-// refuseMarks counts the marks in the journal of a span that is refused. A receiver that takes each mark by itself gets them if the unit is exported;
-// else the end of the unit counts them. mu is held.
+// refuseMarks counts the marks in the journal of a span that is refused. A receiver of AllMarks gets them if the unit is exported; else the end
+// of the unit counts them. mu is held.
 func (u *Unit) refuseMarks(m *SpanMarks) {
 	j := u.journal
 	for at := m.last; at > 0; {
@@ -213,7 +195,10 @@ const maxUndecidedSweeps = uint64(15 * time.Minute / sweepInterval)
 // expire drops the entries of a unit that is undecided and has waited for too long, in the given sweep: its root may never end.
 func (u *Unit) expire(sweep uint64) {
 	u.mu.Lock()
-	if u.awaits() && u.shard.since(u)+maxUndecidedSweeps < sweep { // the unit may be later than the sweep
+	u.shard.mu.Lock()
+	old := u.place > 0 && u.sweep+maxUndecidedSweeps < sweep // the unit may be later than the sweep
+	u.shard.mu.Unlock()
+	if old && u.awaits() {
 		u.giveUp()
 	} else {
 		u.mu.Unlock()
@@ -234,12 +219,8 @@ func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bo
 
 // dropIfEmpty gives a journal without records back. mu is held.
 func (u *Unit) dropIfEmpty(j *journal) {
-	if len(j.records) > 0 {
-		return
+	if len(j.records) == 0 {
+		u.journal = nil
+		u.release(j)
 	}
-	u.journal = nil
-	if j.counted > 0 {
-		u.shard.forget(u, j)
-	}
-	j.free()
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Bounds of a conversion. Depth, elements and bytes count for one attribute, the
-// time for all attributes of one call.
+// Bounds of a conversion. Depth, elements and bytes count for one attribute, the time for all attributes of one call.
 const (
 	maxDepth    = 16                     // of groups, and of values within values
 	maxElements = 4096                   // members of groups, elements of lists, and values within values
@@ -20,38 +19,37 @@ const (
 	GoexitText = "!GOEXIT"
 )
 
-// Freeze returns attrs as an entry keeps them: later changes of what they refer to
-// do not show, and no method of the program is called again. It returns attrs
-// itself, not a copy, if all values are scalars. [Place.Record] and [Timeline.NewEntry]
-// freeze what they are given. A caller needs Freeze only where attributes are
-// given some time before they are recorded, as marks.Start does.
+// Freeze returns attrs as an entry keeps them: later changes of the values do not show, and no method of the program is
+// called again. It returns attrs itself if all values are scalars. [Place.Record] and [Timeline.NewEntry] freeze attributes. A
+// caller needs Freeze only if it gets attributes some time before it records them, as marks.Start does.
 //
-//   - Scalars stay: bool, int64, uint64, float64, string, [time.Duration] and
-//     [time.Time]. A string of more than 16 KiB is cut.
+//   - Scalars stay: bool, int64, uint64, float64, string, [time.Duration] and [time.Time]. A string of more than 16 KiB is cut.
 //   - []string, []bool, []int64, []float64 and []byte are copied.
-//   - Groups stay groups, and their members are frozen. Empty groups and zero
-//     attributes are left out, as slog's handlers do.
+//   - Groups stay groups, and their members are frozen. Empty groups and zero attributes are left out, as slog's handlers do.
 //   - A [slog.LogValuer] is resolved. The result is frozen by these rules.
-//   - Every other value becomes the text that [slog.TextHandler] prints for it,
-//     without quotes. encoding.TextAppender comes before encoding.TextMarshaler, as
-//     in Go 1.27.
+//   - Every other value becomes the text that [slog.TextHandler] prints for it, without quotes. encoding.TextAppender comes
+//     before encoding.TextMarshaler, as in Go 1.27.
 //
-// Methods of the program (LogValue, MarshalText, Format, Error, String) run on the
-// calling goroutine, outside every lock of the timeline. A method that blocks,
-// blocks its caller only. A panic becomes text, as with slog. If a method calls
-// [runtime.Goexit], Record still records the entry: attributes that were not frozen yet
-// have the text "!GOEXIT". NewEntry makes no entry then. A method must not record
-// the value that it belongs to: that recursion has no end.
+// Methods of the program (LogValue, MarshalText, Format, Error, String) run on the calling goroutine, without a lock. A panic
+// becomes text, as with slog. If a method calls [runtime.Goexit], Record still records the entry: attributes that were not frozen
+// yet have the text "!GOEXIT". NewEntry makes no entry then. A method must not record the value that it belongs to: that recursion
+// has no end.
 //
-// One attribute is converted up to 16 levels, 4096 elements and [MaxText] bytes of text. A key is cut at [MaxKey] bytes.
-// One call converts for 250 ms, checked between elements. The character "…" stands
-// for the rest. A list beyond these bounds becomes text. "<cycle>" stands for a
-// value within itself.
+// One attribute is converted up to 16 levels, 4096 elements and [MaxText] bytes of text. A key is cut at [MaxKey] bytes. One call
+// converts for 250 ms, checked between elements. The character "…" stands for the rest. A list beyond these bounds becomes text.
+// "<cycle>" stands for a value within itself.
 func Freeze(attrs []slog.Attr) []slog.Attr {
 	if _, ok := scalars(attrs); ok {
 		return attrs
 	}
-	return freeze(attrs)
+	b := newBudget()
+	frozen := make([]slog.Attr, 0, len(attrs))
+	for _, a := range attrs { // one by one: if attrs escaped here, every caller would allocate them
+		if a, ok := b.attr(a); ok {
+			frozen = append(frozen, a)
+		}
+	}
+	return frozen
 }
 
 // scalars reports whether no attribute needs to be frozen. It returns their contents then, as [Contents] does: the kind of a value is looked at once.
@@ -77,32 +75,7 @@ func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	return contents, true
 }
 
-func scalar(v slog.Value) bool {
-	switch v.Kind() {
-	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
-		return false
-	case slog.KindString:
-		return len(v.String()) <= MaxText
-	default:
-		return true
-	}
-}
-
-// freeze returns a frozen copy of attrs. It takes the values one by one: if attrs
-// escaped here, every caller would allocate them, scalars too.
-func freeze(attrs []slog.Attr) []slog.Attr {
-	b := newBudget()
-	frozen := make([]slog.Attr, 0, len(attrs))
-	for _, a := range attrs {
-		if a, ok := b.attr(a); ok {
-			frozen = append(frozen, a)
-		}
-	}
-	return frozen
-}
-
-// freezeAndRecord is end for an entry whose attributes need to be frozen, also when a method of an attribute calls
-// runtime.Goexit: a span must end even then.
+// freezeAndRecord is end for attributes that need to be frozen. A span must end even if a method of an attribute calls runtime.Goexit.
 func (p *Place) freezeAndRecord(
 	k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure,
 ) (ok bool) {
@@ -111,8 +84,8 @@ func (p *Place) freezeAndRecord(
 	defer func() {
 		for ; done < len(attrs); done++ { // after Goexit
 			a := attrs[done]
-			if !scalar(a.Value) {
-				a.Value = slog.StringValue(GoexitText)
+			if _, ok := scalars(attrs[done : done+1]); !ok {
+				a = slog.String(Key(a.Key), GoexitText)
 			}
 			frozen = append(frozen, a)
 		}
@@ -135,7 +108,9 @@ type budget struct {
 	bytes    int
 }
 
-func newBudget() budget { return budget{began: time.Now()} }
+func newBudget() budget {
+	return budget{began: time.Now(), elements: maxElements, bytes: MaxText}
+}
 
 // spend takes one element, and reports false if there is none or no time left.
 func (b *budget) spend() bool {
@@ -148,12 +123,11 @@ func (b *budget) spend() bool {
 
 func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
 
-// attr freezes an attribute of an entry, with the whole budget but for the time. It
-// returns false for one that is left out.
+// attr freezes an attribute of an entry, with the whole budget except for the time. It returns false if the attribute is left out.
 func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 	b.elements, b.bytes = maxElements, MaxText
-	if !scalar(a.Value) && b.expired() {
-		return slog.String(a.Key, ellipsis), true
+	if _, ok := scalars([]slog.Attr{a}); !ok && b.expired() {
+		return slog.String(Key(a.Key), ellipsis), true
 	}
 	return b.member(a, 0)
 }
@@ -242,8 +216,7 @@ func (b *budget) copyStrings(list []string) any {
 	return copied
 }
 
-// copyList returns a copy of list, which is not a nil list, or nil if list is longer
-// than left.
+// copyList returns a copy of list that is not a nil list, or nil if list is longer than left.
 func copyList[T any](list []T, left *int) any {
 	if len(list) > *left {
 		return nil

@@ -9,15 +9,9 @@ import (
 	"time"
 )
 
-// gcName is the name of the entries of type GC.
-const gcName = "gc"
-
-// A gcWatch makes the entries of type GC. There is one while observers of a
-// process timeline want them, and nothing at all otherwise.
-//
-// The timeline's passes make the entries, so that the root's mu orders them with
-// Observe and Disconnect as it does all others. The cleanup that runs after a garbage
-// collection, on a goroutine of the runtime's, only requests a pass.
+// A gcWatch makes the entries of type GC while observers of a process timeline want them. The timeline's passes make the entries,
+// so that the root's mu orders them with Observe and Disconnect. The cleanup that runs after a garbage collection, on a goroutine
+// of the runtime's, only requests a pass.
 type gcWatch struct {
 	tl    *Timeline
 	ended atomic.Bool // they are not wanted any more; set with the root's mu held
@@ -44,19 +38,16 @@ func (r *root) watchGC(t *Timeline, wanted bool) {
 	}
 }
 
-// bubbled reports whether the timeline was made in a bubble of testing/synctest,
-// where times have no monotonic reading. Its clock is not the garbage
-// collector's, and to touch its timer from outside, where cleanups run, is fatal.
+// bubbled reports whether the timeline was made in a bubble of testing/synctest, where times have no monotonic reading. The garbage
+// collector does not use its clock, and cleanups, which run outside, must not touch its timer: that is fatal.
 func (r *root) bubbled() bool {
 	return r.epoch == r.epoch.Round(0) //nolint:staticcheck // Equal does not look at the monotonic reading
 }
 
-// A sentinel is an object that nothing refers to. The pointer keeps it out of the
-// blocks that small objects share and live in as long as any of them does.
+// A sentinel is an object that nothing refers to. The pointer keeps it out of the blocks that small objects share and live in.
 type sentinel struct{ _ *byte }
 
-// await lets the next collection that finds a new sentinel call collected. There
-// is one sentinel to a watch, each followed by the next.
+// await lets the next collection that finds a new sentinel call collected.
 func (g *gcWatch) await() { runtime.AddCleanup(new(sentinel), (*gcWatch).collected, g) }
 
 // collected must not wait for anything: the runtime has other cleanups to run.
@@ -65,15 +56,14 @@ func (g *gcWatch) collected() {
 		return
 	}
 	g.await()
-	if g.tl.root.scheduler != nil { // it is the caller's, and might keep the runtime's goroutine
-		go g.tl.root.arm()
-		return
+	if r := g.tl.root; r.scheduler != nil { // it is the caller's, and might keep the runtime's goroutine
+		go r.arm()
+	} else {
+		r.arm()
 	}
-	g.tl.root.arm()
 }
 
-// collectGC adds an entry to the pass for each garbage collection since the last
-// one, and reports whether there was one. r.mu is held.
+// collectGC adds an entry to the pass for each garbage collection since the last pass, and reports whether there was one. r.mu is held.
 func (r *root) collectGC() bool {
 	g := r.gc
 	if g == nil {
@@ -100,7 +90,7 @@ func (r *root) collectGC() bool {
 		}
 		pause := g.stats.Pause[i]
 		r.entries = append(r.entries, &Entry{
-			name: gcName, start: end - pause, duration: pause, at: now, tl: g.tl, attrs: attrs, kind: kindGC,
+			name: "gc", start: end - pause, duration: pause, at: now, tl: g.tl, attrs: attrs, kind: kindGC,
 		})
 	}
 	g.cycle, g.seen = g.stats.NumGC, now
@@ -115,8 +105,7 @@ func (r *root) lockedNow() time.Duration {
 	return r.now()
 }
 
-// collectionEnd returns the end of a collection that ended at end by the wall clock. A
-// step of that clock must not put it before seen or after now.
+// collectionEnd returns the end of a collection that ended at end by the wall clock, which may have been stepped: not before seen, and not after now.
 func collectionEnd(end, seen, now time.Duration) time.Duration { return min(max(end, seen), now) }
 
 // appendHeap appends what the runtime says of the heap after its last collection.

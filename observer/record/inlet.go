@@ -14,17 +14,14 @@ const (
 	chunkAttrs = 60
 	// chunkBytes is how much the entries of a chunk refer to, unless it has one entry only.
 	chunkBytes = 16 << 10
-	// pendingPerChunk is how many entries of TimelineOptions.MaxPending a chunk
-	// stands for: fewer than it has room for, since not all are filled.
+	// pendingPerChunk is how many entries of TimelineOptions.MaxPending a chunk stands for. Not all chunks are filled.
 	pendingPerChunk = 16
-	// maxInline is how many attributes of one entry go into the chunk. An entry
-	// with more has them in a slice of its own.
+	// maxInline is how many attributes of one entry go into the chunk. More attributes have a slice of their own.
 	maxInline = 16
 )
 
-// A chunk is a run of entries. While it is in use, those below n and attributes
-// below nattrs are immutable and the rest is zero. In the pool it still has what
-// it had: its next writer clears it, whose cache then has it.
+// A chunk is a run of entries. While it is in use, entries below n and attributes below nattrs are immutable, and the rest is zero. A
+// chunk in the pool keeps its entries: the next writer clears them, so that the writer's cache is warm.
 type chunk struct {
 	next    *chunk // that was written after it
 	pass    uint64 // the number of passes that had begun before it was written
@@ -111,9 +108,8 @@ func (r *root) grow(in *inlet, pass uint64) *chunk {
 	return c
 }
 
-// inlet picks the inlet of the calling goroutine by the address of a variable on its
-// stack. This costs a third of a random number, and keeps one goroutine on one inlet
-// most of the time. The address is only hashed, never turned back into a pointer.
+// inlet picks the inlet of the calling goroutine by the address of a variable on its stack. This costs a third of a random number, and
+// mostly keeps a goroutine on one inlet. The address is only hashed.
 func (r *root) inlet() *inlet {
 	var here byte
 	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
@@ -153,9 +149,7 @@ func (r *root) take() (inlets int) {
 	return inlets
 }
 
-// merge puts the entries of several inlets in the order of recording. Within one inlet that is the order of writing, but for
-// goroutines that read the clock and were overtaken before they wrote; between inlets the clock decides. Entries of the
-// same moment keep their place.
+// merge puts the entries of several inlets in the order of recording, which is that of the clock. Entries of the same moment keep their place.
 func merge(entries []*Entry) {
 	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.at, b.at) })
 }

@@ -98,7 +98,7 @@ func newJournal() *journal {
 	return j
 }
 
-// recordSize is a size as a record has it. The bounds of a journal are far below the cut, and a sum with it fits into 32 bits.
+// recordSize is a size as a record has it. The bounds of a journal are far below the cut.
 func recordSize(n int) int32 { return int32(min(n, math.MaxInt32/2)) }
 
 const attrSize = int(unsafe.Sizeof(slog.Attr{}))
@@ -107,7 +107,7 @@ func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
 	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize
 }
 
-// append appends a record with its attributes, of which it copies the list.
+// append appends a record with a copy of the list of its attributes.
 func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
 	j.records = append(j.records, *rec)
 	j.latest = max(j.latest, rec.at)
@@ -137,11 +137,9 @@ func (j *journal) attributes(rec *journalRecord) []slog.Attr {
 	return j.attrs[rec.attrs:to:to]
 }
 
-// maxPooled is the number of records of a journal that is used again.
-const maxPooled = 1 << 10
-
-// empty removes all that the journal has.
-func (j *journal) empty() {
+// free empties the journal and gives it to the pool.
+func (j *journal) free() {
+	const maxPooled = 1 << 10 // records
 	clear(j.records)
 	clear(j.attrs)
 	if cap(j.records) > len(j.room.records) { // and the first ones are still where they were
@@ -151,11 +149,6 @@ func (j *journal) empty() {
 		clear(j.room.attrs[:])
 	}
 	*j = journal{records: j.records[:0], attrs: j.attrs[:0], ids: j.ids[:0], room: j.room}
-}
-
-// free gives the journal to the pool.
-func (j *journal) free() {
-	j.empty()
 	if cap(j.records) > maxPooled || cap(j.attrs) > 4*maxPooled {
 		return
 	}
@@ -163,8 +156,7 @@ func (j *journal) free() {
 	journals.Put(j)
 }
 
-// Finished is a part of a unit's journal: spans that have finished, with their marks, and measures. All of it is valid
-// during the call of HandOver only.
+// Finished is a part of a unit's journal: finished spans with their marks, and measures. It is valid during the call of HandOver only.
 type Finished struct {
 	journal  *journal
 	unit     *Unit // nil for a span without one

@@ -354,7 +354,7 @@ func (b *balance) check() {
 	}
 	room := [budgets]int64{}
 	for of := range room {
-		room[of] = b.us.room[of].rest.Load()
+		room[of] = b.us.room[of].Load()
 		for i := range b.us.shards.parts {
 			room[of] += b.us.shards.parts[i].spare[of].Load()
 		}

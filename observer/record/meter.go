@@ -5,22 +5,19 @@ import (
 	"time"
 )
 
-// A Meter aggregates the durations of measures. It gets every measure whose name it wants, once: under sampled spans, under
-// spans that are not recorded, and under none. Its methods are called on the goroutine that records, and concurrently. No
-// lock is held. They must not block or panic.
+// A Meter aggregates the durations of measures. It gets every measure whose name it wants, once, under any span or none. Its methods
+// are called on the goroutine that records, concurrently and without a lock. They must not block or panic.
 type Meter interface {
 	// Wants reports whether the meter aggregates measures of a name. The answer may change.
 	Wants(name string) bool
 
-	// Measured takes a measure that has ended, and that has been recorded if anything else wants it. span is the [Opened] of
-	// the measure if it has one, else the span that the measure was recorded under, and nil without one. duration is negative
-	// if the measure ended before its start. The attributes are frozen, and valid during the call. failure is nil
-	// unless the measure failed.
+	// Measured takes a measure that has ended, and that has been recorded if anything else wants it. span is the [Opened] of the
+	// measure, or the span that the measure was recorded under, or nil. The other arguments are as in [Measured].
 	Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *Failure)
 }
 
-// WantsMeasure reports whether a measure of that name is recorded there, as an entry or by the meter. If only the meter wants it,
-// the place becomes one for the meter alone: nothing is recorded there otherwise.
+// WantsMeasure reports whether a measure of that name is recorded there, as an entry or by the meter. If only the meter wants it, the
+// place becomes one for the meter alone.
 func (p *Place) WantsMeasure(name string) bool {
 	if p.Wants(Measure) {
 		return true
@@ -33,18 +30,8 @@ func (p *Place) WantsMeasure(name string) bool {
 	return true
 }
 
-// metered reports whether a measure goes to endMetered.
+// metered reports whether a measure goes to end.
 func (p *Place) metered() bool { return p.To == ToMeter || p.Timeline.root.meters.last.Load() != nil }
-
-// endMetered is end for a measure, which the meter gets after everything else: a meter that panics or ends the goroutine
-// takes no entry and no span with it.
-func (p *Place) endMetered(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) (ok bool) {
-	if p.To != ToMeter {
-		ok = p.write(kindMeasure, span, name, start, duration, attrs, failure)
-	}
-	p.meter(span, name, duration, attrs, failure)
-	return ok
-}
 
 // meter gives a measure to the meter, if there is one that wants it.
 func (p *Place) meter(span Opened, name string, duration time.Duration, attrs []slog.Attr, failure *Failure) {
@@ -53,7 +40,7 @@ func (p *Place) meter(span Opened, name string, duration time.Duration, attrs []
 	}
 }
 
-// measured copies the attributes, which would otherwise escape from every caller of Record.
+// measured copies the attributes, as pass does.
 //
 //go:noinline
 func (p *Place) measured(m Meter, span Opened, name string, duration time.Duration, attrs []slog.Attr, failure *Failure) {

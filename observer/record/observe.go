@@ -8,12 +8,12 @@ import (
 
 var errClosed = errors.New("observer: the timeline is closed: its request is over and it records nothing more")
 
-// A Batch is what the callback of an observer gets: entries in the order in which they were queued.
+// A Batch is what the callback of an observer gets: entries in the order of recording.
 type Batch struct {
 	Entries []Entry
 
-	// Dropped is how many entries of the observed types the timeline's buffer had no room for until the batch was taken
-	// (PT-29). It counts if HasDropped is true, as in the first batch after Register.
+	// Dropped is how many entries of the observed types the timeline's buffer had no room for (PT-29). It is valid if
+	// HasDropped is true, as in the first batch after Register.
 	Dropped    uint64
 	HasDropped bool
 }
@@ -49,8 +49,7 @@ func (t *Timeline) NewObserver(callback func(Batch)) *Observer {
 	return &Observer{tl: t, callback: callback}
 }
 
-// Register changes what an observer gets, or registers it again after Disconnect. Its buffered entries stay. It is an error
-// if the timeline is closed.
+// Register changes what an observer gets, or registers it again after Disconnect. It returns an error if the timeline is closed.
 func (o *Observer) Register(opts Registration) error {
 	r, types := o.tl.root, kindsOf(opts.Types)
 	r.mu.Lock()
@@ -113,7 +112,7 @@ func kindsOf(types []Type) (set kindSet) {
 	return set
 }
 
-// Disconnect unregisters the observer and empties its buffer. It does nothing if the observer is not registered.
+// Disconnect unregisters the observer and empties its buffer.
 func (o *Observer) Disconnect() {
 	r := o.tl.root
 	r.lock() // entries recorded before belong to the registration that ends
@@ -122,8 +121,7 @@ func (o *Observer) Disconnect() {
 	o.empty()
 }
 
-// TakeRecords returns what waits to be delivered, in the order in which it was
-// queued, and empties the buffer.
+// TakeRecords empties the observer's buffer, and returns the entries in the order of recording.
 func (o *Observer) TakeRecords() []Entry {
 	r := o.tl.root
 	r.lock()
@@ -131,7 +129,7 @@ func (o *Observer) TakeRecords() []Entry {
 	return o.empty()
 }
 
-// Lost returns how many entries the observer lost since it was made, because its buffer was full.
+// Lost returns how many entries the observer lost because its buffer was full.
 func (o *Observer) Lost() uint64 {
 	r := o.tl.root
 	r.lock()
@@ -165,8 +163,7 @@ func (t *Timeline) updateWants() {
 // maxObserverBytes bounds the buffer of an observer, whatever its MaxBuffer.
 const maxObserverBytes = 32 << 20
 
-// add appends a copy of e, as seen from timeline p, to the observer's buffer.
-// The root's mu is held.
+// add appends a copy of e, as seen from timeline p, to the observer's buffer. The root's mu is held.
 func (o *Observer) add(e Entry, p *Timeline) {
 	r := o.tl.root
 	size := e.size()
@@ -185,9 +182,6 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	o.bytes += size
 }
 
-// maxHint keeps one burst from making every later buffer as large.
-const maxHint = 1 << 12
-
 // empty takes what is in the buffer. The root's mu is held.
 func (o *Observer) empty() []Entry {
 	if o.buffer == nil {
@@ -198,7 +192,7 @@ func (o *Observer) empty() []Entry {
 	r.ready = slices.Delete(r.ready, i, i+1)
 	taken := o.buffer
 	o.buffer, o.bytes = nil, 0
-	o.hint = min(len(taken), maxHint)
+	o.hint = min(len(taken), 1<<12) // one burst does not make every later buffer as large
 	return taken
 }
 

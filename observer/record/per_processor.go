@@ -1,6 +1,7 @@
 package record
 
 import (
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -37,5 +38,13 @@ func (p *PerProcessor[T]) another() *T {
 	return &p.parts[i]
 }
 
-// Used returns the parts that Near may have returned.
-func (p *PerProcessor[T]) Used() []T { return p.parts[:p.used.Load()] }
+// All ranges over the parts that Near may have returned.
+func (p *PerProcessor[T]) All() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range p.used.Load() {
+			if !yield(&p.parts[i]) {
+				return
+			}
+		}
+	}
+}

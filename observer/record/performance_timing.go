@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// timingNames are the attributes of PerformanceTiming (Navigation Timing), which
-// User Timing reserves on a Window, in alphabetical order.
+// timingNames are the attributes of PerformanceTiming (Navigation Timing), which User Timing reserves on a Window, in alphabetical order.
 var timingNames = []string{
 	"connectEnd", "connectStart", "domComplete", "domContentLoadedEventEnd", "domContentLoadedEventStart",
 	"domInteractive", "domLoading", "domainLookupEnd", "domainLookupStart", "fetchStart", "loadEventEnd",
@@ -24,8 +23,7 @@ const (
 	ResponseEnd     = "responseEnd"     // the handler has returned
 )
 
-// timings are when the moments of a request were, plus one; 0 for one that has not come. They cost no lock and no memory of
-// their own.
+// timings are when the moments of a request were, plus one; 0 for one that has not come.
 type timings struct{ requestStart, responseStart, responseEnd atomic.Int64 }
 
 // of returns the place of a moment, nil for one that a server has no value for.
@@ -55,16 +53,13 @@ func (u *Unit) Route() string {
 	return ""
 }
 
-// IsTimingName reports whether name is one of the 21 attributes of
-// PerformanceTiming, such as "responseStart". On a request's timeline they stand
-// for moments of the request.
+// IsTimingName reports whether name is one of the 21 attributes of PerformanceTiming, which are moments of a request on its timeline.
 func IsTimingName(name string) bool {
 	_, found := slices.BinarySearch(timingNames, name)
 	return found
 }
 
-// SetTiming says when a moment of t's request was, since t's origin, so that a
-// measure can start or end there. Setting it again replaces it. These are errors:
+// SetTiming says when a moment of t's request was, since t's origin: a measure can start or end there. The last call counts. These are errors:
 //
 //   - a process timeline, which has none of these moments (it is a Worker)
 //   - a name other than [RequestStart], [ResponseStart] and [ResponseEnd]
@@ -84,9 +79,8 @@ func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	return nil
 }
 
-// Timing is when a moment of t's request was, since t's origin; ok is false when
-// it has not come. [NavigationStart] is 0 (User Timing 3, "convert a mark to a
-// timestamp").
+// Timing returns when a moment of t's request was, since t's origin. ok is false if it has not come. [NavigationStart] is 0 (User Timing 3,
+// "convert a mark to a timestamp").
 func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if t.unit == nil {
 		return 0, false

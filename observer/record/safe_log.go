@@ -15,10 +15,9 @@ const (
 	maxLines     = 32                     // that wait for the program's handler
 )
 
-// SafeLogger returns a logger for perfline's own lines. The lines go to l. If l is nil, the lines go to the logger that is slog's default when a line is
-// written. The handler of l is the program's code, which may panic, hang, or end its goroutine. One goroutine calls the handler, and runs while there are
-// lines. A caller waits until the line is written, for 250 ms at most, and not at all behind a line that hangs. When 32 lines wait, further lines are
-// dropped. The next line has the number of dropped lines as dropped_lines.
+// SafeLogger returns a logger for perfline's own lines, which go to l, or to slog's default logger at that time if l is nil. The handler is the program's
+// code, which may panic, hang, or end its goroutine. One goroutine calls it, and runs while there are lines. A caller waits until the line is written, for
+// 250 ms at most, and not at all behind a line that hangs. When 32 lines wait, further lines are dropped. The next line has their number as dropped_lines.
 func SafeLogger(l *slog.Logger) *slog.Logger {
 	if l != nil {
 		if _, safe := l.Handler().(*safeHandler); safe {
@@ -74,7 +73,9 @@ func (h *safeHandler) Handle(ctx context.Context, r slog.Record) error {
 	select {
 	case <-written:
 	case <-patience.C:
-		h.lines.hang()
+		h.lines.mu.Lock()
+		h.lines.hanging = true
+		h.lines.mu.Unlock()
 	}
 	return nil
 }
@@ -95,29 +96,12 @@ func (q *safeLines) add(l safeLine) (written <-chan struct{}, waits bool) {
 	return l.written, !q.hanging
 }
 
-func (q *safeLines) hang() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.hanging = true
-}
-
 // write writes lines until none waits.
 func (q *safeLines) write() {
 	pprof.SetGoroutineLabels(context.Background()) // those of the caller are a request's
-	over := false
-	defer func() {
-		if !over { // the handler has called runtime.Goexit
-			go q.write()
-		}
-	}()
-	for {
-		l, dropped, ok := q.next()
-		if !ok {
-			break
-		}
+	for l, dropped, ok := q.next(); ok; l, dropped, ok = q.next() {
 		q.call(l, dropped)
 	}
-	over = true
 }
 
 // next takes the oldest line out of the queue. When there is none, the goroutine must end.
@@ -137,7 +121,9 @@ func (q *safeLines) next() (l safeLine, dropped int, ok bool) {
 func (q *safeLines) call(l safeLine, dropped int) {
 	lost := dropped + 1
 	defer func() {
-		_ = recover()
+		if recover() == nil && lost > 0 { // the handler has called runtime.Goexit
+			go q.write()
+		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.dropped += lost

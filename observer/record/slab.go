@@ -5,22 +5,15 @@ import (
 	"slices"
 )
 
-// An attrSlab holds attributes while something refers to them. Entries share an array,
-// so a slab serves only entries that live together: the entries of one buffer, or of one
-// pass.
+// An attrSlab holds attributes. Entries share its arrays, so a slab serves only entries that live together: those of one buffer, or of one pass.
 type attrSlab struct {
 	free []slog.Attr
 	size int // of the array that free is the rest of
 }
 
-// minSlab and maxSlab are how many attributes an array holds.
-const (
-	minSlab = 8
-	maxSlab = 64
-)
-
 // keep returns a copy of attrs that is never written again.
 func (s *attrSlab) keep(attrs []slog.Attr) []slog.Attr {
+	const minSlab, maxSlab = 8, 64 // attributes of an array
 	n := len(attrs)
 	if n == 0 {
 		return nil

@@ -11,19 +11,18 @@ import (
 	"unsafe"
 )
 
-// text returns what slog.TextHandler prints for v, without quotes, as far as the
-// budget goes.
+// text returns what slog.TextHandler prints for v, without quotes, within the budget.
 func (b *budget) text(v any) string {
 	var name, s string
 	var call func()
 	switch m := v.(type) {
 	case encoding.TextAppender, encoding.TextMarshaler, fmt.Formatter, reflect.Value:
-		return b.print(func(p *printer) { p.attribute(v) })
 	case error:
 		name, call = "Error", func() { s = m.Error() }
 	case fmt.Stringer:
 		name, call = "String", func() { s = m.String() }
-	default:
+	}
+	if call == nil {
 		return b.print(func(p *printer) { p.attribute(v) })
 	}
 	// Most values are errors and Stringers. Their texts are not copied.
@@ -51,8 +50,7 @@ func (b *budget) print(f func(*printer)) string {
 	return string(p.buf)
 }
 
-// Protect calls f and returns what f panicked with. It cannot print that: a method
-// which calls runtime.Goexit must not run in a deferred function.
+// Protect calls f and returns what f panicked with. The caller prints that: a method that calls runtime.Goexit must not run in a deferred function.
 func Protect(f func()) (r any, ok bool) {
 	defer func() {
 		if !ok {
@@ -63,9 +61,8 @@ func Protect(f func()) (r any, ok bool) {
 	return nil, true
 }
 
-// A printer prints values as fmt does with %+v, or with %v unless plus is set. It
-// differs from fmt in its bounds: fmt has none, and does not end in a value that
-// contains itself. The program's code has no bounds: what a method returns is cut.
+// A printer prints values as fmt does with %+v, or with %v unless plus is set. fmt has no bounds, and does not end in a value that
+// contains itself. The text of a method is cut.
 type printer struct {
 	budget
 	buf       []byte
@@ -75,7 +72,7 @@ type printer struct {
 	full      bool    // a bound was exceeded, and the mark for that printed
 }
 
-// A visit tells apart values that can contain themselves.
+// A visit identifies a value on the current path, to detect cycles.
 type visit struct {
 	t   reflect.Type
 	at  unsafe.Pointer
@@ -213,8 +210,7 @@ func (p *printer) value(v reflect.Value, depth int) {
 	}
 }
 
-// container prints a slice or a map, unless it is being printed already. Nothing else
-// can contain itself: pointers within other values are printed as addresses.
+// container prints a slice or a map, unless it is being printed already. Nothing else can contain itself: inner pointers are printed as addresses.
 func (p *printer) container(v reflect.Value, depth int) {
 	here := visit{v.Type(), v.UnsafePointer(), v.Len()}
 	if slices.Contains(p.path, here) {
@@ -339,33 +335,25 @@ func (s *state) Write(b []byte) (int, error) {
 }
 
 // WriteString implements [io.StringWriter], as fmt's State does.
-func (s *state) WriteString(text string) (int, error) {
-	s.p.str(text)
-	if s.p.full {
-		return 0, io.ErrShortWrite
-	}
-	return len(text), nil
-}
+func (s *state) WriteString(text string) (int, error) { return s.Write([]byte(text)) }
 
 func (s *state) Width() (int, bool)     { return 0, false }
 func (s *state) Precision() (int, bool) { return 0, false }
 func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 
-// ErrorText returns what err's method Error returns, as an attribute keeps it: at most 16 KiB of it, and the text of a panic in place of one.
+// ErrorText returns the text of err as an attribute keeps it: at most 16 KiB, and the text of a panic if the method Error panics.
 func ErrorText(err error) string {
 	b := newBudget()
-	b.elements, b.bytes = maxElements, MaxText
-	return b.text(message{err})
+	return b.text(struct{ error }{err}) // which has no other method
 }
 
 // ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText] does.
 func ValueText(v any) string {
 	b := newBudget()
-	b.elements, b.bytes = maxElements, MaxText
 	return b.text(v)
 }
 
-// SafeError returns an error that says what err says now: its method Error calls no code of the program. It wraps err. nil stays nil.
+// SafeError wraps err in an error with the text that err has now, which calls no code of the program. nil stays nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil
@@ -381,15 +369,9 @@ type safeError struct {
 func (e *safeError) Error() string { return e.text }
 func (e *safeError) Unwrap() error { return e.err }
 
-// A message has only the method Error of an error.
-type message struct{ err error }
-
-func (m message) Error() string { return m.err.Error() }
-
 // PanicText returns the text of what a function of the program panicked with.
 func PanicText(r any) string {
 	b := newBudget()
-	b.elements, b.bytes = maxElements, MaxText
 	return b.print(func(p *printer) {
 		p.plus = false
 		p.arg(r)

@@ -9,9 +9,8 @@ import (
 // A mapEntry is a key of a map with its value.
 type mapEntry struct{ key, value reflect.Value }
 
-// sortedEntries returns up to limit entries of a map in the order in which fmt
-// prints them (internal/fmtsort). Which ones of a larger map is left to chance: to
-// sort all would take unbounded time.
+// sortedEntries returns up to limit entries of a map in the order in which fmt prints them (internal/fmtsort). It takes any entries
+// of a larger map: to sort all would take unbounded time.
 func sortedEntries(m reflect.Value, limit int) []mapEntry {
 	entries := make([]mapEntry, 0, min(m.Len(), limit))
 	for it := m.MapRange(); len(entries) < limit && it.Next(); {

@@ -31,8 +31,8 @@ const (
 	defaultInterval        = 50 * time.Millisecond
 )
 
-// A Timeline is an observer.Timeline with the methods for recorders. Pointers to one convert to pointers to the other. All
-// its methods may be called concurrently.
+// A Timeline is an observer.Timeline with the methods for recorders. Pointers to the two types convert to each other. All methods
+// may be called concurrently.
 type Timeline struct {
 	root   *root
 	parent *Timeline // nil for a process timeline
@@ -64,7 +64,6 @@ type root struct {
 	interval   time.Duration
 	scheduler  func(func())
 	logger     *slog.Logger
-	code       programCode
 
 	tracers  attachments[Tracer]
 	meters   attachments[Meter]
@@ -72,8 +71,7 @@ type root struct {
 	passes   atomic.Uint64 // of collect that have begun; changed under mu
 	timer    *time.Timer
 
-	// Every call reads the fields above, which hardly ever change. The fields below change
-	// often, and must not evict the former from other cores' caches.
+	// Every call reads the fields above. The fields below change often, and must not evict those above from other cores' caches.
 	_ [128]byte
 
 	chunks   sync.Pool
@@ -86,6 +84,8 @@ type root struct {
 	lostMarks         atomic.Uint64
 	clockRead         atomic.Int64  // what clock returned last, in nanoseconds
 	passedMarks       atomic.Uint64 // marks under no span that a tracer took
+	panics            atomic.Uint64 // calls of the program's code that panicked or ended their goroutine
+	panicked          sync.Map      // the kinds of such code, as Try names them
 
 	_ [128]byte
 
@@ -105,7 +105,7 @@ type root struct {
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
 
-// ProcessTimeline is the process timeline. It exists from the start of the program.
+// ProcessTimeline returns the process timeline, which exists from the start of the program.
 func ProcessTimeline() *Timeline { return defaultTimeline }
 
 // NewTimeline returns a process timeline.
@@ -114,21 +114,15 @@ func NewTimeline(o TimelineOptions) *Timeline {
 		epoch:      time.Now(),
 		limit:      limitOr(o.BufferSize, defaultBufferSize),
 		childLimit: limitOr(o.ChildBufferSize, defaultChildBufferSize),
-		interval:   o.Interval,
+		interval:   cmp.Or(max(0, o.Interval), defaultInterval),
 		scheduler:  o.Scheduler,
 		logger:     SafeLogger(o.Logger),
 	}
 	if o.Clock != nil {
 		r.clock = r.readClock(o.Clock)
 	}
-	if o.MaxPending <= 0 {
-		o.MaxPending = defaultMaxPending
-	}
-	r.maxChunks = int64(o.MaxPending+pendingPerChunk-1) / pendingPerChunk
+	r.maxChunks = int64(cmp.Or(max(0, o.MaxPending), defaultMaxPending)+pendingPerChunk-1) / pendingPerChunk
 	r.urgentAt = max(1, r.maxChunks/16)
-	if r.interval <= 0 {
-		r.interval = defaultInterval
-	}
 	r.chunks.New = func() any { return new(chunk) }
 	r.timer = time.AfterFunc(time.Hour, r.onTimer)
 	r.timer.Stop()
@@ -144,14 +138,12 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	return &Timeline{root: r, originTime: r.epoch}
 }
 
-// maxInlets bounds the inlets of a process timeline. Goroutines are spread over
-// them by a hash, and eight for each processor leave few pairs that meet.
+// maxInlets bounds the inlets of a process timeline. A hash spreads goroutines over them. With eight for each processor, few goroutines meet.
 const maxInlets = 512
 
 func limitOr(n, otherwise int) int { return max(0, cmp.Or(n, otherwise)) }
 
-// ContextKey is the key under which a context carries its *Timeline, for types
-// that are contexts themselves. Others use [NewContext] and [FromContext].
+// ContextKey is the key under which a context carries its *Timeline, for types that are contexts themselves.
 type ContextKey struct{}
 
 // NewContext returns a context that carries t.
@@ -159,8 +151,8 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return context.WithValue(ctx, ContextKey{}, t)
 }
 
-// FromContext is the timeline of ctx, or [ProcessTimeline]: the unit of the active span if its tracer uses units, else
-// the timeline that ctx carries. ctx may be nil.
+// FromContext returns the unit of the active span if its tracer uses units, else the timeline that ctx carries, else
+// [ProcessTimeline]. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline {
 	if ctx == nil {
 		return defaultTimeline
@@ -198,19 +190,19 @@ func Detached(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Now is the time since t's origin, on the monotonic clock (High Resolution
-// Time, now()).
+// Now returns the time since t's origin, on the monotonic clock.
 func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
 
 // HasClock reports whether TimelineOptions.Clock is what Now reads.
 func (t *Timeline) HasClock() bool { return t.root.clock != nil }
 
-// Origin is t's time origin by the wall clock (timeOrigin). It never changes.
+// Origin returns t's origin by the wall clock. It never changes.
 func (t *Timeline) Origin() time.Time { return t.originTime }
 
-// Since is the moment at as a time of t: what Now would have returned then.
+// Since returns the moment at as a time of t.
 func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
 
+// wall returns the wall-clock time of a moment of t that is given since the root's origin.
 func (t *Timeline) wall(d time.Duration) time.Time {
 	if t.unit == nil {
 		return t.root.wall(d)
@@ -218,10 +210,10 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 	return t.originTime.Add(d - t.origin)
 }
 
-// Parent is the timeline t's entries are passed on to, nil for a process timeline.
+// Parent returns the timeline whose observers get t's entries, too. It is nil for a process timeline.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Observed reports whether an observer of t or of a parent, or the maker of t, wants entries of type typ.
+// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants entries of type typ.
 func (t *Timeline) Observed(typ Type) bool {
 	always := kindSet(t.always.Load())
 	if t.root.watching.Load() == 0 && always == 0 {
@@ -234,15 +226,8 @@ func (t *Timeline) Observed(typ Type) bool {
 // Watched reports whether there are any observers, of t or of other timelines of its process timeline.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read. Types
-// that are not supported are ignored.
-func (t *Timeline) Keep(types ...Type) {
-	for _, typ := range types {
-		if k, ok := kindOf(typ); ok {
-			t.always.Or(1 << k)
-		}
-	}
-}
+// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read.
+func (t *Timeline) Keep(types ...Type) { t.always.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
 func (t *Timeline) watched(k kind) bool {
@@ -257,17 +242,15 @@ func (t *Timeline) watched(k kind) bool {
 	return false
 }
 
-// Record records an entry under no span that ends now. start is relative to t's origin. It is [Place.Record] for a
-// timeline without a context.
+// Record records an entry under no span that ends now: see [Place.Record].
 func (t *Timeline) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
 	var p Place
 	p.locateRoot(t)
 	return p.Record(typ, name, start, duration, attrs)
 }
 
-// NewEntry makes an entry of t without recording it. start is relative to t's
-// origin. attrs are frozen at this call, see [Freeze]. An unknown type is an error, and so
-// is a start or an end further than [MaxTime] from the process timeline's origin.
+// NewEntry makes an entry of t without recording it. start is relative to t's origin. attrs are frozen: see [Freeze]. An unknown
+// type is an error, and so is a start or an end further than [MaxTime] from the process timeline's origin.
 func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -278,11 +261,7 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 		return Entry{}, fmt.Errorf("record: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, Name(name), start, duration)
 	}
 	e := t.newEntry(SpanIDs{}, k, Name(name), s, d, 0)
-	if _, ok := scalars(attrs); ok {
-		e.attrs = slices.Clone(attrs)
-	} else {
-		e.attrs = freeze(attrs)
-	}
+	e.attrs = slices.Clone(Freeze(attrs))
 	return *e, nil
 }
 
@@ -291,11 +270,9 @@ func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, a
 	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}
 }
 
-// Queue records an entry that was made before, at whatever time ("queue a
-// PerformanceEntry", Performance Timeline 2, section 3), under the span
-// active in ctx, also if it is of a request or a call. It reports false when nothing wanted the entry or it was lost. If
-// e is of another process timeline, times that are out of range on t become the
-// nearest in range.
+// Queue records an entry that was made before ("queue a PerformanceEntry", Performance Timeline 2, section 3), under the span active
+// in ctx, also if the entry is of a request or a call. It returns false when nothing wanted the entry, or when the entry was lost. If e
+// is of another process timeline, times that are out of range on t become the nearest in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	var at Place
 	at.Locate(ctx)
@@ -303,7 +280,7 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	return p.Queue(e)
 }
 
-// Show records the entry of a span that another tracing system makes. It counts as recorded at the span's end.
+// Show records the entry of a span that another tracing system makes, as of the span's end.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
@@ -313,8 +290,7 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
-// Close closes the timeline that NewChild made: see [Unit.Close]. It does nothing on a process timeline and on the timeline of a request whose
-// tracing system ends it.
+// Close closes a timeline that NewChild made: see [Unit.Close]. It does nothing on other timelines: a tracing system ends its own units.
 func (t *Timeline) Close() {
 	if t.unit != nil && t.unit.receiver == nil {
 		t.unit.Close()
@@ -327,8 +303,7 @@ func (t *Timeline) hasEnded() bool { return t.unit != nil && t.unit.hasEnded() }
 // Unit returns the unit whose timeline t is, nil for a process timeline.
 func (t *Timeline) Unit() *Unit { return t.unit }
 
-// Flush runs a collection pass now: what was recorded reaches the observers' buffers before it returns. Callbacks
-// still come later.
+// Flush runs a pass: what was recorded is in the observers' buffers when it returns. Callbacks still come later.
 func (t *Timeline) Flush() {
 	r := t.root
 	r.lock()

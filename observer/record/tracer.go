@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// The types of this file are between a timeline and a tracing system. Package bridge has the ones for OpenTelemetry.
-// Programs that record and observe do not need them.
+// The types of this file are between a timeline and a tracing system. Package bridge implements them for OpenTelemetry.
 
 // An ID is the id of a span. The zero ID names none.
 type ID [8]byte
@@ -21,15 +20,12 @@ type SpanIDs struct {
 	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
 	Parent ID // the span that it was recorded under
 
-	// ObserversOnly says that the entry is in no trace, and that it was recorded for observers alone: the span that it was
-	// recorded under is not sampled.
+	// ObserversOnly says that the entry was recorded for observers alone, and is in no trace: its parent is not sampled.
 	ObserversOnly bool
 }
 
-// A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the
-// goroutine that records, and concurrently. They must not block or panic.
-//
-// Some of them are given the span that a context has active. It is nil without one, and never used by the timeline itself.
+// A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the goroutine that
+// records, and concurrently. They must not block or panic. A span that they get is the active span of a context, or nil.
 type Tracer interface {
 	// Under returns the destination of entries under a span that is not an Active: another tracer made it.
 	Under(span any) Destination
@@ -46,8 +42,7 @@ type Tracer interface {
 	// Measure takes a measure under a span, at once.
 	Measure(span any, m Measured)
 
-	// Start starts a span under the one in ctx, whose place has the destination to. It returns nil, and ctx itself, if
-	// it makes none.
+	// Start starts a span under the span in ctx, whose place has the destination to. It returns nil and ctx if it makes none.
 	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context, Opened)
 }
 
@@ -82,8 +77,8 @@ type Opened interface {
 
 	Fail(Failure)
 
-	// End ends the span. It returns the span if that was started ToUnit, for its unit's EndSpan. Other spans get the attributes, which
-	// are frozen, and valid during the call.
+	// End ends the span. It returns a span that was started ToUnit, for its unit's EndSpan. Other spans get the attributes, which are
+	// frozen, and valid during the call.
 	End(at time.Time, attrs []slog.Attr) Span
 }
 
@@ -120,11 +115,10 @@ type Place struct {
 // spanKey is OpenTelemetry's key of the active span in a context, or nil.
 var spanKey atomic.Pointer[any]
 
-// SetSpanKey says under which key a context has its active span. All tracers of a process share the key.
+// SetSpanKey sets the key of the active span in a context, for all tracers of the process.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p to the place of entries under ctx, which may be nil. To return a Place would take longer than to find it, because Go
-// copies it several times.
+// Locate sets p to the place of entries under ctx, which may be nil. To return a Place would take longer: Go copies it several times.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
@@ -158,13 +152,12 @@ func (p *Place) locateRoot(t *Timeline) {
 // Wants reports whether entries of type typ are recorded there.
 func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.Observed(typ) }
 
-// Record records an entry at the place that ends now: a mark made, or a measure that has
-// just ended. start is relative to the timeline's origin. attrs are frozen, see [Freeze]. An entry of an unknown type
-// is dropped. A start or an end further than [MaxTime] from the process timeline's origin becomes
-// the nearest time in range.
+// Record records an entry at the place that ends now. start is relative to the timeline's origin. attrs are frozen: see [Freeze]. An
+// entry of an unknown type is dropped. A start or an end further than [MaxTime] from the process timeline's origin becomes the
+// nearest time in range.
 //
-// Record never blocks, unless a method of an attribute does. It reports false when
-// the entry was lost because too many wait, which is counted as Overflow.
+// Record never blocks, unless a method of an attribute does. It reports false when the entry was lost because too many wait, which is
+// counted as Overflow.
 func (p *Place) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -178,12 +171,12 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration, att
 	}
 	p.contents = contents
 	if k == kindMeasure && p.metered() {
-		return p.endMetered(nil, name, start, duration, attrs, nil)
+		return p.end(k, nil, name, start, duration, attrs, nil)
 	}
 	return p.record(k, name, start, duration, start+duration, attrs)
 }
 
-// Queue records an entry that was made before, at whatever time; see [Timeline.Queue].
+// Queue records an entry that was made before: see [Timeline.Queue].
 func (p *Place) Queue(e Entry) bool {
 	t := p.Timeline
 	switch {
@@ -204,8 +197,7 @@ func (p *Place) Queue(e Entry) bool {
 	return ok
 }
 
-// record records an entry whose attributes are frozen. start is since the root's
-// origin, as is at, when it is recorded.
+// record records an entry whose attributes are frozen. start, and at, when it is recorded, are since the root's origin.
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
 	t := p.Timeline
 	if u := t.unit; p.Span != nil && u != nil && u.receiver != nil {
@@ -231,23 +223,17 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 		ok = t.put(&e, attrs)
 	}
 	atOnce := p.atOnce(k)
-	if (!ok || atOnce) && k == kindMark && p.To != ToSpan {
-		p.countMark(ok, atOnce)
+	switch {
+	case k != kindMark || p.To == ToSpan:
+	case atOnce && ok:
+		t.root.passedMarks.Add(1)
+	case !atOnce && !ok && p.To != ToObservers: // not only observers wanted it
+		t.root.lostMarks.Add(1)
 	}
 	if atOnce {
 		p.pass(k, name, start, duration, attrs)
 	}
 	return ok
-}
-
-// countMark counts a mark that goes to no span at once: whether the timeline had room, and whether the tracer takes it.
-func (p *Place) countMark(room, taken bool) {
-	switch {
-	case taken && room:
-		p.Timeline.root.passedMarks.Add(1)
-	case !taken && !room && p.To != ToObservers: // not only observers wanted it
-		p.Timeline.root.lostMarks.Add(1)
-	}
 }
 
 // On returns the place under the same span on the timeline t.
@@ -266,7 +252,7 @@ func (p *Place) On(t *Timeline) Place {
 func (p *Place) ids(k kind) SpanIDs {
 	switch {
 	case p.Span != nil:
-		return idsOf(p.Span, k, p.queued)
+		return under(p.Span.IDs(), k, p.queued)
 	case p.To == ToObservers:
 		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
 	case p.Tracer != nil && p.Under != nil:
@@ -276,11 +262,7 @@ func (p *Place) ids(k kind) SpanIDs {
 	}
 }
 
-// idsOf returns the ids of an entry of kind k under s.
-func idsOf(s Span, k kind, queued bool) SpanIDs { return under(s.IDs(), k, queued) }
-
-// under returns the ids of an entry of kind k that was recorded under a span with the given ids. The entry of a request or of a call is
-// the span's own, unless it was queued.
+// under returns the ids of an entry of kind k under a span with the given ids. A request or a call is that span, unless it was queued.
 func under(span SpanIDs, k kind, queued bool) SpanIDs {
 	if !queued && (k == kindNavigation || k == kindResource) {
 		return span
@@ -324,8 +306,7 @@ const maxCopied = 64
 // attrLists has lists for pass.
 var attrLists = sync.Pool{New: func() any { return new([]slog.Attr) }}
 
-// Start starts a span at the place, whose start is relative to the timeline's origin. It returns nil, and ctx itself,
-// without a tracer.
+// Start starts a span at the place. start is relative to the timeline's origin. Without a tracer, Start returns nil and ctx.
 func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
 	if p.Tracer == nil || p.To == ToObservers || p.To == ToMeter {
 		return ctx, nil
@@ -334,8 +315,8 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 	return p.Tracer.Start(ctx, p.To, Name(name), p.Timeline.anchor(start).Add(start))
 }
 
-// End records a measure that has just ended, whose span is not nil or that failed. Start and Duration are as for
-// Record. The entry of a measure that failed has the message as the attribute "error".
+// End records a measure that has just ended, as Record does, and its span or its failure. The entry of a measure that failed has the
+// message as the attribute "error".
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
 	name = Name(name)
 	start, duration = interval(p.Timeline.origin, start, duration)
@@ -348,12 +329,16 @@ func (p *Place) End(span Opened, name string, start, duration time.Duration, att
 	p.end(kindMeasure, span, name, start, duration, attrs, failure)
 }
 
-// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen.
-func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
-	if k == kindMeasure && p.metered() {
-		return p.endMetered(span, name, start, duration, attrs, failure)
+// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen. The meter gets a measure after
+// everything else: a meter that panics or ends the goroutine takes no entry and no span with it.
+func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) (ok bool) {
+	if p.To != ToMeter {
+		ok = p.write(k, span, name, start, duration, attrs, failure)
 	}
-	return p.write(k, span, name, start, duration, attrs, failure)
+	if k == kindMeasure {
+		p.meter(span, name, duration, attrs, failure)
+	}
+	return ok
 }
 
 // write is end without the meter.
@@ -371,7 +356,7 @@ func (p *Place) write(k kind, span Opened, name string, start, duration time.Dur
 	return true
 }
 
-// endAtOnce records the entry and ends the span separately. It copies the attributes, which would otherwise escape from every caller of End.
+// endAtOnce records the entry and ends the span separately. It copies the attributes, as pass does.
 //
 //go:noinline
 func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {

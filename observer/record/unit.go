@@ -9,15 +9,16 @@ import (
 // A Unit is the timeline of one unit of work: an HTTP request, an RPC, a message, a job. What a tracing system gets of the unit waits in a journal. All
 // methods may be called concurrently.
 //
-// A unit is garbage-collected and serves no other work, so what is recorded late cannot get into another unit's data.
-// The storage of its journal is pooled. Only the unit points to it, and lets go of it before the receiver reads it.
+// A unit serves no other work, so that late records cannot get into another unit's data. The storage of its journal is pooled. The unit lets go of
+// the journal before the receiver reads it.
 type Unit struct {
 	Timeline
 
-	receiver       Receiver // of the journal; nil without one
-	shard          *unitShard
-	fate           atomic.Uint32 // see fate.go
-	chosen, failed atomic.Bool   // see fate.go
+	receiver Receiver // of the journal; nil without one
+	shard    *unitShard
+	fate     atomic.Uint32 // see fate.go
+	Chosen   atomic.Bool   // the program wants the unit kept; without effect after the unit's end
+	Failed   atomic.Bool   // a span of the unit failed
 
 	timings timings
 	route   atomic.Pointer[string]
@@ -36,15 +37,15 @@ type Unit struct {
 
 // A Receiver takes the journals of units. Package bridge has the one for OpenTelemetry.
 type Receiver interface {
-	// HandOver is called with parts of the journals of some units, which are valid during the call only. Several goroutines may
-	// call it at once, each one with other parts, and no lock is held. It must not block, and must not panic.
+	// HandOver gets parts of the journals of some units, which are valid during the call only. Several goroutines may call it at once
+	// with different parts, without a lock. It must not block or panic.
 	HandOver([]*Finished)
 
 	// MarkLimit returns how many marks a span keeps: the last ones. A negative limit means no limit.
 	MarkLimit() int
 
-	// TakesMarks says which marks the receiver takes by themselves, in addition to the marks of finished spans. It always returns
-	// the same value. Of an undecided unit, the receiver takes marks by themselves only if the unit is exported.
+	// TakesMarks says which marks the receiver takes by themselves, in addition to the marks of finished spans. The value never
+	// changes. An undecided unit gives marks by themselves only if it is exported.
 	TakesMarks() MarksTaken
 }
 
@@ -58,13 +59,12 @@ const (
 	AllMarks             // each mark, with the next part of its unit: also marks of spans that have not finished
 )
 
-// A Span is a span of a unit. The tracing system that makes it keeps its state. The timeline has its marks until it
-// has finished.
+// A Span is a span of a unit. Its tracing system keeps its state. The timeline keeps its marks until the span has finished.
 type Span interface {
 	// IDs returns the ids of the span and of its parent. They do not change.
 	IDs() SpanIDs
 
-	// Marks returns what the timeline keeps at the span. It is always the same pointer.
+	// Marks returns what the timeline keeps at the span: always the same pointer.
 	Marks() *SpanMarks
 
 	// Size returns the memory that the finished span takes, in bytes. It need not be exact.
@@ -82,29 +82,21 @@ type Description struct {
 	Attrs      []slog.Attr // frozen
 }
 
-// NewUnit returns a unit whose entries reach the observers of t, too. Its origin is start,
-// which must carry a monotonic reading (as time.Now does) to be exact. An origin further than [MaxTime] from the process
-// timeline's becomes the nearest in range. With a Clock of the timeline's own, the unit begins now.
+// NewUnit returns a unit whose entries reach the observers of t, too. Its origin is start, which must carry a monotonic reading (as
+// time.Now does) to be exact. An origin further than [MaxTime] from the process timeline's becomes the nearest in range. With a Clock
+// of the timeline's own, the unit begins now.
 //
-// A unit of a tracing system has a receiver. Its finished spans, and the marks and measures under them, wait in its
-// journal. The receiver gets them after the unit's end, together with those of other units: after 64 units, or after 100 ms. It gets
-// a part of them earlier in these cases:
-//
-//   - The journal has 512 spans and measures, or 512 KiB.
-//   - It is 2.5 to 5 s old.
-//   - Too many bytes wait in the process.
-//   - [Timeline.FlushUnits] is called.
-//
-// The marks of a span go with the span. A receiver may take marks by themselves as well. After the unit's end, the receiver gets each
-// span that finishes late.
+// A unit of a tracing system has a receiver. Finished spans, and the marks and measures under them, wait in the journal of the unit. The
+// receiver gets them after the unit's end, with other units: after 64 units, or after 100 ms. It gets a part of them earlier when the
+// journal has 512 spans and measures, or 512 KiB, when the journal is 2.5 to 5 s old, when too many bytes wait in the process, or when
+// [Timeline.FlushUnits] is called. After the unit's end, the receiver gets each span that finishes late.
 func (t *Timeline) NewUnit(start time.Time, r Receiver) *Unit {
 	u := new(Unit)
 	t.InitUnit(u, start, r, false)
 	return u
 }
 
-// InitUnit makes a zero Unit, which is a part of the caller's memory, what NewUnit returns. The unit may be undecided: then [Unit.End], [Unit.Export] or
-// [Unit.Discard] decides.
+// InitUnit is NewUnit for a zero Unit in the caller's memory. If undecided is true, [Unit.End], [Unit.Export] or [Unit.Discard] decides about the unit.
 func (t *Timeline) InitUnit(u *Unit, start time.Time, r Receiver, undecided bool) {
 	if undecided {
 		u.fate.Store(fateUndecided)
@@ -121,12 +113,11 @@ func (t *Timeline) InitUnit(u *Unit, start time.Time, r Receiver, undecided bool
 	u.shard = root.units.shards.Near()
 }
 
-// NewChild makes a timeline for one request or job, with its own origin (now) and its own names. It is the timeline of a unit without a
-// receiver: its entries reach the observers of t. Close it when the request is over.
+// NewChild returns the timeline of a unit without a receiver, which begins now. Close it when the request is over.
 func (t *Timeline) NewChild() *Timeline { return &t.NewUnit(time.Now(), nil).Timeline }
 
-// EndSpan takes a span of the unit that has finished. The span does not change any more. Its entry is what its Describe
-// says, with attrs, which are frozen, unless typ is "". Entries of marks under the span that come later are late.
+// EndSpan takes a span of the unit that has finished and does not change any more. Its entry is what Describe says, with attrs, which are
+// frozen. There is no entry if typ is "".
 func (u *Unit) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	k, _ := kindOf(typ)
 	size := Contents(attrs)

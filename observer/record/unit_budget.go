@@ -2,16 +2,13 @@ package record
 
 import "sync/atomic"
 
-// The budgets.
+// The budgets bound the bytes of all units. A shard has a part of each budget at hand, so that processors do not meet at one number. The rest is for all.
+// At the bound, a shard takes what other shards have at hand: no unit is refused because its shard alone is full.
 const (
 	forAll       = iota // bytes of all journals
-	forUndecided        // of those of undecided units
+	forUndecided        // bytes of the journals of undecided units
 	budgets
 )
-
-// A unitBudget bounds the bytes of all units. A shard has a part of it at hand, so that processors do not meet at one number. The rest is for all. At the
-// bound, a shard takes what others have at hand: no unit is refused because its shard alone is full.
-type unitBudget struct{ rest atomic.Int64 }
 
 // grant is how much a shard gets at once. It keeps up to twice as much.
 const grant = 64 << 10
@@ -22,7 +19,7 @@ func (us *units) take(h *unitShard, of, n int) bool {
 	if subtract(&h.spare[of], more) {
 		return true
 	}
-	rest := &us.room[of].rest
+	rest := &us.room[of]
 	if more < grant && subtract(rest, grant) {
 		h.spare[of].Add(grant - more)
 		return true
@@ -30,7 +27,7 @@ func (us *units) take(h *unitShard, of, n int) bool {
 	if subtract(rest, more) {
 		return true
 	}
-	for i := range us.shards.Used() {
+	for i := range us.shards.used.Load() {
 		if subtract(&us.shards.parts[i].spare[of], more) {
 			return true
 		}
@@ -41,7 +38,7 @@ func (us *units) take(h *unitShard, of, n int) bool {
 // give returns n bytes to a budget.
 func (us *units) give(h *unitShard, of, n int) {
 	if h.spare[of].Add(int64(n)) > 2*grant && subtract(&h.spare[of], grant) {
-		us.room[of].rest.Add(grant)
+		us.room[of].Add(grant)
 	}
 }
 

@@ -111,7 +111,8 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 		rec.span.Marks().dropped++
 	}
 	if !room && j.finished == 0 && u.overLimit(j, rec) {
-		u.prune(j)
+		u.show() // the view keeps what the journal loses
+		u.replace(j, u.keepMarks(j, false))
 		room = u.shard.reserve(u, size)
 	}
 	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
@@ -159,10 +160,8 @@ func (u *Unit) handOver(why cause) {
 	j.part = Finished{journal: j, unit: u, receiver: u.receiver, anchor: u.anchor(j.latest)}
 	h := u.shard
 	if j.finished == 0 && !u.hasMarks(j) { // nothing that the receiver gets
-		h.count(j)
-		h.forget(u, j)
+		u.release(j)
 		u.mu.Unlock()
-		j.free()
 		return
 	}
 	if why == causeEnd {
@@ -183,24 +182,18 @@ func (u *Unit) hasMarks(j *journal) bool {
 	return j.untaken > 0 && u.takes() == AllMarks
 }
 
-// maxAge is the age at which a unit's wall clock is not believed any more.
-const maxAge = 10 * time.Second
-
 // anchor returns the wall clock's time of the root's origin, for exported entries of t up to the time at.
 func (t *Timeline) anchor(at time.Duration) time.Time {
-	r := t.root
-	if t.unit == nil {
-		return r.wall(0)
-	}
-	if r.clock == nil && at-t.origin > maxAge {
+	const maxAge = 10 * time.Second // of a unit; later, the wall clock may have been stepped
+	if r := t.root; t.unit != nil && r.clock == nil && at-t.origin > maxAge {
 		now := time.Now()
 		return now.Add(-now.Sub(r.epoch))
 	}
-	return t.originTime.Add(-t.origin)
+	return t.wall(0)
 }
 
-// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops what is over
-// the limit of a span, and the oldest marks if they take more than half of a journal; or all of them. u.mu is held.
+// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops marks over the
+// limit of their span, and the oldest marks if they take more than half of a journal. If abandon is true, it drops all. u.mu is held.
 func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if u.receiver == nil {
 		return nil
@@ -269,14 +262,7 @@ func (u *Unit) overLimit(j *journal, rec *journalRecord) bool {
 	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
 }
 
-// prune drops the marks over the limits of their spans from j, which has nothing that has finished. u.mu is held.
-func (u *Unit) prune(j *journal) {
-	u.show() // the view keeps what the journal loses
-	u.replace(j, u.keepMarks(j, false))
-}
-
-// replace gives j the records of rest, if there are any, in j's own storage: a stream of marks does not make a new one
-// each time. u.mu is held.
+// replace gives j the records of rest, if there are any, in j's own storage, which a stream of marks reuses. u.mu is held.
 func (u *Unit) replace(j, rest *journal) {
 	u.shard.count(j)
 	clear(j.records)

@@ -1,7 +1,9 @@
 package record
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,8 +63,24 @@ func (h *unitShard) reserve(u *Unit, size int) bool {
 	if j.size+size <= j.counted {
 		return true
 	}
-	more := steps(j.size + size - j.counted)
-	undecided := u.awaits()
+	first := j.counted == 0
+	if !h.cover(j, j.size+size, u.awaits()) {
+		return false
+	}
+	if first {
+		h.mu.Lock()
+		h.enlist(u)
+		h.mu.Unlock()
+	}
+	return true
+}
+
+// cover counts size bytes of a journal. It returns false if there is no room for them.
+func (h *unitShard) cover(j *journal, size int, undecided bool) bool {
+	if size <= j.counted {
+		return true
+	}
+	more := steps(size - j.counted)
 	if undecided && !h.units.take(h, forUndecided, more) {
 		return false
 	}
@@ -73,15 +91,10 @@ func (h *unitShard) reserve(u *Unit, size int) bool {
 		return false
 	}
 	h.bytes.Add(int64(more))
+	j.counted += more
 	if undecided {
 		j.undecided += more
 	}
-	if j.counted == 0 {
-		h.mu.Lock()
-		h.enlist(u)
-		h.mu.Unlock()
-	}
-	j.counted += more
 	return true
 }
 
@@ -132,16 +145,6 @@ func (h *unitShard) relist(u *Unit) {
 	}
 }
 
-// since returns the number of sweeps when u came to the list; a number that never comes if it is on none.
-func (h *unitShard) since(u *Unit) uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if u.place == 0 {
-		return 1 << 62
-	}
-	return u.sweep
-}
-
 // count moves the counts of a journal to the shard. The journal belongs to the caller, or the lock of its unit is held.
 func (h *unitShard) count(j *journal) {
 	for k, n := range j.recorded {
@@ -169,8 +172,7 @@ func split(u *Unit, j *journal) {
 	}
 }
 
-// begin notes that j, which was the journal of u, is being handed over. The unit's mu is held. The caller passes the result to
-// done.
+// begin notes that j, which was the journal of u, is being handed over, until done is called with the result. The unit's mu is held.
 func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	h.count(j)
 	split(u, j)
@@ -182,45 +184,22 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	return h.turn
 }
 
-// retire notes that j, which was the journal of u, can be handed over, because u has ended. It returns how many wait for that, and whether
-// there is room for them. The unit's mu is held.
+// retire notes that j, which was the journal of u, can be handed over, because u has ended. It returns how many journals wait for that, and
+// whether there is room for them. The unit's mu is held. u is nil for a span alone.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
-	split(u, j)
-	h.decide(j)
-	room = h.cover(j)
+	if u != nil {
+		split(u, j)
+		h.decide(j)
+	}
+	room = h.cover(j, j.size, false)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.relist(u)
-	return h.list(j), room
-}
-
-// retireOne is retire for the journal of no unit.
-func (h *unitShard) retireOne(j *journal) (waiting int, room bool) {
-	room = h.cover(j)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.list(j), room
-}
-
-// list adds a journal to what has ended, and returns how many there are. h.mu is held.
-func (h *unitShard) list(j *journal) int {
+	if u != nil {
+		h.relist(u)
+	}
 	j.part.shard, j.part.ended = h, time.Since(h.units.began)
 	h.ended = append(h.ended, &j.part)
-	return len(h.ended)
-}
-
-// cover counts all bytes of a journal. It returns false if there is no room for them.
-func (h *unitShard) cover(j *journal) bool {
-	if j.size <= j.counted {
-		return true
-	}
-	more := steps(j.size - j.counted)
-	if !h.units.take(h, forAll, more) {
-		return false
-	}
-	h.bytes.Add(int64(more))
-	j.counted += more
-	return true
+	return len(h.ended), room
 }
 
 // urge sees to it that what has ended is handed over in time. No lock is held.
@@ -238,7 +217,7 @@ func (h *unitShard) urge(waiting int, room bool) {
 // deliverEnded hands over what has ended before the call.
 func (h *unitShard) deliverEnded() {
 	if l, ok := h.takeEnded(); ok {
-		deliver(l.all, []endedList{l})
+		deliver([]endedList{l})
 	}
 }
 
@@ -265,10 +244,18 @@ func (h *unitShard) takeEnded() (l endedList, ok bool) {
 	return l, true
 }
 
-// deliver hands over all, which are the parts of some lists.
-func deliver(all []*Finished, lists []endedList) {
-	rest := all
-	defer func() { // also if a receiver ends the goroutine
+// deliver hands over the parts of some lists, in the order in which their units ended.
+func deliver(lists []endedList) {
+	var rest []*Finished
+	if len(lists) == 1 {
+		rest = lists[0].all
+	} else {
+		for _, l := range lists {
+			rest = append(rest, l.all...)
+		}
+		slices.SortStableFunc(rest, func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
+	}
+	defer func() {
 		for _, f := range rest {
 			f.shard.putBack(f)
 		}
@@ -287,7 +274,7 @@ func deliver(all []*Finished, lists []endedList) {
 	}
 }
 
-// putBack takes back a part that has not been handed over.
+// putBack takes back a part that has not been handed over, because a receiver has ended the goroutine.
 func (h *unitShard) putBack(f *Finished) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -320,13 +307,6 @@ func handOver(parts []*Finished) {
 	returned = true
 }
 
-// hasEnded reports whether anything waits that can be handed over.
-func (h *unitShard) hasEnded() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.ended) > 0
-}
-
 // countEnded counts the entries of what has ended and is not handed over.
 func (h *unitShard) countEnded() {
 	h.mu.Lock()
@@ -344,7 +324,7 @@ func (h *unitShard) done(turn int) {
 	}
 }
 
-// drain returns when the hand-overs that are under way now have ended, or ctx, and then false. Only one goroutine may call it at a time.
+// drain returns true when the hand-overs that are under way now have ended, and false if ctx ends first. Only one goroutine may call it at a time.
 func (h *unitShard) drain(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -375,8 +355,8 @@ func (h *unitShard) await(ctx context.Context, turn int) bool {
 	return true
 }
 
-// appendOlder appends the units that came before the given sweep.
-func (h *unitShard) appendOlder(all []*Unit, sweep uint64) []*Unit {
+// olderThan returns the units that came before the given sweep.
+func (h *unitShard) olderThan(sweep uint64) (all []*Unit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, u := range h.waiting {
@@ -385,10 +365,4 @@ func (h *unitShard) appendOlder(all []*Unit, sweep uint64) []*Unit {
 		}
 	}
 	return all
-}
-
-func (h *unitShard) inUse() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.waiting) > 0
 }

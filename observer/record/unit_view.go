@@ -14,7 +14,7 @@ func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	return ok
 }
 
-// put is as that of a timeline. There is always room.
+// put is put of a timeline. There is always room.
 func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
 	u.mu.Lock()
 	if !u.hasEnded() && !u.note(e, attrs) {
@@ -79,13 +79,13 @@ func (u *Unit) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr)
 	case rec.ids > 0:
 		e.ids = u.journal.ids[rec.ids-1]
 	default:
-		e.ids = idsOf(rec.span, rec.kind, rec.queued)
+		e.ids = under(rec.span.IDs(), rec.kind, rec.queued)
 	}
 	return e, attrs
 }
 
-// tell shows the entry of a record to observers. It does so while u.mu is held, as register does, so that an observer gets
-// each entry once: from the buffer, or from here. It reports whether the caller has to call wake.
+// tell shows the entry of a record to observers, and reports whether the caller has to call wake. u.mu is held, as in Register: an
+// observer gets each entry once, from the buffer or from here.
 func (u *Unit) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	if rec.kind == kindNone || !u.watched(rec.kind) {
 		return false
@@ -95,8 +95,7 @@ func (u *Unit) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	return wake
 }
 
-// keep adds e to the buffer, with a copy of attrs in place of its attributes. It reports false if there is no room. mu is
-// held.
+// keep adds e to the buffer, with a copy of attrs. It reports false if there is no room. mu is held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	b := t.ensureBuffer()
 	if !b.room(e.kind) || !b.reserve(entrySize+len(e.name)+len(attrs)*attrSize+Contents(attrs)) {
@@ -104,7 +103,11 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 		return false
 	}
 	e.attrs = b.slab.keep(attrs)
-	b.add(e)
+	b.counts[e.kind]++
+	if b.entries == nil {
+		b.entries = make([]Entry, 0, minRoom)
+	}
+	b.entries = append(b.entries, *e)
 	return true
 }
 
@@ -124,17 +127,11 @@ func (t *Timeline) show() {
 
 // fillBuffer adds to the buffer what the journal of a unit has. mu is held.
 func (t *Timeline) fillBuffer() {
-	if t.unit != nil {
-		t.unit.fillBuffer()
-	}
-}
-
-// fillBuffer adds to the buffer what the journal has. u.mu is held.
-func (u *Unit) fillBuffer() {
-	j := u.journal
-	if j == nil {
+	u := t.unit
+	if u == nil || u.journal == nil {
 		return
 	}
+	j := u.journal
 	for ; u.shown < len(j.records); u.shown++ {
 		rec := &j.records[u.shown]
 		switch {

@@ -1,10 +1,8 @@
 package record
 
 import (
-	"cmp"
 	"context"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,15 +19,17 @@ const (
 // units find each unit of a process timeline whose journal is not empty.
 type units struct {
 	shards PerProcessor[unitShard]
-	room   [budgets]unitBudget
-	views  viewBooks
+	room   [budgets]atomic.Int64 // that no shard has at hand
+
+	// The bytes of maxViews that no unit's buffer has. Cleanups of units refer to the number alone: a cleanup that refers to units keeps its unit alive.
+	viewsLeft *atomic.Int64
 
 	began time.Time // for the order of ends
 
-	flush  chan struct{} // has a value while one goroutine flushes
-	timer  *time.Timer   // of the next sweep; runs while armed
-	armed  atomic.Bool
-	sweeps atomic.Uint64
+	flushing chan struct{} // has a value while one goroutine flushes
+	timer    *time.Timer   // of the next sweep; runs while armed
+	armed    atomic.Bool
+	sweeps   atomic.Uint64
 
 	endedTimer *time.Timer // of the hand-over of units that have ended; runs while endedArmed
 	endedArmed atomic.Bool
@@ -41,7 +41,6 @@ type UnitStats struct {
 	LongUnits    uint64 // the journal had 512 spans and measures, or 512 KiB
 	OldUnits     uint64 // the journal was 2.5 to 5 s old
 	CrowdedUnits uint64 // there were more than 64 MiB, by estimate
-	Flushes      uint64
 
 	// Marks that were lost.
 	MarksAfterEnd    uint64 // recorded after the end of their span
@@ -49,12 +48,8 @@ type UnitStats struct {
 	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
 	MarksDropped     uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
 
-	// Marks that their span lost, but that the receiver took by themselves.
-	MarksOnlyTaken uint64
-
-	// Entries that the journals of undecided units had no room for.
-	Refused uint64
-
+	MarksOnlyTaken   uint64 // marks that their span lost, but that the receiver took by themselves
+	Refused          uint64 // entries that the journals of undecided units had no room for
 	MarksWithoutSpan uint64 // marks that stay on their timeline, because no span was active and the tracer does not take them
 
 	Waiting      int // units whose journal is not empty now
@@ -63,12 +58,14 @@ type UnitStats struct {
 }
 
 func (us *units) init() {
-	us.flush, us.began = make(chan struct{}, 1), time.Now()
+	us.flushing, us.began = make(chan struct{}, 1), time.Now()
 	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep), time.AfterFunc(time.Hour, us.onEndedTimer)
 	us.timer.Stop()
 	us.endedTimer.Stop()
-	us.room[forAll].rest.Store(maxUnitsBytes)
-	us.room[forUndecided].rest.Store(maxUndecided)
+	us.viewsLeft = new(atomic.Int64)
+	us.viewsLeft.Store(maxViews)
+	us.room[forAll].Store(maxUnitsBytes)
+	us.room[forUndecided].Store(maxUndecided)
 	for i := range us.shards.parts {
 		h := &us.shards.parts[i]
 		h.units = us
@@ -78,18 +75,17 @@ func (us *units) init() {
 
 // HandOver gives a span that has no unit to a receiver, as the end of its unit would.
 func (t *Timeline) HandOver(r Receiver, s Span) {
-	us := &t.root.units
-	us.endAlone(us.shards.Near(), nil, r, s)
+	t.root.units.shards.Near().endAlone(nil, r, s)
 }
 
-// endAlone puts a span alone on the list of what is handed over soon.
-func (us *units) endAlone(h *unitShard, u *Unit, r Receiver, s Span) {
+// endAlone puts a span alone on the list of what is handed over soon. u is nil for a span without a unit.
+func (h *unitShard) endAlone(u *Unit, r Receiver, s Span) {
 	j := newJournal()
 	rec := journalRecord{span: s, gets: getsSpan, size: recordSize(s.Size())}
 	j.append(&rec, nil)
 	j.size = rec.sizeWith(nil)
 	j.part = Finished{journal: j, unit: u, receiver: r}
-	h.urge(h.retireOne(j))
+	h.urge(h.retire(nil, j))
 }
 
 // maxEnded is how many units that have ended wait in a shard before they are handed over. The goroutine that ends one more than mostEnded does so itself.
@@ -103,14 +99,7 @@ const maxDelay = 100 * time.Millisecond
 
 // onEndedTimer hands over the units that have ended. It runs on the timer's goroutine.
 func (us *units) onEndedTimer() {
-	us.endedArmed.Store(false) // first: what comes now arms the timer itself
-	defer func() {             // a receiver may have ended the goroutine
-		for i := range us.shards.Used() {
-			if us.shards.parts[i].hasEnded() {
-				us.armEnded()
-			}
-		}
-	}()
+	us.endedArmed.Store(false) // first: a unit that ends now arms the timer itself
 	us.deliverEnded()
 }
 
@@ -121,90 +110,67 @@ func (us *units) armEnded() {
 	}
 }
 
-// HandOverEnded hands over the units that have ended before the call. It returns when the receivers have them, including those
-// that other goroutines hand over. If ctx ends first, it returns the cause.
-func (t *Timeline) HandOverEnded(ctx context.Context) error {
-	us := &t.root.units
-	if err := us.lockFlush(ctx); err != nil {
-		return err
-	}
-	defer us.unlockFlush()
-	us.deliverEnded()
-	return us.drain(ctx)
-}
+// HandOverEnded returns when the receivers have the units that ended before the call. If ctx ends first, it returns the cause.
+func (t *Timeline) HandOverEnded(ctx context.Context) error { return t.root.units.flush(ctx, false) }
 
-// deliverEnded hands over the units that have ended, in the order of their ends.
-func (us *units) deliverEnded() {
-	var all []*Finished
-	var lists []endedList
-	for i := range us.shards.Used() {
-		if l, ok := us.shards.parts[i].takeEnded(); ok {
-			all, lists = append(all, l.all...), append(lists, l)
-		}
-	}
-	if len(lists) > 1 {
-		slices.SortStableFunc(all, func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
-	}
-	deliver(all, lists)
-}
+// FlushUnits returns when the receivers have everything that finished before the call. If ctx ends first, it returns the cause.
+func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
-// lockFlush makes the calling goroutine the one that flushes.
-func (us *units) lockFlush(ctx context.Context) error {
+// flush hands over the units that have ended, and what has finished in others if open is true.
+func (us *units) flush(ctx context.Context, open bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	select {
-	case us.flush <- struct{}{}:
-		return nil
+	case us.flushing <- struct{}{}:
+		defer func() { <-us.flushing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func (us *units) unlockFlush() { <-us.flush }
-
-// drain waits for what other goroutines hand over now.
-func (us *units) drain(ctx context.Context) error {
-	for i := range us.shards.Used() {
-		if !us.shards.parts[i].drain(ctx) {
+	us.deliverEnded()
+	if open && !us.flushOpen(ctx) {
+		return context.Cause(ctx)
+	}
+	for h := range us.shards.All() { // everything that is not handed over is under way on other goroutines
+		if !h.drain(ctx) {
 			return context.Cause(ctx)
 		}
 	}
 	return nil
 }
 
-// FlushUnits hands over everything that has finished before the call. It returns when the receivers have it, including
-// the parts that other goroutines hand over. It does not wait for spans that finish during the call. If ctx
-// ends first, it returns the cause.
-func (t *Timeline) FlushUnits(ctx context.Context) error {
-	us := &t.root.units
-	if err := us.lockFlush(ctx); err != nil {
-		return err
-	}
-	defer us.unlockFlush()
-	us.deliverEnded()
-	var all []*Unit
-	for i := range us.shards.Used() {
-		all = us.shards.parts[i].appendOlder(all[:0], math.MaxUint64)
-		for _, u := range all {
+// flushOpen hands over what has finished in units that have not ended. It returns false if ctx ends first.
+func (us *units) flushOpen(ctx context.Context) bool {
+	for h := range us.shards.All() {
+		for _, u := range h.olderThan(math.MaxUint64) {
 			if ctx.Err() != nil {
-				return context.Cause(ctx)
+				return false
 			}
 			u.mu.Lock()
 			u.handOver(causeFlush)
 		}
 	}
-	us.deliverEnded()    // what has ended meanwhile
-	return us.drain(ctx) // everything that is not handed over is under way on other goroutines
+	us.deliverEnded() // what has ended meanwhile
+	return true
 }
 
-// AbandonUnits drops the marks of spans that have not ended, of the units of one receiver. They count as MarksOfOpenSpans. The
-// receiver gets what has finished.
+// deliverEnded hands over the units that have ended.
+func (us *units) deliverEnded() {
+	var lists []endedList
+	for h := range us.shards.All() {
+		if l, ok := h.takeEnded(); ok {
+			lists = append(lists, l)
+		}
+	}
+	deliver(lists)
+}
+
+// AbandonUnits drops the marks of open spans in the units of one receiver, which count as MarksOfOpenSpans. The receiver gets what has finished.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
-	for i := range us.shards.Used() {
-		us.shards.parts[i].deliverEnded()
-		for _, u := range us.shards.parts[i].appendOlder(nil, math.MaxUint64) {
+	for h := range us.shards.All() {
+		h.deliverEnded()
+		for _, u := range h.olderThan(math.MaxUint64) {
 			if u.receiver == r {
 				u.abandon()
 			}
@@ -224,16 +190,14 @@ func (u *Unit) abandon() {
 
 // UnitStats returns the counts of all units of the process timeline.
 func (t *Timeline) UnitStats() UnitStats {
-	var counts [causes]uint64
 	var s UnitStats
 	r := t.root
 	passed := r.passedMarks.Load() // first: each of them is counted as one without a span by then
-	for i := range r.units.shards.Used() {
-		h := &r.units.shards.parts[i]
+	for h := range r.units.shards.All() {
 		h.mu.Lock()
-		for c := range counts {
-			counts[c] += h.counts[c]
-		}
+		s.LongUnits += h.counts[causeLong]
+		s.OldUnits += h.counts[causeOld]
+		s.CrowdedUnits += h.counts[causeCrowded]
 		s.Waiting += len(h.waiting) + len(h.ended)
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
@@ -244,9 +208,8 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.Refused += h.refused.Load()
 		s.MarksWithoutSpan += h.unattached.Load()
 	}
-	s.ViewBytes = r.units.views.total()
+	s.ViewBytes = maxViews - int(r.units.viewsLeft.Load())
 	s.MarksDropped = r.lostMarks.Load()
-	s.LongUnits, s.OldUnits, s.CrowdedUnits, s.Flushes = counts[causeLong], counts[causeOld], counts[causeCrowded], counts[causeFlush]
 	r.lock()
 	defer r.unlock()
 	s.MarksWithoutSpan += r.unattached - passed
@@ -255,9 +218,8 @@ func (t *Timeline) UnitStats() UnitStats {
 
 // addStats adds the counts of entries.
 func (us *units) addStats(totals *[numKinds]TypeStats) {
-	for i := range us.shards.Used() {
-		h := &us.shards.parts[i]
-		for _, u := range h.appendOlder(nil, math.MaxUint64) {
+	for h := range us.shards.All() {
+		for _, u := range h.olderThan(math.MaxUint64) {
 			u.mu.Lock()
 			if u.journal != nil { // else a hand-over has counted it
 				h.count(u.journal)
@@ -278,10 +240,8 @@ func (us *units) sweep() {
 	defer us.rearm()
 	before := us.sweeps.Add(1) - 1
 	crowded := us.crowded()
-	var all []*Unit
-	for i := range us.shards.Used() {
-		all = us.shards.parts[i].appendOlder(all[:0], before)
-		for _, u := range all {
+	for h := range us.shards.All() {
+		for _, u := range h.olderThan(before) {
 			u.mu.Lock()
 			u.handOver(causeOld)
 			switch {
@@ -297,8 +257,8 @@ func (us *units) sweep() {
 // crowded reports whether little room is left, so that marks of spans that do not end have to go.
 func (us *units) crowded() bool {
 	bytes := int64(0)
-	for i := range us.shards.Used() {
-		bytes += us.shards.parts[i].bytes.Load()
+	for h := range us.shards.All() {
+		bytes += h.bytes.Load()
 	}
 	return bytes > maxUnitsBytes*3/4
 }
@@ -306,8 +266,8 @@ func (us *units) crowded() bool {
 // rearm arms the timer again while units wait, also if a receiver has ended the goroutine of a sweep.
 func (us *units) rearm() {
 	us.armed.Store(false)
-	for i := range us.shards.Used() { // after armed is false: a unit that comes now arms the timer itself
-		if us.shards.parts[i].inUse() {
+	for h := range us.shards.All() { // after armed is false: a unit that comes now arms the timer itself
+		if len(h.olderThan(math.MaxUint64)) > 0 {
 			us.arm()
 			return
 		}
