@@ -192,7 +192,7 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		switch {
 		case span.root && it.IsSpan && span.discarded():
 			continue
-		case !s.toRecorders && !(s.toExporters && (span.sampled || s.exports)):
+		case !s.toRecorders && (!s.toExporters || !span.sampled && !s.exports):
 			continue
 		case part == this:
 		case part.group == nil:
