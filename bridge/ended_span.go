@@ -14,7 +14,6 @@ import (
 // These methods of [sdktrace.ReadOnlySpan] return copies: the encoder reads the originals, perhaps at the same time.
 
 func (s *recordedSpan) SpanContext() trace.SpanContext { return s.spanContext }
-func (s *recordedSpan) Parent() trace.SpanContext      { return s.parent.in(s.spanContext.TraceID()) }
 func (s *recordedSpan) SpanKind() trace.SpanKind       { return trace.SpanKind(s.kind) }
 func (s *recordedSpan) StartTime() time.Time           { return s.startTime }
 func (s *recordedSpan) Resource() *resource.Resource   { return s.tracer.provider.resource }

@@ -2,26 +2,40 @@ package bridge
 
 import "go.opentelemetry.io/otel/trace"
 
-// A parentContext is the context of a span's parent. The trace is the span's own, and so it needs no second id.
+// A parentContext is the context of a span's parent, without what is the span's own: the trace id, and mostly the trace state.
 type parentContext struct {
-	state  trace.TraceState
 	id     trace.SpanID
 	flags  trace.TraceFlags
 	same   bool // the parent has a trace id
 	remote bool
+	state  bool // the parent's trace state is not the span's own: a sampler has changed that. The span's details have it
 }
 
 func parentOf(sc trace.SpanContext) parentContext {
-	return parentContext{state: sc.TraceState(), id: sc.SpanID(), flags: sc.TraceFlags(), same: sc.TraceID().IsValid(), remote: sc.IsRemote()}
+	return parentContext{id: sc.SpanID(), flags: sc.TraceFlags(), same: sc.TraceID().IsValid(), remote: sc.IsRemote()}
 }
 
 // isLocal reports whether the parent is a span of this process.
 func (p *parentContext) isLocal() bool { return p.same && p.id.IsValid() && !p.remote }
 
-// in returns the context of the parent, in the trace of its child.
-func (p *parentContext) in(t trace.TraceID) trace.SpanContext {
-	if !p.same {
-		t = trace.TraceID{}
+// setParent notes the context of the parent. The span has its own context, and nobody else has the span.
+func (s *recordedSpan) setParent(sc trace.SpanContext) {
+	s.parent = parentOf(sc)
+	its, own := sc.TraceState(), s.spanContext.TraceState()
+	if its.Len()+own.Len() > 0 && its.String() != own.String() {
+		s.parent.state, s.withDetails().parentState = true, its
 	}
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: t, SpanID: p.id, TraceFlags: p.flags, TraceState: p.state, Remote: p.remote})
+}
+
+// Parent returns the context of the parent.
+func (s *recordedSpan) Parent() trace.SpanContext {
+	p := &s.parent
+	c := trace.SpanContextConfig{SpanID: p.id, TraceFlags: p.flags, TraceState: s.spanContext.TraceState(), Remote: p.remote}
+	if p.same {
+		c.TraceID = s.spanContext.TraceID()
+	}
+	if p.state {
+		c.TraceState = read(s, func() trace.TraceState { return s.details.parentState })
+	}
+	return trace.NewSpanContext(c)
 }

@@ -87,7 +87,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 	c, s := newSpan(ctx, t, how.request != nil && unit == nil)
 	s.tentative = tentative
-	s.name, s.spanContext, s.sampled, s.parent = name, sc, sc.IsSampled(), parentOf(parent)
+	s.name, s.spanContext, s.sampled = name, sc, sc.IsSampled()
+	s.setParent(parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if tracelog.Enabled() {

@@ -3,6 +3,8 @@ package bridgegrpc
 import (
 	"net"
 	"testing"
+
+	"github.com/perfline/perfline/bridge/internal/received"
 )
 
 func TestEndpointOf(t *testing.T) {
@@ -23,7 +25,7 @@ func TestEndpointOf(t *testing.T) {
 		{"a name in memory", address("bufconn"), "bufconn", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if host, port := endpointOf(c.addr).HostPort(); host != c.host || port != c.port {
+			if host, port := received.EndpointHostPort(endpointOf(c.addr)); host != c.host || port != c.port {
 				t.Errorf("got %q, %d, want %q, %d", host, port, c.host, c.port)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"google.golang.org/grpc/peer"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
@@ -12,11 +13,15 @@ const (
 	textMethod  = iota
 	textCode    // of the answer
 	textFailure // the code again, if the call failed
+
+	// Names of ends that have no IP address.
+	textServer
+	textPeer
 )
 
 const (
-	endServer = iota
-	endPeer
+	addressServer = iota
+	addressPeer
 )
 
 // form makes attributes of the facts of a call on a server.
@@ -29,7 +34,8 @@ var _ serving.Request = (*call)(nil)
 func (c *call) Tell(f *serving.Facts) {
 	f.Form, f.Texts[textMethod] = form{}, c.method
 	if p, ok := peer.FromContext(c.arriving); ok {
-		f.Endpoints[endServer], f.Endpoints[endPeer] = endpointOf(p.LocalAddr), endpointOf(p.Addr)
+		f.Addresses[addressServer], f.Texts[textServer] = endpointOf(p.LocalAddr)
+		f.Addresses[addressPeer], f.Texts[textPeer] = endpointOf(p.Addr)
 	}
 }
 
@@ -38,8 +44,8 @@ func (c *call) TellAnswer(f *serving.Facts) {
 }
 
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
-	server, serverPort := f.Endpoints[endServer].HostPort()
-	peer, peerPort := f.Endpoints[endPeer].HostPort()
+	server, serverPort := received.EndpointHostPort(f.Addresses[addressServer], f.Texts[textServer])
+	peer, peerPort := received.EndpointHostPort(f.Addresses[addressPeer], f.Texts[textPeer])
 	to.Text(semconv.RPCSystemNameKey, "grpc")
 	to.Text(semconv.RPCMethodKey, f.Texts[textMethod])
 	serving.Text(to, semconv.ServerAddressKey, server)

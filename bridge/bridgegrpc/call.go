@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -106,7 +107,7 @@ func addressOf(a net.Addr) (text string) {
 }
 
 // endpointOf returns what a network address is the address of, and nothing if it panics.
-func endpointOf(a net.Addr) (e received.Endpoint) {
-	record.ProcessTimeline().Try(ofAddress, func() { e = received.EndpointOf(a) })
-	return e
+func endpointOf(a net.Addr) (ip netip.AddrPort, name string) {
+	record.ProcessTimeline().Try(ofAddress, func() { ip, name = received.EndpointOf(a) })
+	return ip, name
 }

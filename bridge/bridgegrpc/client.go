@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer/record"
@@ -114,7 +115,7 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 
 // describeServer tells the span which server was chosen for the call.
 func (c *call) describeServer() {
-	host, port := endpointOf(c.server).HostPort()
+	host, port := received.EndpointHostPort(endpointOf(c.server))
 	if host == "" {
 		return
 	}

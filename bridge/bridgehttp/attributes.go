@@ -13,8 +13,7 @@ import (
 // The facts of a request. The texts are as the request has them. Request parses them when the span is encoded. Each text has 2 KiB at
 // most, and keeps no longer one in memory.
 const (
-	textMethod   = iota
-	textOriginal // the method that was sent, if the method is otherMethod
+	textMethod = iota // as it was sent
 	textPath
 	textHost
 	textRemote // the address that the connection comes from
@@ -27,12 +26,16 @@ const (
 )
 
 const (
-	numberHTTPS   = iota // 1 if the scheme is https
-	numberVersion        // of the protocol: the major version, shifted by 16 bits, and the minor one
+	numberVersion = iota // of the protocol: the major version, shifted by 16 bits, and the minor one; with flags
 
 	// Of the answer: bytes of bodies. The kind is an *exchangeMetrics.
 	numberReceived
 	numberSent
+)
+
+const (
+	flagHTTPS = 1 << (32 + iota) // the scheme is https
+	flagOther                    // the method is otherMethod
 )
 
 // form makes attributes of the facts of a request.
@@ -46,18 +49,20 @@ func (q *request) Tell(f *serving.Facts) {
 	r := q.arriving
 	line := len(r.Method) + len(r.RequestURI) // the method and the path are parts of it
 	f.Form = form{}
+	var flags int64
 	f.Texts[textMethod] = q.method
 	if q.method == otherMethod {
-		f.Texts[textOriginal] = received.Bounded(r.Method, line)
+		f.Texts[textMethod] = received.Bounded(r.Method, line)
+		flags |= flagOther
 	}
 	f.Texts[textPath] = received.Bounded(r.URL.Path, line)
 	f.Texts[textHost], f.Texts[textRemote] = received.Bounded(r.Host, len(r.Host)), received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
 	agent := received.First(r.Header["User-Agent"])
 	f.Texts[textAgent] = received.Bounded(agent, len(agent))
 	if q.scheme == schemeHTTPS {
-		f.Numbers[numberHTTPS] = 1
+		flags |= flagHTTPS
 	}
-	f.Numbers[numberVersion] = int64(r.ProtoMajor)<<16 | int64(r.ProtoMinor)
+	f.Numbers[numberVersion] = flags | int64(r.ProtoMajor&0xffff)<<16 | int64(r.ProtoMinor&0xffff)
 	if !q.m.IgnoreForwarded {
 		f.Texts[textForwarded] = listOf(r.Header["Forwarded"])
 		f.Texts[textForwardedFor] = listOf(r.Header["X-Forwarded-For"])
@@ -72,7 +77,8 @@ func (q *request) TellAnswer(f *serving.Facts) {
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	t := &f.Texts
 	scheme := schemeHTTP
-	if f.Numbers[numberHTTPS] == 1 {
+	version := f.Numbers[numberVersion]
+	if version&flagHTTPS != 0 {
 		scheme = schemeHTTPS
 	}
 	server, serverPort := received.Host(cmp.Or(forwarded(t[textForwarded], "host", t[textForwardedHost], hostIn), t[textHost]))
@@ -80,10 +86,13 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 		serverPort = 0
 	}
 	peer, peerPort := received.Address(t[textRemote]) // a Unix socket has none
-	version := f.Numbers[numberVersion]
 
-	to.Text(semconv.HTTPRequestMethodKey, t[textMethod])
-	serving.Text(to, semconv.HTTPRequestMethodOriginalKey, received.Text(t[textOriginal]))
+	if version&flagOther != 0 {
+		to.Text(semconv.HTTPRequestMethodKey, otherMethod)
+		to.Text(semconv.HTTPRequestMethodOriginalKey, received.Text(t[textMethod]))
+	} else {
+		to.Text(semconv.HTTPRequestMethodKey, t[textMethod])
+	}
 	to.Text(semconv.URLSchemeKey, scheme)
 	to.Text(semconv.URLPathKey, received.Text(t[textPath]))
 	serving.Text(to, semconv.ServerAddressKey, server)
@@ -92,7 +101,7 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwarded(t[textForwarded], "for", t[textForwardedFor], addressIn), peer))
 	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
 	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(t[textAgent]))
-	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(version>>16), int(version&0xffff)))
+	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(version>>16&0xffff), int(version&0xffff)))
 }
 
 func (form) Answer(f *serving.Facts, to serving.AttributeSink) {

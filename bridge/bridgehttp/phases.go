@@ -98,7 +98,7 @@ func (p *phases) peer(c *call) (host string, port int) {
 	p.mu.Lock()
 	remote := p.remote
 	p.mu.Unlock()
-	c.tl.Try(ofConnection, func() { host, port = received.EndpointOf(remote).HostPort() })
+	c.tl.Try(ofConnection, func() { host, port = received.EndpointHostPort(received.EndpointOf(remote)) })
 	return host, port
 }
 

@@ -132,7 +132,7 @@ func (r *root) show(e Entry) {
 		if !kindSet(p.wants.Load()).has(e.kind) {
 			continue
 		}
-		for _, o := range p.observers {
+		for _, o := range p.registered() {
 			if !o.types.has(e.kind) {
 				continue
 			}

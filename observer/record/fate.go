@@ -108,7 +108,7 @@ func (u *Unit) disconnect() {
 	r := u.root
 	r.lock()
 	defer r.unlock()
-	for _, o := range slices.Clone(u.observers) {
+	for _, o := range slices.Clone(u.registered()) {
 		o.countDropped()
 		o.unregister() // what it has buffered is still delivered
 	}
@@ -190,10 +190,10 @@ func (u *Unit) refuseMarks(m *SpanMarks) {
 }
 
 // maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
-const maxUndecidedSweeps = uint64(15 * time.Minute / sweepInterval)
+const maxUndecidedSweeps = uint32(15 * time.Minute / sweepInterval)
 
 // expire drops the entries of a unit that is undecided and has waited for too long, in the given sweep: its root may never end.
-func (u *Unit) expire(sweep uint64) {
+func (u *Unit) expire(sweep uint32) {
 	u.mu.Lock()
 	u.shard.mu.Lock()
 	old := u.place > 0 && u.sweep+maxUndecidedSweeps < sweep // the unit may be later than the sweep

@@ -82,7 +82,10 @@ func (o *Observer) Register(opts Registration) error {
 		r.watching.Add(1)
 		r.registered++
 		o.seq = r.registered
-		o.tl.observers = append(o.tl.observers, o)
+		if o.tl.observers == nil {
+			o.tl.observers = new([]*Observer)
+		}
+		*o.tl.observers = append(*o.tl.observers, o)
 	}
 	o.tl.updateWants()
 	if o.tl.hasEnded() { // meanwhile, and it may not have seen us
@@ -144,14 +147,22 @@ func (o *Observer) unregister() {
 	}
 	o.registered = false
 	o.tl.root.watching.Add(-1)
-	o.tl.observers = slices.DeleteFunc(o.tl.observers, func(x *Observer) bool { return x == o })
+	*o.tl.observers = slices.DeleteFunc(*o.tl.observers, func(x *Observer) bool { return x == o })
 	o.tl.updateWants()
+}
+
+// registered returns t's observers. The root's mu is held.
+func (t *Timeline) registered() []*Observer {
+	if t.observers == nil {
+		return nil
+	}
+	return *t.observers
 }
 
 // updateWants is called when t's observers have changed. The root's mu is held.
 func (t *Timeline) updateWants() {
 	var all kindSet
-	for _, o := range t.observers {
+	for _, o := range t.registered() {
 		all |= o.types
 	}
 	t.wants.Store(uint32(all))

@@ -47,7 +47,7 @@ type Timeline struct {
 	mu     sync.Mutex   // guards what follows, and the journal of the unit; taken after the root's mu and before the mu of an inlet or a shard
 	buffer *entryBuffer // nil while there is nothing in it; see ensureBuffer
 
-	observers []*Observer // in order of registration; guarded by root.mu
+	observers *[]*Observer // in order of registration; nil before the first one, as in most units; guarded by root.mu
 }
 
 // root is what a process timeline and its units share.

@@ -25,14 +25,14 @@ type Unit struct {
 
 	// The timeline's mu guards these.
 	journal *journal // nil unless something waits for the receiver
-	shown   int      // records of the journal that the buffer has
+	shown   int32    // records of the journal that the buffer has
 	refused uint32   // spans and measures for which an undecided journal had no room
 	late    uint32   // marks after the end of their spans, while the unit is undecided
 	orphans uint32   // marks in an undecided journal, of spans that it had no room for
 
 	// The shard's mu guards these.
-	place int    // in the shard's list, plus 1; 0 outside
-	sweep uint64 // the number of sweeps when the unit came there
+	place int32  // in the shard's list, plus 1; 0 outside
+	sweep uint32 // the number of sweeps when the unit came there
 }
 
 // A Receiver takes the journals of units. Package bridge has the one for OpenTelemetry.

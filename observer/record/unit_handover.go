@@ -155,7 +155,7 @@ func (u *Unit) handOver(why cause) {
 	}
 	u.journal, u.shown = rest, 0
 	if rest != nil {
-		u.shown = len(rest.records)
+		u.shown = int32(len(rest.records))
 	}
 	j.part = Finished{journal: j, unit: u, receiver: u.receiver, anchor: u.anchor(j.latest)}
 	h := u.shard
@@ -272,7 +272,7 @@ func (u *Unit) replace(j, rest *journal) {
 		j.records, j.attrs, j.size, j.untaken = append(j.records, rest.records...), append(j.attrs, rest.attrs...), rest.size, rest.untaken
 		rest.free()
 	}
-	u.shown = len(j.records)
+	u.shown = int32(len(j.records))
 }
 
 // waits reports whether a record is a mark of a span that has not finished.

@@ -119,7 +119,7 @@ func (h *unitShard) decide(j *journal) {
 // enlist puts u on the list. h.mu is held.
 func (h *unitShard) enlist(u *Unit) {
 	h.waiting = append(h.waiting, u)
-	u.place, u.sweep = len(h.waiting), h.units.sweeps.Load()
+	u.place, u.sweep = int32(len(h.waiting)), h.units.sweeps.Load()
 	h.units.arm()
 }
 
@@ -356,7 +356,7 @@ func (h *unitShard) await(ctx context.Context, turn int) bool {
 }
 
 // olderThan returns the units that came before the given sweep.
-func (h *unitShard) olderThan(sweep uint64) (all []*Unit) {
+func (h *unitShard) olderThan(sweep uint32) (all []*Unit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, u := range h.waiting {

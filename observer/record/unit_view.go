@@ -132,7 +132,7 @@ func (t *Timeline) fillBuffer() {
 		return
 	}
 	j := u.journal
-	for ; u.shown < len(j.records); u.shown++ {
+	for ; int(u.shown) < len(j.records); u.shown++ {
 		rec := &j.records[u.shown]
 		switch {
 		case rec.kind == kindNone:

@@ -29,7 +29,7 @@ type units struct {
 	flushing chan struct{} // has a value while one goroutine flushes
 	timer    *time.Timer   // of the next sweep; runs while armed
 	armed    atomic.Bool
-	sweeps   atomic.Uint64
+	sweeps   atomic.Uint32
 
 	endedTimer *time.Timer // of the hand-over of units that have ended; runs while endedArmed
 	endedArmed atomic.Bool
@@ -142,7 +142,7 @@ func (us *units) flush(ctx context.Context, open bool) error {
 // flushOpen hands over what has finished in units that have not ended. It returns false if ctx ends first.
 func (us *units) flushOpen(ctx context.Context) bool {
 	for h := range us.shards.All() {
-		for _, u := range h.olderThan(math.MaxUint64) {
+		for _, u := range h.olderThan(math.MaxUint32) {
 			if ctx.Err() != nil {
 				return false
 			}
@@ -170,7 +170,7 @@ func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for h := range us.shards.All() {
 		h.deliverEnded()
-		for _, u := range h.olderThan(math.MaxUint64) {
+		for _, u := range h.olderThan(math.MaxUint32) {
 			if u.receiver == r {
 				u.abandon()
 			}
@@ -219,7 +219,7 @@ func (t *Timeline) UnitStats() UnitStats {
 // addStats adds the counts of entries.
 func (us *units) addStats(totals *[numKinds]TypeStats) {
 	for h := range us.shards.All() {
-		for _, u := range h.olderThan(math.MaxUint64) {
+		for _, u := range h.olderThan(math.MaxUint32) {
 			u.mu.Lock()
 			if u.journal != nil { // else a hand-over has counted it
 				h.count(u.journal)
@@ -267,7 +267,7 @@ func (us *units) crowded() bool {
 func (us *units) rearm() {
 	us.armed.Store(false)
 	for h := range us.shards.All() { // after armed is false: a unit that comes now arms the timer itself
-		if len(h.olderThan(math.MaxUint64)) > 0 {
+		if len(h.olderThan(math.MaxUint32)) > 0 {
 			us.arm()
 			return
 		}

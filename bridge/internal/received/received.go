@@ -125,38 +125,33 @@ func Host(s string) (host string, port int) {
 	return host, port
 }
 
-// An Endpoint is an end of a connection: an IP address and its port, the name of a Unix socket, or nothing.
-type Endpoint struct {
-	ip   netip.AddrPort // a port without an address belongs to the name
-	name string         // if ip has no address
-}
-
-// EndpointOf returns the endpoint that a is the address of. It allocates nothing for TCP. A type of the program's may panic.
-func EndpointOf(a net.Addr) Endpoint {
+// EndpointOf returns an end of a connection: an IP address and its port, or else a name, as Unix sockets have. A port without an
+// address belongs to the name. EndpointOf allocates nothing for TCP. A type of the program's may panic.
+func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	switch a := a.(type) {
 	case nil:
 	case *net.TCPAddr:
-		if ip := a.AddrPort(); ip.IsValid() {
-			return Endpoint{ip: ip}
+		if ip = a.AddrPort(); !ip.IsValid() {
+			ip = netip.AddrPort{}
 		}
 	case *net.UnixAddr:
 		if a != nil && a.Name != "@" {
-			return Endpoint{name: Text(a.Name)}
+			name = Text(a.Name)
 		}
 	default:
 		host, port := HostPort(a.String())
-		return Endpoint{netip.AddrPortFrom(netip.Addr{}, uint16(port)), Text(host)}
+		return netip.AddrPortFrom(netip.Addr{}, uint16(port)), Text(host)
 	}
-	return Endpoint{}
+	return ip, name
 }
 
-// HostPort is the host and the port of the endpoint. The host is empty if the endpoint has no name, the port is 0 without one.
-func (e Endpoint) HostPort() (host string, port int) {
-	host = e.name
-	if e.ip.IsValid() {
-		host = e.ip.Addr().Unmap().String()
+// EndpointHostPort returns the host and the port of what [EndpointOf] returned. The host is empty if the end has no name, the port
+// is 0 without one.
+func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
+	if ip.IsValid() {
+		name = ip.Addr().Unmap().String()
 	}
-	return host, int(e.ip.Port())
+	return name, int(ip.Port())
 }
 
 // HostPort is net.SplitHostPort for values that may lack a port. The port is 0 then, and also if it is no number.

@@ -85,7 +85,7 @@ func TestEndpoint(t *testing.T) {
 		{"another type", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 53}, "192.0.2.7", 53},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if host, port := received.EndpointOf(c.addr).HostPort(); host != c.host || port != c.port {
+			if host, port := received.EndpointHostPort(received.EndpointOf(c.addr)); host != c.host || port != c.port {
 				t.Errorf("%q and %d, want %q and %d", host, port, c.host, c.port)
 			}
 		})

@@ -2,12 +2,12 @@ package serving
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -24,9 +24,9 @@ type Request interface {
 // a part of the span, so that they cost no memory of their own. They refer to nothing that belongs to the request.
 type Facts struct {
 	Form      Form // says what the others mean
-	Texts     [9]string
-	Numbers   [4]int64
-	Endpoints [2]received.Endpoint
+	Texts     [8]string
+	Numbers   [3]int64
+	Addresses [2]netip.AddrPort
 	Kind      any // of the answer; a pointer
 }
 
