@@ -34,7 +34,7 @@ func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest, in runtim
 		return a, nil
 	}
 	last := all[len(all)-1]
-	a.line("figures of the last %d samples of %d, one every %d s; - is unknown; processors: %s", min(most, len(all)), len(all), int(runtimestats.Every.Seconds()), figure(last.Processors, 1, 0))
+	a.line("figures of the last %d samples of %d, one every %d s, or a minute while the program sleeps; - is unknown; processors: %s", min(most, len(all)), len(all), int(runtimestats.Every.Seconds()), figure(last.Processors, 1, 0))
 	a.line("time, CPU of the process in cores, CPU of the garbage collector in cores, heap MiB, goal of the heap MiB, memory MiB, allocations MiB a second, " +
 		"goroutines, garbage collections, longest pause ms, wait for a processor p99 ms, entries lost")
 	for _, v := range all[max(0, len(all)-most):] {

@@ -30,7 +30,8 @@
 //   - The handler makes two flame graphs or files at a time. Further requests wait some
 //     seconds, and then get the answer to retry. Work ends when its client leaves. A client
 //     that reads nothing for 10 s is disconnected. The data of one request has at most 2 MB.
-//   - A handler begins the history of the runtime's figures: one sample every 5 s, also while no page is open. It ends with the pipeline.
+//   - A handler begins the history of the runtime's figures: one sample every 5 s, also while no page is open, and one a
+//     minute while the program sleeps. It ends with the pipeline.
 //   - A visible page costs a goroutine and a list of requests twice a second. At most 16
 //     pages have a stream. The stream ends when the server shuts down.
 //

@@ -9,7 +9,8 @@
 //
 // # Guarantees
 //
-//   - A history takes one sample at its start and one every 5 s. It keeps the last 60.
+//   - A history takes one sample at its start and one every 5 s. It keeps those of five minutes. While the program sleeps, a sample is taken every
+//     minute: while it uses less than a hundredth of a processor, for half a minute or longer, and nobody reads the history.
 //   - A timer takes the samples. No goroutine runs between them.
 //   - A sample does not stop the program. It allocates nothing, except when a cause of losses is new or Config.Counts allocates.
 //   - A history has at most 128 KiB: 60 samples with the causes of their losses, and 256 causes in all.

@@ -15,6 +15,13 @@ import (
 const (
 	Every      = 5 * time.Second // from one sample to the next
 	MaxSamples = 60              // samples
+
+	// A program sleeps if each of so many samples in a row has less CPU time than this. A timer every 5 s would wake up a
+	// program that does nothing else.
+	sleepSamples = 6
+	sleepCPU     = 0.01 // of a processor
+
+	asleepEvery = time.Minute // from one sample to the next while the program sleeps
 )
 
 // Config configures [Start]. The zero value has the runtime's figures alone.
@@ -35,6 +42,7 @@ type History struct {
 	sampling sync.WaitGroup // has the timer's next call, until it ends or is stopped
 
 	mu      sync.Mutex // guards what follows
+	idle    int        // samples in a row with less than sleepCPU, since the history was read
 	samples []Sample   // a ring when it is full: the oldest is at next
 	next    int
 	timer   *time.Timer
@@ -70,16 +78,24 @@ func (h *History) Stop() {
 	h.sampling.Wait()
 }
 
-// Samples returns all samples, the oldest first.
+// Samples returns the samples of the five minutes before the last one, the oldest first. The next sample comes within 5 s.
 func (h *History) Samples() []Sample { return h.After(time.Time{}) }
 
-// After returns the samples after t, the oldest first.
+// After returns those of the samples that are after t.
 func (h *History) After(t time.Time) []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	asleep := h.idle >= sleepSamples
+	h.idle = 0
+	if asleep && h.timer.Stop() {
+		h.timer.Reset(h.untilNext())
+	}
 	n := 0
-	for n < len(h.samples) && h.at(len(h.samples)-1-n).At.After(t) {
-		n++
+	for ; n < len(h.samples); n++ {
+		s, last := h.at(len(h.samples)-1-n), h.at(len(h.samples)-1)
+		if !s.At.After(t) || last.At.Sub(s.At) >= MaxSamples*Every {
+			break
+		}
 	}
 	if n == 0 {
 		return nil
@@ -109,6 +125,11 @@ func (h *History) sample() {
 		s.Losses = slot.Losses[:0]
 		s.Losses = append(s.Losses, losses...)
 		*slot = s
+		if s.CPU.Process < sleepCPU { // not if it is not known
+			h.idle++
+		} else {
+			h.idle = 0
+		}
 	})
 }
 
@@ -120,7 +141,16 @@ func (h *History) again() {
 		return
 	}
 	h.sampling.Add(1)
-	h.timer.Reset(Every - time.Since(h.started)%Every) // so that the times do not drift
+	h.timer.Reset(h.untilNext())
+}
+
+// untilNext returns the time until the next sample. The times do not drift. h.mu is held.
+func (h *History) untilNext() time.Duration {
+	every := Every
+	if h.idle >= sleepSamples {
+		every = asleepEvery
+	}
+	return every - time.Since(h.started)%every
 }
 
 // slot returns the place of a new sample, with the memory of the one that it replaces. h.mu is held.

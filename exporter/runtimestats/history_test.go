@@ -18,11 +18,17 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
+// busy is a configuration for a program that always works.
+func busy() runtimestats.Config {
+	started := time.Now()
+	return runtimestats.Config{CPUTime: func() time.Duration { return time.Second + time.Since(started)/2 }}
+}
+
 // A history has a sample of its start and one every 5 s, and keeps 60 of them. After Stop it gets no more.
 func TestHistoryKeepsFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		h := runtimestats.Start(runtimestats.Config{})
+		h := runtimestats.Start(busy())
 		for _, c := range []struct {
 			after time.Duration
 			want  int
@@ -60,10 +66,47 @@ func TestHistoryKeepsFiveMinutes(t *testing.T) {
 	})
 }
 
+// A program that sleeps is woken up for a sample once a minute. It gets all samples again when it works, and when somebody reads.
+func TestHistoryOfAProgramThatSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cpu, taken atomic.Int64
+		started := time.Now()
+		h := runtimestats.Start(runtimestats.Config{CPUTime: func() time.Duration {
+			taken.Add(1)
+			return time.Second + time.Duration(cpu.Load())
+		}})
+		defer h.Stop()
+		// until returns how many samples were taken in the time to an instant after the start.
+		until := func(at time.Duration) int64 {
+			before := taken.Load()
+			time.Sleep(time.Until(started.Add(at)))
+			synctest.Wait()
+			return taken.Load() - before
+		}
+		expect := func(what string, got, want int64) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: %d samples, want %d", what, got, want)
+			}
+		}
+		expect("the first minute", until(time.Minute), 8)
+		expect("half an hour of sleep", until(31*time.Minute), 30)
+		expect("half a minute", until(31*time.Minute+30*time.Second), 0)
+		if all := h.Samples(); all[len(all)-1].Interval != time.Minute {
+			t.Errorf("the last sample has an interval of %v", all[len(all)-1].Interval)
+		}
+		expect("a minute after a reader", until(32*time.Minute+30*time.Second), 6)
+		expect("asleep again", until(35*time.Minute), 3)
+		cpu.Add(int64(10 * time.Second)) // work in the middle of a minute
+		expect("the next minute", until(36*time.Minute), 1)
+		expect("and then", until(36*time.Minute+20*time.Second), 4)
+	})
+}
+
 // After returns only newer samples, also when the ring has begun anew.
 func TestAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := runtimestats.Start(runtimestats.Config{})
+		h := runtimestats.Start(busy())
 		defer h.Stop()
 		time.Sleep(6 * time.Minute)
 		synctest.Wait() // for the sample of this moment
@@ -143,10 +186,12 @@ func TestFiguresOfThisRelease(t *testing.T) {
 func TestSampleAllocatesNothing(t *testing.T) {
 	counts := []exporter.Count{{Group: "perfline.entries", Kind: "mark", Name: "overflow", N: 1, Lost: true}}
 	synctest.Test(t, func(t *testing.T) {
-		h := runtimestats.Start(runtimestats.Config{Counts: func() []exporter.Count {
+		c := busy()
+		c.Counts = func() []exporter.Count {
 			counts[0].N++
 			return counts
-		}})
+		}
+		h := runtimestats.Start(c)
 		defer h.Stop()
 		time.Sleep(10 * time.Minute) // all slots have their memory
 		if n := testing.AllocsPerRun(100, func() { time.Sleep(runtimestats.Every) }); n > 0 {
@@ -161,12 +206,14 @@ func lossy() runtimestats.Config {
 	for i := range counts {
 		counts[i] = exporter.Count{Group: "group", Name: fmt.Sprint(i), Lost: true}
 	}
-	return runtimestats.Config{Counts: func() []exporter.Count {
+	c := busy()
+	c.Counts = func() []exporter.Count {
 		for i := range counts {
 			counts[i].N++
 		}
 		return counts
-	}}
+	}
+	return c
 }
 
 // The samples of a history, with the causes of losses that they have room for, take at most three quarters of the memory

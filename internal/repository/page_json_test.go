@@ -17,7 +17,7 @@ import (
 var pagePaths = []struct{ path, parameters, answer, content string }{
 	{"GET /data/v1/overview", "`after`: see `runtime`", "an object with the last event of each kind, by name", "all that the stream sends, at once"},
 	{"GET /data/v1/stream", "", "[server-sent events](#events)", "each kind of data at once, and again after each change, at most twice a second"},
-	{"GET /data/v1/runtime", "`after`: only samples after this time, the `at` of a sample", "runtimeHistory", "figures of the Go runtime, one sample every 5 s"},
+	{"GET /data/v1/runtime", "`after`: only samples after this time, the `at` of a sample", "runtimeHistory", "figures of the Go runtime, one sample every 5 s, and one a minute while the program sleeps"},
 	{"GET /data/v1/routes", "`window`: `minutes` (the default: the last 5) or `start`", "routesData", "routes with their figures, and whether the process is well"},
 	{"GET /data/v1/routes/heat", "`window`: as above. `route`: its name; missing, all routes of the class. `class`: `requests` (the default), `streams`, `background` or `housekeeping`", "heatData", "requests by time and duration"},
 	{"GET /data/v1/requests", "`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), `from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` excluded), `attribute` (`key` or `key=value`), `text`: all of them optional. A value that is wrong is status 400 with `field` and `error`", "searchAnswer", "the requests in memory that meet all parameters, at most 200"},

@@ -172,22 +172,25 @@ func (m *measured) table() string {
 	return b.String()
 }
 
-// idle counts the voluntary context switches of all services while they have nothing to do.
+// idle counts the voluntary context switches of all services while they have nothing to do. It lets them rest before, for as long.
 func idle(ctx context.Context, services []*served, length time.Duration) ([]int64, error) {
 	fmt.Fprintf(os.Stderr, "idle for %v\n", length)
 	switches := make([]int64, len(services))
-	for i, v := range services {
+	for _, v := range services {
 		v.quiet()
+	}
+	if err := sleep(ctx, length); err != nil {
+		return nil, err
+	}
+	for i, v := range services {
 		u, _, err := v.used(ctx)
 		if err != nil {
 			return nil, err
 		}
 		switches[i] = -u.Switches
 	}
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(length):
+	if err := sleep(ctx, length); err != nil {
+		return nil, err
 	}
 	for i, v := range services {
 		u, _, err := v.used(ctx)
@@ -197,6 +200,15 @@ func idle(ctx context.Context, services []*served, length time.Duration) ([]int6
 		switches[i] += u.Switches
 	}
 	return switches, nil
+}
+
+func sleep(ctx context.Context, length time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(length):
+		return nil
+	}
 }
 
 func idleTable(services []*served, switches []int64, length time.Duration) string {
