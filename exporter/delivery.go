@@ -35,7 +35,7 @@ func NewDelivery(c Config) (*Delivery, error) {
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
 // OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. It uses the memory of spans
-// that have been delivered or lost. It allocates for a span of more than 2 KiB, and when more spans wait than before.
+// that have been delivered or lost. It may allocate for a span of more than 1 KiB, and it allocates when more spans wait than before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
 		d.groups.Encode(s, d.Accept)

@@ -72,11 +72,11 @@ func TestAllocGroupsAfterManyOthers(t *testing.T) {
 	}
 }
 
-// Encode allocates nothing for spans of up to 2 KiB, whatever the size of the spans before.
+// Encode allocates nothing for spans of up to 1 KiB, whatever the size of the spans before.
 func TestAllocEncodeOfAllSizes(t *testing.T) {
 	var groups otlpenc.Groups
 	all := map[string][]sdktrace.ReadOnlySpan{"an HTTP request": request(t)}
-	for n := 40; n < 1900; n = n*5/4 + 1 {
+	for n := 40; n < 950; n = n*5/4 + 1 {
 		s := tracetest.SpanStub{Name: strings.Repeat("x", n)}.Snapshot()
 		all["a size after another"] = append(all["a size after another"], s)
 		all[fmt.Sprint("alone with a name of ", n)] = []sdktrace.ReadOnlySpan{s}

@@ -8,7 +8,7 @@ import (
 
 const (
 	blockSize = 16 << 10
-	minFree   = 2 << 10       // of a block that takes further items
+	minFree   = 1 << 10       // of a block that takes further items
 	maxShared = blockSize / 4 // bytes of items that share a block with others; a block wastes less than that
 )
 

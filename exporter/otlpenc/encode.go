@@ -7,7 +7,7 @@ import (
 )
 
 // Encode encodes s and calls use with this one span, and with its end if the span is a local root. Encode allocates nothing, except for lists, maps,
-// text that is not UTF-8, and spans of more than 2 KiB. s must have ended.
+// text that is not UTF-8, and spans of more than 1 KiB. s must have ended.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func([]Spans)) {
 	var room Snapshot
 	span := snapshotOf(s, &room)
