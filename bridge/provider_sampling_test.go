@@ -159,6 +159,9 @@ func TestProviderTraceState(t *testing.T) {
 		if got := s.SpanContext().TraceState().String(); got != c.want.String() {
 			t.Errorf("trace state is %q, want %q", got, c.want.String())
 		}
+		if s, ok := s.(sdktrace.ReadOnlySpan); ok && s.Parent().TraceState().String() != in.String() {
+			t.Errorf("the parent's trace state is %q, want %q", s.Parent().TraceState(), in)
+		}
 	})
 }
 
