@@ -31,7 +31,7 @@ func TestExceeded(t *testing.T) {
 
 // Every shape and variant delivers all its spans, and nothing else.
 func TestSpansArrive(t *testing.T) {
-	if err := environment(false); err != nil {
+	if err := environment(false, queueSize); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range shapes {
@@ -47,7 +47,7 @@ func TestSpansArrive(t *testing.T) {
 
 // The judge's variants deliver all spans of a handler that works, and answer the same.
 func TestJudgedVariants(t *testing.T) {
-	if err := environment(false); err != nil {
+	if err := environment(false, queueSize); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range judged {
@@ -78,7 +78,7 @@ func TestJudgedVariants(t *testing.T) {
 
 // Each signal delivers all spans, too. The command counts checks its allocations: the race detector changes them.
 func TestSignals(t *testing.T) {
-	if err := environment(false); err != nil {
+	if err := environment(false, queueSize); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range signalRows() {

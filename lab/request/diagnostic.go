@@ -97,6 +97,6 @@ func (o options) conditions() string {
 		compression = "gzip"
 	}
 	return fmt.Sprintf("%s, %d of %d processors, %d rounds of %v. On both sides: metrics: %s; propagators: tracecontext, baggage; "+
-		"resource: the attributes that perfline.Start detects; compression: %s; batches of 512 spans, a queue of %s.",
-		platform(), o.procs, runtime.NumCPU(), o.rounds, o.length, metrics, compression, queueSize)
+		"resource: the attributes that perfline.Start detects; compression: %s; batches of 512 spans, a queue of %d.",
+		platform(), o.procs, runtime.NumCPU(), o.rounds, o.length, metrics, compression, o.queue)
 }

@@ -19,7 +19,7 @@ func (o options) judgeConditions() string {
 	}
 	return fmt.Sprintf("%s, GOMAXPROCS=%d, %d rounds of %v in an order of seed %d%s. On both sides: no metrics, as without a variable; "+
 		"propagators: tracecontext, baggage; resource: the attributes that perfline.Start detects; OTLP over gRPC to another process, not compressed; "+
-		"batches of 512 spans, a queue of %s, and no span was lost.",
+		"batches of 512 spans, a queue of %d, and no span was lost.",
 		document.Machine(), o.procs, o.rounds, o.length, o.seed, busy, queueSize)
 }
 

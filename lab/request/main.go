@@ -4,6 +4,7 @@
 //	go run -C lab ./request             # the judge: services with a handler that works, over loopback
 //	go run -C lab ./request diagnostic  # handlers that do nothing, in one process: shows small changes
 //	go run -C lab ./request report      # more variants and rates, latencies, idle services
+//	go run -C lab ./request overload    # as many requests as possible, and queues of the usual size: what is lost
 //	go run -C lab ./request waits       # the flight recorder, armed or not
 //	go run -C lab ./request budgets     # the standing budgets of all but the judge, sizes and waits
 //	go run -C lab ./request exporter    # the exporters alone, without the spans that they get
@@ -66,6 +67,7 @@ type options struct {
 	procs   int
 	seed    uint64 // of the judge's order; 0: by chance
 	short   bool
+	queue   int       // spans that wait for the receiver at most
 	waiting int       // spans of heap
 	cuts    int       // parts of spans that are handed over, of spans
 	burst   int       // requests of a processor between two flushes, in one process
@@ -105,6 +107,7 @@ var commands = []command{
 	{"judge", 20, time.Second, []shape{working}, "", runJudge},
 	{"diagnostic", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runDiagnostic))},
 	{"report", 5, 2 * time.Second, servedShapes, "^work$", everyProcs(runReport)},
+	{"overload", 10, 2 * time.Second, []shape{working}, "", runOverload},
 	{"waits", 8, 2 * time.Second, servedShapes, "^(http|outgoing|sql)$", runWaits},
 	{"budgets", 20, 200 * time.Millisecond, shapes, "", inProcess(runBudgets)},
 	{"exporter", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runExporter))},
@@ -128,7 +131,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := environment(o.gzip); err != nil {
+	if err := environment(o.gzip, o.queue); err != nil {
 		return err
 	}
 	// A service's process leaves the provider unset, as a program does that has no metrics.
@@ -155,14 +158,15 @@ func run(ctx context.Context, args []string) error {
 
 func parse(args []string) (c command, o options, err error) {
 	f := flag.NewFlagSet("request", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of report 5, of waits 8")
-	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of judge 1s, of report and waits 2s")
+	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of report 5, of waits 8, of overload 10")
+	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of judge 1s, of report, overload and waits 2s")
 	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services have nothing to do, of report and budgets")
 	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of report work, of waits http, outgoing and sql")
 	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
 	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
 	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go, and have them in judge and report")
 	f.Uint64Var(&o.seed, "seed", 0, "of judge: the order of the variants; 0: by chance. The table has it")
+	f.IntVar(&o.queue, "queue", queueSize, "of serve: so many `spans` wait for the receiver at most")
 	f.IntVar(&o.waiting, "waiting", 100_000, "of heap and budgets: so many `spans` wait")
 	f.IntVar(&o.burst, "burst", 256, "of the words in one process: a processor makes so many `requests` between two flushes")
 	f.BoolVar(&o.short, "short", false, "run each command once and briefly: it shows that all work")
@@ -255,7 +259,7 @@ func words() (all []string) {
 
 // flags returns the flags that a service's process needs.
 func (o options) flags() []string {
-	return []string{fmt.Sprintf("-metrics=%t", o.metrics), fmt.Sprintf("-gzip=%t", o.gzip)}
+	return []string{fmt.Sprintf("-metrics=%t", o.metrics), fmt.Sprintf("-gzip=%t", o.gzip), fmt.Sprintf("-queue=%d", o.queue)}
 }
 
 // environment returns the variables of a service's process.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel"
@@ -45,11 +46,11 @@ type pipeline struct {
 }
 
 // queueSize is so large that no variant drops spans between two flushes.
-const queueSize = "65536"
+const queueSize = 1 << 16
 
 // environment removes what the caller's environment says to any of the set-ups, and says to
 // all the same.
-func environment(gzip bool) error {
+func environment(gzip bool, queue int) error {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		if slices.ContainsFunc([]string{"OTEL_", "PYROSCOPE_", "PERFLINE_", "DD_", "SENTRY_"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
@@ -58,7 +59,7 @@ func environment(gzip bool) error {
 			}
 		}
 	}
-	err := errors.Join(os.Setenv("OTEL_SERVICE_NAME", "benchmark"), os.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", queueSize))
+	err := errors.Join(os.Setenv("OTEL_SERVICE_NAME", "benchmark"), os.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", strconv.Itoa(queue)))
 	if gzip {
 		err = errors.Join(err, os.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"))
 	}
