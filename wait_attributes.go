@@ -33,12 +33,32 @@ type annotator struct {
 	bytes  int // of all spans that wait
 }
 
-// A waitingTrace has the spans of a slow request.
+// A waitingTrace has the spans of slow requests.
 type waitingTrace struct {
-	roots   []trace.SpanID // of requests whose results are to come
+	roots   []waitingRoot
 	results []*states.Request
 	spans   []otlpenc.Spans
 	timer   *time.Timer // ends the waiting
+}
+
+// A waitingRoot is the local root of a slow request. Its spans may be handed over before the result is known, or after.
+type waitingRoot struct {
+	id             trace.SpanID
+	known, arrived bool // the result, and the spans
+}
+
+// complete reports whether all results and all spans of the trace's requests are there.
+func (t *waitingTrace) complete() bool {
+	return !slices.ContainsFunc(t.roots, func(r waitingRoot) bool { return !r.known || !r.arrived })
+}
+
+// root returns the root with an id, and nil if the trace does not wait for it.
+func (t *waitingTrace) root(id trace.SpanID) *waitingRoot {
+	i := slices.IndexFunc(t.roots, func(r waitingRoot) bool { return r.id == id })
+	if i < 0 {
+		return nil
+	}
+	return &t.roots[i]
 }
 
 // longestWait is how long spans wait for attributes. A recorder whose budget is used up may take minutes, and backends that
@@ -64,7 +84,25 @@ func newAnnotator(next bridge.Output, recorder states.Recorder) *annotator {
 func (a *annotator) slow(root local.Root) {
 	a.await(root.TraceID, root.SpanID)
 	if !a.recorder.Slow(root) {
-		a.pass(a.settle(root, nil))
+		a.forget(root)
+	}
+}
+
+// forget stops waiting for a request that has no result. A timer's goroutine passes the spans of other requests of the trace.
+func (a *annotator) forget(root local.Root) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.traces[root.TraceID]
+	if t == nil {
+		return
+	}
+	t.roots = slices.DeleteFunc(t.roots, func(r waitingRoot) bool { return r.id == root.SpanID })
+	switch {
+	case !t.complete():
+	case len(t.spans) == 0:
+		a.remove(root.TraceID, t)
+	default:
+		t.timer.Reset(0)
 	}
 }
 
@@ -81,17 +119,21 @@ func (a *annotator) await(id trace.TraceID, root trace.SpanID) {
 		a.traces[id] = t
 		a.waiting.Add(1)
 	}
-	t.roots = append(t.roots, root)
+	t.roots = append(t.roots, waitingRoot{id: root})
 }
 
-// known ends the waiting for a request. The result is nil if there is none.
+// known takes the result of a request. The result is nil if there is none.
 func (a *annotator) known(root local.Root, result *states.Request) {
+	if result == nil {
+		a.forget(root)
+		return
+	}
 	a.passing.RLock()
 	defer a.passing.RUnlock()
 	a.pass(a.settle(root, result))
 }
 
-// settle notes the answer for a request. It returns the trace if that does not wait any more, and else nil.
+// settle notes the result of a request. It returns the trace if that does not wait any more, and else nil.
 func (a *annotator) settle(root local.Root, result *states.Request) *waitingTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,11 +141,11 @@ func (a *annotator) settle(root local.Root, result *states.Request) *waitingTrac
 	if t == nil {
 		return nil
 	}
-	t.roots = slices.DeleteFunc(t.roots, func(id trace.SpanID) bool { return id == root.SpanID })
-	if result != nil {
-		t.results = append(t.results, result)
+	if r := t.root(root.SpanID); r != nil {
+		r.known = true
 	}
-	if len(t.roots) > 0 {
+	t.results = append(t.results, result)
+	if !t.complete() {
 		return nil
 	}
 	a.remove(root.TraceID, t)
@@ -154,28 +196,51 @@ func (a *annotator) pass(t *waitingTrace) {
 // Accept implements [bridge.Output].
 func (a *annotator) Accept(all []otlpenc.Spans) {
 	if a.waiting.Load() > 0 {
-		all = a.hold(all)
+		a.passing.RLock()
+		defer a.passing.RUnlock()
+		var complete []*waitingTrace
+		all, complete = a.hold(all)
+		for _, t := range complete {
+			a.pass(t)
+		}
 	}
 	if len(all) > 0 {
 		a.next.Accept(all)
 	}
 }
 
-// hold copies the spans whose traces wait, and returns the others. Slow requests are few: each one that retained its spans would keep a whole
-// block of memory.
-func (a *annotator) hold(all []otlpenc.Spans) (others []otlpenc.Spans) {
+// hold copies the spans whose traces wait, and returns the others. It takes out the traces that do not wait any more, because
+// their results came before their spans. Slow requests are few: each one that retained its spans would keep a whole block of memory.
+func (a *annotator) hold(all []otlpenc.Spans) (others []otlpenc.Spans, complete []*waitingTrace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	var arrived []trace.TraceID
 	for _, s := range all {
 		t := a.traces[s.TraceID]
-		if t == nil || a.bytes+len(s.Bytes) > maxWaitingBytes {
+		if t == nil {
+			others = append(others, s)
+			continue
+		}
+		if s.Root != nil {
+			if r := t.root(s.Root.SpanID); r != nil {
+				r.arrived = true
+				arrived = append(arrived, s.TraceID)
+			}
+		}
+		if a.bytes+len(s.Bytes) > maxWaitingBytes {
 			others = append(others, s)
 			continue
 		}
 		t.spans = append(t.spans, s.Clone())
 		a.bytes += len(s.Bytes)
 	}
-	return others
+	for _, id := range arrived {
+		if t := a.traces[id]; t != nil && t.complete() {
+			a.remove(id, t)
+			complete = append(complete, t)
+		}
+	}
+	return others, complete
 }
 
 // release passes all spans that wait, and returns when others have passed theirs.

@@ -210,6 +210,45 @@ func TestWaitsAsAttributesOfTwoRequests(t *testing.T) {
 	}
 }
 
+// An answer may come before the spans are handed over: they have its attributes. It is kept when the recorder then refuses another
+// request of the trace.
+func TestWaitsAsAttributesBeforeTheSpans(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		refuses bool // the second request
+		want    string
+	}{
+		{"both answered", false, "GET /first perfline.time.mutex=1, GET /second perfline.time.mutex=1"},
+		{"one refused", true, "GET /first, GET /second perfline.time.mutex=1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			recorder, sent := &answers{}, &collected{}
+			pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
+			tracer := pl.TracerProvider().Tracer("t")
+			answer := func(root local.Root) {
+				recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
+					Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.SpanID}},
+				}}})
+			}
+			outer, first := tracer.Start(ctx, "GET /first", trace.WithSpanKind(trace.SpanKindServer))
+			_, second := tracer.Start(outer, "GET /second", trace.WithSpanKind(trace.SpanKindServer))
+			second.End()
+			answer(recorder.asked[0])
+			recorder.refuses = c.refuses
+			first.End()
+			if !c.refuses {
+				answer(recorder.asked[1])
+			}
+			if err := pl.Shutdown(patient(t)); err != nil {
+				t.Error(err)
+			}
+			if got := sent.text(); got != c.want {
+				t.Errorf("sent %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // An answer that does not come within ten seconds comes too late.
 func TestWaitsAsAttributesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
