@@ -51,6 +51,26 @@ type droppedContext struct {
 	span            droppedSpan
 }
 
+// newDropped returns a dropped span in its context. A request is served under the unit of its local root: the three are one object.
+func newDropped(t *tracer, root, request bool) *droppedContext {
+	var c *droppedContext
+	if root && request {
+		all := new(struct {
+			context droppedContext
+			unit    record.Unit
+		})
+		c = &all.context
+		t.provider.timeline.InitUnit(&all.unit, time.Now(), receiver{t.provider}, false)
+		c.span.unit.Store(&all.unit)
+	} else {
+		c = new(droppedContext)
+	}
+	if c.span.tracer = t; root {
+		c.span.root = &c.span
+	}
+	return c
+}
+
 func (c *droppedContext) Value(key any) any {
 	if key == spanKey {
 		return &c.span

@@ -37,8 +37,11 @@ func (p *TracerProvider) onEnd(s *recordedSpan) {
 }
 
 // shouldSample asks the sampler. A span that it panics about is dropped.
-func (p *TracerProvider) shouldSample(params sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
-	ok := p.timeline.Try("the sampler", func() { r = p.sampler.ShouldSample(params) })
+func (p *TracerProvider) shouldSample(params *sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
+	if p.sdkSampler {
+		return p.sampler.ShouldSample(*params)
+	}
+	ok := p.timeline.Try("the sampler", func() { r = p.sampler.ShouldSample(*params) })
 	if !ok {
 		r = sdktrace.SamplingResult{Decision: sdktrace.Drop, Tracestate: trace.SpanContextFromContext(params.ParentContext).TraceState()}
 	}

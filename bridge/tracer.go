@@ -72,13 +72,13 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
 	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.roots.begin(&t.provider.joined.stats))
 	if dropped && !tentative {
-		c := &droppedContext{Context: ctx}
+		c := newDropped(t, unit == nil && droppedRoot == nil, how.request != nil)
 		s := &c.span
-		s.tracer, s.spanContext, s.kind, s.root = t, sc, how.kind, droppedRoot
-		if unit == nil && droppedRoot == nil {
-			s.root = s
+		c.Context, s.spanContext, s.kind = ctx, sc, how.kind
+		if s.root == nil {
+			s.root = droppedRoot
+			s.unit.Store(unit)
 		}
-		s.unit.Store(unit)
 		return c, s
 	}
 
@@ -172,7 +172,7 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		}
 		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
-	result := t.provider.shouldSample(sdktrace.SamplingParameters{
+	result := t.provider.shouldSample(&sdktrace.SamplingParameters{
 		ParentContext: ctx,
 		TraceID:       sc.TraceID,
 		Name:          name,
