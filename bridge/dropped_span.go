@@ -51,24 +51,10 @@ type droppedContext struct {
 	span            droppedSpan
 }
 
-// newDropped returns a dropped span in its context. A request is served under the unit of its local root: the three are one object.
-func newDropped(t *tracer, root, request bool) *droppedContext {
-	var c *droppedContext
-	if root && request {
-		all := new(struct {
-			context droppedContext
-			unit    record.Unit
-		})
-		c = &all.context
-		t.provider.timeline.InitUnit(&all.unit, time.Now(), receiver{t.provider}, false)
-		c.span.unit.Store(&all.unit)
-	} else {
-		c = new(droppedContext)
-	}
-	if c.span.tracer = t; root {
-		c.span.root = &c.span
-	}
-	return c
+// A droppedRequest is the dropped local root of a request, with the unit that the request is served under.
+type droppedRequest struct {
+	droppedContext
+	unit record.Unit
 }
 
 func (c *droppedContext) Value(key any) any {

@@ -255,20 +255,18 @@ func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 
 // endTentative ends the unit of a local root that is tentative, and hands it over if it is kept. Otherwise it counts the root at once.
 func (s *recordedSpan) endTentative() {
-	p := s.tracer.provider
-	if s.keep == local.NotKept {
+	switch p := s.tracer.provider; {
+	case s.keep == local.NotKept:
 		if unit := s.unit.Load(); unit != nil {
 			unit.Discard(s)
 		}
 		if place, ok := p.countRoot(s); ok {
 			p.joined.stats[place].Add(1)
 		}
-		return
-	}
-	if unit := s.Unit(); p.keeper.exports(s) {
-		unit.Export(s)
-	} else {
-		unit.End(s)
+	case p.keeper.exports(s):
+		s.Unit().Export(s)
+	default:
+		s.Unit().End(s)
 	}
 }
 

@@ -72,13 +72,21 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
 	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.roots.begin(&t.provider.joined.stats))
 	if dropped && !tentative {
-		c := newDropped(t, unit == nil && droppedRoot == nil, how.request != nil)
-		s := &c.span
-		c.Context, s.spanContext, s.kind = ctx, sc, how.kind
-		if s.root == nil {
-			s.root = droppedRoot
-			s.unit.Store(unit)
+		var c *droppedContext
+		root := unit == nil && droppedRoot == nil
+		if root && how.request != nil {
+			served := new(droppedRequest)
+			c, unit = &served.droppedContext, &served.unit
+			t.provider.timeline.InitUnit(unit, time.Now(), receiver{t.provider}, false)
+		} else {
+			c = new(droppedContext)
 		}
+		s := &c.span
+		c.Context, s.tracer, s.spanContext, s.kind, s.root = ctx, t, sc, how.kind, droppedRoot
+		if root {
+			s.root = s
+		}
+		s.unit.Store(unit)
 		return c, s
 	}
 

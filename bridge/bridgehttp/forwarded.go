@@ -14,11 +14,8 @@ import (
 
 // listOf returns a list that has the first member of the fields of a list, and may have others. It is short.
 func listOf(fields []string) string {
-	switch {
-	case len(fields) == 0:
-		return ""
-	case len(fields) == 1 && len(fields[0]) <= received.MaxText:
-		return fields[0]
+	if len(fields) == 0 || len(fields) == 1 && len(fields[0]) <= received.MaxText {
+		return received.First(fields)
 	}
 	// A cut member ends in "…", which no address, scheme or host has. Its field does not stay in memory.
 	return received.Bounded(firstMember(fields...), received.MaxText+1)

@@ -47,17 +47,14 @@ func (u *Unit) Export(root Span) {
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit. Observers get the entries
-// nevertheless. A nil root says that the unit has no journal yet.
+// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit; observers get its entries.
 func (u *Unit) Discard(root Span) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
 	u.late, u.orphans = 0, 0 // nothing of the unit is counted
-	if root != nil {
-		m := root.Marks()
-		m.last, m.count = 0, 0 // they go with the journal
-		m.End()
-	}
+	m := root.Marks()
+	m.last, m.count = 0, 0 // they go with the journal
+	m.End()
 	u.drop()
 }
 
