@@ -51,6 +51,12 @@ type droppedContext struct {
 	span            droppedSpan
 }
 
+// A droppedRequest is the dropped local root of a request, with the unit that the request is served under.
+type droppedRequest struct {
+	droppedContext
+	unit record.Unit
+}
+
 func (c *droppedContext) Value(key any) any {
 	if key == spanKey {
 		return &c.span

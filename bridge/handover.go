@@ -155,9 +155,6 @@ func emptied[T any](list []T) []T {
 // withEvents reports whether marks are encoded as events of their span.
 func (s *encoding) withEvents(p *TracerProvider) bool { return s.toRecorders || !p.logs.replaces() }
 
-// discarded reports whether nothing of the request of a local root is kept.
-func (s *recordedSpan) discarded() bool { return s.tentative && s.keep == local.NotKept }
-
 // encode encodes the spans of a part, by groups, in the order of each group's first span.
 func (s *encoding) encode(p *TracerProvider, finished *record.Finished) {
 	s.clearScratch()
@@ -190,8 +187,6 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 			s.count(p, span, it.IsSpan)
 		}
 		switch {
-		case span.root && it.IsSpan && span.discarded():
-			continue
 		case !s.toRecorders && (!s.toExporters || !span.sampled && !s.exports):
 			continue
 		case part == this:
@@ -237,21 +232,11 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
 func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 	if itself && span.root {
-		if p.routes != nil {
-			p.routes.Add(span.asRoot())
-		}
-		switch {
-		case p.keeper == nil || !span.isRequest():
-		case span.overCeiling:
-			s.counts[requestsOverCeiling]++
-		default:
-			s.counts[requestsByReason+int(span.keep)]++
+		if place, ok := p.countRoot(span); ok {
+			s.counts[place]++
 		}
 		if s.exports {
 			s.counts[requestsExported]++
-		}
-		if span.discarded() {
-			return
 		}
 	}
 	if itself && !span.measure {

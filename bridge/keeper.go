@@ -108,6 +108,17 @@ func (k *keeper) reason(s *recordedSpan, unit *record.Unit, slow bool) local.Kee
 	}
 }
 
+// countRoot counts a local root in its route. It returns the place that counts the decision about the root's request, if there was one.
+func (p *TracerProvider) countRoot(s *recordedSpan) (place int, ok bool) {
+	if p.routes != nil {
+		p.routes.Add(s.asRoot())
+	}
+	if s.overCeiling {
+		return requestsOverCeiling, true
+	}
+	return requestsByReason + int(s.keep), p.keeper != nil && s.isRequest()
+}
+
 // isSlow reports whether a request was slow.
 func (k *keeper) isSlow(s *recordedSpan) bool {
 	if s.class == local.Stream {

@@ -56,7 +56,7 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 	switch {
 	case s.isOpen():
 	case s.tentative && s.decided && s.keep == local.NotKept:
-		u.Discard(nil, false)
+		u.Discard(s)
 	case s.tentative: // endTentative ends the unit, which may be exported
 	default:
 		u.Close()

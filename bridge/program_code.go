@@ -36,10 +36,12 @@ func (p *TracerProvider) onEnd(s *recordedSpan) {
 	}
 }
 
-// shouldSample asks the sampler. A span that it panics about is dropped.
-func (p *TracerProvider) shouldSample(params sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
-	ok := p.timeline.Try("the sampler", func() { r = p.sampler.ShouldSample(params) })
-	if !ok {
+// shouldSample asks the sampler. One of the SDK's calls no code of the program. A span that it panics about is dropped.
+func (p *TracerProvider) shouldSample(params *sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
+	if p.sdkSampler {
+		return p.sampler.ShouldSample(*params)
+	}
+	if !p.timeline.Try("the sampler", func() { r = p.sampler.ShouldSample(*params) }) {
 		r = sdktrace.SamplingResult{Decision: sdktrace.Drop, Tracestate: trace.SpanContextFromContext(params.ParentContext).TraceState()}
 	}
 	return r

@@ -253,20 +253,20 @@ func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	}
 }
 
-// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept.
+// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept. Otherwise it counts the root at once.
 func (s *recordedSpan) endTentative() {
-	switch unit := s.unit.Load(); {
-	case s.keep != local.NotKept:
-		unit = s.Unit()
-		if s.tracer.provider.keeper.exports(s) {
-			unit.Export(s)
-		} else {
-			unit.End(s)
+	switch p := s.tracer.provider; {
+	case s.keep == local.NotKept:
+		if unit := s.unit.Load(); unit != nil {
+			unit.Discard(s)
 		}
-	case unit != nil:
-		unit.Discard(s, true)
-	case s.isRequest() || s.tracer.provider.routes != nil: // it is counted
-		s.tracer.provider.timeline.HandOver(receiver{s.tracer.provider}, s)
+		if place, ok := p.countRoot(s); ok {
+			p.joined.stats[place].Add(1)
+		}
+	case p.keeper.exports(s):
+		s.Unit().Export(s)
+	default:
+		s.Unit().End(s)
 	}
 }
 

@@ -72,10 +72,18 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
 	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.roots.begin(&t.provider.joined.stats))
 	if dropped && !tentative {
-		c := &droppedContext{Context: ctx}
+		var c *droppedContext
+		root := unit == nil && droppedRoot == nil
+		if root && how.request != nil {
+			served := new(droppedRequest)
+			c, unit = &served.droppedContext, &served.unit
+			t.provider.timeline.InitUnit(unit, time.Now(), receiver{t.provider}, false)
+		} else {
+			c = new(droppedContext)
+		}
 		s := &c.span
-		s.tracer, s.spanContext, s.kind, s.root = t, sc, how.kind, droppedRoot
-		if unit == nil && droppedRoot == nil {
+		c.Context, s.tracer, s.spanContext, s.kind, s.root = ctx, t, sc, how.kind, droppedRoot
+		if root {
 			s.root = s
 		}
 		s.unit.Store(unit)
@@ -172,7 +180,7 @@ func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name stri
 		}
 		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
-	result := t.provider.shouldSample(sdktrace.SamplingParameters{
+	result := t.provider.shouldSample(&sdktrace.SamplingParameters{
 		ParentContext: ctx,
 		TraceID:       sc.TraceID,
 		Name:          name,

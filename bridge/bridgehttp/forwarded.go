@@ -14,8 +14,8 @@ import (
 
 // listOf returns a list that has the first member of the fields of a list, and may have others. It is short.
 func listOf(fields []string) string {
-	if len(fields) == 1 && len(fields[0]) <= received.MaxText {
-		return fields[0]
+	if len(fields) == 0 || len(fields) == 1 && len(fields[0]) <= received.MaxText {
+		return received.First(fields)
 	}
 	// A cut member ends in "…", which no address, scheme or host has. Its field does not stay in memory.
 	return received.Bounded(firstMember(fields...), received.MaxText+1)
@@ -24,6 +24,9 @@ func listOf(fields []string) string {
 // forwarded returns what proxies say in a parameter of the list Forwarded, or else in a list of its own. It returns "" if no proxy
 // says it. valid returns "" for a value that is not valid.
 func forwarded(list, name, own string, valid func(string) string) string {
+	if list == "" && own == "" {
+		return ""
+	}
 	return cmp.Or(valid(parameterOf(list, name)), valid(firstMember(own)))
 }
 

@@ -203,12 +203,8 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		r.MultipartForm = inner.MultipartForm // net/http removes its files
 		r.Pattern = inner.Pattern             // for the handlers around this one
-		if returned {
-			q.complete(inner, true, nil)
-			return
-		}
-		p := recover() // nil when the handler ended its goroutine
-		q.complete(inner, false, p)
+		p := recover()                        // nil when the handler returned, or ended its goroutine
+		q.complete(inner, returned, p)
 		if p != nil {
 			panic(p)
 		}

@@ -7,8 +7,7 @@ import (
 
 // The fate of a unit's journal. The tracing system decides at the end of an undecided unit whether it keeps the unit. The receiver gets
 // nothing before that. The journal, of up to 512 KiB, cannot be handed over to make room, so all undecided units have at most half of the
-// memory of units. At a bound, an undecided unit keeps what came first, and counts the rest. Of a unit that is not kept, the receiver gets
-// the root alone, to count it.
+// memory of units. At a bound, an undecided unit keeps what came first, and counts the rest.
 const (
 	fateOpen      uint32 = iota // the receiver gets everything
 	fateUndecided               // the end decides
@@ -48,21 +47,15 @@ func (u *Unit) Export(root Span) {
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit, except for the root alone if told is
-// true. Observers get the entries nevertheless. A nil root says that the unit has no journal yet.
-func (u *Unit) Discard(root Span, told bool) {
+// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit; observers get its entries.
+func (u *Unit) Discard(root Span) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
 	u.late, u.orphans = 0, 0 // nothing of the unit is counted
-	if root != nil {
-		m := root.Marks()
-		m.last, m.count = 0, 0 // they go with the journal
-		m.End()
-	}
+	m := root.Marks()
+	m.last, m.count = 0, 0 // they go with the journal
+	m.End()
 	u.drop()
-	if told {
-		u.shard.endAlone(u, u.receiver, root)
-	}
 }
 
 // Close ends a unit that has no root: its entries are delivered, its observers disconnected, and its buffer is emptied. A later entry, of

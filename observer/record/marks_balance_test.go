@@ -67,7 +67,6 @@ type balanceUnit struct {
 	root      *balanceSpan
 	ended     bool
 	discarded bool
-	told      bool
 	marks     int
 	finished  int // spans and measures
 	came      int // of these
@@ -133,12 +132,7 @@ func (b *balance) item(f *Finished, it *Item) {
 	u := s.unit
 	u.came++
 	if u.Discarded() {
-		if !u.told || s != u.root {
-			b.t.Errorf("%s of a discarded unit was handed over", s.name)
-		}
-		if f.LastMark(s).Valid() || s.marks.Len() > 0 {
-			b.t.Errorf("%s of a discarded unit has marks", s.name)
-		}
+		b.t.Errorf("%s of a discarded unit was handed over", s.name)
 		return
 	}
 	if !it.IsSpan {
@@ -288,8 +282,8 @@ func (b *balance) end(u *balanceUnit) {
 	how := b.below(5)
 	switch tentative := u.Tentative(); {
 	case tentative && how < 2 && !u.ended:
-		u.discarded, u.told = true, how == 0
-		b.on(u, func() { u.Discard(u.root, u.told) })
+		u.discarded = true
+		b.on(u, func() { u.Discard(u.root) })
 	case tentative && how == 2 && !u.ended:
 		b.on(u, func() { u.Export(u.root) })
 	case how == 4 && !u.ended: // its root ends later

@@ -75,16 +75,12 @@ func (us *units) init() {
 
 // HandOver gives a span that has no unit to a receiver, as the end of its unit would.
 func (t *Timeline) HandOver(r Receiver, s Span) {
-	t.root.units.shards.Near().endAlone(nil, r, s)
-}
-
-// endAlone puts a span alone on the list of what is handed over soon. u is nil for a span without a unit.
-func (h *unitShard) endAlone(u *Unit, r Receiver, s Span) {
 	j := newJournal()
 	rec := journalRecord{span: s, gets: getsSpan, size: recordSize(s.Size())}
 	j.append(&rec, nil)
 	j.size = rec.sizeWith(nil)
-	j.part = Finished{journal: j, unit: u, receiver: r}
+	j.part = Finished{journal: j, receiver: r}
+	h := t.root.units.shards.Near()
 	h.urge(h.retire(nil, j))
 }
 

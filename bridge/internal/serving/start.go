@@ -156,8 +156,8 @@ func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
 // startSpan starts the server span of a request. The span of a public request begins a trace, with a link to the span in ctx.
 func startSpan(ctx context.Context, t trace.Tracer, name string, r Request, public bool) (context.Context, trace.Span) {
 	var links []trace.Link
-	if caller := trace.SpanContextFromContext(ctx); public && caller.IsValid() {
-		links = []trace.Link{{SpanContext: caller}}
+	if public && trace.SpanContextFromContext(ctx).IsValid() {
+		links = []trace.Link{trace.LinkFromContext(ctx)}
 	}
 	if t, ok := t.(Tracer); ok {
 		return t.StartServer(ctx, name, r, public, links)
