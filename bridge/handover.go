@@ -232,7 +232,10 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
 func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 	if itself && span.root {
-		if place, ok := p.countRoot(span); ok {
+		if p.routes != nil {
+			p.routes.Add(span.asRoot())
+		}
+		if place := p.placeOf(span); place >= 0 {
 			s.counts[place]++
 		}
 		if s.exports {

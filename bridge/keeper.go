@@ -108,15 +108,16 @@ func (k *keeper) reason(s *recordedSpan, unit *record.Unit, slow bool) local.Kee
 	}
 }
 
-// countRoot counts a local root in its route. It returns the place that counts the decision about the root's request, if there was one.
-func (p *TracerProvider) countRoot(s *recordedSpan) (place int, ok bool) {
-	if p.routes != nil {
-		p.routes.Add(s.asRoot())
+// placeOf returns the place that counts the decision about the request of a local root. It is negative if there was no decision.
+func (p *TracerProvider) placeOf(s *recordedSpan) int {
+	switch {
+	case s.overCeiling:
+		return requestsOverCeiling
+	case p.keeper == nil || !s.isRequest():
+		return -1
+	default:
+		return requestsByReason + int(s.keep)
 	}
-	if s.overCeiling {
-		return requestsOverCeiling, true
-	}
-	return requestsByReason + int(s.keep), p.keeper != nil && s.isRequest()
 }
 
 // isSlow reports whether a request was slow.

@@ -108,6 +108,7 @@ type TracerProvider struct {
 	resource     *resource.Resource
 	recordPanics bool
 	keeper       *keeper       // nil without a policy
+	dropped      droppedRoots  // counted soon
 	routes       *routes.Table // counts local roots; nil: nothing counts them
 
 	timeline *record.Timeline
@@ -198,8 +199,9 @@ func (p *TracerProvider) outputs() []Output { return slices.Concat(p.recorders, 
 // longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads during its Accept waits for itself.
 const longestRead = time.Second
 
-// handOverEnded hands over what has ended.
+// handOverEnded hands over, and counts, what has ended.
 func (p *TracerProvider) handOverEnded() {
+	p.countDroppedNow()
 	ctx, cancel := context.WithTimeout(context.Background(), longestRead)
 	defer cancel()
 	_ = p.timeline.HandOverEnded(ctx)

@@ -253,16 +253,14 @@ func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	}
 }
 
-// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept. Otherwise it counts the root at once.
+// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept. Otherwise, the root is only counted.
 func (s *recordedSpan) endTentative() {
 	switch p := s.tracer.provider; {
 	case s.keep == local.NotKept:
 		if unit := s.unit.Load(); unit != nil {
 			unit.Discard(s)
 		}
-		if place, ok := p.countRoot(s); ok {
-			p.joined.stats[place].Add(1)
-		}
+		p.countDropped(s)
 	case p.keeper.exports(s):
 		s.Unit().Export(s)
 	default:
