@@ -212,8 +212,12 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 
 // limitAttribute brings an attribute within the limits of a span.
 func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
-	a.Key = attribute.Key(record.Key(string(a.Key)))
-	a.Value = limited(a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
+	if len(a.Key) > record.MaxKey { // few do: to write none of the others saves the garbage collector's barriers
+		a.Key = attribute.Key(record.Key(string(a.Key)))
+	}
+	if depth, length := limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit; mayExceed(a.Value.Type(), depth, length) {
+		a.Value = limited(a.Value, depth, length)
+	}
 }
 
 // limitedList returns attributes within limits, and how many it dropped. It changes attrs. A key may come again.

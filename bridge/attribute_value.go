@@ -6,6 +6,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
+// mayExceed reports whether a value of a type may exceed the limits of [limited].
+func mayExceed(t attribute.Type, depth, length int) bool {
+	return length >= 0 || depth == 0 || t == attribute.SLICE || t == attribute.MAP
+}
+
 // deepest is the depth of values without a limit. A receiver takes far less.
 const deepest = 10_000
 
@@ -13,8 +18,8 @@ const deepest = 10_000
 // bytes have their first length characters or bytes. A negative limit means no limit.
 func limited(v attribute.Value, depth, length int) attribute.Value {
 	t := v.Type()
-	if length < 0 && depth != 0 && t != attribute.SLICE && t != attribute.MAP {
-		return v // most often
+	if !mayExceed(t, depth, length) {
+		return v
 	}
 	if depth < 0 {
 		depth = deepest
