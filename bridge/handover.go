@@ -214,12 +214,23 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		} else {
 			s.appendMeasure(span, it, i)
 		}
-		spans.Count++
+		if spans.Count++; s.writer.Full(s.bytes) {
+			s.emit(part, spans)
+			spans.Count, spans.Root = 0, nil
+			s.bytes = s.writer.Next()
+		}
 	}
-	if part.group == nil {
-		return next
+	if part.group != nil {
+		s.known = append(s.known, part)
 	}
-	s.known = append(s.known, part)
+	if spans.Count > 0 {
+		s.emit(part, spans)
+	}
+	return next
+}
+
+// emit gives spans of a group, which are s.bytes, to the outputs.
+func (s *encoding) emit(part encodedPart, spans otlpenc.Spans) {
 	spans.Bytes = s.bytes
 	spans = s.writer.Spans(spans)
 	if s.toRecorders {
@@ -231,7 +242,6 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		}
 		s.exported = append(s.exported, spans)
 	}
-	return next
 }
 
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
