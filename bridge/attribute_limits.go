@@ -212,12 +212,8 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 
 // limitAttribute brings an attribute within the limits of a span.
 func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
-	if len(a.Key) > record.MaxKey { // few do: to write none of the others saves the garbage collector's barriers
-		a.Key = attribute.Key(record.Key(string(a.Key)))
-	}
-	if depth, length := limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit; mayExceed(a.Value.Type(), depth, length) {
-		a.Value = limited(a.Value, depth, length)
-	}
+	a.Key = attribute.Key(record.Key(string(a.Key)))
+	limitValue(&a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
 // limitedList returns attributes within limits, and how many it dropped. It changes attrs. A key may come again.
@@ -228,7 +224,7 @@ func limitedList(attrs []attribute.KeyValue, depth, length, count int) (_ []attr
 	}
 	for i := range attrs {
 		attrs[i].Key = attribute.Key(record.Key(string(attrs[i].Key)))
-		attrs[i].Value = limited(attrs[i].Value, depth, length)
+		limitValue(&attrs[i].Value, depth, length)
 	}
 	return attrs, dropped
 }

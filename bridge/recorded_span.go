@@ -62,8 +62,7 @@ type recordedSpan struct {
 	details           *spanDetails // nil for most spans
 }
 
-// hasEnded is the bit of a span's state that says so.
-const hasEnded = 1 << 31
+const hasEnded = 1 << 31 // in the state of a span
 
 // spanDetails are what few spans have.
 type spanDetails struct {
