@@ -213,7 +213,7 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 // limitAttribute brings an attribute within the limits of a span.
 func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	a.Key = attribute.Key(record.Key(string(a.Key)))
-	a.Value = limited(a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
+	limitValue(&a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
 // limitedList returns attributes within limits, and how many it dropped. It changes attrs. A key may come again.
@@ -224,7 +224,7 @@ func limitedList(attrs []attribute.KeyValue, depth, length, count int) (_ []attr
 	}
 	for i := range attrs {
 		attrs[i].Key = attribute.Key(record.Key(string(attrs[i].Key)))
-		attrs[i].Value = limited(attrs[i].Value, depth, length)
+		limitValue(&attrs[i].Value, depth, length)
 	}
 	return attrs, dropped
 }

@@ -9,41 +9,40 @@ import (
 // deepest is the depth of values without a limit. A receiver takes far less.
 const deepest = 10_000
 
-// limited returns v with the last value of each key of a map, down to depth, where a value by itself has the depth 1. Texts and lists of
-// bytes have their first length characters or bytes. A negative limit means no limit.
-func limited(v attribute.Value, depth, length int) attribute.Value {
+// limitValue cuts v down to depth, where a value by itself has the depth 1. Of a map, it leaves the last value of each key, and of texts and lists of
+// bytes the first length characters or bytes. A negative limit means no limit.
+func limitValue(v *attribute.Value, depth, length int) {
 	t := v.Type()
 	if length < 0 && depth != 0 && t != attribute.SLICE && t != attribute.MAP {
-		return v // most often
+		return // most often: to write nothing saves the garbage collector's barriers
 	}
 	if depth < 0 {
 		depth = deepest
 	}
 	switch {
 	case t == attribute.STRING:
-		return attribute.StringValue(firstRunes(v.AsString(), length))
+		*v = attribute.StringValue(firstRunes(v.AsString(), length))
 	case t == attribute.EMPTY || t == attribute.BOOL || t == attribute.INT64 || t == attribute.FLOAT64:
 	case depth == 0:
-		return attribute.Value{}
+		*v = attribute.Value{}
 	case t == attribute.BYTESLICE:
 		b := v.AsByteSlice()
-		return attribute.ByteSliceValue(b[:min(len(b), length)])
+		*v = attribute.ByteSliceValue(b[:min(len(b), length)])
 	case t == attribute.STRINGSLICE:
 		all := v.AsStringSlice()
 		for i, s := range all {
 			all[i] = firstRunes(s, length)
 		}
-		return attribute.StringSliceValue(all)
+		*v = attribute.StringSliceValue(all)
 	case t == attribute.SLICE:
 		all := v.AsSlice()
 		for i := range all {
-			all[i] = limited(all[i], depth-1, length)
+			limitValue(&all[i], depth-1, length)
 		}
-		return attribute.SliceValue(all...)
+		*v = attribute.SliceValue(all...)
 	case t == attribute.MAP:
-		return attribute.MapValue(limitedMap(v.AsMap(), depth-1, length)...)
+		*v = attribute.MapValue(limitedMap(v.AsMap(), depth-1, length)...)
 	}
-	return v
 }
 
 // limitedMap returns the pairs of a map, sorted by key, with values within limits. The last pair of a key counts.
@@ -53,8 +52,8 @@ func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValu
 		if i+1 < len(all) && all[i+1].Key == kv.Key {
 			continue
 		}
-		kv.Value = limited(kv.Value, depth, length)
 		all[n] = kv
+		limitValue(&all[n].Value, depth, length)
 		n++
 	}
 	return all[:n]

@@ -29,7 +29,7 @@ func (s *recordedSpan) EndTime() time.Time { return read(s, func() time.Time { r
 func (s *recordedSpan) Status() sdktrace.Status {
 	return read(s, func() sdktrace.Status { return s.status })
 }
-func (s *recordedSpan) ChildSpanCount() int { return read(s, func() int { return int(s.children) }) }
+func (s *recordedSpan) ChildSpanCount() int { return int(s.state.Load() &^ hasEnded) }
 func (s *recordedSpan) DroppedAttributes() int {
 	return read(s, func() int { return int(s.droppedAttributes) })
 }

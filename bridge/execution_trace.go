@@ -49,7 +49,7 @@ func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
 	ctx, task := rt.NewTask(ctx, tracelog.Name(name))
 	tracelog.Root(ctx, s.spanContext, name)
 	s.mu.Lock()
-	ended := s.ended.Load()
+	ended := !s.isOpen()
 	if !ended {
 		s.withDetails().task = task
 	}

@@ -209,12 +209,20 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		} else {
 			s.appendMeasure(span, it, i)
 		}
-		spans.Count++
-	}
-	if part.group == nil {
-		return next
+		if spans.Count++; s.writer.Full(s.bytes) {
+			s.emit(part, spans)
+			spans.Count, spans.Root, s.bytes = 0, nil, s.writer.Next()
+		}
 	}
 	s.known = append(s.known, part)
+	if spans.Count > 0 {
+		s.emit(part, spans)
+	}
+	return next
+}
+
+// emit gives spans of a group, which are s.bytes, to the outputs.
+func (s *encoding) emit(part encodedPart, spans otlpenc.Spans) {
 	spans.Bytes = s.bytes
 	spans = s.writer.Spans(spans)
 	if s.toRecorders {
@@ -226,7 +234,6 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		}
 		s.exported = append(s.exported, spans)
 	}
-	return next
 }
 
 // count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
@@ -356,14 +363,10 @@ func admits(limit, n int) bool { return limit < 0 || n <= limit }
 // appendMeasure appends the span of a measure.
 func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place int) {
 	limits, data := &parent.tracer.provider.limits, &s.data
-	data.Name = it.Measure
-	data.SpanContext = s.contextOf(parent).WithSpanID(s.measureID(parent, place))
-	data.Parent = parent.spanContext
-	data.SpanKind = trace.SpanKindInternal
+	*data = otlpenc.Snapshot{
+		Name: it.Measure, SpanContext: s.contextOf(parent).WithSpanID(s.measureID(parent, place)), Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
+	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
-	data.Attributes, data.Events, data.Links = nil, nil, nil
-	data.Status = sdktrace.Status{}
-	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = 0, 0, 0
 	if limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
 		s.bytes = data.Append(s.bytes, otlpenc.Extra{Detail: it.Attrs})
 		return
@@ -406,8 +409,7 @@ func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribu
 // for them, it dropped.
 func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (events []sdktrace.Event, dropped int) {
 	limits := &span.tracer.provider.limits
-	own := span.readDetails().events.values
-	n := len(s.events)
+	own, n := span.readDetails().events.values, len(s.events)
 	s.events = append(s.events, own...)
 	marks, most := 0, limits.EventCountLimit
 	for m := last; m.Valid() && (most < 0 || marks < most); m = m.Before() {

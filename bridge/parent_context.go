@@ -11,7 +11,7 @@ type parentContext struct {
 	state  bool // the parent's trace state is not the span's own: a sampler has changed that. The span's details have it
 }
 
-func parentOf(sc trace.SpanContext) parentContext {
+func parentOf(sc *trace.SpanContext) parentContext {
 	return parentContext{id: sc.SpanID(), flags: sc.TraceFlags(), same: sc.TraceID().IsValid(), remote: sc.IsRemote()}
 }
 
@@ -19,7 +19,7 @@ func parentOf(sc trace.SpanContext) parentContext {
 func (p *parentContext) isLocal() bool { return p.same && p.id.IsValid() && !p.remote }
 
 // setParent notes the context of the parent. The span has its own context, and nobody else has the span.
-func (s *recordedSpan) setParent(sc trace.SpanContext) {
+func (s *recordedSpan) setParent(sc *trace.SpanContext) {
 	s.parent = parentOf(sc)
 	its, own := sc.TraceState(), s.spanContext.TraceState()
 	if its.Len()+own.Len() > 0 && its.String() != own.String() {

@@ -76,8 +76,8 @@ func TestProviderAllocs(t *testing.T) {
 func TestProviderSpanSize(t *testing.T) {
 	tracer := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})}).Tracer("t")
 	ctx, span := tracer.Start(t.Context(), "span")
-	if size := reflect.TypeOf(span).Elem().Size() + reflect.TypeOf(ctx).Elem().Size(); size > 352 || size <= 320 && unsafe.Sizeof(size) == 8 {
-		t.Errorf("a span with its context takes %d bytes, want 321 to 352", size)
+	if size := reflect.TypeOf(span).Elem().Size() + reflect.TypeOf(ctx).Elem().Size(); size > 320 || size <= 288 && unsafe.Sizeof(size) == 8 {
+		t.Errorf("a span with its context takes %d bytes, want 289 to 320", size)
 	}
 	start := func() { _, span = tracer.Start(t.Context(), "span") }
 	if n := testing.AllocsPerRun(100, start); n != 1 {

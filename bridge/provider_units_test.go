@@ -322,3 +322,48 @@ func TestFlushWhileOthersGoOn(t *testing.T) {
 		})
 	}
 }
+
+// The spans of a long unit fill blocks of 16 KiB, one after the other, and no span is in an array of its own. The root is in the last part.
+func TestProviderFillsBlocks(t *testing.T) {
+	const spans, block = 400, 16 << 10
+	out, another := &arrivals{}, &arrivals{}
+	p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+		Timeline: observer.NewTimeline(observer.TimelineOptions{}), Sampler: sdktrace.AlwaysSample(),
+		Exporters: []bridge.Output{out}, Recorders: []bridge.Output{another},
+	})
+	tracers := []trace.Tracer{p.Tracer("a"), p.Tracer("b")}
+	ctx, root := tracers[0].Start(t.Context(), "root")
+	for i := range spans - 1 {
+		_, span := tracers[i%2].Start(ctx, "span", trace.WithAttributes(attribute.Int("number", i)))
+		span.End()
+	}
+	root.End()
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, o := range []*arrivals{out, another} {
+		bytes, next, roots := 0, map[string]int{"b": 1}, 0
+		for i, s := range o.spans {
+			bytes += len(s.Bytes)
+			if len(s.Bytes) > block || s.Root != nil && (roots > 0 || s.Group.Scope().Name != "a") {
+				t.Errorf("part %d of %q has %d bytes and the root %v", i, s.Group.Scope().Name, len(s.Bytes), s.Root)
+			}
+			if s.Root != nil {
+				roots++
+			}
+		}
+		for _, s := range o.decoded(t) {
+			if s.Name == "root" {
+				continue
+			}
+			scope := []string{"a", "b"}[s.Attributes[0].Value.AsInt64()%2]
+			if got := int(s.Attributes[0].Value.AsInt64()); got != next[scope] {
+				t.Fatalf("span %d of %q arrives in place of %d", got, scope, next[scope])
+			}
+			next[scope] += 2
+		}
+		if next["a"] != spans || next["b"] != spans-1 || roots != 1 || len(o.spans) > bytes/block+4 {
+			t.Errorf("%v spans and %d roots are in %d parts of %d bytes", next, roots, len(o.spans), bytes)
+		}
+	}
+}

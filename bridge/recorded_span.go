@@ -36,6 +36,7 @@ type recordedSpan struct {
 	parent      parentContext
 	startTime   time.Time
 	label       *spanlabels.Span            // of its goroutine; nil unless a profiler runs
+	unit        atomic.Pointer[record.Unit] // of a local root: nil before its first child or mark; changed with mu held
 	kind        uint8                       // a trace.SpanKind
 	root        bool                        // it is a local root
 	measure     bool                        // it is the span of a measure
@@ -48,13 +49,11 @@ type recordedSpan struct {
 	decided     bool                        // keep is set; guarded by mu
 	overCeiling bool                        // the request is not kept although there is a reason
 	traced      tracedOn                    // where it started, for the execution trace
-	ended       atomic.Bool                 // changed with mu held
-	unit        atomic.Pointer[record.Unit] // of a local root: nil before its first child or mark; changed with mu held
+	state       atomic.Uint32               // the number of children; hasEnded is added with mu held, and then it does not change
 	marks       record.SpanMarks
 
 	mu                sync.Mutex // guards what follows
 	droppedAttributes int32
-	children          int32
 	name              string
 	endTime           time.Time // zero before the end
 	status            sdktrace.Status
@@ -62,6 +61,8 @@ type recordedSpan struct {
 	attributes        []attribute.KeyValue
 	details           *spanDetails // nil for most spans
 }
+
+const hasEnded = 1 << 31 // in the state of a span
 
 // spanDetails are what few spans have.
 type spanDetails struct {
@@ -105,19 +106,17 @@ func (s *recordedSpan) readDetails() *spanDetails {
 
 // child counts a child of the span. If the child is of the same unit, it returns the unit, and else nil.
 func (s *recordedSpan) child(sameUnit bool) *record.Unit {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isOpen() {
-		s.children++
+	for n := s.state.Load(); n < hasEnded && !s.state.CompareAndSwap(n, n+1); {
+		n = s.state.Load()
 	}
 	if !sameUnit {
 		return nil
 	}
-	return s.makeUnit()
+	return s.Unit()
 }
 
 // isOpen reports whether the span has not ended. With s.mu held, it does not change.
-func (s *recordedSpan) isOpen() bool { return !s.ended.Load() }
+func (s *recordedSpan) isOpen() bool { return s.state.Load() < hasEnded }
 
 // IsRecording reports whether the sampler lets the span record, and it has not ended.
 func (s *recordedSpan) IsRecording() bool { return !s.tentative && s.isOpen() }
@@ -277,7 +276,7 @@ func (s *recordedSpan) endState(at time.Time) bool {
 	}
 	s.distinct()
 	s.endTime = at
-	s.ended.Store(true)
+	s.state.Or(hasEnded)
 	if s.unit.Load() == nil {
 		s.marks.End()
 	}

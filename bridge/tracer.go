@@ -67,7 +67,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if t == t.provider.marks && unit != nil && unit.Tentative() { // samplers and generators of ids do not see what is below a dropped span
 		sc = parent.WithSpanID(randomSpanID())
 	} else {
-		sc, result = t.sample(decided, parent, name, how)
+		sc, result = t.sample(decided, &parent, name, how)
 	}
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
 	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.roots.begin(&t.provider.joined.stats))
@@ -96,7 +96,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	c, s := newSpan(ctx, t, how.request != nil && unit == nil)
 	s.tentative = tentative
 	s.name, s.spanContext, s.sampled = name, sc, sc.IsSampled()
-	s.setParent(parent)
+	s.setParent(&parent)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if tracelog.Enabled() {
@@ -159,7 +159,7 @@ func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
-func (t *tracer) sample(ctx context.Context, parent trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
+func (t *tracer) sample(ctx context.Context, parent *trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
 	flags := parent.TraceFlags()
 	switch sc.TraceID = parent.TraceID(); {

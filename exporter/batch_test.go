@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // TestDeliveryBatchesWithTheirGroups has spans whose resource and scopes are larger than they. The bound of a
@@ -103,6 +104,33 @@ func TestDeliveryCutsWhatComesTogether(t *testing.T) {
 					}
 				})
 			})
+		}
+	})
+}
+
+// Spans of many traces that were written one after the other wait as one item, and all of them arrive.
+func TestDeliveryJoinsSpans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const items, overhead = 12, 48
+		r := &receiver{decode: spanNames, answer: fine}
+		d, err := exporter.NewDelivery(exporter.Config{Sender: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var groups otlpenc.Groups
+		var w otlpenc.Writer
+		one, bytes := encode(&groups, sampled), 0
+		var all []otlpenc.Spans
+		for range items {
+			all = append(all, write(&w, one))
+			bytes += len(one.Bytes)
+		}
+		d.Accept(all)
+		if s := d.Stats(); s.Pending != items || s.PendingBytes != bytes+overhead {
+			t.Errorf("%d spans wait in %d bytes, want %d in %d", s.Pending, s.PendingBytes, items, bytes+overhead)
+		}
+		if err := d.Shutdown(t.Context()); err != nil || r.taken() != items {
+			t.Errorf("%d of %d spans arrived: %v", r.taken(), items, err)
 		}
 	})
 }

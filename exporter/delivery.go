@@ -44,8 +44,8 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 
 // Accept queues spans that are encoded already, or drops them when the queue is full. It retains their bytes as [otlpenc.Spans.Retain]
 // does, so that bytes of an [otlpenc.Writer] are not copied. Accept never blocks, and allocates only for bytes of others and when
-// [Delivery.OnEnd] would. Spans of more than 4 KiB together are queued, and dropped, in parts. Spans without a group, bytes or a count of
-// at least 1 are dropped, too, and count as at least one.
+// [Delivery.OnEnd] would. Spans are queued, and dropped, in parts of 4 KiB at most, unless a single span has more. Spans without a
+// group, bytes or a count of at least 1 are dropped, too, and count as at least one.
 func (d *Delivery) Accept(all []otlpenc.Spans) {
 	batch := d.begin()
 	for _, s := range all {

@@ -111,7 +111,8 @@ var batches = sync.Pool{New: func() any { return new([]encoded) }}
 // begin returns an empty list of items for the queue, whose memory add gives back.
 func (o *outbox) begin() *[]encoded { return batches.Get().(*[]encoded) }
 
-// append appends items in parts. Items without a group, bytes or a count are dropped and counted.
+// append appends items in parts, the first one to the last part if that has room. Items without a group, bytes or a count are dropped
+// and counted.
 func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 	if items.Group == nil || len(items.Bytes) == 0 || items.Count < 1 {
 		o.invalid.Add(uint64(max(items.Count, 1)))
@@ -119,7 +120,9 @@ func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 	}
 	for others := items; len(others.Bytes) > 0; {
 		items, others = others.Cut(o.batch, maxPart)
-		*to = append(*to, encoded{items.Retain()})
+		if n := len(*to); n == 0 || !(*to)[n-1].items.Join(items, o.batch, maxPart) {
+			*to = append(*to, encoded{items.Retain()})
+		}
 	}
 	return to
 }

@@ -72,7 +72,7 @@ var housekeeping = []string{
 
 func isHousekeeping(name string) bool {
 	for _, known := range housekeeping {
-		if strings.EqualFold(name, known) {
+		if len(name) == len(known) && strings.EqualFold(name, known) {
 			return true
 		}
 	}

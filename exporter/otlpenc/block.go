@@ -90,6 +90,10 @@ func (w *Writer) Next() []byte {
 	return w.filling.bytes[w.used:w.used]
 }
 
+// Full reports whether the block has little room for more than these items, which the caller has appended to the result of Next. To go on in
+// the next block saves copies.
+func (*Writer) Full(items []byte) bool { return cap(items)-len(items) < minFree/4 }
+
 // Spans returns spans whose bytes the caller has appended to the result of Next. The caller releases the spans.
 func (w *Writer) Spans(s Spans) Spans {
 	s.Bytes, s.shared = w.take(s.Bytes)

@@ -125,6 +125,53 @@ func TestPartsAreRetained(t *testing.T) {
 	}
 }
 
+// Records that a Writer wrote one after the other are joined within bounds. One user of the block is enough for all of them.
+func TestRecordsAreJoined(t *testing.T) {
+	var w otlpenc.Writer
+	var groups otlpenc.Groups
+	group, another := groups.Group(nil, instrumentation.Scope{}), groups.Group(nil, instrumentation.Scope{Name: "another"})
+	var all []otlpenc.Records
+	for _, g := range []*otlpenc.Group{group, group, group, another, group} {
+		all = append(all, w.Records(otlpenc.Records{Group: g, Bytes: append(w.Next(), fmt.Sprint("record ", len(all))...), Count: 1}))
+	}
+	foreign := all[1]
+	foreign.Bytes = bytes.Clone(foreign.Bytes)
+	for _, c := range []struct {
+		name         string
+		to, others   otlpenc.Records
+		count, bytes int
+		want         string
+	}{
+		{"the next one", all[0], all[1], 2, 16, "record 0record 1"},
+		{"one further on", all[0], all[2], 9, 99, "record 0"},
+		{"the one before", all[1], all[0], 9, 99, "record 1"},
+		{"over the count", all[0], all[1], 1, 99, "record 0"},
+		{"over the bytes", all[0], all[1], 9, 15, "record 0"},
+		{"of another group", all[2], all[3], 9, 99, "record 2"},
+		{"behind another group", all[2], all[4], 9, 99, "record 2"},
+		{"a caller's bytes", all[0], foreign, 9, 99, "record 0"},
+		{"behind a caller's bytes", foreign, all[2], 9, 99, "record 1"},
+	} {
+		if joined := c.to.Join(c.others, c.count, c.bytes); joined != (c.to.Count == 2) || string(c.to.Bytes) != c.want {
+			t.Errorf("%s: joined is %t, and %d records are %q, want %q", c.name, joined, c.to.Count, c.to.Bytes, c.want)
+		}
+	}
+	joined := all[0].Retain()
+	if !joined.Join(all[1], 9, 99) || !joined.Join(all[2], 9, 99) {
+		t.Fatal("the first three were not joined")
+	}
+	for _, r := range all {
+		r.Release()
+	}
+	for range 200 {
+		w.Spans(otlpenc.Spans{Bytes: filled(w.Next(), 1, 1000)}).Release()
+	}
+	if string(joined.Bytes) != "record 0record 1record 2" || joined.Count != 3 {
+		t.Errorf("%d records are %q after others were written", joined.Count, joined.Bytes)
+	}
+	joined.Release()
+}
+
 // Bytes that no Writer has made, or that a caller has put in place of a Writer's, are copied.
 func TestRetainCopiesOtherBytes(t *testing.T) {
 	var w otlpenc.Writer

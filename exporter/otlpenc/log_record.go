@@ -83,6 +83,18 @@ func (r Records) Release() { r.shared.release(r.Bytes) }
 // RequestSize returns the length of a request with these records alone, as [Spans.RequestSize] does.
 func (r Records) RequestSize() int { return requestSize(r.Group, len(r.Bytes)) }
 
+// Join appends others to r, which is retained, if their bytes come next in the same block, and the bounds of Cut admit both. The block
+// needs no second user. Join reports whether it has done so.
+func (r *Records) Join(others Records, count, bytes int) bool {
+	all := len(r.Bytes) + len(others.Bytes)
+	if r.Group != others.Group || r.Count+others.Count > count || all > bytes || !r.shared.holds(r.Bytes) ||
+		!others.shared.holds(others.Bytes) || others.shared != r.shared.from(len(r.Bytes)) {
+		return false
+	}
+	r.Bytes, r.Count = r.shared.block.bytes[r.shared.at:][:all:all], r.Count+others.Count
+	return true
+}
+
 // Cut returns the first records, and the others, which have no bytes if there are none. The first records are at most count and have
 // at most the given number of bytes, unless it is a single record. It allocates nothing. Records that are malformed are not cut.
 func (r Records) Cut(count, bytes int) (first, others Records) {
