@@ -10,8 +10,10 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
@@ -85,6 +87,23 @@ func TestMeasuresAreLabelled(t *testing.T) {
 		root.End()
 		wantLabel(t, "after it", "", nil)
 	})
+}
+
+// A request under a span of the program, such as one in the server's BaseContext, is a local root of its own for a profiler of local roots.
+func TestRequestsUnderASpanAreLabelled(t *testing.T) {
+	defer spanlabels.Hold(spanlabels.LocalRoots)()
+	p := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{})})
+	defer func() { _ = p.Shutdown(context.Background()) }()
+	tracer := p.Tracer("test")
+	base, program := tracer.Start(t.Context(), "program")
+	ctx, request := tracer.Start(base, "GET /", trace.WithSpanKind(trace.SpanKindServer))
+	wantLabel(t, "in the request", "GET /", ctx)
+	_, child := tracer.Start(ctx, "child")
+	wantLabel(t, "in its child", "GET /", ctx)
+	child.End()
+	request.End()
+	program.End()
+	wantLabel(t, "after it", "", nil)
 }
 
 // Measures label no goroutine with a provider of the SDK that does not.

@@ -41,8 +41,8 @@ func (f MarkForm) String() string {
 
 // A LogOutput takes encoded log records. exporter.LogDelivery is one. Its methods may be called concurrently.
 type LogOutput interface {
-	// AcceptLogs takes log records. It runs on a goroutine that records a mark or ends a span, which waits for it: it must not block. After a panic,
-	// these records are lost. The bytes are valid during the call only. An output that keeps them must copy them.
+	// AcceptLogs takes log records. It runs on a goroutine that records a mark, or that hands over spans: it must not block. After a panic,
+	// these records are lost. The bytes are valid during the call only. An output that keeps them copies them, or calls Retain.
 	AcceptLogs(otlpenc.Records)
 
 	// ForceFlush and Shutdown are as in a span processor.

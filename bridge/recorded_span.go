@@ -304,7 +304,8 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 	if !spanlabels.Enabled() || !s.sampled && !s.tentative {
 		return
 	}
-	s.label = spanlabels.Set(ctx, s.spanContext, name, !s.parent.isLocal())
+	request := s.root && s.kind == uint8(trace.SpanKindServer) // also under a span that the program has around all requests
+	s.label = spanlabels.Set(ctx, s.spanContext, name, request || !s.parent.isLocal())
 	if id, ok := s.label.ProfileID(); ok {
 		s.addAttributes([]attribute.KeyValue{id})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/otlp"
 )
 
-// A Delivery is a span processor that sends spans over OTLP. The goroutine that ends a span encodes it;
-// from then on, only its bytes wait. Methods may be called concurrently.
+// A Delivery sends spans over OTLP. It is a span processor, which encodes spans on the goroutines that end them. It is also an output of a
+// bridge.TracerProvider, which gives encoded spans to [Delivery.Accept]. Only bytes wait. Methods may be called concurrently.
 type Delivery struct {
 	outbox
 

@@ -14,9 +14,9 @@
 //
 // # Guarantees
 //
-//   - The end of a span never waits for a receiver and never fails. The goroutine that ends a span encodes it,
-//     outside any lock.
-//   - The memory of encoded spans is used again once they are delivered or lost. In a steady state, a span of up to 4 KiB
+//   - The end of a span never waits for a receiver and never fails. With the SDK's provider, the goroutine that ends a span
+//     encodes it, outside any lock.
+//   - The memory of encoded spans is used again once they are delivered or lost. In a steady state, a span of up to 1 KiB
 //     costs no allocation.
 //   - The queue is bounded in spans and in bytes, with the request that is being sent. Spans that find it full are
 //     dropped and counted.

@@ -7,7 +7,7 @@
 //		…
 //	})
 //
-// Each span is encoded once, when it ends. A [LogRecord] is encoded once, when the program makes it. A request is a copy of
+// Each span is encoded once, at its end or soon after. A [LogRecord] is encoded once, when the program makes it. A request is a copy of
 // encoded items with a few bytes around them.
 //
 // # Guarantees

@@ -139,8 +139,8 @@ func (r *Recent) off() bool {
 	return max(r.c.Requests, r.c.Slowest, r.c.KeptRequests, r.c.Background, r.c.Examples) == 0
 }
 
-// Accept keeps spans, sampled or not. It retains their bytes or copies them, so the caller may use the list and the roots again. It reads no
-// bytes: what a request is, [otlpenc.Spans].Root says. Spans without a group, a trace id, bytes or a count of at least 1 are dropped.
+// Accept keeps spans, sampled or not. It retains their bytes or copies them, so the caller may use the list and the roots again. What a
+// request is, [otlpenc.Spans].Root says. Spans without a group, a trace id, bytes or a count of at least 1 are dropped.
 func (r *Recent) Accept(all []otlpenc.Spans) {
 	if r.off() {
 		return

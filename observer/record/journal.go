@@ -73,7 +73,7 @@ func (m *SpanMarks) Len() int { return int(m.count) }
 // Dropped returns how many marks of a finished span were lost before its end.
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
-// End says that a span without a unit has finished. Nothing else uses m meanwhile.
+// End says that the span has finished. The timeline's lock is held, unless the span has no unit.
 func (m *SpanMarks) End() { m.skip = -1 }
 
 func (m *SpanMarks) ended() bool { return m.skip < 0 }
