@@ -53,7 +53,10 @@ func views() []view {
 			p.click("[data-chart=heap] summary")
 			p.wait(`document.querySelector("[data-chart=heap] tbody tr")`)
 		}},
-		{name: "summary", open: summary},
+		{name: "summary", open: summary, then: func(p tab) {
+			p.wait(`document.querySelector("#heat [data-level='1']")`) // comes after the routes
+			p.click("#pause")                                          // a live page draws its rows anew
+		}},
 		{name: "counters", hash: "#/counters", ready: `document.querySelector(".counters table")`},
 		{name: "no such page", hash: "#/nothing", ready: `document.querySelector("h1")?.textContent === "Not found"`},
 	}
