@@ -61,9 +61,15 @@ func (t *waitingTrace) root(id trace.SpanID) *waitingRoot {
 	return &t.roots[i]
 }
 
-// longestWait is how long spans wait for attributes. A recorder whose budget is used up may take minutes, and backends that
-// sample whole traces do not wait so long.
-const longestWait = 10 * time.Second
+const (
+	// longestWait is how long spans wait for attributes. A recorder whose budget is used up may take minutes, and backends that
+	// sample whole traces do not wait so long.
+	longestWait = 10 * time.Second
+
+	// handOverTime is how long results wait for spans. A hand-over takes about 100 ms. The spans of a request that is kept in memory
+	// only never come.
+	handOverTime = time.Second
+)
 
 // Bounds of what waits. Spans over them pass as they are.
 const (
@@ -145,11 +151,14 @@ func (a *annotator) settle(root local.Root, result *states.Request) *waitingTrac
 		r.known = true
 	}
 	t.results = append(t.results, result)
-	if !t.complete() {
-		return nil
+	switch {
+	case t.complete():
+		a.remove(root.TraceID, t)
+		return t
+	case !slices.ContainsFunc(t.roots, func(r waitingRoot) bool { return !r.known }):
+		t.timer.Reset(handOverTime)
 	}
-	a.remove(root.TraceID, t)
-	return t
+	return nil
 }
 
 // expire ends the waiting of a trace.

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -247,6 +248,54 @@ func TestWaitsAsAttributesBeforeTheSpans(t *testing.T) {
 			}
 		})
 	}
+}
+
+// samplerOf samples by the names of spans.
+type samplerOf func(name string) bool
+
+func (samplerOf) Description() string { return "by name" }
+
+func (s samplerOf) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	if s(p.Name) {
+		return sdktrace.AlwaysSample().ShouldSample(p)
+	}
+	return sdktrace.NeverSample().ShouldSample(p)
+}
+
+// A request that is kept in memory only has no spans to export. It does not take the place of a request that has.
+func TestWaitsAsAttributesOfRequestsInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, sent := &answers{}, &collected{}
+		pl, ctx, _ := start(t, perfline.Config{
+			Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1, PerSecond: -1},
+			Sampler: samplerOf(func(name string) bool { return name == "GET /sampled" }),
+		})
+		serve := func(name string) {
+			_, span := pl.TracerProvider().Tracer("t").Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
+			span.End()
+		}
+		answer := func(root local.Root) {
+			recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
+				Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.SpanID}},
+			}}})
+		}
+		for range 600 { // more than may wait
+			serve("GET /in memory")
+		}
+		for _, root := range recorder.asked {
+			answer(root)
+		}
+		time.Sleep(2 * time.Second)
+		serve("GET /sampled")
+		time.Sleep(time.Second) // the spans have been handed over
+		answer(recorder.asked[len(recorder.asked)-1])
+		if err := pl.Shutdown(patient(t)); err != nil {
+			t.Error(err)
+		}
+		if got, want := sent.text(), "GET /sampled perfline.time.mutex=1"; got != want {
+			t.Errorf("sent %q, want %q", got, want)
+		}
+	})
 }
 
 // An answer that does not come within ten seconds comes too late.

@@ -19,6 +19,7 @@ type droppedSpan struct {
 	spanContext trace.SpanContext
 	kind        trace.SpanKind
 	ended       atomic.Bool
+	elsewhere   bool         // as of a parentContext
 	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
 
 	// The unit of the recorded span above it, or its own for a local root, which makes it on the first use.

@@ -168,7 +168,7 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 	next = -1
 	var part encodedPart
 	var spans otlpenc.Spans
-	firstTime := len(s.known) == 0 && (s.toRecorders || len(s.measureIDs) == 0)
+	counting := len(s.known) == 0 && (s.toRecorders || len(s.measureIDs) == 0) // each span once: in the first group, of the first encoding
 	s.bytes = s.writer.Next()
 	for i := first; i < finished.Len(); i++ {
 		it := finished.At(i)
@@ -183,7 +183,7 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		if it.IsSpan {
 			this.group = span.tracer.group
 		}
-		if firstTime {
+		if counting {
 			s.count(p, span, it.IsSpan)
 		}
 		switch {

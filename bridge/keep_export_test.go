@@ -58,6 +58,28 @@ func TestKeepExportsOwnTracesOnly(t *testing.T) {
 	}
 }
 
+// A span of the program above all requests, such as one in the server's BaseContext, does not hide where the trace began.
+func TestKeepExportUnderASpan(t *testing.T) {
+	for name, c := range map[string]struct {
+		parent trace.SpanContext // of the program's span
+		want   string            // what is exported
+	}{
+		"a trace of this process":    {trace.SpanContext{}, "GET /"},
+		"a trace of another process": {spanContext(false, true), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newKeepRig(t, bridge.KeepPolicy{Export: true, Share: 1}, nil)
+			ctx, program := r.tracer.Start(trace.ContextWithRemoteSpanContext(r.ctx, c.parent), "program")
+			r.ctx = ctx
+			r.serve("GET /", 0, nil)
+			if r.recorded.names() != "GET /" || r.exported.names() != c.want {
+				t.Errorf("recorded %q, exported %q; want %q exported", r.recorded.names(), r.exported.names(), c.want)
+			}
+			program.End()
+		})
+	}
+}
+
 // A provider without exporters exports nothing.
 func TestKeepExportNeedsExporters(t *testing.T) {
 	recorded := &keptSpans{}

@@ -206,7 +206,7 @@ func (r *tentativeRoots) end() { r.near().ended.Add(1) }
 
 // exports reports whether a request that is kept and not sampled is exported: only by the process that began the trace.
 func (k *keeper) exports(s *recordedSpan) bool {
-	return k.policy.Export && len(s.tracer.provider.exporters) > 0 && !s.parent.id.IsValid()
+	return k.policy.Export && len(s.tracer.provider.exporters) > 0 && !s.parent.elsewhere
 }
 
 // withoutThreshold returns a trace state without the probability with which the trace was sampled: the member ot loses th, and

@@ -54,7 +54,9 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 		ctx = context.Background()
 	}
 	name = record.Name(name)
-	parent, unit, droppedRoot := t.parent(trace.SpanFromContext(ctx), how)
+	active := trace.SpanFromContext(ctx)
+	parent, unit, droppedRoot := t.parent(active, how)
+	elsewhere := !how.newRoot && beganElsewhere(active)
 	decided := ctx // the context of the decision
 	if how.newRoot {
 		decided = trace.ContextWithSpanContext(ctx, parent)
@@ -82,7 +84,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 			c = new(droppedContext)
 		}
 		s := &c.span
-		c.Context, s.tracer, s.spanContext, s.kind, s.root = ctx, t, sc, how.kind, droppedRoot
+		c.Context, s.tracer, s.spanContext, s.kind, s.root, s.elsewhere = ctx, t, sc, how.kind, droppedRoot, elsewhere
 		if root {
 			s.root = s
 		}
@@ -96,11 +98,11 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	c, s := newSpan(ctx, t, how.request != nil && unit == nil)
 	s.tentative = tentative
 	s.name, s.spanContext, s.sampled = name, sc, sc.IsSampled()
-	s.setParent(&parent)
+	s.setParent(&parent, elsewhere)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
 	s.unit.Store(unit)
 	if tracelog.Enabled() {
-		s.traced = traceHere(trace.SpanFromContext(ctx), how.time)
+		s.traced = traceHere(active, how.time)
 	}
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()

@@ -1,8 +1,9 @@
 // Package mcpserver gives coding agents the facts of the live page by the Model Context Protocol: routes with their figures, requests with
 // their causes, comparisons, profiles, counts and the runtime. It serves streamable HTTP. Mount it beside the page:
 //
-//	root.Handle(live.Prefix, live.Handler(pl, live.Config{}))
+//	root := http.NewServeMux()
 //	root.Handle(live.Prefix+"mcp", mcpserver.Handler(pl, mcpserver.Config{}))
+//	root.Handle("/", live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)}))
 //
 // where pl is what perfline.Start returned. An agent gets the URL http://localhost:8080/debug/perfline/mcp. The package is a module of its own,
 // because it needs the protocol's SDK: go get github.com/perfline/perfline/mcpserver.

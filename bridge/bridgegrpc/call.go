@@ -27,7 +27,7 @@ const (
 	ofError   = "an error of a gRPC call"
 )
 
-// A call is what is noted of a call while its events come in, concurrently when it streams.
+// A call is the state of one RPC, from its first event to its last one. The events of a stream come concurrently.
 type call struct {
 	method  string           // "package.Service/Method"
 	tl      *record.Timeline // a server's call's own, a client's caller's

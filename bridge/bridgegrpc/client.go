@@ -66,7 +66,8 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		if ctx.Value(h) == nil {
 			return ctx
 		}
-		return context.WithValue(ctx, h, nil) // or its events would be those of a call around it, whose credentials make it, say
+		// ctx is of a call around this one: credentials of a call may make calls. Events of this call must not count for that one.
+		return context.WithValue(ctx, h, nil)
 	}
 	c.start, c.span = c.tl.Now(), noop.Span{}
 	c.tl.Try(serving.OfSpan, func() {

@@ -30,7 +30,7 @@ func (c incoming) Values(key string) []string {
 	return values
 }
 
-func (c incoming) Set(string, string) {} // what was received stays as it was
+func (c incoming) Set(string, string) {} // propagators only read received metadata
 
 func (c incoming) Keys() []string {
 	md, _ := metadata.FromIncomingContext(c.ctx)

@@ -39,8 +39,8 @@ type Server struct {
 	// Filter, when it returns false, lets the request pass as if there were no middleware: its marks are on the process's timeline.
 	Filter func(*http.Request) bool
 
-	// PublicEndpoint, when it returns true, starts a trace of the request's own, linked to the caller's: for callers whose traces
-	// are not to be continued.
+	// PublicEndpoint decides whether the request begins a trace of its own, with a link to the caller's span. Return true for
+	// callers outside your organization. nil continues every caller's trace.
 	PublicEndpoint func(*http.Request) bool
 
 	// SpanName names the span when it starts, without a route, and again when the handler is done and the route known.

@@ -30,8 +30,8 @@ type ServerTiming struct {
 	// Outbound requests and sampled spans of other instrumentation are told by their entry's name, too. The name of an
 	// outbound request is its URL, which may be an internal one: mind that with "*" alone.
 	//
-	// The header has those that ended before the first byte of the response. Later ones come in a trailer if the client accepts
-	// trailers. Over HTTP/1 a response with a trailer goes without its Content-Length, unless the handler set that.
+	// The header has the measures that ended before the first byte of the response. Later measures come in a trailer if the client
+	// accepts trailers. Over HTTP/1 a response with a trailer goes without its Content-Length, unless the handler set that.
 	// Measures and outbound requests with these names are recorded even of requests whose trace is not.
 	Names []string
 

@@ -56,8 +56,9 @@ type Client struct {
 //     already
 //   - reused: whether it was
 //   - requestStart, when there was a connection, and responseStart, at the first byte
-//   - requestBodySize, where it is known, and decodedBodySize, what was read of the response's body; encodedBodySize is the same
-//     unless it came compressed
+//   - requestBodySize, if the size is known
+//   - decodedBodySize, the bytes that the caller read of the response's body, and encodedBodySize, the bytes that were transferred:
+//     fewer if the body came compressed
 //   - incomplete: "closed", "abandoned" or the error with which reading ended before the end
 //   - error: why there was no response
 //

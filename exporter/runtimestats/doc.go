@@ -9,8 +9,9 @@
 //
 // # Guarantees
 //
-//   - A history takes one sample at its start and one every 5 s. It keeps those of five minutes. While the program sleeps, a sample is taken every
-//     minute: while it uses less than a hundredth of a processor, for half a minute or longer, and nobody reads the history.
+//   - A history takes one sample at its start and one every 5 s. It keeps the samples of five minutes.
+//   - While the program sleeps, a history takes one sample a minute. A program sleeps when it used less than a hundredth of a
+//     processor for half a minute, and no reader asked for samples meanwhile.
 //   - A timer takes the samples. No goroutine runs between them.
 //   - A sample does not stop the program. It allocates nothing, except when a cause of losses is new or Config.Counts allocates.
 //   - A history has at most 128 KiB: 60 samples with the causes of their losses, and 256 causes in all.

@@ -94,15 +94,14 @@ export function chart({ id, title, unit, about, series }, onPoint) {
      * update shows samples on an axis of time. A chart without any value is hidden.
      * @param {Data.runtimeRow[]} all
      * @param {{ from: number, to: number }} axis
-     * @param {number} every
      */
-    update(all, axis, every) {
+    update(all, axis) {
       const numbers = all.flatMap(known);
       section.hidden = numbers.length === 0;
       if (section.hidden) return;
       [samples, span] = [all, axis];
       const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
-      picture.draw(all, { ...axis, most: most || 1, every });
+      picture.draw(all, { ...axis, most: most || 1 });
       setText(range, least === most ? `always ${write(most)}` : `min ${write(least)}, max ${write(most)}`);
       setText(from, time(axis.from));
       setText(to, time(axis.to));

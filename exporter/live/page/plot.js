@@ -38,12 +38,12 @@ export function plot(series) {
     /**
      * draw shows samples from one time to another, and values up to most.
      * @param {Data.runtimeRow[]} samples
-     * @param {{ from: number, to: number, most: number, every: number }} scale
+     * @param {{ from: number, to: number, most: number }} scale
      */
-    draw(samples, { from, to, most, every }) {
+    draw(samples, { from, to, most }) {
       const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width;
       const y = (/** @type {number} */ v) => height - 1 - (v / most) * (height - 4);
-      series.forEach((s, i) => paths[i].setAttribute('d', s.bars ? bars(samples, s.of, x, y) : line(samples, s.of, x, y, every)));
+      series.forEach((s, i) => paths[i].setAttribute('d', s.bars ? bars(samples, s.of, x, y) : line(samples, s.of, x, y)));
     },
     /**
      * point shows the cursor at a share of the width, or hides it.
@@ -56,14 +56,14 @@ export function plot(series) {
 }
 
 /**
- * line begins anew after a gap. A value between two gaps is a dot: a line without length, with round ends.
+ * line begins anew after a gap: where the interval of a sample does not reach back to the sample before. A value between two gaps is
+ * a dot: a line without length, with round ends.
  * @param {Data.runtimeRow[]} samples
  * @param {Series['of']} of
  * @param {Scale} x
  * @param {Scale} y
- * @param {number} every
  */
-export function line(samples, of, x, y, every) {
+export function line(samples, of, x, y) {
   let d = '';
   /** @type {number | null} */
   let last = null;
@@ -74,7 +74,7 @@ export function line(samples, of, x, y, every) {
       continue;
     }
     const place = `${x(s.at).toFixed(1)} ${y(v).toFixed(1)}`;
-    d += last === null || s.at - last > 1.5 * every ? `M${place}h0` : `L${place}`;
+    d += last === null || s.at - last > 1.5 * s.interval ? `M${place}h0` : `L${place}`;
     last = s.at;
   }
   return d;

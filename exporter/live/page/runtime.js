@@ -66,12 +66,12 @@ export function runtimePage({ main, latest }) {
     const { samples, every, maxSamples } = history;
     const last = samples[samples.length - 1];
     const axis = { from: last.at - (maxSamples - 1) * every, to: last.at };
-    setText(facts, `${plural(samples.length, 'sample')}, one every ${duration(every)}, the last at ${time(last.at)}. At most ${count(maxSamples)} are in memory. ` +
+    setText(facts, `${plural(samples.length, 'sample')}, one every ${duration(every)} while the program works, the last at ${time(last.at)}. At most ${count(maxSamples)} are in memory. ` +
       (latest.page ? `The page's handler started at ${time(latest.page.started)}.` : ''));
     const causes = lossesOf(samples);
     losses.hidden = causes.size === 0;
     setText(losses, `Lost in these minutes: ${[...causes].map(([words, n]) => `${count(n)} ${words}`).join('; ')}.`);
-    for (const c of all) c.update(samples, axis, every);
+    for (const c of all) c.update(samples, axis);
   }
   update();
   return {

@@ -34,10 +34,12 @@ test('the sample at a time is the first one then or later, else the last', () =>
 const parts = (d) => d.split('M').length - 1;
 
 test('a line begins anew after a gap, and a value between two gaps is a dot', () => {
-  const at = (i, heap) => ({ at: i * 5000, heap });
+  const at = (i, heap, every = 1) => ({ at: i * 5000, interval: every * 5000, heap });
   const samples = [at(0, 1), at(1, 2), at(2, 3), at(5, 4), at(6, undefined), at(7, 5)];
   const x = (ms) => ms / 5000;
-  assert.equal(line(samples, (s) => s.heap, x, (v) => v, 5000), 'M0.0 1.0h0L1.0 2.0L2.0 3.0M5.0 4.0h0M7.0 5.0h0');
+  assert.equal(line(samples, (s) => s.heap, x, (v) => v), 'M0.0 1.0h0L1.0 2.0L2.0 3.0M5.0 4.0h0M7.0 5.0h0');
+  const asleep = [at(0, 1), at(12, 2, 12), at(13, 3), at(37, 4, 12)]; // a sample a minute is no gap
+  assert.equal(line(asleep, (s) => s.heap, x, (v) => v), 'M0.0 1.0h0L12.0 2.0L13.0 3.0M37.0 4.0h0');
   assert.equal(parts(bars(samples, (s) => s.heap, x, (v) => v)), 5);
   assert.equal(bars([at(1, 0), at(2, -1), at(3, undefined)], (s) => s.heap, x, (v) => v), '');
 });

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// Proxies refuse a response whose header outgrows their buffer, often 4 KiB. A name of 64 bytes fits a developer tool's
-	// column, and a description of 128 bytes holds a sentence, or a traceparent twice.
+	// Many proxies refuse a response if the header is larger than their buffer, often 4 KiB. A name of 64 bytes fits a column of a
+	// developer tool. A description of 128 bytes has room for a sentence, or for two traceparents.
 	maxName        = 64
 	maxDescription = 128
 )
