@@ -22,11 +22,13 @@ func runOverload(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, v := range f.services {
+		v.lossy = true
+	}
 	latencies, rates := make([][]time.Duration, len(f.services)), make([][]float64, len(f.services))
 	for round := range o.rounds {
 		for _, i := range rand.Perm(len(f.services)) { //nolint:gosec // an order, not a secret
 			v := f.services[i]
-			v.lossy = true
 			fmt.Fprintf(os.Stderr, "\roverload: round %d of %d, %s\x1b[K", round+1, o.rounds, v.name)
 			took, lasted, err := v.load(ctx, 0, o.length)
 			if err != nil {
