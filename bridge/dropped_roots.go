@@ -5,15 +5,10 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/observer/record"
 )
 
-// droppedRoots are the ends of requests that the policy has dropped, which are only counted. Each processor has a list, so that
+// A droppedList has the ends of requests that the policy has dropped, which are only counted. Each processor has a list, so that
 // processors do not meet at a lock or at a counter. A list is counted when it is full or old, and before a reader looks.
-type droppedRoots struct {
-	record.PerProcessor[droppedList]
-}
-
 type droppedList struct {
 	mu    sync.Mutex // guards roots
 	roots []droppedRoot

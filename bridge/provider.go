@@ -107,8 +107,8 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keeper       // nil without a policy
-	dropped      droppedRoots  // counted soon
+	keeper       *keeper // nil without a policy
+	dropped      record.PerProcessor[droppedList]
 	routes       *routes.Table // counts local roots; nil: nothing counts them
 
 	timeline *record.Timeline
