@@ -24,9 +24,9 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	memory "github.com/perfline/perfline/internal/garbage"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 

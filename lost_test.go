@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // uncollected returns a timeline that is full after a few entries, until it is read.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/within"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/states"

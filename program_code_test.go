@@ -107,7 +107,7 @@ var settings = map[string]setting{"a pipeline": newPipelinePart, "a pipeline wit
 // passes are functions whose failure is the program's own: perfline calls them when the program calls perfline, and has nothing of its own to lose.
 var passes = map[string]string{
 	"context.Context.": "a context is the caller's",
-	"error.Error":      "TestProviderFaultsOfSpans of bridge; the tests of texts of observer/record",
+	"error.Error":      "TestProviderFaultsOfSpans of bridge; the tests of texts of internal/record",
 	"fmt.State.":       "package fmt's",
 	"io.Writer.Write":  "the caller writes a file",
 	"testing.TB.":      "helpers of tests",
@@ -128,18 +128,6 @@ var passes = map[string]string{
 	"otel/sdk/metric.Reader.Collect":  "the program or the SDK calls it",
 	"otel/sdk/trace.ReadOnlySpan.":    "spans are the SDK's: its provider calls",
 	"otel/sdk/trace.ReadWriteSpan.":   "spans are the SDK's: its provider calls",
-
-	"observer/record.Meter.":               "perfline's own packages implement it",
-	"observer/record.Opened.":              "perfline's own packages implement it",
-	"observer/record.Receiver.":            "perfline's own packages implement it",
-	"observer/record.Span.":                "perfline's own packages implement it",
-	"observer/record.Tracer.":              "perfline's own packages implement it",
-	"observer/record.Protect":              "the helper itself",
-	"observer/record.Timeline.Try":         "the helper itself",
-	"observer/record.Timeline.NewObserver": "observer.Timeline.Observe calls it",
-	"observer/record.Unit.Try":             "the helper itself",
-	"observer/record.Unit.NewObserver":     "observer.Timeline.Observe calls it",
-	"observer/record.TimelineOptions.":     "observer.TimelineOptions is the same",
 
 	"exporter.Delivery.OnRead f":        "a tracer provider's own function",
 	"exporter.LogDelivery.OnRead f":     "a tracer provider's own function",

@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A reporter logs the errors that OpenTelemetry cannot return to a caller. Some come

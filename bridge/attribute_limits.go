@@ -7,7 +7,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit are dropped and counted.

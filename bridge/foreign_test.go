@@ -15,9 +15,9 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // joined are the entries of a timeline that came of spans.

@@ -14,9 +14,9 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/leaktest"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

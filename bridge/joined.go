@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // lists is an output that notes how many Spans come in each list.

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // The policy recognizes streams and jobs although their spans have no room for the attribute.

@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // NewHandler returns a [slog.Handler] that adds the attributes trace_id and span_id of the span in the context to each record, and passes it

@@ -13,9 +13,9 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/spanconfig"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A MarkForm says what marks become if a [LogOutput] is set. Without one, they are span events in every form. OpenTelemetry is to replace

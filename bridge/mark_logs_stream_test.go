@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A stream of 24 minutes makes 20 000 marks. Each is a record within 5 s. Its memory is bounded.

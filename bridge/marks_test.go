@@ -18,9 +18,9 @@ import (
 
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/garbage"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Marks made on other goroutines, up to the moment before End, arrive on their own span.

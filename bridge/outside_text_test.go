@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // Texts of any length from outside are cut at their entry. The runtime of Go 1.26 ends a program that gives its tracer a name of 64 KiB.

@@ -25,11 +25,11 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // An Output takes encoded spans. Its methods may be called concurrently.

@@ -2,7 +2,7 @@ package bridge_test
 
 import (
 	"fmt"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 	"sync"
 	"testing"
 	"testing/synctest"

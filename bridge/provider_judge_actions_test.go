@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/spanfuzz"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // An action is what a program does with a span. It has all its values, so that both sides do the same.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/garbage"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Roots that never end, each with a child that did and with events for which there is no room, have a bounded number

@@ -16,9 +16,9 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/internal/tracelog"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )
 

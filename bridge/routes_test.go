@@ -15,9 +15,9 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // doWork makes local roots of each kind. The contexts and the spans below them do not count.

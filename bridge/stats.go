@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.

@@ -20,9 +20,9 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/garbage"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A stream of twelve minutes makes 200 000 marks on its root, and a measure with each thousandth. The waiting marks are bounded, each mark is

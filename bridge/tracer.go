@@ -12,8 +12,8 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/tracelog"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A tracer makes the spans of one instrumentation scope.

@@ -61,3 +61,7 @@ replace (
 )
 
 replace github.com/perfline/perfline/mcpserver => ../mcpserver
+
+replace github.com/perfline/perfline/internal/record => ../internal/record
+
+require github.com/perfline/perfline/internal/record v0.1.0 // indirect

@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/within"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // An outbox has the encoded items of one signal, which wait for the receiver.

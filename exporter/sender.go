@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a message

@@ -35,8 +35,8 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 )
 
 var errNotAuthorized = errors.New("not authorized")

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 )
 
 const (

@@ -102,3 +102,7 @@ require (
 )
 
 replace github.com/perfline/perfline/mcpserver => ../mcpserver
+
+replace github.com/perfline/perfline/internal/record => ../internal/record
+
+require github.com/perfline/perfline/internal/record v0.1.0 // indirect

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // request is a context as bridgehttp.Middleware makes it, on a timeline with a clock

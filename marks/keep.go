@@ -3,7 +3,7 @@ package marks
 import (
 	"context"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // Keep asks for the request in ctx to be kept whole, whatever the sampler says: perfline.Config.Keep has the policy, and its

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Errors that Measure and MarkAt wrap. Their messages name the value and the rule.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // TimerifyOptions say what Timerify does beside measuring.

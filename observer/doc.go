@@ -11,7 +11,7 @@
 //
 // Most programs never import this package. They record with package marks, and package bridge
 // carries the entries to a tracing system. [Timeline.Queue] records requests and calls that package bridge does not know. Code
-// that connects a tracing system uses package observer/record.
+// that connects a tracing system uses package internal/record.
 //
 // # Guarantees
 //

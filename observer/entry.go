@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // Type is the entryType of an entry. [Timeline.Observe] ignores unknown types.

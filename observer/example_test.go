@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 func ExampleTimeline_Observe() {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // InitiatorKey is the attribute key that holds an entry's initiatorType

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // DefaultMaxBuffer is how many undelivered entries an observer holds.

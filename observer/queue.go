@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // Queue records an entry of type Navigation, Resource or Server under the span that is active in ctx ("queue a

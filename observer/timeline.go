@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // TimelineOptions configures [NewTimeline]. The zero value is what the default

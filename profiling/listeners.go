@@ -3,7 +3,7 @@ package profiling
 import (
 	"sync"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // OnSampleBufferFull registers f. The profiler calls f once, on a goroutine of its own, when the profiler has stopped because

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // maxReasons is how many reasons are logged.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/modules"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/profile"
 )
 

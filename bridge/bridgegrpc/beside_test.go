@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 var unsampled = sdktrace.NeverSample()

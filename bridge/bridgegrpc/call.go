@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/perfline/perfline/bridge/internal/received"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // The program's code that is counted if it panics, beside what package serving counts. gRPC calls handlers before the program's

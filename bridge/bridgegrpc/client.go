@@ -19,8 +19,8 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's global providers and propagators.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgegrpc"
 	"github.com/perfline/perfline/bridge/internal/kinds"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // calls returns a function that makes a client's call of a method, which fails.

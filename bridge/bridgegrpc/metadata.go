@@ -10,7 +10,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // incoming reads the metadata of a call to a server, key by key: to ask for all of it would copy all of it.

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's global providers and propagators, and the default

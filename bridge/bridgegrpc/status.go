@@ -9,7 +9,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // codeNames are the specified names of gRPC's status codes (grpc/doc/statuscodes.md), which codes.Code does not print.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // error.type of answers that do not arrive whole. An error of another kind has its type.

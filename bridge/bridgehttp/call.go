@@ -17,8 +17,8 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A call is one outbound request, which ends once. It belongs to the goroutine that makes the request, and later to the goroutine

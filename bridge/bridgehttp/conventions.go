@@ -13,7 +13,7 @@ import (
 
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // knownMethods are the methods that are told apart, so that clients cannot make up span names and metrics. They are the

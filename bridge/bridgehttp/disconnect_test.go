@@ -25,9 +25,9 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/internal/leaktest"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // tally is a processor that counts spans and marks by their name.

@@ -22,10 +22,10 @@ import (
 	"github.com/perfline/perfline/bridge/internal/kinds"
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Server wraps HTTP handlers. The zero value uses OpenTelemetry's global providers and propagators, and the default timeline. Its

@@ -13,9 +13,9 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // onEnd is a processor that calls itself with each span.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/internal/garbage"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A panic of one of the Server's own functions leaves nothing unended.

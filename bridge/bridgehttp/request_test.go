@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // net/http removes a form's temporary files by the request it made itself.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A recording writer is the status recorder of many a middleware: it has Unwrap for

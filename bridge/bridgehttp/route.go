@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // SetRoute sets the route of the request that ctx belongs to: the pattern that it matched, such as "/items/{id}", for the name

@@ -12,8 +12,8 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // ServerTiming says what a response tells its client in the Server-Timing header (W3C Server Timing). Browsers show the header in

@@ -16,9 +16,9 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // timed serves h with what a Server-Timing may tell.

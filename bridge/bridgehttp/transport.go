@@ -22,9 +22,9 @@ import (
 	"github.com/perfline/perfline/bridge/internal/kinds"
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Client wraps HTTP transports. The zero value uses OpenTelemetry's global providers and propagators. Its functions are called for

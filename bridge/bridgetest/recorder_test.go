@@ -20,9 +20,9 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/bridge/bridgetest"
 	"github.com/perfline/perfline/internal/leaktest"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

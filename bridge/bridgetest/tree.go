@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Tree returns the spans and their events as text: a line for each, and two spaces more for each level. They are

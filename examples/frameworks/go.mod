@@ -66,3 +66,7 @@ replace (
 	github.com/perfline/perfline/marks => ../../marks
 	github.com/perfline/perfline/observer => ../../observer
 )
+
+replace github.com/perfline/perfline/internal/record => ../../internal/record
+
+require github.com/perfline/perfline/internal/record v0.1.0 // indirect

@@ -71,3 +71,7 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20261026165753-2ffab32bce7e // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
 )
+
+replace github.com/perfline/perfline/internal/record => ../../internal/record
+
+require github.com/perfline/perfline/internal/record v0.1.0 // indirect

@@ -12,7 +12,7 @@ import (
 
 	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 func TestClassOf(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A model keeps spans as they are, and has no bound in bytes.

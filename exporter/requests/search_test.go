@@ -18,7 +18,7 @@ import (
 	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/exporter/routes"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 func attributes(kvs ...attribute.KeyValue) func(*tracetest.SpanStub) {

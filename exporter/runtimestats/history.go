@@ -8,7 +8,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // The times of a history, and its length.

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/exporter/viewers"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/observertest"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )

@@ -17,9 +17,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // maxShown is how many bytes of a value are shown.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // afterDeadline is how long a Shutdown whose context is over waits for the attempt that it has just cancelled.

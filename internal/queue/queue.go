@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 var (

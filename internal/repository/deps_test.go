@@ -13,36 +13,37 @@ import (
 // spans, and must not cost it the profiler, the requests in memory or the files for viewers.
 // Requests in memory read profiles, and must not cost a program the sampler.
 var allowed = map[string][]string{
-	"observer":               {},
-	"marks":                  {"observer"},
-	"bridge":                 {"internal", "observer", "marks", "profiling/spanlabels", "exporter/local", "exporter/otlpenc", "exporter/routes"},
-	"bridge/bridgehttp":      {"internal", "observer", "bridge", "profiling/spanlabels"},
-	"bridge/bridgegrpc":      {"internal", "observer", "bridge", "profiling/spanlabels"},
+	"internal/record":        {},
+	"observer":               {"internal/record"},
+	"marks":                  {"internal/record", "observer"},
+	"bridge":                 {"internal", "internal/record", "observer", "marks", "profiling/spanlabels", "exporter/local", "exporter/otlpenc", "exporter/routes"},
+	"bridge/bridgehttp":      {"internal", "internal/record", "observer", "bridge", "profiling/spanlabels"},
+	"bridge/bridgegrpc":      {"internal", "internal/record", "observer", "bridge", "profiling/spanlabels"},
 	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
-	"profiling":              {"internal", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
-	"profiling/profile":      {"internal", "observer"},
+	"profiling":              {"internal", "internal/record", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
+	"profiling/profile":      {"internal", "internal/record", "observer"},
 	"profiling/spanlabels":   {"internal"},
-	"profiling/otlpprofiles": {"internal", "observer", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
-	"profiling/sessions":     {"internal", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
-	"profiling/service":      {"internal", "internal/serve", "observer", "guard", "profiling", "profiling/sessions"},
+	"profiling/otlpprofiles": {"internal", "internal/record", "observer", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
+	"profiling/sessions":     {"internal", "internal/record", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
+	"profiling/service":      {"internal", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions"},
 	"profiling/states":       {"internal", "exporter/local"},
-	"profiling/flight":       {"internal", "observer", "profiling", "profiling/states", "exporter/local"},
-	"exporter":               {"internal", "observer", "exporter/otlpenc"},
+	"profiling/flight":       {"internal", "internal/record", "observer", "profiling", "profiling/states", "exporter/local"},
+	"exporter":               {"internal", "internal/record", "observer", "exporter/otlpenc"},
 	"exporter/local":         {},
-	"exporter/otlpenc":       {"internal", "observer", "exporter/local"},
-	"exporter/requests":      {"internal", "observer", "profiling/profile", "profiling/states", "exporter/local", "exporter/otlpenc", "exporter/routes"},
+	"exporter/otlpenc":       {"internal", "internal/record", "observer", "exporter/local"},
+	"exporter/requests":      {"internal", "internal/record", "observer", "profiling/profile", "profiling/states", "exporter/local", "exporter/otlpenc", "exporter/routes"},
 	"exporter/routes":        {"internal", "exporter/local"},
-	"exporter/runtimestats":  {"internal", "observer", "exporter"},
-	"exporter/viewers":       {"internal", "observer", "exporter/otlpenc", "exporter/requests", "profiling/profile", "profiling/sessions", "profiling/states"},
-	"exporter/live": {"internal", "internal/lookup", "internal/serve", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
+	"exporter/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
+	"exporter/viewers":       {"internal", "internal/record", "observer", "exporter/otlpenc", "exporter/requests", "profiling/profile", "profiling/sessions", "profiling/states"},
+	"exporter/live": {"internal", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
 		"exporter", "exporter/local", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
-	"guard":                  {"internal", "observer"},
-	"internal":               {"observer"}, // whose package record calls the program's code safely
+	"guard":                  {"internal", "internal/record", "observer"},
+	"internal":               {"internal/record"}, // which calls the program's code safely
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
 	"internal/lookup":        {"exporter/local", "exporter/requests", "profiling/states"},
-	"internal/bothproviders": {"observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/local", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
+	"internal/bothproviders": {"internal/record", "observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
+	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/local", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -70,7 +71,7 @@ var onlyFor = map[string][]string{
 
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
-	"observer", "marks", "bridge/bridgehttp/internal/servertiming",
+	"internal/record", "observer", "marks", "bridge/bridgehttp/internal/servertiming",
 	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/serve", "internal/text",
 }
 

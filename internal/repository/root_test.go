@@ -42,11 +42,11 @@ func listIn(t *testing.T, folder, goos, format string, args ...string) string {
 }
 
 // packages are the patterns of all packages that users get of the module perfline and of those that it requires.
-var packages = []string{"./...", module + "/observer/...", module + "/marks/..."}
+var packages = []string{"./...", module + "/internal/record/...", module + "/observer/...", module + "/marks/..."}
 
 // nested are the folders of the modules that users get, and of the one with tests of observer and marks. Other nested modules
 // are the repository's own.
-var nested = []string{"observer", "marks", "mcpserver", "internal/timelinetest"}
+var nested = []string{"internal/record", "observer", "marks", "mcpserver", "internal/timelinetest"}
 
 // sources are the Go and assembler files of these modules, by path.
 func sources(t *testing.T) map[string]string {

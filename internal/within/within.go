@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // Grace is how long one part goes on after its context has ended: code that reacts to the end of a context needs a moment to return its error. What

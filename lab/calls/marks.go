@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 const timelineGroup = "timeline, no backend"

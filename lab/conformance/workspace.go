@@ -30,7 +30,7 @@ func newWorkspace(root, folder string, modules []string) (*workspace, error) {
 	for _, m := range modules {
 		fmt.Fprintf(&work, "use ./%s\n", m)
 	}
-	for module, path := range map[string]string{"": "", "/marks": "marks", "/observer": "observer"} {
+	for module, path := range map[string]string{"": "", "/marks": "marks", "/observer": "observer", "/internal/record": "internal/record"} {
 		fmt.Fprintf(&work, "replace github.com/perfline/perfline%s => %s\n", module, filepath.Join(root, path))
 	}
 	w := &workspace{folder: folder, env: append(os.Environ(), "GOWORK="+filepath.Join(folder, "go.work"), "GOFLAGS=-modcacherw -trimpath")}

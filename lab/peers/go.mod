@@ -87,3 +87,5 @@ replace (
 	github.com/perfline/perfline/mcpserver => ../../mcpserver
 	github.com/perfline/perfline/observer => ../../observer
 )
+
+replace github.com/perfline/perfline/internal/record => ../../internal/record

@@ -8,9 +8,9 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/lab/internal/otlp"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // spanMakers make the same spans, and deliver them.

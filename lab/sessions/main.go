@@ -16,9 +16,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/flight/internal/analysis"
 	"github.com/perfline/perfline/profiling/states"

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/profiling/states"
 )
 

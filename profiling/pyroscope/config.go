@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/spanlabels"
 )

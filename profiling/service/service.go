@@ -10,8 +10,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/serve"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling/service/profilerv1/profilerv1connect"
 	"github.com/perfline/perfline/profiling/sessions"
 )

@@ -11,9 +11,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A storedEntry is what a session keeps of an entry. It does not refer to the entry's timeline, which would keep

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/spanlabels"

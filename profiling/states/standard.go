@@ -11,6 +11,7 @@ var standardPaths = []string{
 	"golang.org/x",
 	"go.opentelemetry.io",
 	"github.com/perfline/perfline/bridge",
+	"github.com/perfline/perfline/internal/record",
 	"github.com/perfline/perfline/internal/tracelog",
 	"github.com/perfline/perfline/marks",
 	"github.com/perfline/perfline/observer",

@@ -1,9 +1,9 @@
 // Command rehearsal releases the modules of the last commit to a proxy in a temporary
 // folder, and uses them from there as users will:
 //
-//   - a library with old dependencies and an old Go release adds marks. Two lines are added
+//   - a library with old dependencies and an old Go release adds marks. Three lines are added
 //     to its go.mod, and no version moves;
-//   - a service adds everything, and all packages of the four modules build there.
+//   - a service adds everything, and all packages of the five modules build there.
 //
 // The modules are released one after the other. The command fails when a go.mod requires
 // a version that is not released before it. Nothing outside of the temporary folder
@@ -102,8 +102,9 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 		return err
 	}
 	added, removed := difference(before, after), difference(after, before)
-	if len(removed) > 0 || len(added) != 2 || added[0].path != modulePath+"/marks" || added[1].path != modulePath+"/observer" {
-		return fmt.Errorf("marks adds the requirements %v and removes %v: must add marks and observer only", added, removed)
+	if len(removed) > 0 || len(added) != 3 || added[0].path != modulePath+"/internal/record" || added[1].path != modulePath+"/marks" ||
+		added[2].path != modulePath+"/observer" {
+		return fmt.Errorf("marks adds the requirements %v and removes %v: must add marks, observer and internal/record only", added, removed)
 	}
 	fmt.Printf("a library with %s and %d requirements adds marks:\n", release, len(before)-1) // without the go line
 	for _, r := range added {

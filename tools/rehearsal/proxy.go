@@ -23,7 +23,7 @@ const (
 )
 
 // releaseOrder has the folders of the users' modules: each one requires those before it.
-var releaseOrder = []string{"observer", "marks", "", "mcpserver"}
+var releaseOrder = []string{"internal/record", "observer", "marks", "", "mcpserver"}
 
 // A proxy is a module proxy on disk, with the user's own modules behind it.
 type proxy struct {

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // This file calls what a program has given to a server or a client. A panic there is counted on the timeline, and the request goes

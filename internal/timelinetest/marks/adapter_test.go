@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/observer/observertest"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A performance is the web's Performance object on top of the public API: times

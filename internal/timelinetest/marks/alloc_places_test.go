@@ -10,10 +10,10 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Mark, Time and Start take 0, 0 and 1 allocations wherever they record. A tracer that gets entries at once gets their attributes

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // The common forms that TestAllocs has not: two attributes, in all the places

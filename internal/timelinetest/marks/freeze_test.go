@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // Values are frozen at the call, even where the entry is recorded later.

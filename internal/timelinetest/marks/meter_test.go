@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A meter notes the measures that it gets, and wants those that begin with "m.".

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // shown describes what a receiver got: "span(mark mark)" for spans, "=measure" for measures, each with attributes.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // performanceTiming are the read-only attributes of the PerformanceTiming

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // method is a function that stands for a method of the program's.

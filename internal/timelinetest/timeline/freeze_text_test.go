@@ -20,7 +20,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/perfline/perfline/observer/record"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // byTextHandler is what slog.TextHandler prints for v, without quotes.

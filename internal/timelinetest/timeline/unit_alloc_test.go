@@ -9,9 +9,9 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A unit allocates itself. Its spans are the tracing system's.

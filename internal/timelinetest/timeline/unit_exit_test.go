@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A receiver that ends the goroutine of a hand-over does not keep other receivers from what is theirs.

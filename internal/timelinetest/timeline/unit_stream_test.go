@@ -9,9 +9,9 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // waiting returns the bytes of the journals of a timeline's units.

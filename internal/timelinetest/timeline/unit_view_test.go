@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/record"
 )
 
 // A unit's view has the spans with entries, measures and marks under all of its spans, as soon as they are recorded.

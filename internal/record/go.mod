@@ -1,0 +1,3 @@
+module github.com/perfline/perfline/internal/record
+
+go 1.24
