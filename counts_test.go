@@ -77,7 +77,7 @@ func TestCountOfPanics(t *testing.T) {
 
 // The page has a title for each group of counts.
 func TestPageHasTitlesOfCounts(t *testing.T) {
-	script, err := os.ReadFile("exporter/live/page/counters.js")
+	script, err := os.ReadFile("live/page/counters.js")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/within"
 )
 

@@ -22,7 +22,7 @@
 // # Guarantees
 //
 //   - Without an endpoint, by variable or by [Config], it connects nowhere. The most recent
-//     requests are in memory all the same: see [Pipeline.Recent]. Package exporter/live
+//     requests are in memory all the same: see [Pipeline.Recent]. Package live
 //     shows them in a browser.
 //   - Requests are unaffected when a backend is slow or down. Losses are counted, and
 //     [Pipeline.Shutdown] returns them.

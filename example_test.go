@@ -10,7 +10,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
 )
 

@@ -21,10 +21,10 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/exporter/requests"
 	memory "github.com/perfline/perfline/internal/garbage"
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"

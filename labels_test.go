@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/pyroscope"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Whichever provider makes them, spans label their goroutines until Shutdown, and carry the ids of their profiles.

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // waitsMetrics are the metrics of Config.Waits that are not counts.
@@ -24,11 +24,11 @@ func newWaitsMetrics(m metric.Meter) (waitsMetrics, error) {
 	return waitsMetrics{spent, state}, errors.Join(err, err2)
 }
 
-func (w waitsMetrics) observe(o metric.Observer, s states.Stats, now states.State) {
+func (w waitsMetrics) observe(o metric.Observer, s waits.Stats, now waits.State) {
 	for activity, spent := range map[string]time.Duration{"armed": s.Armed, "writing": s.Writing, "analysing": s.Analysing} {
 		o.ObserveFloat64(w.time, spent.Seconds(), metric.WithAttributes(attribute.String("perfline.activity", activity)))
 	}
-	for _, status := range states.Statuses() {
+	for _, status := range waits.Statuses() {
 		n := int64(0)
 		if status == now.Status {
 			n = 1

@@ -21,18 +21,18 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // Config configures [Start]. The zero value leaves everything to the environment's
@@ -53,9 +53,9 @@ type Config struct {
 	Profiles pyroscope.Config  // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
 	Sessions sessions.Config   // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
 
-	// Waits, when set, finds out what slow requests waited for: flight.NewRecorder of package profiling/flight makes it. The
+	// Waits, when set, finds out what slow requests waited for: flight.NewRecorder of package waits/flight makes it. The
 	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
-	Waits states.Recorder
+	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone: otlpprofiles.New of package
 	// profiling/otlpprofiles makes it (development). OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts
@@ -110,7 +110,7 @@ type Pipeline struct {
 	profiles *pyroscope.Pusher // nil without a server for profiles
 	exported ProfileExporter   // of profiles; nil without one
 	sessions *sessions.Recorder
-	waits    states.Recorder          // nil without Config.Waits
+	waits    waits.Recorder           // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
 	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
@@ -357,7 +357,7 @@ func (p *Pipeline) Routes() *routes.Table { return p.routes }
 func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 
 // Waits is the recorder of what slow requests waited for. It is nil without [Config].Waits.
-func (p *Pipeline) Waits() states.Recorder { return p.waits }
+func (p *Pipeline) Waits() waits.Recorder { return p.waits }
 
 // wholeGrace is how long Flush and Shutdown go on after their context: their parts need a moment to return their errors.
 const wholeGrace = 3 * within.Grace

@@ -17,10 +17,10 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/internal/cpushare"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 //go:noinline

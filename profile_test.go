@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // forceSample takes a sample of the caller as soon as state says that a profiler samples: on a busy machine, the

@@ -11,23 +11,23 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // A guardedWaits is the recorder that a program gives as Config.Waits. Requests, timers and OpenTelemetry's readers call it: a panic there is counted,
 // and counts as no answer.
 type guardedWaits struct {
-	recorder states.Recorder
+	recorder waits.Recorder
 	timeline *record.Timeline
-	stats    lastKnown[states.Stats]
+	stats    lastKnown[waits.Stats]
 }
 
-var _ states.Recorder = (*guardedWaits)(nil)
+var _ waits.Recorder = (*guardedWaits)(nil)
 
 const ofWaits = "Config.Waits"
 
@@ -42,12 +42,12 @@ func (w *guardedWaits) Slow(r local.Root) (asked bool) {
 	return asked
 }
 
-func (w *guardedWaits) Result(t trace.TraceID, s trace.SpanID) (q *states.Request, ok bool) {
+func (w *guardedWaits) Result(t trace.TraceID, s trace.SpanID) (q *waits.Request, ok bool) {
 	w.try(func() { q, ok = w.recorder.Result(t, s) })
 	return q, ok && q != nil
 }
 
-func (w *guardedWaits) Watch(f func(local.Root, *states.Request)) (stop func()) {
+func (w *guardedWaits) Watch(f func(local.Root, *waits.Request)) (stop func()) {
 	var stopped func()
 	w.try(func() { stopped = w.recorder.Watch(f) })
 	return func() {
@@ -65,14 +65,14 @@ func (w *guardedWaits) Arm(d time.Duration) error {
 
 func (w *guardedWaits) Disarm() { w.try(w.recorder.Disarm) }
 
-func (w *guardedWaits) State() (s states.State) {
+func (w *guardedWaits) State() (s waits.State) {
 	if !w.try(func() { s = w.recorder.State() }) {
-		s = states.State{Status: states.Disarmed, Reason: errWaitsPanicked.Error()}
+		s = waits.State{Status: waits.Disarmed, Reason: errWaitsPanicked.Error()}
 	}
 	return s
 }
 
-func (w *guardedWaits) Stats() states.Stats {
+func (w *guardedWaits) Stats() waits.Stats {
 	return w.stats.of(w.try, w.recorder.Stats)
 }
 

@@ -27,14 +27,14 @@ import (
 	"github.com/perfline/perfline/bridge/bridgegrpc"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // What follows is code of a program, each function of which fails when the test says so.
@@ -141,42 +141,42 @@ func (p programPropagator) Fields() []string {
 
 type programWaits struct{ *program }
 
-func (w programWaits) Start(*slog.Logger) { w.at("profiling/states.Recorder.Start") }
+func (w programWaits) Start(*slog.Logger) { w.at("waits.Recorder.Start") }
 
-func (w programWaits) Watch(func(local.Root, *states.Request)) func() {
-	w.at("profiling/states.Recorder.Watch")
-	return func() { w.at("profiling/states.Recorder.Watch: stop") }
+func (w programWaits) Watch(func(local.Root, *waits.Request)) func() {
+	w.at("waits.Recorder.Watch")
+	return func() { w.at("waits.Recorder.Watch: stop") }
 }
 
 func (w programWaits) Slow(local.Root) bool {
-	w.at("profiling/states.Recorder.Slow")
+	w.at("waits.Recorder.Slow")
 	return false
 }
 
-func (w programWaits) Stats() states.Stats {
-	w.at("profiling/states.Recorder.Stats")
-	return states.Stats{}
+func (w programWaits) Stats() waits.Stats {
+	w.at("waits.Recorder.Stats")
+	return waits.Stats{}
 }
 
-func (w programWaits) State() states.State {
-	w.at("profiling/states.Recorder.State")
-	return states.State{}
+func (w programWaits) State() waits.State {
+	w.at("waits.Recorder.State")
+	return waits.State{}
 }
 
 func (w programWaits) Shutdown(context.Context) error {
-	w.at("profiling/states.Recorder.Shutdown")
+	w.at("waits.Recorder.Shutdown")
 	return nil
 }
 
 func (w programWaits) Arm(time.Duration) error {
-	w.at("profiling/states.Recorder.Arm")
+	w.at("waits.Recorder.Arm")
 	return nil
 }
 
-func (w programWaits) Disarm() { w.at("profiling/states.Recorder.Disarm") }
+func (w programWaits) Disarm() { w.at("waits.Recorder.Disarm") }
 
-func (w programWaits) Result(trace.TraceID, trace.SpanID) (*states.Request, bool) {
-	w.at("profiling/states.Recorder.Result")
+func (w programWaits) Result(trace.TraceID, trace.SpanID) (*waits.Request, bool) {
+	w.at("waits.Recorder.Result")
 	return nil, false
 }
 
@@ -487,7 +487,7 @@ func pipelinePart(t *testing.T, p *program, to *programSender, c perfline.Config
 			func() { _ = pl.LastMinute() },
 			func() { _ = pl.Waits().Arm(time.Second) },
 			func() { pl.Waits().Disarm() },
-			func() { pl.Waits().Watch(func(local.Root, *states.Request) {})() },
+			func() { pl.Waits().Watch(func(local.Root, *waits.Request) {})() },
 			func() { pl.Waits().Result(trace.TraceID{1}, trace.SpanID{1}) },
 			func() { _ = pl.Waits().State() },
 			func() {

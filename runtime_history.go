@@ -3,7 +3,7 @@ package perfline
 import (
 	"sync"
 
-	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/internal/runtimestats"
 )
 
 // Runtime is the history of the Go runtime's figures, with perfline's counts beside them. The first call begins it: from then on it

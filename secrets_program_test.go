@@ -15,9 +15,9 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 )

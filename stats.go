@@ -9,7 +9,7 @@ import (
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // Stats has a pipeline's counts, from the timeline to the backend.
@@ -24,7 +24,7 @@ type Stats struct {
 	OTLPProfiles  exporter.Stats            // of profiles over OTLP; zero without Config.ProfileExporter
 	OTLPProfiling profiling.ContinuousStats // how these were taken; Profiles has its own
 
-	Waits states.Stats // zero without Config.Waits
+	Waits waits.Stats // zero without Config.Waits
 
 	Measures bridge.MeasureStats // of the histogram of measures; zero without Config.Measures
 

@@ -9,13 +9,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/spanconfig"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/within"
-	"github.com/perfline/perfline/profiling/spanlabels"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // A tracing makes a pipeline's spans and passes them on.
@@ -61,7 +61,7 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 }
 
 // askRecorder returns the function that asks a recorder about slow requests. With exporters, these get the spans with the answer.
-func askRecorder(recorder states.Recorder, p *bridge.TracerProviderConfig) func(local.Root) {
+func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(local.Root) {
 	if len(p.Exporters) == 0 {
 		return func(root local.Root) { recorder.Slow(root) }
 	}

@@ -12,17 +12,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/within"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // An annotator gives spans of slow requests attributes for what they waited for. Such spans wait until a recorder knows that, for
 // longestWait at most, and all others pass. A flush does not wait: it sends them as they are.
 type annotator struct {
 	next     bridge.Output
-	recorder states.Recorder
+	recorder waits.Recorder
 	stop     func() // watching
 
 	waiting atomic.Int32 // traces; so that spans of others pass without the lock
@@ -36,7 +36,7 @@ type annotator struct {
 // A waitingTrace has the spans of slow requests.
 type waitingTrace struct {
 	roots   []waitingRoot
-	results []*states.Request
+	results []*waits.Request
 	spans   []otlpenc.Spans
 	timer   *time.Timer // ends the waiting
 }
@@ -80,7 +80,7 @@ const (
 var _ bridge.Output = (*annotator)(nil)
 
 // newAnnotator returns an output before next. The caller shuts it down.
-func newAnnotator(next bridge.Output, recorder states.Recorder) *annotator {
+func newAnnotator(next bridge.Output, recorder waits.Recorder) *annotator {
 	a := &annotator{next: next, recorder: recorder, traces: map[trace.TraceID]*waitingTrace{}}
 	a.stop = recorder.Watch(a.known)
 	return a
@@ -129,7 +129,7 @@ func (a *annotator) await(id trace.TraceID, root trace.SpanID) {
 }
 
 // known takes the result of a request. The result is nil if there is none.
-func (a *annotator) known(root local.Root, result *states.Request) {
+func (a *annotator) known(root local.Root, result *waits.Request) {
 	if result == nil {
 		a.forget(root)
 		return
@@ -140,7 +140,7 @@ func (a *annotator) known(root local.Root, result *states.Request) {
 }
 
 // settle notes the result of a request. It returns the trace if that does not wait any more, and else nil.
-func (a *annotator) settle(root local.Root, result *states.Request) *waitingTrace {
+func (a *annotator) settle(root local.Root, result *waits.Request) *waitingTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.traces[root.TraceID]

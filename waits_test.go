@@ -23,10 +23,10 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/profiling/flight"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/waits/flight"
 )
 
 // A pipeline starts its recorder, asks it about slow requests, shows its counts and its state, and shuts it down.
@@ -36,10 +36,10 @@ func TestWaits(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	recorder := flight.NewRecorder(flight.Config{Armed: true, MinInterval: -1})
-	done := make(chan *states.Request, 1)
-	recorder.Watch(func(_ local.Root, result *states.Request) { done <- result })
+	done := make(chan *waits.Request, 1)
+	recorder.Watch(func(_ local.Root, result *waits.Request) { done <- result })
 	pl, ctx, log := start(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1}})
-	if w := pl.Waits(); w == nil || w.State().Status != states.Armed || recorder.State().Status != states.Armed {
+	if w := pl.Waits(); w == nil || w.State().Status != waits.Armed || recorder.State().Status != waits.Armed {
 		t.Fatalf("after Start, the recorder is %+v", recorder.State())
 	}
 	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
@@ -59,7 +59,7 @@ func TestWaits(t *testing.T) {
 	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
-	if s := recorder.State(); s.Status != states.ShutDown || pl.Stats().Waits.Analysed != 1 {
+	if s := recorder.State(); s.Status != waits.ShutDown || pl.Stats().Waits.Analysed != 1 {
 		t.Errorf("after Shutdown, the recorder is %+v, and its counts are %+v", s, pl.Stats().Waits)
 	}
 	if log.Len() > 0 {
@@ -69,23 +69,23 @@ func TestWaits(t *testing.T) {
 
 // answers is a recorder whose results are the test's.
 type answers struct {
-	states.Recorder // nil: the pipeline of these tests calls nothing else
-	refuses         bool
-	asked           []local.Root
-	watcher         func(local.Root, *states.Request)
+	waits.Recorder // nil: the pipeline of these tests calls nothing else
+	refuses        bool
+	asked          []local.Root
+	watcher        func(local.Root, *waits.Request)
 }
 
 func (*answers) Start(*slog.Logger)             {}
 func (*answers) Shutdown(context.Context) error { return nil }
-func (*answers) Stats() states.Stats            { return states.Stats{} }
-func (*answers) State() states.State            { return states.State{} }
+func (*answers) Stats() waits.Stats             { return waits.Stats{} }
+func (*answers) State() waits.State             { return waits.State{} }
 
 func (a *answers) Slow(r local.Root) bool {
 	a.asked = append(a.asked, r)
 	return !a.refuses
 }
 
-func (a *answers) Watch(f func(local.Root, *states.Request)) func() {
+func (a *answers) Watch(f func(local.Root, *waits.Request)) func() {
 	a.watcher = f
 	return func() { a.watcher = nil }
 }
@@ -133,9 +133,9 @@ func TestWaitsAsAttributes(t *testing.T) {
 		marks.Time(ctx, "render").End()
 		span.End()
 	}
-	answer := func(root local.Root) *states.Request {
-		return &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
-			Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.SpanID}},
+	answer := func(root local.Root) *waits.Request {
+		return &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
+			Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}},
 		}}}
 	}
 	sending := func() string {
@@ -194,13 +194,13 @@ func TestWaitsAsAttributesOfTwoRequests(t *testing.T) {
 	_, second := tracer.Start(outer, "GET /second", trace.WithSpanKind(trace.SpanKindServer))
 	second.End()
 	first.End()
-	for i, kind := range []states.Kind{states.Mutex, states.Timer} {
+	for i, kind := range []waits.Kind{waits.Mutex, waits.Timer} {
 		if n := pl.Stats().Delivery.Accepted; n != 0 {
 			t.Errorf("%d spans do not wait after %d answers", n, i)
 		}
 		root := recorder.asked[i]
-		recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
-			Intervals: []states.Interval{{Kind: kind, End: time.Second, SpanID: root.SpanID}},
+		recorder.watcher(root, &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
+			Intervals: []waits.Interval{{Kind: kind, End: time.Second, SpanID: root.SpanID}},
 		}}})
 	}
 	if err := pl.Shutdown(patient(t)); err != nil {
@@ -227,8 +227,8 @@ func TestWaitsAsAttributesBeforeTheSpans(t *testing.T) {
 			pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
 			tracer := pl.TracerProvider().Tracer("t")
 			answer := func(root local.Root) {
-				recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
-					Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.SpanID}},
+				recorder.watcher(root, &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
+					Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}},
 				}}})
 			}
 			outer, first := tracer.Start(ctx, "GET /first", trace.WithSpanKind(trace.SpanKindServer))
@@ -275,8 +275,8 @@ func TestWaitsAsAttributesOfRequestsInMemory(t *testing.T) {
 			span.End()
 		}
 		answer := func(root local.Root) {
-			recorder.watcher(root, &states.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []states.Goroutine{{
-				Intervals: []states.Interval{{Kind: states.Mutex, End: time.Second, SpanID: root.SpanID}},
+			recorder.watcher(root, &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
+				Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}},
 			}}})
 		}
 		for range 600 { // more than may wait
@@ -318,7 +318,7 @@ func TestWaitsAsAttributesInTime(t *testing.T) {
 				t.Errorf("%v later, %d spans do not wait any more, want %d", c.wait, got, c.want)
 			}
 		}
-		recorder.watcher(recorder.asked[0], &states.Request{})
+		recorder.watcher(recorder.asked[0], &waits.Request{})
 		if err := pl.Shutdown(patient(t)); err != nil {
 			t.Error(err)
 		}
@@ -372,7 +372,7 @@ func TestWaitsNotStarted(t *testing.T) {
 	}
 	t.Setenv("OTEL_SDK_DISABLED", "true")
 	pl, _, _ := start(t, perfline.Config{Waits: recorder})
-	if s := recorder.State(); s.Status != states.Disarmed {
+	if s := recorder.State(); s.Status != waits.Disarmed {
 		t.Errorf("the recorder is %+v, want disarmed", s)
 	}
 	if err := pl.Shutdown(patient(t)); err != nil {

@@ -53,8 +53,8 @@ other_systems() {
 	mapfile -t folders < <(system_folders)
 	echo "${folders[*]}"
 	((${#folders[@]} >= 4)) || { echo "too few packages have code for one system"; return 1; }
-	vet_for windows/amd64 ./profiling/... ./internal/... || return 1
-	vet_for linux/386 ./profiling/... ./internal/... || return 1
+	vet_for windows/amd64 ./profiling/... ./waits/... ./internal/... || return 1
+	vet_for linux/386 ./profiling/... ./waits/... ./internal/... || return 1
 	in_light vet_for windows/amd64 ./... || return 1
 	in_light vet_for linux/386 ./... || return 1
 	for target in darwin/arm64 freebsd/amd64 linux/arm64; do

@@ -1,7 +1,7 @@
 # The tests of the users' modules. They run without vet: the linter runs it.
 
 # Packages that use the runtime's internals, or share memory with it.
-sampler=(./profiling ./profiling/spanlabels ./profiling/internal/... ./internal/goruntime)
+sampler=(./profiling ./internal/spanlabels ./profiling/internal/... ./internal/goruntime)
 
 # Packages with many goroutines, and the number of processors of this machine must not matter.
 crowded=(./bridge ./bridge/bridgehttp)
@@ -112,8 +112,8 @@ part_processors() {
 	local root=$PWD
 	step "QEMU is there" qemu || return 1
 	step "arm64 in QEMU" env GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -count=1 -exec qemu-aarch64-static -skip 'TestChainsAreBounded|TestAroundTheGlobalProvider' \
-		./internal/goruntime ./profiling/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
-	step "32 bits" on_32_bits -short -vet=off -count=1 ./internal/queue ./internal/goruntime ./profiling/spanlabels || return 1
+		./internal/goruntime ./internal/spanlabels ./profiling/internal/cpuprof ./profiling/internal/sampling || return 1
+	step "32 bits" on_32_bits -short -vet=off -count=1 ./internal/queue ./internal/goruntime ./internal/spanlabels || return 1
 	step "32 bits: observer and marks" in_light on_32_bits -short -vet=off -count=1 ./... || return 1
 }
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/local"
 )
 
 // A droppedList has the ends of requests that the policy has dropped, which are only counted. Each processor has a list, so that

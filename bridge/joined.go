@@ -16,8 +16,8 @@ import (
 
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ScopeName is the instrumentation scope of spans that this module makes.

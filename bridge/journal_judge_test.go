@@ -23,8 +23,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/spanfuzz"
 	"github.com/perfline/perfline/marks"
 )

@@ -12,9 +12,9 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // wantLabel compares the goroutine's label, and the label that ctx carries, with a span's. nil means no label.

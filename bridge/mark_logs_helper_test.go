@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 var allForms = []bridge.MarkForm{bridge.SpanEvents, bridge.LogRecords, bridge.SpanEventsAndLogRecords}

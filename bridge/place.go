@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
 )

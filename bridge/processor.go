@@ -9,9 +9,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/internal/underway"

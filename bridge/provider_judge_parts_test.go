@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // These parts of a program are called by both providers. Each one notes how it is called, and does what the plan says.

@@ -15,11 +15,11 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/internal/tracelog"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A recordedSpan has the whole state of a span. After the span's end, only the unit of a local root and the reason for keeping it

@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )

@@ -3,7 +3,7 @@ package bridge
 import (
 	"sync/atomic"
 
-	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 )
 

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // TestDeliveryBatchesWithTheirGroups has spans whose resource and scopes are larger than they. The bound of a

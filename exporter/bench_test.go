@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // The cost of what an HTTP request hands over, three spans of about 860 bytes, with its share of the requests to a receiver.

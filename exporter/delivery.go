@@ -5,8 +5,8 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // A Delivery sends spans over OTLP. It is a span processor, which encodes spans on the goroutines that end them. It is also an output of a

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/leaktest"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -1,8 +1,8 @@
 package exporter
 
 import (
-	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // A LogDelivery sends log records over OTLP, with the guarantees of a [Delivery] and counts of its own. Methods may be called

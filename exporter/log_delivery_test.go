@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // TestLogDeliveryAcceptChecksRecords gives the delivery records that no request can have. They are dropped and counted.

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/perfline/perfline/exporter/otlpenc"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/within"

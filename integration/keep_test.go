@@ -18,8 +18,8 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/local"
 	"github.com/perfline/perfline/integration/backend"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/marks"
 )
 

@@ -9,10 +9,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/profiling/profile"
 )
 

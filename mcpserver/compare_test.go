@@ -9,11 +9,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/mcpserver"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // queried adds a request to a source, with queries of 5 ms one after the other.
@@ -44,7 +44,7 @@ func queried(r *recorded, id byte, route, path string, queries int) {
 
 // A slow request is compared with a usual one of its route, and with one that the agent names.
 func TestCompare(t *testing.T) {
-	r := &recorded{recent: requests.NewRecent(requests.Config{}), routes: routes.NewTable(routes.Config{}), result: new(states.Request)}
+	r := &recorded{recent: requests.NewRecent(requests.Config{}), routes: routes.NewTable(routes.Config{}), result: new(waits.Request)}
 	for id := range byte(3) {
 		queried(r, id+1, "GET /orders/{id}", "/orders/17", 1)
 	}

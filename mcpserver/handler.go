@@ -10,23 +10,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
-	"github.com/perfline/perfline/exporter/runtimestats"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // Source has what the tools show; *perfline.Pipeline is one.
 type Source interface {
 	Recent() *requests.Recent
 	Sessions() *sessions.Recorder
-	Waits() states.Recorder // of what slow requests waited for; nil if the program has none
+	Waits() waits.Recorder // of what slow requests waited for; nil if the program has none
 	Counts() []exporter.Count
 	Routes() *routes.Table
 	Runtime() *runtimestats.History // it begins with the first call
@@ -67,7 +67,7 @@ type server struct {
 	data    guard.Data
 	logger  *slog.Logger
 	listed  *lookup.Cache
-	flight  states.Recorder
+	flight  waits.Recorder
 	waits   *lookup.Waits
 	calls   chan struct{} // has an element for each call in progress
 	starts  *serve.Rate

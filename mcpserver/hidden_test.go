@@ -11,29 +11,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // waitedInMarker is a result of the flight recorder with the marker in each text that names code.
-func waitedInMarker(q requests.Request) *states.Request {
+func waitedInMarker(q requests.Request) *waits.Request {
 	const name = "github.com/perfline/perfline/mcpserver_test.hiddenMarker"
-	hidden := states.Frame{Function: name, File: "/src/hidden_marker_test.go", Line: 1}
-	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, hidden}
-	by := &states.Party{Goroutine: 5, Function: name, Stack: stack[1:], Request: q.Root.Name}
+	hidden := waits.Frame{Function: name, File: "/src/hidden_marker_test.go", Line: 1}
+	stack := []waits.Frame{{Function: "sync.(*Mutex).Lock"}, hidden}
+	by := &waits.Party{Goroutine: 5, Function: name, Stack: stack[1:], Request: q.Root.Name}
 	took := q.Root.Duration()
-	return &states.Request{
+	return &waits.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Name: q.Root.Name, Start: q.Root.Start, Duration: took,
-		Goroutines: []states.Goroutine{{ID: 1, Function: name, Intervals: []states.Interval{
-			{Kind: states.OnCPU, End: took * 7 / 8, SpanID: q.Root.SpanID, Stack: stack[1:]},
-			{Kind: states.Mutex, Start: took * 7 / 8, End: took, SpanID: q.Root.SpanID, Stack: stack, By: by},
+		Goroutines: []waits.Goroutine{{ID: 1, Function: name, Intervals: []waits.Interval{
+			{Kind: waits.OnCPU, End: took * 7 / 8, SpanID: q.Root.SpanID, Stack: stack[1:]},
+			{Kind: waits.Mutex, Start: took * 7 / 8, End: took, SpanID: q.Root.SpanID, Stack: stack, By: by},
 		}}},
-		Causes: []states.Cause{
-			{Kind: states.Mutex, Duration: took * 3 / 4, Function: name, SpanID: q.Root.SpanID, Span: q.Root.Name, By: by},
-			{Kind: states.OnCPU, Duration: took / 4, Function: name + ".func1", SpanID: q.Root.SpanID, Span: q.Root.Name},
+		Causes: []waits.Cause{
+			{Kind: waits.Mutex, Duration: took * 3 / 4, Function: name, SpanID: q.Root.SpanID, Span: q.Root.Name, By: by},
+			{Kind: waits.OnCPU, Duration: took / 4, Function: name + ".func1", SpanID: q.Root.SpanID, Span: q.Root.Name},
 		},
 	}
 }
@@ -42,10 +42,10 @@ func waitedInMarker(q requests.Request) *states.Request {
 type markedRecorder struct {
 	*flightRecorder
 	mu      sync.Mutex // guards what follows
-	results map[trace.SpanID]*states.Request
+	results map[trace.SpanID]*waits.Request
 }
 
-func (r *markedRecorder) Result(_ trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+func (r *markedRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	result, ok := r.results[root]
@@ -61,7 +61,7 @@ func TestHiddenModulesAreNowhere(t *testing.T) {
 		hidden  bool
 	}{{"hidden", []string{profiling.ModuleStandard}, true}, {"shown", []string{profiling.ModuleAny}, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &markedRecorder{flightRecorder: disarmed(), results: map[trace.SpanID]*states.Request{}}
+			r := &markedRecorder{flightRecorder: disarmed(), results: map[trace.SpanID]*waits.Request{}}
 			p := start(t, perfline.Config{Waits: r, Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: c.modules}}})
 			a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 			profiled := func(arguments map[string]any) string {

@@ -16,14 +16,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
-	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // names are texts from outside.
@@ -38,23 +38,23 @@ var showsAll = sessions.NewRecorder(sessions.Config{Policy: profiling.Policy{Mod
 
 // A recorded is a source with one slow request, whose names come from outside.
 type recorded struct {
-	states.Recorder
+	waits.Recorder
 	recent *requests.Recent
 	routes *routes.Table
-	result *states.Request
+	result *waits.Request
 }
 
 func (r *recorded) Recent() *requests.Recent       { return r.recent }
 func (r *recorded) Routes() *routes.Table          { return r.routes }
 func (r *recorded) Sessions() *sessions.Recorder   { return showsAll }
-func (r *recorded) Waits() states.Recorder         { return r }
+func (r *recorded) Waits() waits.Recorder          { return r }
 func (r *recorded) Counts() []exporter.Count       { return nil }
 func (r *recorded) Runtime() *runtimestats.History { return nil }
 
-func (r *recorded) Watch(func(local.Root, *states.Request)) (stop func()) { return func() {} }
-func (r *recorded) Stats() states.Stats                                   { return states.Stats{} }
-func (r *recorded) State() states.State                                   { return states.State{Status: states.Armed} }
-func (r *recorded) Result(_ trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+func (r *recorded) Watch(func(local.Root, *waits.Request)) (stop func()) { return func() {} }
+func (r *recorded) Stats() waits.Stats                                   { return waits.Stats{} }
+func (r *recorded) State() waits.State                                   { return waits.State{Status: waits.Armed} }
+func (r *recorded) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return r.result, root == r.result.RootID
 }
 
@@ -94,19 +94,19 @@ func record(n names) *recorded {
 	now := time.Now()
 	r.routes.Add(local.Root{Name: n.route, Start: now.Add(-100 * ms), End: now, Failed: true})
 	r.routes.Add(local.Root{Name: n.other, Start: now.Add(-50 * ms), End: now})
-	by := &states.Party{Goroutine: 9, Function: n.function, Request: n.other, TraceID: otherTrace, RootID: otherID}
-	frames := []states.Frame{{Function: n.function}}
-	r.result = &states.Request{
+	by := &waits.Party{Goroutine: 9, Function: n.function, Request: n.other, TraceID: otherTrace, RootID: otherID}
+	frames := []waits.Frame{{Function: n.function}}
+	r.result = &waits.Request{
 		TraceID: traceID, RootID: rootID, Name: n.route, Start: origin, Duration: 100 * ms,
-		Goroutines: []states.Goroutine{{ID: 1, Function: n.function, Intervals: []states.Interval{
-			{Kind: states.OnCPU, End: 10 * ms, SpanID: rootID, Stack: frames},
-			{Kind: states.Mutex, Start: 10 * ms, End: 90 * ms, SpanID: childID, Stack: frames, By: by},
-			{Kind: states.Runnable, Start: 90 * ms, End: 100 * ms, SpanID: rootID, Stack: frames, By: &states.Party{Function: n.function}},
+		Goroutines: []waits.Goroutine{{ID: 1, Function: n.function, Intervals: []waits.Interval{
+			{Kind: waits.OnCPU, End: 10 * ms, SpanID: rootID, Stack: frames},
+			{Kind: waits.Mutex, Start: 10 * ms, End: 90 * ms, SpanID: childID, Stack: frames, By: by},
+			{Kind: waits.Runnable, Start: 90 * ms, End: 100 * ms, SpanID: rootID, Stack: frames, By: &waits.Party{Function: n.function}},
 		}}},
-		Causes: []states.Cause{
-			{Kind: states.Mutex, Duration: 80 * ms, Function: n.function, SpanID: childID, Span: n.span, By: by},
-			{Kind: states.Network, Duration: 10 * ms, Function: n.function, SpanID: childID, Span: n.span},
-			{Kind: states.OnCPU, Duration: 10 * ms, Function: n.function, SpanID: rootID, Span: n.route},
+		Causes: []waits.Cause{
+			{Kind: waits.Mutex, Duration: 80 * ms, Function: n.function, SpanID: childID, Span: n.span, By: by},
+			{Kind: waits.Network, Duration: 10 * ms, Function: n.function, SpanID: childID, Span: n.span},
+			{Kind: waits.OnCPU, Duration: 10 * ms, Function: n.function, SpanID: rootID, Span: n.route},
 		},
 	}
 	return r

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/exporter/routes"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/mcpserver"
 )
 

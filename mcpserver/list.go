@@ -8,9 +8,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/requests"
 )
 
 // listArguments are of list_requests.

@@ -5,7 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
 )
 
 // The tools keep the requests that they named last, in encoded form. A busy service ends more requests in a second than requests.Recent

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // armArguments are of arm_recorder.
@@ -57,7 +57,7 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	}
 	state, stats := s.flight.State(), s.flight.Stats()
 	status := word("unknown")
-	if slices.Contains(states.Statuses(), state.Status) {
+	if slices.Contains(waits.Statuses(), state.Status) {
 		status = word(state.Status)
 	}
 	a.line("flight recorder: %s", status)
@@ -70,9 +70,9 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	a.line("slow requests: %d, with a result: %d, waiting for it: %d, while it was not armed: %d", stats.Slow, stats.Analysed, stats.Pending, stats.NotArmed)
 	a.line("results in memory: %d", stats.Results)
 	switch {
-	case state.Status != states.Armed && s.check() == nil:
+	case state.Status != waits.Armed && s.check() == nil:
 		a.suggest(toolArm, armArguments{Seconds: 60}, "causes of requests that end in the next minute and are slow")
-	case state.Status != states.Armed:
+	case state.Status != waits.Armed:
 		a.line("Clients may not arm it: %s tells how the user can allow it.", toolArm)
 	}
 	a.suggest(toolListRequests, listArguments{Sort: slowest}, "the slowest requests in memory")
@@ -92,7 +92,7 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 	length := time.Duration(in.Seconds * float64(time.Second))
 	a := new(answer)
 	a.suggest(toolListRequests, listArguments{Sort: "newest"}, "after the next slow requests")
-	if state := s.flight.State(); state.Status == states.Armed {
+	if state := s.flight.State(); state.Status == waits.Armed {
 		// Arm would end this time earlier, which the program or its user has chosen.
 		switch {
 		case state.Until.IsZero():
@@ -104,7 +104,7 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 		}
 	}
 	switch err := s.flight.Arm(length); {
-	case errors.Is(err, states.ErrInUse):
+	case errors.Is(err, waits.ErrInUse):
 		return nil, refuse("other code of the program uses the only flight recorder: try again later")
 	case err != nil:
 		return nil, refuse("arming the flight recorder: %s", err)

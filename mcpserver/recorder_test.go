@@ -13,33 +13,33 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/local"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/mcpserver"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // A flightRecorder records nothing: it knows whether it is armed, and gets its results from a test.
 type flightRecorder struct {
-	states.Recorder
-	watching chan func(local.Root, *states.Request) // gets what watches
+	waits.Recorder
+	watching chan func(local.Root, *waits.Request) // gets what watches
 
 	mu      sync.Mutex // guards what follows
-	state   states.State
+	state   waits.State
 	pending []local.Root
-	result  *states.Request
+	result  *waits.Request
 }
 
 func disarmed() *flightRecorder {
-	return &flightRecorder{state: states.State{Status: states.Disarmed}, watching: make(chan func(local.Root, *states.Request), 10)}
+	return &flightRecorder{state: waits.State{Status: waits.Disarmed}, watching: make(chan func(local.Root, *waits.Request), 10)}
 }
 
 func (*flightRecorder) Start(*slog.Logger)             {}
 func (*flightRecorder) Shutdown(context.Context) error { return nil }
 
-func (f *flightRecorder) Stats() states.Stats {
+func (f *flightRecorder) Stats() waits.Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return states.Stats{Slow: uint64(len(f.pending)), Pending: uint64(len(f.pending))}
+	return waits.Stats{Slow: uint64(len(f.pending)), Pending: uint64(len(f.pending))}
 }
 
 func (f *flightRecorder) Slow(root local.Root) bool {
@@ -49,30 +49,30 @@ func (f *flightRecorder) Slow(root local.Root) bool {
 	return true
 }
 
-func (f *flightRecorder) Watch(watcher func(local.Root, *states.Request)) (stop func()) {
+func (f *flightRecorder) Watch(watcher func(local.Root, *waits.Request)) (stop func()) {
 	f.watching <- watcher
 	return func() {}
 }
 
-func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.result, f.result != nil && f.result.RootID == root
 }
 
 // give makes the result of the only request that waits for one.
-func (f *flightRecorder) give() (local.Root, *states.Request) {
+func (f *flightRecorder) give() (local.Root, *waits.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	root := f.pending[0]
-	f.result = &states.Request{
+	f.result = &waits.Request{
 		TraceID: root.TraceID, RootID: root.SpanID, Name: root.Name, Start: root.Start, Duration: root.End.Sub(root.Start),
-		Causes: []states.Cause{{Kind: states.OnCPU, Duration: root.End.Sub(root.Start), Function: "main.work"}},
+		Causes: []waits.Cause{{Kind: waits.OnCPU, Duration: root.End.Sub(root.Start), Function: "main.work"}},
 	}
 	return root, f.result
 }
 
-func (f *flightRecorder) State() states.State {
+func (f *flightRecorder) State() waits.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
@@ -81,7 +81,7 @@ func (f *flightRecorder) State() states.State {
 func (f *flightRecorder) Arm(d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = states.State{Status: states.Armed}
+	f.state = waits.State{Status: waits.Armed}
 	if d > 0 {
 		f.state.Until = time.Now().Add(d)
 	}
@@ -138,7 +138,7 @@ func TestArmKeepsALongerTime(t *testing.T) {
 			if text := a.ask("arm_recorder", map[string]any{"seconds": 60}); !strings.Contains(text, c.want) {
 				t.Errorf("got %s, want %s", text, c.want)
 			}
-			if got := p.pl.Waits().State(); got.Status != states.Armed || !got.Until.Equal(before) {
+			if got := p.pl.Waits().State(); got.Status != waits.Armed || !got.Until.Equal(before) {
 				t.Errorf("the recorder is %s until %v, want armed until %v as before", got.Status, got.Until, before)
 			}
 		})
@@ -162,7 +162,7 @@ func TestArmNeedsPermission(t *testing.T) {
 	if text := a.refused("arm_recorder", map[string]any{"seconds": 60}); !strings.Contains(text, "profiling.Policy{Remote: true}") {
 		t.Errorf("got %s", text)
 	}
-	if got := p.pl.Waits().State().Status; got != states.Disarmed {
+	if got := p.pl.Waits().State().Status; got != waits.Disarmed {
 		t.Errorf("the recorder is %s", got)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/otlpenc"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/waits"
 )
 
 // requestArguments are of get_request.
@@ -106,7 +106,7 @@ func (s *server) noResult() word {
 	if s.flight == nil {
 		return "the program has no flight recorder"
 	}
-	if state := s.flight.State(); state.Status != states.Armed {
+	if state := s.flight.State(); state.Status != waits.Armed {
 		return "the flight recorder is not armed"
 	}
 	return "the flight recorder has no result for this request"
@@ -170,7 +170,7 @@ func spanLines(q requests.Request, r requests.Row, segments []requests.Segment, 
 // maxDepth is of dots.
 const maxDepth = 16
 
-// bar shows where a span lies in the request, and its states.
+// bar shows where a span lies in the request, and its waits.
 func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word {
 	total := max(1, q.Duration())
 	column := func(d time.Duration) int {
@@ -179,7 +179,7 @@ func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word 
 	cells := []byte(strings.Repeat(".", barWidth))
 	fill := byte('=')
 	if q.States != nil {
-		fill = letters[states.ClassUnknown]
+		fill = letters[waits.ClassUnknown]
 	}
 	for i := column(s.Start.Sub(q.Root.Start)); i <= column(s.End.Sub(q.Root.Start)); i++ {
 		cells[i] = fill

@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/routes"
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/routes"
 )
 
 // routesArguments are of list_routes.

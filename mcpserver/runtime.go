@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/internal/runtimestats"
 )
 
 // runtimeArguments are of get_runtime.

@@ -9,9 +9,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/waits"
 )
 
 // resultTime is how long a call waits for the flight recorder, which reads an execution trace for some tenths of a second.
@@ -29,7 +29,7 @@ func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) req
 // awaitResult returns when the flight recorder has the result of a request, or will not have it soon.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)
-	stop := s.flight.Watch(func(r local.Root, _ *states.Request) {
+	stop := s.flight.Watch(func(r local.Root, _ *waits.Request) {
 		if r.TraceID == of.TraceID && r.SpanID == of.SpanID {
 			select {
 			case arrived <- struct{}{}:
@@ -50,7 +50,7 @@ func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 }
 
 // sentence returns why the request took its time, with each name quoted.
-func sentence(r *states.Request) word {
+func sentence(r *waits.Request) word {
 	// Names are placeholders while the sentence is made. Nothing else in it comes from outside.
 	var replacements []string
 	placeholder := func(name string) string {
@@ -76,12 +76,12 @@ func sentence(r *states.Request) word {
 }
 
 // party returns the goroutine that ended a wait or had a processor, and its request.
-func party(p *states.Party, kind states.Kind, own trace.SpanID) word {
+func party(p *waits.Party, kind waits.Kind, own trace.SpanID) word {
 	if p == nil {
 		return ""
 	}
 	text := ", ended by "
-	if kind == states.Runnable {
+	if kind == waits.Runnable {
 		text = ", processor used by "
 	}
 	if p.Function != "" {
@@ -99,16 +99,16 @@ func party(p *states.Party, kind states.Kind, own trace.SpanID) word {
 }
 
 // letters stand for classes of states in bars.
-var letters = [states.Classes]byte{
-	states.ClassUnknown: '-', states.ClassRunning: 'R', states.ClassRunnable: 'r',
-	states.ClassWaiting: 'w', states.ClassSyscall: 's', states.ClassCollector: 'g',
+var letters = [waits.Classes]byte{
+	waits.ClassUnknown: '-', waits.ClassRunning: 'R', waits.ClassRunnable: 'r',
+	waits.ClassWaiting: 'w', waits.ClassSyscall: 's', waits.ClassCollector: 'g',
 }
 
 const legend word = "R running, r ready and without a processor, w waiting, s in a system call, g for the garbage collector, - unknown"
 
 // short returns the name of a function as in the source, and the whole name if nothing of it is left.
 func short(function string) string {
-	if name := states.Short(function); name != "" {
+	if name := waits.Short(function); name != "" {
 		return name
 	}
 	return function

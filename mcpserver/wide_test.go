@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/mcpserver"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // widest has a request with everything that an answer has of one, and the longest names: each has characters of four bytes.
@@ -23,7 +23,7 @@ func widest(children int) *recorded {
 	wide := func(n int) string { return fmt.Sprint(n) + strings.Repeat("\U0001f600", 100) }
 	r := record(benign)
 	r.recent = requests.NewRecent(requests.Config{})
-	r.result = &states.Request{TraceID: traceID, RootID: rootID, Name: wide(0), Start: origin, Duration: 100 * ms}
+	r.result = &waits.Request{TraceID: traceID, RootID: rootID, Name: wide(0), Start: origin, Duration: 100 * ms}
 	var attributes []attribute.KeyValue
 	for i := range 10 {
 		attributes = append(attributes, attribute.String(wide(i), wide(i)))
@@ -46,13 +46,13 @@ func widest(children int) *recorded {
 	for i := range children {
 		id := trace.SpanID{9, byte(i)}
 		r.recent.OnEnd(span(id, rootID).Snapshot())
-		g := states.Goroutine{ID: uint64(i + 1), Function: wide(3)}
+		g := waits.Goroutine{ID: uint64(i + 1), Function: wide(3)}
 		for k := range 10 {
-			by := &states.Party{Goroutine: uint64(100 + k), Function: wide(k), Request: wide(k), TraceID: otherTrace, RootID: trace.SpanID{8, byte(k)}}
-			g.Intervals = append(g.Intervals, states.Interval{
-				Kind: states.Mutex, Start: time.Duration(k) * 10 * ms, End: time.Duration(k+1) * 10 * ms, SpanID: id, Stack: []states.Frame{{Function: wide(k)}}, By: by,
+			by := &waits.Party{Goroutine: uint64(100 + k), Function: wide(k), Request: wide(k), TraceID: otherTrace, RootID: trace.SpanID{8, byte(k)}}
+			g.Intervals = append(g.Intervals, waits.Interval{
+				Kind: waits.Mutex, Start: time.Duration(k) * 10 * ms, End: time.Duration(k+1) * 10 * ms, SpanID: id, Stack: []waits.Frame{{Function: wide(k)}}, By: by,
 			})
-			r.result.Causes = append(r.result.Causes, states.Cause{Kind: states.Mutex, Duration: 10 * ms, Function: wide(k), SpanID: id, Span: wide(k), By: by})
+			r.result.Causes = append(r.result.Causes, waits.Cause{Kind: waits.Mutex, Duration: 10 * ms, Function: wide(k), SpanID: id, Span: wide(k), By: by})
 		}
 		r.result.Goroutines = append(r.result.Goroutines, g)
 	}

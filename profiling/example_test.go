@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 func ExampleStart() {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ForceSample adds a sample of the calling goroutine to every profiler in the state [Started]

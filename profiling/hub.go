@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/wall"
 	"github.com/perfline/perfline/profiling/internal/window"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // The process has one CPU profiler and one set of goroutines, so it has one hub for

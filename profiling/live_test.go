@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Each engine, on this system and this release of Go, sees a function that runs, under its span.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perfline/perfline/profiling/spanlabels"
+	"github.com/perfline/perfline/internal/spanlabels"
 )
 
 // The values of zero [Options].

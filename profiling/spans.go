@@ -6,9 +6,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // ranFor is what a sample ran for: the span that was active on its goroutine, and the

@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Of an engine that knows labels as text only, a sample's context is what they say.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/perfline/perfline/bridge/bridgegrpc"
-	"github.com/perfline/perfline/profiling/spanlabels"
+	"github.com/perfline/perfline/internal/spanlabels"
 )
 
 // The goroutine of a call is labelled while it runs, and the handler's context carries the label.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/profiling/flight"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/waits/flight"
 )
 
 // slow is how long a slow request of the shop takes at least. It is kept, and the recorder finds out what it waited for.

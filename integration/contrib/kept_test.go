@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/exporter/otlpenc"
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // A span of a kept request that the sampler dropped does not record. These are the parts that instrumentation leaves out then; docs/keep.md

@@ -13,11 +13,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // startBusy starts the page of a program whose request of 100 ms has eleven equal queries, of which the fifth failed and the eighth is the slowest,
@@ -60,26 +60,26 @@ func startBusy(t *testing.T) (page, request string) {
 	root.End(trace.WithTimestamp(began.Add(100 * ms)))
 	id := root.SpanContext()
 
-	stack := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.(*Index).Search", File: "/src/app/index.go", Line: 7}}
-	by := &states.Party{Goroutine: 99, Function: "main.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID()}
-	var did []states.Interval
+	stack := []waits.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.(*Index).Search", File: "/src/app/index.go", Line: 7}}
+	by := &waits.Party{Goroutine: 99, Function: "main.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID()}
+	var did []waits.Interval
 	at := time.Duration(0)
-	do := func(kind states.Kind, took time.Duration, span trace.SpanID, by *states.Party) {
-		did = append(did, states.Interval{Kind: kind, Start: at, End: at + took, SpanID: span, Stack: stack, By: by})
+	do := func(kind waits.Kind, took time.Duration, span trace.SpanID, by *waits.Party) {
+		did = append(did, waits.Interval{Kind: kind, Start: at, End: at + took, SpanID: span, Stack: stack, By: by})
 		at += took
 	}
-	do(states.OnCPU, 28*ms, id.SpanID(), nil)
+	do(waits.OnCPU, 28*ms, id.SpanID(), nil)
 	for range 200 {
-		do(states.OnCPU, 12*time.Microsecond, id.SpanID(), nil)
-		do(states.Network, 8*time.Microsecond, id.SpanID(), nil)
+		do(waits.OnCPU, 12*time.Microsecond, id.SpanID(), nil)
+		do(waits.Network, 8*time.Microsecond, id.SpanID(), nil)
 	}
-	do(states.OnCPU, 28*ms, id.SpanID(), nil)
-	do(states.Mutex, 15*ms, render.SpanID(), by)
-	do(states.OnCPU, 25*ms, render.SpanID(), nil)
-	w.flight = &flightRecorder{state: states.State{Status: states.Disarmed}, result: &states.Request{
+	do(waits.OnCPU, 28*ms, id.SpanID(), nil)
+	do(waits.Mutex, 15*ms, render.SpanID(), by)
+	do(waits.OnCPU, 25*ms, render.SpanID(), nil)
+	w.flight = &flightRecorder{state: waits.State{Status: waits.Disarmed}, result: &waits.Request{
 		TraceID: id.TraceID(), RootID: id.SpanID(), Name: "GET /report", Start: began, Duration: 100 * ms,
-		Goroutines: []states.Goroutine{{ID: 7, Function: "net/http.(*conn).serve", Intervals: did}},
-		Causes:     []states.Cause{{Kind: states.Mutex, Duration: 15 * ms, Function: "main.(*Index).Search", SpanID: render.SpanID(), By: by}},
+		Goroutines: []waits.Goroutine{{ID: 7, Function: "net/http.(*conn).serve", Intervals: did}},
+		Causes:     []waits.Cause{{Kind: waits.Mutex, Duration: 15 * ms, Function: "main.(*Index).Search", SpanID: render.SpanID(), By: by}},
 	}}
 	return w.serve(t), fmt.Sprintf("#/requests/%s/%s", id.TraceID(), id.SpanID())
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/live"
 )
 
 // kinds are the events of a page's stream, in their order.

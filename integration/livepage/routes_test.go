@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/exporter/live"
+	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 

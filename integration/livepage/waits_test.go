@@ -16,16 +16,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/live"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/exporter/routes"
-	"github.com/perfline/perfline/exporter/runtimestats"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/runtimestats"
+	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // A waiting program has two requests, of which one waited for the other, as its flight recorder says.
@@ -33,36 +33,36 @@ type waiting struct {
 	recent   *requests.Recent
 	routes   *routes.Table
 	sessions *sessions.Recorder
-	flight   states.Recorder // nil without one
-	minute   *profile.Trace  // nil without a profiler that runs all the time
+	flight   waits.Recorder // nil without one
+	minute   *profile.Trace // nil without a profiler that runs all the time
 }
 
 func (w *waiting) Recent() *requests.Recent     { return w.recent }
 func (w *waiting) Routes() *routes.Table        { return w.routes }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
-func (w *waiting) Waits() states.Recorder       { return w.flight }
+func (w *waiting) Waits() waits.Recorder        { return w.flight }
 func (*waiting) Runtime() *runtimestats.History { return nil }
 func (w *waiting) Counts() []exporter.Count     { return nil }
 func (w *waiting) LastMinute() *profile.Trace   { return w.minute }
 
 // flightRecorder has one result.
 type flightRecorder struct {
-	result *states.Request
+	result *waits.Request
 
 	mu    sync.Mutex // guards what follows
-	state states.State
+	state waits.State
 }
 
-func (*flightRecorder) Start(*slog.Logger)                                    {}
-func (*flightRecorder) Slow(local.Root) bool                                  { return false }
-func (*flightRecorder) Watch(func(local.Root, *states.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
-func (*flightRecorder) Stats() states.Stats                                   { return states.Stats{Results: 1} }
-func (f *flightRecorder) Result(id trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+func (*flightRecorder) Start(*slog.Logger)                                   {}
+func (*flightRecorder) Slow(local.Root) bool                                 { return false }
+func (*flightRecorder) Watch(func(local.Root, *waits.Request)) (stop func()) { return func() {} }
+func (*flightRecorder) Shutdown(context.Context) error                       { return nil }
+func (*flightRecorder) Stats() waits.Stats                                   { return waits.Stats{Results: 1} }
+func (f *flightRecorder) Result(id trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return f.result, id == f.result.TraceID && root == f.result.RootID
 }
 
-func (f *flightRecorder) State() states.State {
+func (f *flightRecorder) State() waits.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
@@ -71,7 +71,7 @@ func (f *flightRecorder) State() states.State {
 func (f *flightRecorder) Arm(d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = states.State{Status: states.Armed}
+	f.state = waits.State{Status: waits.Armed}
 	if d > 0 {
 		f.state.Until = time.Now().Add(d)
 	}
@@ -81,7 +81,7 @@ func (f *flightRecorder) Arm(d time.Duration) error {
 func (f *flightRecorder) Disarm() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = states.State{Status: states.Disarmed}
+	f.state = waits.State{Status: waits.Disarmed}
 }
 
 const ms = time.Millisecond
@@ -107,23 +107,23 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 	root.End(trace.WithTimestamp(began.Add(100 * ms)))
 	id := root.SpanContext()
 
-	stack := []states.Frame{{Function: "sync.(*Mutex).Lock", File: "/go/sync/mutex.go", Line: 46}, {Function: "main.(*Index).Search", File: "/src/app/index.go", Line: 7}}
-	by := &states.Party{Goroutine: 99, Function: "main.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID(),
-		Stack: []states.Frame{{Function: "main.(*Index).rebuild", File: "/src/app/index.go", Line: 70}}}
-	did := func(kind states.Kind, from, to time.Duration, span trace.SpanID, stack []states.Frame, by *states.Party) states.Interval {
-		return states.Interval{Kind: kind, Start: from, End: to, SpanID: span, Stack: stack, By: by}
+	stack := []waits.Frame{{Function: "sync.(*Mutex).Lock", File: "/go/sync/mutex.go", Line: 46}, {Function: "main.(*Index).Search", File: "/src/app/index.go", Line: 7}}
+	by := &waits.Party{Goroutine: 99, Function: "main.(*Index).rebuild", Request: "POST /index", TraceID: holder.TraceID(), RootID: holder.SpanID(),
+		Stack: []waits.Frame{{Function: "main.(*Index).rebuild", File: "/src/app/index.go", Line: 70}}}
+	did := func(kind waits.Kind, from, to time.Duration, span trace.SpanID, stack []waits.Frame, by *waits.Party) waits.Interval {
+		return waits.Interval{Kind: kind, Start: from, End: to, SpanID: span, Stack: stack, By: by}
 	}
-	w.flight = &flightRecorder{state: states.State{Status: states.Disarmed}, result: &states.Request{
+	w.flight = &flightRecorder{state: waits.State{Status: waits.Disarmed}, result: &waits.Request{
 		TraceID: id.TraceID(), RootID: id.SpanID(), Name: "GET /search", Start: began, Duration: 100 * ms,
-		Goroutines: []states.Goroutine{
-			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []states.Interval{
-				did(states.OnCPU, 0, 10*ms, id.SpanID(), nil, nil), did(states.Mutex, 10*ms, 50*ms, lookup.SpanID(), stack, by),
-				did(states.Runnable, 50*ms, 60*ms, lookup.SpanID(), stack, nil), did(states.Syscall, 60*ms, 80*ms, id.SpanID(), stack, nil),
-				did(states.Gap, 80*ms, 100*ms, id.SpanID(), nil, nil),
+		Goroutines: []waits.Goroutine{
+			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []waits.Interval{
+				did(waits.OnCPU, 0, 10*ms, id.SpanID(), nil, nil), did(waits.Mutex, 10*ms, 50*ms, lookup.SpanID(), stack, by),
+				did(waits.Runnable, 50*ms, 60*ms, lookup.SpanID(), stack, nil), did(waits.Syscall, 60*ms, 80*ms, id.SpanID(), stack, nil),
+				did(waits.Gap, 80*ms, 100*ms, id.SpanID(), nil, nil),
 			}},
-			{ID: 8, Function: "main.fetch", Intervals: []states.Interval{did(states.Network, 20*ms, 40*ms, id.SpanID(), stack, nil)}},
+			{ID: 8, Function: "main.fetch", Intervals: []waits.Interval{did(waits.Network, 20*ms, 40*ms, id.SpanID(), stack, nil)}},
 		},
-		Causes: []states.Cause{{Kind: states.Mutex, Duration: 40 * ms, Function: "main.(*Index).Search", SpanID: lookup.SpanID(), By: by}},
+		Causes: []waits.Cause{{Kind: waits.Mutex, Duration: 40 * ms, Function: "main.(*Index).Search", SpanID: lookup.SpanID(), By: by}},
 	}}
 	return w, w.serve(t), fmt.Sprintf("#/requests/%s/%s", id.TraceID(), id.SpanID())
 }
@@ -196,7 +196,7 @@ func TestFlightRecorder(t *testing.T) {
 
 	flight := w.flight.(*flightRecorder)
 	flight.mu.Lock()
-	flight.state = states.State{Status: states.InUse, Reason: "seen by this test"}
+	flight.state = waits.State{Status: waits.InUse, Reason: "seen by this test"}
 	flight.mu.Unlock()
 	p.wait(`document.querySelector("#flight-state").innerText.includes("another flight recorder runs in this process")`)
 	p.wait(`/Stop the other one.* seen by this test/.test(document.querySelector("#flight-more").innerText)`)

@@ -26,7 +26,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )

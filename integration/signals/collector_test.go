@@ -27,8 +27,8 @@ import (
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A copier sends requests by OTLP, and keeps a copy of each.

@@ -8,5 +8,5 @@
 //   - pprof's in go tool pprof, and the trace's JSON in the types of its specification.
 //
 // Perfetto publishes nothing for node or Debian that reads markers or trace events: what its importers ask of a file is
-// tested in package exporter/viewers.
+// tested in package internal/viewers.
 package viewers

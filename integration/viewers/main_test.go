@@ -59,10 +59,10 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// golden returns a file of the tests of package exporter/viewers.
+// golden returns a file of the tests of package internal/viewers.
 func golden(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "exporter", "viewers", "testdata", name))
+	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "viewers", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

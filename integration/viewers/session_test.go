@@ -19,7 +19,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/exporter/viewers"
+	"github.com/perfline/perfline/internal/viewers"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/requests"
 	"github.com/perfline/perfline/internal/lookup"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/waits"
 )
 
 // snapshots returns requests with the ids 1, 2, 3 …, each with a text of a size.
@@ -91,22 +91,22 @@ func TestParseID(t *testing.T) {
 
 // A recorder has the result of one request.
 type recorder struct {
-	states.Recorder
-	result *states.Request
+	waits.Recorder
+	result *waits.Request
 }
 
-func (r recorder) Result(id trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+func (r recorder) Result(id trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return r.result, id == r.result.TraceID && root == r.result.RootID
 }
 
 func TestWaits(t *testing.T) {
 	s := snapshots(2, 0)
-	stack := []states.Frame{{Function: "hidden.g"}, {Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}, {Function: "hidden.h"}}
-	by := &states.Party{Goroutine: 2, Function: "hidden.g", Stack: stack}
-	r := recorder{result: &states.Request{
+	stack := []waits.Frame{{Function: "hidden.g"}, {Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}, {Function: "hidden.h"}}
+	by := &waits.Party{Goroutine: 2, Function: "hidden.g", Stack: stack}
+	r := recorder{result: &waits.Request{
 		TraceID: s[0].TraceID, RootID: s[0].SpanID,
-		Goroutines: []states.Goroutine{{Function: "hidden.f", Intervals: []states.Interval{{Stack: stack, By: by}, {Stack: stack, By: by}}}},
-		Causes:     []states.Cause{{Kind: states.Mutex, Function: "hidden.g", By: by}, {Function: "main.f"}, {Function: "hidden.elsewhere"}},
+		Goroutines: []waits.Goroutine{{Function: "hidden.f", Intervals: []waits.Interval{{Stack: stack, By: by}, {Stack: stack, By: by}}}},
+		Causes:     []waits.Cause{{Kind: waits.Mutex, Function: "hidden.g", By: by}, {Function: "main.f"}, {Function: "hidden.elsewhere"}},
 	}}
 	before := fmt.Sprintf("%#v", *by)
 	w := lookup.NewWaits(r, func(function string) bool { return !strings.HasPrefix(function, "hidden.") })
@@ -118,7 +118,7 @@ func TestWaits(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "hidden.") {
 		t.Errorf("the result has a hidden function: %s, error %v", text, err)
 	}
-	visible := []states.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}}
+	visible := []waits.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}}
 	first := got.Goroutines[0].Intervals[0]
 	if !slices.Equal(first.Stack, visible) || first.By.Function != "main.f" || got.Causes[0].By != first.By || got.Causes[0].Function != "main.f" || got.Causes[1].Function != "main.f" || got.Causes[2].Function != "" {
 		t.Errorf("the result is %s, want the visible functions in it", text)

@@ -1,17 +1,17 @@
 package lookup
 
-import "github.com/perfline/perfline/profiling/states"
+import "github.com/perfline/perfline/waits"
 
 // shownTo returns r without the functions that shows hides: the time of a hidden function counts for the nearest visible one that called
 // it. r does not change. shows is called often, and for the same names.
-func shownTo(r *states.Request, shows func(function string) bool) *states.Request {
-	v := &view{shows: shows, callers: map[string]string{}, stacks: map[stackKey][]states.Frame{}, parties: map[*states.Party]*states.Party{}}
+func shownTo(r *waits.Request, shows func(function string) bool) *waits.Request {
+	v := &view{shows: shows, callers: map[string]string{}, stacks: map[stackKey][]waits.Frame{}, parties: map[*waits.Party]*waits.Party{}}
 	q := *r
-	q.Goroutines = make([]states.Goroutine, len(r.Goroutines))
+	q.Goroutines = make([]waits.Goroutine, len(r.Goroutines))
 	for i := range r.Goroutines {
 		g := r.Goroutines[i]
 		g.Function = v.function(g.Function, nil)
-		intervals := make([]states.Interval, len(g.Intervals))
+		intervals := make([]waits.Interval, len(g.Intervals))
 		for j := range g.Intervals {
 			intervals[j] = g.Intervals[j]
 			intervals[j].Stack, intervals[j].By = v.stack(g.Intervals[j].Stack), v.party(g.Intervals[j].By)
@@ -20,7 +20,7 @@ func shownTo(r *states.Request, shows func(function string) bool) *states.Reques
 		g.Intervals = intervals
 		q.Goroutines[i] = g
 	}
-	q.Causes = make([]states.Cause, len(r.Causes))
+	q.Causes = make([]waits.Cause, len(r.Causes))
 	for i := range r.Causes {
 		c := r.Causes[i]
 		c.By = v.party(c.By)
@@ -37,12 +37,12 @@ func shownTo(r *states.Request, shows func(function string) bool) *states.Reques
 type view struct {
 	shows   func(string) bool
 	callers map[string]string // of hidden functions of intervals, the nearest visible ones
-	stacks  map[stackKey][]states.Frame
-	parties map[*states.Party]*states.Party
+	stacks  map[stackKey][]waits.Frame
+	parties map[*waits.Party]*waits.Party
 }
 
 // noteCaller notes which visible function called the hidden function of an interval.
-func (v *view) noteCaller(interval, visible *states.Interval) {
+func (v *view) noteCaller(interval, visible *waits.Interval) {
 	if name := interval.Function(); name != "" && v.callers[name] == "" && !v.shows(name) {
 		v.callers[name] = visible.Function()
 	}
@@ -50,24 +50,24 @@ func (v *view) noteCaller(interval, visible *states.Interval) {
 
 // A stackKey tells one stack from another.
 type stackKey struct {
-	first *states.Frame
+	first *waits.Frame
 	n     int
 }
 
 // function returns the name of a function, or of the nearest visible one in its stack; empty without one.
-func (v *view) function(name string, stack []states.Frame) string {
+func (v *view) function(name string, stack []waits.Frame) string {
 	if name == "" || v.shows(name) {
 		return name
 	}
 	for _, f := range stack {
-		if !states.Standard(f.Function) {
+		if !waits.Standard(f.Function) {
 			return f.Function
 		}
 	}
 	return ""
 }
 
-func (v *view) stack(all []states.Frame) []states.Frame {
+func (v *view) stack(all []waits.Frame) []waits.Frame {
 	if len(all) == 0 {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (v *view) stack(all []states.Frame) []states.Frame {
 	if known, ok := v.stacks[key]; ok {
 		return known
 	}
-	var visible []states.Frame
+	var visible []waits.Frame
 	for _, f := range all {
 		if v.shows(f.Function) {
 			visible = append(visible, f)
@@ -85,7 +85,7 @@ func (v *view) stack(all []states.Frame) []states.Frame {
 	return visible
 }
 
-func (v *view) party(p *states.Party) *states.Party {
+func (v *view) party(p *waits.Party) *waits.Party {
 	if p == nil {
 		return nil
 	}

@@ -5,18 +5,18 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/waits"
 )
 
 // Waits are the results of a flight recorder, as clients outside the program may see them. Its methods may be called concurrently.
 type Waits struct {
-	recorder states.Recorder // nil without one
+	recorder waits.Recorder // nil without one
 	policy   func(function string) bool
 
 	mu    sync.Mutex // guards what follows
 	names map[string]bool
-	shown map[*states.Request]*states.Request
+	shown map[*waits.Request]*waits.Request
 }
 
 // The bounds of what Waits remembers.
@@ -26,8 +26,8 @@ const (
 )
 
 // NewWaits returns the results of a recorder, which may be nil. shows is [profiling.Policy.Shows] of the program's policy.
-func NewWaits(recorder states.Recorder, shows func(function string) bool) *Waits {
-	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{}, shown: map[*states.Request]*states.Request{}}
+func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits {
+	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{}, shown: map[*waits.Request]*waits.Request{}}
 }
 
 // With returns q with its result. There may be none.
@@ -38,8 +38,8 @@ func (w *Waits) With(q requests.Request) requests.Request {
 	return q
 }
 
-// Result returns the result for a request, as [states.Recorder.Result] does.
-func (w *Waits) Result(t trace.TraceID, root trace.SpanID) (*states.Request, bool) {
+// Result returns the result for a request, as [waits.Recorder.Result] does.
+func (w *Waits) Result(t trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	if w.recorder == nil {
 		return nil, false
 	}

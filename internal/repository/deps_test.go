@@ -16,48 +16,48 @@ var allowed = map[string][]string{
 	"internal/record":        {},
 	"observer":               {"internal/record"},
 	"marks":                  {"internal/record", "observer"},
-	"bridge":                 {"internal", "internal/record", "observer", "marks", "profiling/spanlabels", "exporter/local", "exporter/otlpenc", "exporter/routes"},
-	"bridge/bridgehttp":      {"internal", "internal/record", "observer", "bridge", "profiling/spanlabels"},
-	"bridge/bridgegrpc":      {"internal", "internal/record", "observer", "bridge", "profiling/spanlabels"},
-	"bridge/bridgelog":       {"bridge", "exporter/otlpenc"},
-	"profiling":              {"internal", "internal/record", "observer", "marks", "profiling/profile", "profiling/spanlabels"},
+	"bridge":                 {"internal", "internal/record", "observer", "marks", "internal/spanlabels", "internal/local", "internal/otlpenc", "internal/routes"},
+	"bridge/bridgehttp":      {"internal", "internal/record", "observer", "bridge", "internal/spanlabels"},
+	"bridge/bridgegrpc":      {"internal", "internal/record", "observer", "bridge", "internal/spanlabels"},
+	"bridge/bridgelog":       {"bridge", "internal/otlpenc"},
+	"profiling":              {"internal", "internal/record", "observer", "marks", "profiling/profile", "internal/spanlabels"},
 	"profiling/profile":      {"internal", "internal/record", "observer"},
-	"profiling/spanlabels":   {"internal"},
-	"profiling/otlpprofiles": {"internal", "internal/record", "observer", "exporter", "profiling", "profiling/profile", "profiling/spanlabels"},
-	"profiling/sessions":     {"internal", "internal/record", "observer", "profiling", "profiling/profile", "profiling/spanlabels"},
+	"internal/spanlabels":    {"internal"},
+	"profiling/otlpprofiles": {"internal", "internal/record", "observer", "exporter", "profiling", "profiling/profile", "internal/spanlabels"},
+	"profiling/sessions":     {"internal", "internal/record", "observer", "profiling", "profiling/profile", "internal/spanlabels"},
 	"profiling/service":      {"internal", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions"},
-	"profiling/states":       {"internal", "exporter/local"},
-	"profiling/flight":       {"internal", "internal/record", "observer", "profiling", "profiling/states", "exporter/local"},
-	"exporter":               {"internal", "internal/record", "observer", "exporter/otlpenc"},
-	"exporter/local":         {},
-	"exporter/otlpenc":       {"internal", "internal/record", "observer", "exporter/local"},
-	"exporter/requests":      {"internal", "internal/record", "observer", "profiling/profile", "profiling/states", "exporter/local", "exporter/otlpenc", "exporter/routes"},
-	"exporter/routes":        {"internal", "exporter/local"},
-	"exporter/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
-	"exporter/viewers":       {"internal", "internal/record", "observer", "exporter/otlpenc", "exporter/requests", "profiling/profile", "profiling/sessions", "profiling/states"},
-	"exporter/live": {"internal", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "profiling/states",
-		"exporter", "exporter/local", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats", "exporter/viewers"},
+	"waits":                  {"internal", "internal/local"},
+	"waits/flight":           {"internal", "internal/record", "observer", "profiling", "waits", "internal/local"},
+	"exporter":               {"internal", "internal/record", "observer", "internal/otlpenc"},
+	"internal/local":         {},
+	"internal/otlpenc":       {"internal", "internal/record", "observer", "internal/local"},
+	"internal/requests":      {"internal", "internal/record", "observer", "profiling/profile", "waits", "internal/local", "internal/otlpenc", "internal/routes"},
+	"internal/routes":        {"internal", "internal/local"},
+	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
+	"internal/viewers":       {"internal", "internal/record", "observer", "internal/otlpenc", "internal/requests", "profiling/profile", "profiling/sessions", "waits"},
+	"live": {"internal", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "waits",
+		"exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/viewers"},
 	"guard":                  {"internal", "internal/record", "observer"},
 	"internal":               {"internal/record"}, // which calls the program's code safely
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
-	"internal/lookup":        {"exporter/local", "exporter/requests", "profiling/states"},
-	"internal/bothproviders": {"internal/record", "observer", "bridge", "exporter/otlpenc", "profiling/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "profiling/spanlabels", "profiling/states", "exporter", "exporter/local", "exporter/otlpenc", "exporter/requests", "exporter/routes", "exporter/runtimestats"},
+	"internal/lookup":        {"internal/local", "internal/requests", "waits"},
+	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
+	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
 // is perfline itself. A program that mounts no handler must not pay for one.
 var onlyFor = map[string][]string{
-	"connectrpc.com/":                  {"profiling/service", "exporter/live"},
+	"connectrpc.com/":                  {"profiling/service", "live"},
 	"github.com/grafana/":              {"profiling/internal/continuous"},
-	module + "/exporter/live":          {"exporter/live"},
-	module + "/profiling/service":      {"profiling/service", "exporter/live"},
-	module + "/profiling/flight":       {"profiling/flight"}, // programs choose these two in perfline.Config
+	module + "/live":                   {"live"},
+	module + "/profiling/service":      {"profiling/service", "live"},
+	module + "/waits/flight":           {"waits/flight"}, // programs choose these two in perfline.Config
 	module + "/profiling/otlpprofiles": {"profiling/otlpprofiles"},
 
 	module + "/profiling/internal/continuous": {"profiling/pyroscope", "profiling/otlpprofiles"},
-	"golang.org/x/exp/":                       {"profiling/flight"}, // the reader of execution traces
+	"golang.org/x/exp/":                       {"waits/flight"},     // the reader of execution traces
 	module + "/bridge/bridgelog":              {"bridge/bridgelog"}, // programs that use the log SDK
 
 	"go.opentelemetry.io/otel/sdk/log": {"bridge/bridgelog"},
@@ -130,10 +130,10 @@ func testImportDirection(t *testing.T, goos string) {
 // Every package may encode spans without a client of OTLP and without the messages of protobuf.
 func TestEncoderIsLight(t *testing.T) {
 	atRoot(t)
-	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/exporter/otlpenc") {
+	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/internal/otlpenc") {
 		for _, heavy := range []string{"google.golang.org/grpc", "google.golang.org/protobuf/proto", "go.opentelemetry.io/proto/", "go.opentelemetry.io/otel/exporters/"} {
 			if strings.HasPrefix(dep, heavy) {
-				t.Errorf("exporter/otlpenc reaches %s", dep)
+				t.Errorf("internal/otlpenc reaches %s", dep)
 			}
 		}
 	}
@@ -142,11 +142,11 @@ func TestEncoderIsLight(t *testing.T) {
 // Code that makes spans may label goroutines without the formats of profiles and the sampler.
 func TestSpanLabelsAreLight(t *testing.T) {
 	atRoot(t)
-	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/profiling/spanlabels") {
+	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/internal/spanlabels") {
 		switch {
 		case dep == module+"/internal/goruntime", dep == module+"/internal/underway":
 		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "github.com/google/pprof"):
-			t.Errorf("profiling/spanlabels reaches %s", dep)
+			t.Errorf("internal/spanlabels reaches %s", dep)
 		}
 	}
 }
@@ -154,9 +154,9 @@ func TestSpanLabelsAreLight(t *testing.T) {
 // Code that shows the states of goroutines needs no tracer and no parser.
 func TestStatesAreLight(t *testing.T) {
 	atRoot(t)
-	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/profiling/states") {
-		if dep != module+"/internal/modules" && dep != module+"/exporter/local" && !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
-			t.Errorf("profiling/states reaches %s", dep)
+	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/waits") {
+		if dep != module+"/internal/modules" && dep != module+"/internal/local" && !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
+			t.Errorf("waits reaches %s", dep)
 		}
 	}
 }
@@ -164,8 +164,8 @@ func TestStatesAreLight(t *testing.T) {
 // A program that does not ask what slow requests waited for links no reader of execution traces.
 func TestStartLinksNoTraceReader(t *testing.T) {
 	atRoot(t)
-	for _, dep := range importsOf(t, ".", "").foreign(t, module, module+"/profiling/states", module+"/exporter/live", module+"/exporter/viewers") {
-		if dep == module+"/profiling/flight" || strings.HasPrefix(dep, "golang.org/x/exp/") {
+	for _, dep := range importsOf(t, ".", "").foreign(t, module, module+"/waits", module+"/live", module+"/internal/viewers") {
+		if dep == module+"/waits/flight" || strings.HasPrefix(dep, "golang.org/x/exp/") {
 			t.Errorf("perfline, the page or the files reach %s", dep)
 		}
 	}

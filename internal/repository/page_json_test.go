@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// pagePaths are the paths of the page's data, in the order of docs/page-json.md. An answer is a type of exporter/live, or a text.
+// pagePaths are the paths of the page's data, in the order of docs/page-json.md. An answer is a type of live, or a text.
 var pagePaths = []struct{ path, parameters, answer, content string }{
 	{"GET /data/v1/overview", "`after`: see `runtime`", "an object with the last event of each kind, by name", "all that the stream sends, at once"},
 	{"GET /data/v1/stream", "", "[server-sent events](#events)", "each kind of data at once, and again after each change, at most twice a second"},
@@ -57,13 +57,13 @@ type jsonField struct {
 	embeds             string // the type whose fields are here, too
 }
 
-// pageTypes returns the structs of exporter/live that have JSON, with their comments.
+// pageTypes returns the structs of live that have JSON, with their comments.
 func pageTypes(t *testing.T) (fields map[string][]jsonField, comments map[string]string) {
 	t.Helper()
 	fields, comments = map[string][]jsonField{}, map[string]string{}
 	fset := token.NewFileSet()
 	for path, text := range sources(t) {
-		if !strings.HasPrefix(path, "exporter/live/") || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if !strings.HasPrefix(path, "live/") || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
@@ -178,7 +178,7 @@ func TestPageJSONDocumented(t *testing.T) {
 			answer = name
 		}
 		inSummary := ""
-		if strings.Contains(string(read(t, "exporter/live/data.go")), `"`+strings.TrimPrefix(p.path, "GET ")+`"`) {
+		if strings.Contains(string(read(t, "live/data.go")), `"`+strings.TrimPrefix(p.path, "GET ")+`"`) {
 			inSummary = "yes"
 		}
 		fmt.Fprintf(&paths, "| `%s` | %s | %s | %s | %s |\n", strings.Replace(p.path, " /", " ", 1), p.parameters, answer, p.content, inSummary)
@@ -226,12 +226,12 @@ func TestPageJSONDocumented(t *testing.T) {
 				unit = other
 			}
 			if unit == "?" || name == "" {
-				t.Errorf("exporter/live.%s: the field %q of type %s needs a unit in pageUnits, or a type that this test knows", typ, f.name, f.typ)
+				t.Errorf("live.%s: the field %q of type %s needs a unit in pageUnits, or a type that this test knows", typ, f.name, f.typ)
 			}
 			if f.meaning == "" {
 				var ok bool
 				if f.meaning, ok = lookUp(pageMeanings, typ, f.name); !ok {
-					t.Errorf("exporter/live.%s: the field %q needs a comment: docs/page-json.md has its meaning", typ, f.name)
+					t.Errorf("live.%s: the field %q needs a comment: docs/page-json.md has its meaning", typ, f.name)
 				}
 			}
 			if f.optional {
@@ -259,7 +259,7 @@ func checkPagePaths(t *testing.T) {
 	inCode := map[string]bool{}
 	patterns := regexp.MustCompile(`"((?:GET|POST) /data/v[0-9]+/[^"]+)"`)
 	for path, text := range sources(t) {
-		if strings.HasPrefix(path, "exporter/live/") && !strings.HasSuffix(path, "_test.go") {
+		if strings.HasPrefix(path, "live/") && !strings.HasSuffix(path, "_test.go") {
 			for _, m := range patterns.FindAllStringSubmatch(text, -1) {
 				inCode[m[1]] = true
 			}
@@ -267,7 +267,7 @@ func checkPagePaths(t *testing.T) {
 	}
 	for _, p := range pagePaths {
 		if !inCode[p.path] {
-			t.Errorf("%s is in pagePaths, and exporter/live does not serve it", p.path)
+			t.Errorf("%s is in pagePaths, and live does not serve it", p.path)
 		}
 		delete(inCode, p.path)
 	}
@@ -275,12 +275,12 @@ func checkPagePaths(t *testing.T) {
 		t.Errorf("%s is not in pagePaths: add a line", path)
 	}
 	events := map[string]bool{}
-	for _, m := range regexp.MustCompile(`\{"(\w+)", h`).FindAllStringSubmatch(string(read(t, "exporter/live/events.go")), -1) {
+	for _, m := range regexp.MustCompile(`\{"(\w+)", h`).FindAllStringSubmatch(string(read(t, "live/events.go")), -1) {
 		events[m[1]] = true
 	}
 	for _, e := range pageEvents {
 		if !events[e.name] {
-			t.Errorf("the event %s is in pageEvents, and exporter/live does not send it", e.name)
+			t.Errorf("the event %s is in pageEvents, and live does not send it", e.name)
 		}
 		delete(events, e.name)
 	}

@@ -115,7 +115,7 @@ func checkServiceAnswer(procedure string, answer []byte) error {
 	return fmt.Errorf("no procedure %s", procedure)
 }
 
-// A recordedCheck compares JSON with types of exporter/live.
+// A recordedCheck compares JSON with types of live.
 type recordedCheck struct {
 	types  map[string][]jsonField
 	faults []string

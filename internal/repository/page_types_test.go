@@ -21,7 +21,7 @@ const pageTypesHead = `// The types of the page's JSON, by the names that docs/p
 // go test -run Documented ./internal/repository -update writes this file from the Go code.
 `
 
-// exporter/live/pagetest/data.d.ts declares the types of the page's JSON, by which the page's
+// live/pagetest/data.d.ts declares the types of the page's JSON, by which the page's
 // scripts are checked.
 func TestPageTypesDocumented(t *testing.T) {
 	atRoot(t)
@@ -49,7 +49,7 @@ func TestPageTypesDocumented(t *testing.T) {
 	for key := range nulls {
 		t.Errorf("%s is in pageNulls, and is no list of the page's JSON that is always there", key)
 	}
-	documented(t, "exporter/live/pagetest/data.d.ts", "", b.String())
+	documented(t, "live/pagetest/data.d.ts", "", b.String())
 }
 
 // reachablePageTypes returns the names of the types that an answer or an event has.

@@ -6,8 +6,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 const labelGroup = "a span that a profiler can tell"

@@ -14,10 +14,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // The split runs each function under a span of its name, in these shares.

@@ -28,8 +28,8 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/live"
 	"github.com/perfline/perfline/lab/internal/otlp"
+	"github.com/perfline/perfline/live"
 )
 
 // A setting is what all variants of a comparison have in common.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/profiling/flight"
+	"github.com/perfline/perfline/waits/flight"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // A cause is something that makes a request slow, and what the sentence about the request must say then.
@@ -74,74 +74,74 @@ var causes = []cause{
 	{
 		name: "mutex", what: "a mutex that another request holds",
 		names: regexp.MustCompile(`waited for a mutex`), holder: regexp.MustCompile(`that GET /search held in \(\*index\)\.rebuild`),
-		is:    func(c found) bool { return c.Kind == states.Mutex },
+		is:    func(c found) bool { return c.Kind == waits.Mutex },
 		idles: true,
 		ways:  []string{computing, calling},
 	},
 	{
 		name: "processors", what: "processors that other goroutines take", oneProcessor: true,
 		names: regexp.MustCompile(`waited for a processor`), holder: regexp.MustCompile(`that a goroutine used in \(\*prices\)\.recompute`),
-		is: func(c found) bool { return c.Kind == states.Runnable },
+		is: func(c found) bool { return c.Kind == waits.Runnable },
 	},
 	{
 		name: "assist", what: "work for the garbage collector",
 		names: regexp.MustCompile(`garbage collection`),
 		is: func(c found) bool {
-			return c.Kind == states.GCAssist || c.Kind == states.GarbageCollection || c.Kind == states.StopTheWorld
+			return c.Kind == waits.GCAssist || c.Kind == waits.GarbageCollection || c.Kind == waits.StopTheWorld
 		},
 	},
 	{
 		name: "dependency", what: "a slow dependency over the network",
 		names: regexp.MustCompile(`waited for the network`),
-		is:    func(c found) bool { return c.Kind == states.Network },
+		is:    func(c found) bool { return c.Kind == waits.Network },
 		idles: true,
 	},
 	{
 		name: "pool", what: "a full pool of database/sql",
 		names: regexp.MustCompile(`waited for a database connection`), holder: regexp.MustCompile(`that GET /report held in \(\*reports\)\.monthly`),
-		is:    func(c found) bool { return c.Kind == states.Pool },
+		is:    func(c found) bool { return c.Kind == waits.Pool },
 		idles: true,
 	},
 	{
 		name: "reader", what: "a channel with a slow reader",
 		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|another goroutine of this request) reads in \(\*audit\)\.write`),
-		is:    func(c found) bool { return c.Kind == states.ChannelSend },
+		is:    func(c found) bool { return c.Kind == waits.ChannelSend },
 		idles: true,
 		ways:  []string{computing, calling},
 	},
 	{
 		name: "syscall", what: "a blocking system call",
 		names: regexp.MustCompile(`system call`),
-		is:    func(c found) bool { return c.Kind == states.Syscall },
+		is:    func(c found) bool { return c.Kind == waits.Syscall },
 		idles: true,
 	},
 	{
 		name: "pipe", what: "a pipe with a late writer",
 		names: regexp.MustCompile(`waited for a file or a pipe`), holder: regexp.MustCompile(`a pipe in (?:\(\*spool\)\.read|main\.convert)\b`),
-		is:    func(c found) bool { return c.Kind == states.File },
+		is:    func(c found) bool { return c.Kind == waits.File },
 		idles: true,
 		ways:  []string{calling, executing},
 	},
 	{
 		name: "cpu", what: "plain CPU in a function",
 		names: regexp.MustCompile(`ran on a processor`), holder: regexp.MustCompile(`in \(\*page\)\.layout`),
-		is: func(c found) bool { return c.Kind == states.OnCPU },
+		is: func(c found) bool { return c.Kind == waits.OnCPU },
 	},
 	{
 		name: others, what: "processors that other programs take", others: true,
 		names: regexp.MustCompile(`other programs had the processors`), blames: regexp.MustCompile(`that .* used in`),
-		is: func(c found) bool { return c.Kind == states.OtherPrograms },
+		is: func(c found) bool { return c.Kind == waits.OtherPrograms },
 	},
 	{
 		name: limited, what: "a limit of CPU time", limits: true,
 		names: regexp.MustCompile(`the limit of (?:\S+ processors?|CPU time) stopped`), holder: regexp.MustCompile(`limit of 0\.25 processors`),
 		blames: regexp.MustCompile(`that .* used in`),
-		is:     func(c found) bool { return c.Kind == states.CPULimit },
+		is:     func(c found) bool { return c.Kind == waits.CPULimit },
 	},
 	{
 		name: "timer", what: "a timer",
 		names: regexp.MustCompile(`waited for a timer`),
-		is:    func(c found) bool { return c.Kind == states.Timer },
+		is:    func(c found) bool { return c.Kind == waits.Timer },
 		idles: true,
 		ways:  []string{sleeping, selecting},
 	},

@@ -14,7 +14,7 @@ import (
 	"github.com/perfline/perfline/internal/document"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/lab/internal/figures"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
 )
 
 // The service's process is the test's program again.
@@ -266,7 +266,7 @@ func TestJudgeBooks(t *testing.T) {
 		{"none", outcome{Trouble: "no snapshot"}, "no snapshot"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.o.Causes = []found{{Kind: states.Timer, Duration: c.o.All}}
+			c.o.Causes = []found{{Kind: waits.Timer, Duration: c.o.All}}
 			got := judge([]part{{cause: causes[0], takes: large}}, c.o).books
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q in it", got, c.want)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/profiling/flight"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/waits/flight"
 )
 
 // While another flight recorder runs, perfline reports that and serves requests as before. It can be armed afterwards.
@@ -34,14 +34,14 @@ func TestOthers_AnotherFlightRecorderRuns(t *testing.T) {
 	}()
 	var log bytes.Buffer
 	p, recorder := startArmed(t, &log)
-	if got := log.String(); strings.Count(got, "the flight recorder is not armed") != 1 || !strings.Contains(got, states.ErrInUse.Error()) {
+	if got := log.String(); strings.Count(got, "the flight recorder is not armed") != 1 || !strings.Contains(got, waits.ErrInUse.Error()) {
 		t.Errorf("the log is %q, want one line that names the other recorder", got)
 	}
-	if got := recorder.State(); got.Status != states.InUse || got.Reason == "" {
-		t.Errorf("the state is %+v, want %q with a reason", got, states.InUse)
+	if got := recorder.State(); got.Status != waits.InUse || got.Reason == "" {
+		t.Errorf("the state is %+v, want %q with a reason", got, waits.InUse)
 	}
-	if err := recorder.Arm(0); !errors.Is(err, states.ErrInUse) {
-		t.Errorf("Arm returns %v, want %v", err, states.ErrInUse)
+	if err := recorder.Arm(0); !errors.Is(err, waits.ErrInUse) {
+		t.Errorf("Arm returns %v, want %v", err, waits.ErrInUse)
 	}
 	serveOne(t)
 	if recorder.Slow(local.Root{Start: time.Now(), End: time.Now()}) {
@@ -71,8 +71,8 @@ func TestOthers_AnotherFlightRecorderStarts(t *testing.T) {
 		t.Error("two flight recorders run")
 	}
 	serveOne(t)
-	if got := recorder.State(); got.Status != states.Armed {
-		t.Errorf("the state is %+v, want %q", got, states.Armed)
+	if got := recorder.State(); got.Status != waits.Armed {
+		t.Errorf("the state is %+v, want %q", got, waits.Armed)
 	}
 	recorder.Disarm()
 	if err := other.Start(); err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perfline/perfline/exporter/requests"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/waits"
 )
 
 // An outcome is what perfline says about a request, as the service tells the judge.
@@ -29,7 +29,7 @@ type outcome struct {
 
 // A found is a cause of a result.
 type found struct {
-	Kind     states.Kind
+	Kind     waits.Kind
 	Duration time.Duration
 	Function string
 	By       string // function
@@ -37,7 +37,7 @@ type found struct {
 }
 
 // describe returns the outcome for a result.
-func (b *bench) describe(r *states.Request) (o outcome) {
+func (b *bench) describe(r *waits.Request) (o outcome) {
 	b.mu.Lock()
 	request, ok := b.spans[r.TraceID]
 	b.mu.Unlock()
@@ -61,7 +61,7 @@ func (b *bench) describe(r *states.Request) (o outcome) {
 		}
 		end = i.End
 		o.Sum += i.Duration()
-		if i.Kind == states.Gap {
+		if i.Kind == waits.Gap {
 			o.Gaps += i.Duration()
 		}
 	}

@@ -23,11 +23,11 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/exporter/local"
-	"github.com/perfline/perfline/exporter/requests"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/mcpserver"
-	"github.com/perfline/perfline/profiling/flight"
-	"github.com/perfline/perfline/profiling/states"
+	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/waits/flight"
 )
 
 // serveOptions are what the command tells the service's process.
@@ -141,7 +141,7 @@ func newBench(r *asked, recent *requests.Recent) *bench {
 
 // asked is a recorder that knows for which roots it was asked.
 type asked struct {
-	states.Recorder
+	waits.Recorder
 
 	mu    sync.Mutex // guards roots
 	roots map[trace.SpanID]bool
@@ -209,7 +209,7 @@ func (b *bench) result(id trace.TraceID) chan outcome {
 }
 
 // arrived is called by the recorder.
-func (b *bench) arrived(root local.Root, r *states.Request) {
+func (b *bench) arrived(root local.Root, r *waits.Request) {
 	o := outcome{Trouble: fmt.Sprintf("the recorder has no result: %+v", b.recorder.Stats())}
 	if r != nil {
 		o = b.describe(r)
@@ -244,7 +244,7 @@ func (b *bench) handler() http.Handler {
 // A usage is what the process and its recorder have used so far.
 type usage struct {
 	CPU   time.Duration
-	Stats states.Stats
+	Stats waits.Stats
 }
 
 func (b *bench) usage() usage {

@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/continuous"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // DefaultQueueBytes is the default of [Config].QueueBytes. It holds some minutes of a busy service while its receiver is away.

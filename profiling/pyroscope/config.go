@@ -20,8 +20,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/continuous"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // The variables of [Config], see the package's comment.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 const (

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // A sampler gets the options of the session, or else those of the recorder.

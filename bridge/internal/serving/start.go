@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/profiling/spanlabels"
+	"github.com/perfline/perfline/internal/spanlabels"
 )
 
 // A Request is a request that arrives, and is answered. Its methods do not keep f.

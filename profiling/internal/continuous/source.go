@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // What profiles take must not grow with the program: a profile of 100 000 goroutines with labels takes more than a second of a processor. These bound

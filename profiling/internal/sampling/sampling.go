@@ -9,8 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/perfline/perfline/internal/goruntime"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Now is the monotonic clock of samples, in nanoseconds. The runtime stamps its log of CPU

@@ -19,10 +19,10 @@ import (
 
 	"github.com/perfline/perfline/internal/cpushare"
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // Two functions under labels of their own, over two windows: each sample has the labels and the stack of its function.

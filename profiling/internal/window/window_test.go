@@ -14,10 +14,10 @@ import (
 	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/internal/leaktest"
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/samplingtest"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 const answerTimeout = 100 * time.Millisecond

@@ -22,10 +22,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling"
 	perf "github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/pyroscope"
-	"github.com/perfline/perfline/profiling/spanlabels"
 )
 
 // check fails unless p is valid, can be merged, and is the same after it was written and read.

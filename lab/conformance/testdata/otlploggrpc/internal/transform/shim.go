@@ -19,13 +19,12 @@ import (
 
 	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/conformance/adapter"
-	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // An output has the records that a processor hands out.
-type output struct{ all []otlpenc.Records }
+type output struct{ all []adapter.Records }
 
-func (o *output) AcceptLogs(r otlpenc.Records) {
+func (o *output) AcceptLogs(r adapter.Records) {
 	r.Bytes = append([]byte(nil), r.Bytes...)
 	o.all = append(o.all, r)
 }
@@ -45,9 +44,9 @@ func ResourceLogs(records []log.Record) []*lpb.ResourceLogs {
 }
 
 // decoded returns the request that perfline makes of records.
-func decoded(records []otlpenc.Records) []*lpb.ResourceLogs {
+func decoded(records []adapter.Records) []*lpb.ResourceLogs {
 	var request collector.ExportLogsServiceRequest
-	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, records), &request); err != nil {
+	if err := proto.Unmarshal(adapter.LogsRequest(nil, records), &request); err != nil {
 		panic(err)
 	}
 	return adapter.Plain(request.ResourceLogs)
@@ -59,10 +58,10 @@ func LogRecord(record log.Record) *lpb.LogRecord {
 
 // Attrs does without a record of the SDK, which has each key once.
 func Attrs(attrs []attribute.KeyValue) []*cpb.KeyValue {
-	var groups otlpenc.Groups
-	record := otlpenc.LogRecord{Attributes: attrs}
+	var groups adapter.Groups
+	record := adapter.LogRecord{Attributes: attrs}
 	group := groups.Group(nil, instrumentation.Scope{})
-	return decoded([]otlpenc.Records{{Group: group, Bytes: record.Append(nil, nil), Count: 1}})[0].ScopeLogs[0].LogRecords[0].Attributes
+	return decoded([]adapter.Records{{Group: group, Bytes: record.Append(nil, nil), Count: 1}})[0].ScopeLogs[0].LogRecords[0].Attributes
 }
 
 func AttrIter(iter attribute.Iterator) []*cpb.KeyValue { return Attrs(iter.ToSlice()) }

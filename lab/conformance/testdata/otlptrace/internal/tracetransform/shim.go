@@ -16,36 +16,35 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline/conformance/adapter"
-	"github.com/perfline/perfline/exporter/otlpenc"
 )
 
 // decoded returns the request that perfline makes of spans.
-func decoded(spans []otlpenc.Spans) []*tracepb.ResourceSpans {
+func decoded(spans []adapter.Spans) []*tracepb.ResourceSpans {
 	var request collector.ExportTraceServiceRequest
-	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, spans), &request); err != nil {
+	if err := proto.Unmarshal(adapter.SpansRequest(nil, spans), &request); err != nil {
 		panic(err)
 	}
 	return adapter.Plain(request.ResourceSpans)
 }
 
 // snapshot returns a span that has gone through perfline's encoder.
-func snapshot(s otlpenc.Snapshot) *tracepb.Span {
+func snapshot(s adapter.Snapshot) *tracepb.Span {
 	return group(nil, instrumentation.Scope{}, s).ScopeSpans[0].Spans[0]
 }
 
-func group(res *resource.Resource, scope instrumentation.Scope, s otlpenc.Snapshot) *tracepb.ResourceSpans {
-	var groups otlpenc.Groups
-	return decoded([]otlpenc.Spans{{Group: groups.Group(res, scope), Bytes: s.Append(nil, otlpenc.Extra{}), Count: 1}})[0]
+func group(res *resource.Resource, scope instrumentation.Scope, s adapter.Snapshot) *tracepb.ResourceSpans {
+	var groups adapter.Groups
+	return decoded([]adapter.Spans{{Group: groups.Group(res, scope), Bytes: s.Append(nil, adapter.Extra{}), Count: 1}})[0]
 }
 
 func Spans(sdl []tracesdk.ReadOnlySpan) []*tracepb.ResourceSpans {
-	var groups otlpenc.Groups
-	var all []otlpenc.Spans
+	var groups adapter.Groups
+	var all []adapter.Spans
 	for _, s := range sdl {
 		if s == nil {
 			continue
 		}
-		groups.Encode(s, func(e []otlpenc.Spans) { all = append(all, e[0].Clone()) })
+		groups.Encode(s, func(e []adapter.Spans) { all = append(all, e[0].Clone()) })
 	}
 	return decoded(all)
 }
@@ -58,7 +57,7 @@ func span(sd tracesdk.ReadOnlySpan) *tracepb.Span {
 }
 
 func KeyValues(attrs []attribute.KeyValue) []*commonpb.KeyValue {
-	return snapshot(otlpenc.Snapshot{Attributes: attrs}).Attributes
+	return snapshot(adapter.Snapshot{Attributes: attrs}).Attributes
 }
 
 func KeyValue(kv attribute.KeyValue) *commonpb.KeyValue {
@@ -76,30 +75,30 @@ func ResourceAttributes(res *resource.Resource) []*commonpb.KeyValue {
 }
 
 func Resource(r *resource.Resource) *resourcepb.Resource {
-	return group(r, instrumentation.Scope{}, otlpenc.Snapshot{}).Resource
+	return group(r, instrumentation.Scope{}, adapter.Snapshot{}).Resource
 }
 
 func InstrumentationScope(il instrumentation.Scope) *commonpb.InstrumentationScope {
-	return group(nil, il, otlpenc.Snapshot{}).ScopeSpans[0].Scope
+	return group(nil, il, adapter.Snapshot{}).ScopeSpans[0].Scope
 }
 
 func status(code codes.Code, message string) *tracepb.Status {
-	return snapshot(otlpenc.Snapshot{Status: tracesdk.Status{Code: code, Description: message}}).Status
+	return snapshot(adapter.Snapshot{Status: tracesdk.Status{Code: code, Description: message}}).Status
 }
 
 func links(all []tracesdk.Link) []*tracepb.Span_Link {
-	return snapshot(otlpenc.Snapshot{Links: all}).Links
+	return snapshot(adapter.Snapshot{Links: all}).Links
 }
 
 func spanEvents(all []tracesdk.Event) []*tracepb.Span_Event {
-	return snapshot(otlpenc.Snapshot{Events: all}).Events
+	return snapshot(adapter.Snapshot{Events: all}).Events
 }
 
 func spanKind(kind trace.SpanKind) tracepb.Span_SpanKind {
-	return snapshot(otlpenc.Snapshot{SpanKind: kind}).Kind
+	return snapshot(adapter.Snapshot{SpanKind: kind}).Kind
 }
 
 func buildSpanFlagsWith(tf trace.TraceFlags, parent trace.SpanContext) uint32 {
 	own := trace.NewSpanContext(trace.SpanContextConfig{TraceFlags: tf})
-	return snapshot(otlpenc.Snapshot{SpanContext: own, Parent: parent}).Flags
+	return snapshot(adapter.Snapshot{SpanContext: own, Parent: parent}).Flags
 }

@@ -1,0 +1,235 @@
+package requests
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/waits"
+)
+
+// A Part is one of two requests that are compared.
+type Part struct {
+	Request Request
+	Profile *profile.Trace // has samples of the request; may be nil
+}
+
+// A Comparison is the difference between a slow request and a usual one. All differences are the slow request's time minus
+// the usual one's.
+type Comparison struct {
+	Slow, Usual Request
+	Spans       []SpanDifference     // the largest difference on the critical path first
+	States      []StateDifference    // the largest difference first; empty if no execution trace has either request
+	Functions   []FunctionDifference // the largest difference first; empty if the profiles have no sample of either request
+
+	// The places in Spans of the rows of each request, in the order of Rows.
+	SlowPlaces, UsualPlaces []int
+
+	// The sides that have States, and that have Functions. The times of a side without them are zero.
+	SlowStates, UsualStates   bool
+	SlowSamples, UsualSamples int
+	// OtherEngine says that two profiles of CPU time and of wall-clock time cannot be compared. Then Functions are empty.
+	OtherEngine bool
+}
+
+// A SpanSum sums up the spans of a request that have the same path.
+type SpanSum struct {
+	Count    int
+	Total    time.Duration // from start to end, also of spans at the same time
+	Critical time.Duration // what they have of the critical path, see CriticalPath
+}
+
+// A SpanDifference compares the spans of one path: the names of the spans from the root to them.
+type SpanDifference struct {
+	Name        string // see Row.Name
+	Depth       int    // 0 is the request itself
+	Place       int    // in the order of the tree, from 0
+	Parent      int    // the place of the path above; -1 of the request itself
+	Slow, Usual SpanSum
+}
+
+// Critical returns the difference on the critical path.
+func (d SpanDifference) Critical() time.Duration { return d.Slow.Critical - d.Usual.Critical }
+
+// A StateDifference compares how much of the requests' durations was spent in one kind of state.
+type StateDifference struct {
+	Kind        waits.Kind
+	Slow, Usual time.Duration
+}
+
+// Took returns the difference.
+func (d StateDifference) Took() time.Duration { return d.Slow - d.Usual }
+
+// A FunctionDifference compares how long a function ran: in itself and in the functions of the runtime that it called.
+type FunctionDifference struct {
+	Name        string // with the package's path
+	File        string // empty if it is unknown
+	Line        int    // where the function begins; 0 if it is unknown
+	Waits       bool   // the samples are of waiting goroutines
+	Slow, Usual time.Duration
+}
+
+// Took returns the difference.
+func (d FunctionDifference) Took() time.Duration { return d.Slow - d.Usual }
+
+// Took returns the difference of the durations.
+func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Duration() }
+
+// Compare compares two requests, by span, by state and by function. They are usually of one route, but need not be.
+//
+// Spans are the same if the names from the root to them are. The roots are the same whatever their names are. Spans of one path count
+// together.
+//
+// Each moment of a request belongs to one span: the one on the critical path ([CriticalPath]). So the differences on the critical
+// path add up to [Comparison.Took]. Time that a span has beside the critical path counts in Total only.
+//
+// States are the causes of the durations: they add up to the duration of each side that has an execution trace.
+func Compare(slow, usual Part) Comparison {
+	c := Comparison{Slow: slow.Request, Usual: usual.Request}
+	tree := &pathTree{children: map[pathKey]int{}}
+	slowRows, usualRows := Rows(slow.Request), Rows(usual.Request)
+	c.SlowPlaces, c.UsualPlaces = tree.add(slowRows), tree.add(usualRows)
+	c.Spans = tree.order(c.SlowPlaces, c.UsualPlaces)
+	sum(c.Spans, slow.Request, slowRows, c.SlowPlaces, func(d *SpanDifference) *SpanSum { return &d.Slow })
+	sum(c.Spans, usual.Request, usualRows, c.UsualPlaces, func(d *SpanDifference) *SpanSum { return &d.Usual })
+	slices.SortStableFunc(c.Spans, func(a, b SpanDifference) int { return cmp.Compare(b.Critical().Abs(), a.Critical().Abs()) })
+	c.compareStates()
+	c.compareFunctions(slow, usual)
+	return c
+}
+
+// A pathTree has the paths of names of two requests.
+type pathTree struct {
+	nodes    []pathNode
+	children map[pathKey]int
+}
+
+type pathNode struct {
+	name          string
+	parent, depth int
+	below         []int
+}
+
+type pathKey struct {
+	parent int
+	name   string
+}
+
+// add adds the paths of rows, and returns the node of each row.
+func (t *pathTree) add(rows []Row) []int {
+	var nodes, above []int
+	for _, row := range rows {
+		parent, name := -1, ""
+		if row.Depth > 0 {
+			parent, name = above[row.Depth-1], row.Name()
+		}
+		node, known := t.children[pathKey{parent, name}]
+		if !known {
+			node = len(t.nodes)
+			t.children[pathKey{parent, name}] = node
+			t.nodes = append(t.nodes, pathNode{name: row.Name(), parent: parent, depth: row.Depth})
+			if parent >= 0 {
+				t.nodes[parent].below = append(t.nodes[parent].below, node)
+			}
+		}
+		above = append(above[:row.Depth], node)
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+// order returns the paths in the order of the tree. It replaces nodes in lists by their places.
+func (t *pathTree) order(lists ...[]int) []SpanDifference {
+	all := make([]SpanDifference, 0, len(t.nodes))
+	places := make([]int, len(t.nodes))
+	var walk func(node, parent int)
+	walk = func(node, parent int) {
+		n := &t.nodes[node]
+		place := len(all)
+		places[node] = place
+		all = append(all, SpanDifference{Name: n.name, Depth: n.depth, Place: place, Parent: parent})
+		for _, below := range n.below {
+			walk(below, place)
+		}
+	}
+	walk(0, -1)
+	for _, list := range lists {
+		for i, node := range list {
+			list[i] = places[node]
+		}
+	}
+	return all
+}
+
+// sum adds the rows of a request to one side of the differences. side returns it.
+func sum(all []SpanDifference, q Request, rows []Row, places []int, side func(*SpanDifference) *SpanSum) {
+	of := map[*otlpenc.Span]*SpanSum{}
+	for i, row := range rows {
+		s := side(&all[places[i]])
+		s.Count++
+		s.Total += max(0, row.Span.Duration())
+		of[row.Span] = s
+	}
+	for _, part := range CriticalPath(q) {
+		of[part.Span].Critical += part.End - part.Start
+	}
+}
+
+func (c *Comparison) compareStates() {
+	var slow, usual [waits.Kinds]time.Duration
+	c.SlowStates, c.UsualStates = addCauses(&slow, c.Slow), addCauses(&usual, c.Usual)
+	for kind := range waits.Kinds {
+		if slow[kind] != 0 || usual[kind] != 0 {
+			c.States = append(c.States, StateDifference{kind, slow[kind], usual[kind]})
+		}
+	}
+	size := func(d StateDifference) time.Duration { return d.Took().Abs() }
+	slices.SortStableFunc(c.States, func(a, b StateDifference) int { return cmp.Compare(size(b), size(a)) })
+}
+
+// addCauses adds the causes of a request's duration. It returns false if there are none.
+func addCauses(to *[waits.Kinds]time.Duration, q Request) bool {
+	if q.States == nil {
+		return false
+	}
+	for _, cause := range q.States.Causes {
+		to[min(cause.Kind, waits.Kinds-1)] += cause.Duration
+	}
+	return len(q.States.Causes) > 0
+}
+
+func (c *Comparison) compareFunctions(slow, usual Part) {
+	if slow.Profile != nil && usual.Profile != nil && (slow.Profile.Engine == profile.EngineWall) != (usual.Profile.Engine == profile.EngineWall) {
+		c.OtherEngine = true
+		return
+	}
+	all := map[FunctionDifference]*FunctionDifference{}
+	c.SlowSamples = addFunctions(all, slow, func(d *FunctionDifference) *time.Duration { return &d.Slow })
+	c.UsualSamples = addFunctions(all, usual, func(d *FunctionDifference) *time.Duration { return &d.Usual })
+	for _, d := range all {
+		c.Functions = append(c.Functions, *d)
+	}
+	slices.SortFunc(c.Functions, func(a, b FunctionDifference) int {
+		return cmp.Or(cmp.Compare(b.Took().Abs(), a.Took().Abs()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+}
+
+// addFunctions adds the samples of a request to one side of the differences: side returns it. The keys are functions without times. It
+// returns the number of samples.
+func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
+	for _, sample := range Samples(p.Request, p.Profile) {
+		samples++
+		call := p.Profile.Innermost(sample)
+		key := FunctionDifference{Name: call.Name, File: call.File, Line: call.StartLine, Waits: sample.Marker == profile.Idle}
+		d := all[key]
+		if d == nil {
+			d = new(FunctionDifference)
+			*d = key
+			all[key] = d
+		}
+		*side(d) += sample.Weight
+	}
+	return samples
+}

@@ -1,0 +1,85 @@
+package requests
+
+import (
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/text"
+)
+
+// A Row is a span's place in the tree of its request.
+type Row struct {
+	Span   *otlpenc.Span
+	Depth  int  // 0 is the request itself
+	Orphan bool // its parent is missing
+}
+
+// Rows are the spans of the request, each below its parent and by start. Those whose parent
+// is missing are below the request. Where parents form a cycle, its spans have no row:
+// requests of Recent have no cycle.
+func Rows(q Request) []Row {
+	children, inside := q.children()
+	var rows []Row
+	seen := map[*otlpenc.Span]bool{} // ids may be wrong: no cycles
+	var walk func(s *otlpenc.Span, depth int)
+	walk = func(s *otlpenc.Span, depth int) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		rows = append(rows, Row{Span: s, Depth: depth, Orphan: depth > 0 && !inside[s.ParentID]})
+		for _, c := range children[s.SpanID] {
+			walk(c, depth+1)
+		}
+	}
+	walk(q.Root, 0)
+	return rows
+}
+
+// ends returns the index of the row after those below a row, for each row.
+func ends(rows []Row) []int {
+	all := make([]int, len(rows))
+	var above []int // the rows above a row
+	for i, r := range rows {
+		for _, ended := range above[r.Depth:] {
+			all[ended] = i
+		}
+		above = append(above[:r.Depth], i)
+	}
+	for _, last := range above {
+		all[last] = len(rows)
+	}
+	return all
+}
+
+// children returns the spans below each span, by start, and the ids of all spans. Spans without a parent in the request are below its
+// root.
+func (q Request) children() (children map[trace.SpanID][]*otlpenc.Span, inside map[trace.SpanID]bool) {
+	children, inside = map[trace.SpanID][]*otlpenc.Span{}, map[trace.SpanID]bool{}
+	for _, s := range q.Spans {
+		inside[s.SpanID] = true
+	}
+	for _, s := range q.Spans[1:] {
+		parent := s.ParentID
+		if !inside[parent] {
+			parent = q.Root.SpanID
+		}
+		children[parent] = append(children[parent], s)
+	}
+	return children, inside
+}
+
+// title is what a row shows.
+func (r Row) title() string {
+	name := text.Escape(r.Name(), "")
+	if r.Orphan {
+		name += " (parent missing)"
+	}
+	if r.failed() {
+		name += " ✗"
+	}
+	return name
+}
+
+func (r Row) failed() bool { return r.Span.Status.Code == codes.Error }

@@ -1,0 +1,157 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// Samples yields the samples that t has of the request, by time, each with its span. t may be nil.
+//
+// A sample belongs to the span it was taken under, or to the shortest measure that ran under
+// that span at the time. Where several goroutines work under one span that
+// cannot be told apart: then a sample of one may be put into a measure of another.
+// Samples under spans that were not kept are left out, and so are samples that contradict q.States: see [Contradictions].
+func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
+	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
+		if t == nil {
+			return
+		}
+		contexts, measures := q.contexts(t)
+		agrees := q.agreement(t)
+		for _, sample := range t.Samples {
+			span := contexts[sample.ContextID]
+			if span == nil || !agrees(span, sample) {
+				continue
+			}
+			at := t.Origin.Add(sample.Timestamp)
+			during := func(m *otlpenc.Span) bool { return !at.Before(m.Start) && !at.After(m.End) }
+			if i := slices.IndexFunc(measures[span.SpanID], during); i >= 0 {
+				span = measures[span.SpanID][i]
+			}
+			if !yield(span, sample) {
+				return
+			}
+		}
+	}
+}
+
+// contexts returns the spans of a trace's contexts. It also returns the measures of marks.Time by the spans above them, the shortest
+// first. A goroutine in such a measure has the label of the span above.
+func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span, measures map[trace.SpanID][]*otlpenc.Span) {
+	spans := map[trace.SpanID]*otlpenc.Span{}
+	for _, s := range q.Spans {
+		spans[s.SpanID] = s
+	}
+	contexts = map[int]*otlpenc.Span{}
+	sampled := map[trace.SpanID]bool{}
+	for i, c := range t.Contexts {
+		if s := spans[c.SpanID]; s != nil && c.TraceID == q.TraceID() {
+			contexts[i] = s
+			sampled[c.SpanID] = true
+		}
+	}
+	measures = map[trace.SpanID][]*otlpenc.Span{}
+	for _, s := range q.Spans[1:] {
+		if isMeasure(s) && !sampled[s.SpanID] {
+			measures[s.ParentID] = append(measures[s.ParentID], s)
+		}
+	}
+	for _, below := range measures {
+		slices.SortStableFunc(below, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
+	}
+	return contexts, measures
+}
+
+// A SpanProfile is what ran in a span.
+type SpanProfile struct {
+	Total     time.Duration  // what the samples stand for, of all goroutines together
+	Samples   int            // how many there are: of one or two, Total is a rough estimate
+	Functions []SpanFunction // the one with the most time first
+}
+
+// A SpanFunction is a function that ran in a span, see profile.Trace.InnermostFunction.
+type SpanFunction struct {
+	Name string
+	Time time.Duration
+}
+
+// SpanProfiles returns the profile of each span that was sampled. t may be nil.
+func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
+	all := map[trace.SpanID]*SpanProfile{}
+	for span, sample := range Samples(q, t) {
+		h := all[span.SpanID]
+		if h == nil {
+			h = &SpanProfile{}
+			all[span.SpanID] = h
+		}
+		h.add(t.InnermostFunction(sample), sample.Weight)
+		h.Samples++
+	}
+	for _, h := range all {
+		h.sort()
+	}
+	return all
+}
+
+// add adds the time of a function.
+func (h *SpanProfile) add(name string, d time.Duration) {
+	i := slices.IndexFunc(h.Functions, func(f SpanFunction) bool { return f.Name == name })
+	if i < 0 {
+		i = len(h.Functions)
+		h.Functions = append(h.Functions, SpanFunction{Name: name})
+	}
+	h.Functions[i].Time += d
+	h.Total += d
+}
+
+func (h *SpanProfile) sort() {
+	slices.SortStableFunc(h.Functions, func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
+}
+
+// merge adds another profile, which may be nil. It does not sort the functions.
+func (h *SpanProfile) merge(other *SpanProfile) {
+	if other == nil {
+		return
+	}
+	for _, f := range other.Functions {
+		h.add(f.Name, f.Time)
+	}
+	h.Samples += other.Samples
+}
+
+// String has the three functions with the most time, and their shares.
+func (h *SpanProfile) String() string {
+	var parts []string
+	for _, f := range h.Functions[:min(3, len(h.Functions))] {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), float64(f.Time)/float64(max(1, h.Total))*100))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Profile returns the samples that t has of the request, as a trace of their own. It returns nil if there are none. t may be nil.
+func Profile(q Request, t *profile.Trace) *profile.Trace {
+	if t == nil {
+		return nil
+	}
+	own := t.With(func(yield func(profile.Sample) bool) {
+		for _, sample := range Samples(q, t) {
+			if !yield(sample) {
+				return
+			}
+		}
+	})
+	if len(own.Samples) == 0 {
+		return nil
+	}
+	return own
+}

@@ -1,0 +1,86 @@
+package requests
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/waits"
+)
+
+const (
+	maxSentence  = 300 // characters of the sentence
+	maxWaits     = 3   // rows of a span's waits
+	leastWaiting = 100 // a wait has a row if it took this part of the request
+)
+
+// glyphs fill bars. A bar without states has the one of running.
+var glyphs = [waits.Classes]rune{
+	waits.ClassUnknown:   '─',
+	waits.ClassRunning:   '█',
+	waits.ClassRunnable:  '▒',
+	waits.ClassWaiting:   '░',
+	waits.ClassSyscall:   '▓',
+	waits.ClassCollector: '▚',
+}
+
+// states prints the sentence, and prepares the bars and the rows of waits.
+func (f *waterfall) states(q Request) {
+	if q.States == nil {
+		return
+	}
+	if sentence := q.States.Sentence(); sentence != "" {
+		fmt.Fprintln(f.w, atMost(text.Escape(sentence, ""), maxSentence))
+	}
+	f.segments = Segments(q, 0, q.Duration(), barWidth)
+	f.waits = Waits(q)
+}
+
+// longest returns the waits that have a row. They come the longest first.
+func (f *waterfall) longest(waits []Wait) []Wait {
+	n := 0
+	for n < min(len(waits), maxWaits) && waits[n].Total >= f.total/leastWaiting {
+		n++
+	}
+	return waits[:n]
+}
+
+// full returns what fills a bar before its states do.
+func (f *waterfall) full() rune {
+	if f.segments == nil {
+		return glyphs[waits.ClassRunning]
+	}
+	return glyphs[waits.ClassUnknown]
+}
+
+// fill draws the states of a span's goroutine.
+func (f *waterfall) fill(bar []rune, segments []Segment) {
+	for _, s := range segments {
+		class := s.Kind.Class()
+		f.classes[class] = true
+		for i := f.column(f.start.Add(s.Start)); i <= f.column(f.start.Add(s.End-1)); i++ {
+			bar[i] = glyphs[class]
+		}
+	}
+}
+
+// wait is a row below its span: what it waited for, and for how long.
+func (f *waterfall) wait(w Wait, depth int) {
+	sign := string(glyphs[w.Kind.Class()]) + " "
+	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+sign+w.describe(f.root), allWidth-10), text.Duration(w.Total))
+}
+
+// legend explains the bars.
+func (f *waterfall) legend() {
+	if f.segments == nil {
+		return
+	}
+	var parts []string
+	for class := waits.ClassRunning; class < waits.Classes; class++ {
+		if f.classes[class] {
+			parts = append(parts, string(glyphs[class])+" "+class.String())
+		}
+	}
+	parts = append(parts, string(glyphs[waits.ClassUnknown])+" "+waits.ClassUnknown.String())
+	fmt.Fprintln(f.w, strings.Join(parts, "  "))
+}

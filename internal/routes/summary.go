@@ -1,0 +1,80 @@
+package routes
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/perfline/perfline/internal/local"
+)
+
+// A Window is the time that a report covers.
+type Window uint8
+
+// The windows.
+const (
+	SinceStart  Window = iota // since NewTable
+	LastMinutes               // the last 29 columns of ten seconds, and the present one: almost five minutes
+)
+
+// A Report has the routes with requests in a window.
+type Report struct {
+	Start, End time.Time // End is the time of the report
+	Routes     []Summary // by class, and then by falling Count
+}
+
+// A Summary has the figures of a route in a window.
+type Summary struct {
+	Route              string
+	Class              local.Class
+	Count, Failed      uint64
+	PerSecond          float64
+	P50, P95, P99, Max time.Duration
+}
+
+// Summaries returns the routes that had requests in a window.
+func (t *Table) Summaries(w Window) Report {
+	t.onRead.Call()
+	c := t.readClock()
+	report := Report{Start: c.start(w), End: c.now.Round(0)}
+	for class := range local.Class(local.Classes) {
+		t.classes[class].each(func(name string, r *route) {
+			all := r.sum(w, c.column)
+			s := Summary{Route: name, Class: class}
+			if s.fill(&all, report.End.Sub(report.Start)); s.Count > 0 {
+				report.Routes = append(report.Routes, s)
+			}
+		})
+	}
+	slices.SortFunc(report.Routes, func(a, b Summary) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Route, b.Route))
+	})
+	return report
+}
+
+// A clock is a reading of the clock for a report.
+type clock struct {
+	table  *Table
+	now    time.Time
+	column int           // that has now
+	ahead  time.Duration // by how much the system's clock was set forward since the table's start, in whole seconds
+}
+
+func (t *Table) readClock() clock {
+	now := time.Now()
+	ahead := now.Round(0).Sub(t.origin.Round(0)) - now.Sub(t.origin)
+	return clock{t, now, t.columnAt(now), ahead.Round(time.Second)}
+}
+
+// columnStart returns when a column began, by the system's clock as it is now.
+func (c *clock) columnStart(column int) time.Time {
+	return c.table.origin.Add(time.Duration(column)*columnStep + c.ahead).Round(0)
+}
+
+// start returns when a window began. That is the table's start at the earliest.
+func (c *clock) start(w Window) time.Time {
+	if first := c.column - minuteColumns + 1; w == LastMinutes && first > 0 {
+		return c.columnStart(first)
+	}
+	return c.table.start.Add(c.ahead).Round(0)
+}

@@ -1,0 +1,181 @@
+package viewers
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/waits"
+)
+
+// Types of markers of execution traces.
+const (
+	stateMarker = "State"
+	causeMarker = "Cause"
+)
+
+// stateFields are what a Firefox file says of the fields of waits.
+var stateFields = []field{
+	{"trace", "trace id", "string"}, {"span", "span id", "string"},
+	{"in", "in", formatText}, {"by", "ended by", formatText}, {"had", "processor used by", formatText},
+	{"request", "of the request", formatText}, {"byTrace", "of the trace", "string"},
+}
+
+// stateCategories are the categories of waits.
+var stateCategories = [waits.Classes]int{
+	waits.ClassUnknown: categoryOther, waits.ClassRunning: categoryGo, waits.ClassRunnable: categoryRunnable,
+	waits.ClassWaiting: categoryWaiting, waits.ClassSyscall: categorySyscall, waits.ClassCollector: categoryGC,
+}
+
+// A rootID tells requests apart.
+type rootID struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+// traced has what execution traces have of requests.
+type traced map[rootID]*waits.Request
+
+func newTraced(results []*waits.Request) traced {
+	all := traced{}
+	for _, r := range results {
+		if r != nil {
+			all[rootID{r.TraceID, r.RootID}] = r
+		}
+	}
+	return all
+}
+
+// of returns the result of a timeline's request, or nil.
+func (t traced) of(tl sessions.Timeline) *waits.Request {
+	if !tl.SpanID.IsValid() {
+		return nil
+	}
+	return t[rootID{tl.TraceID, tl.SpanID}]
+}
+
+// samples are the samples of a timeline that do not contradict the states of its request. main is the timeline with the request itself.
+func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
+	r := f.traced.of(tl)
+	if r == nil || f.trace == nil {
+		return f.s.Samples(tl.ID)
+	}
+	skew := waits.SampleSkew
+	if f.trace.Engine == profile.EngineWindow {
+		skew = time.Second // a sample has the time of its window
+	}
+	every := func(trace.SpanID) bool { return true }
+	return func(yield func(profile.Sample) bool) {
+		for s := range f.s.Samples(tl.ID) {
+			at := f.s.Since(s) - main.Interval.Start
+			if r.Agrees(at, skew, s.Marker == profile.Idle, every) && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// A threadHead is what the file says of a thread before its markers.
+type threadHead struct {
+	name, process string
+	main          bool
+	pid, tid      sessions.TimelineID
+	start, end    time.Duration // since the session began
+}
+
+func (f *firefox) head(h threadHead) {
+	fmt.Fprintf(f, "\n"+`{"name":%s,"processName":%s,"processType":"default","isMainThread":%t,"pid":"%d","tid":%d,`+
+		`"processStartupTime":0,"processShutdownTime":null,"registerTime":%s,"unregisterTime":%s,"pausedRanges":[],"showMarkersInTimeline":true,`+
+		"\n"+`"markers":{`,
+		appendText(nil, h.name), appendText(nil, h.process), h.main, h.pid, h.tid, appendMillis(nil, h.start-f.zero), appendMillis(nil, h.end-f.zero))
+}
+
+// goroutines writes a thread for each goroutine that worked for a request. main is the timeline with the request itself.
+func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
+	ids := fmt.Sprintf(`,"trace":"%s"`, r.TraceID)
+	start := main.Interval.Start - f.zero // in the file
+	columns := []column[waits.Interval]{
+		integers("name", func(i waits.Interval) int { return addText(&f.texts, i.Kind.String()) }),
+		times("startTime", func(i waits.Interval) time.Duration { return start + i.Start }),
+		times("endTime", func(i waits.Interval) time.Duration { return start + i.End }),
+		same[waits.Interval]("phase", fmt.Sprint(phaseInterval)),
+		integers("category", func(i waits.Interval) int { return stateCategories[i.Kind.Class()] }),
+		{"data", func(b []byte, i waits.Interval) []byte { return f.appendState(b, ids, start, &i) }},
+	}
+	for n := range r.Goroutines {
+		if f.failed() {
+			return
+		}
+		g := &r.Goroutines[n]
+		f.lastTID++
+		f.raw(",")
+		f.head(threadHead{name: goroutineName(g), process: main.Name, pid: main.ID, tid: f.lastTID, start: main.Interval.Start, end: main.Interval.End})
+		writeTable(f.jsonStream, slices.Values(g.Intervals), columns)
+		f.raw("},\n" + `"samples":{"weightType":"tracing-ms",`)
+		writeTable(f.jsonStream, slices.Values([]profile.Sample(nil)), f.sampleColumns())
+		f.raw("}}")
+	}
+}
+
+// goroutineName returns the name of a goroutine's thread.
+func goroutineName(g *waits.Goroutine) string {
+	name := fmt.Sprintf("goroutine %d", g.ID)
+	if g.Function != "" {
+		name += " " + waits.Short(g.Function)
+	}
+	return name
+}
+
+// appendState appends the payload of a state. start is the request's start in the file.
+func (f *firefox) appendState(b []byte, ids string, start time.Duration, i *waits.Interval) []byte {
+	b = append(append(append(b, `{"type":"`...), stateMarker...), '"')
+	b = append(b, ids...)
+	if i.SpanID.IsValid() {
+		b = fmt.Appendf(b, `,"span":"%s"`, i.SpanID)
+	}
+	if in := i.Function(); in != "" {
+		b = appendText(append(b, `,"in":`...), waits.Short(in))
+	}
+	if by := i.By; by != nil {
+		key := "by"
+		if i.Kind == waits.Runnable {
+			key = "had"
+		}
+		if by.Function != "" {
+			b = appendText(fmt.Appendf(b, `,"%s":`, key), waits.Short(by.Function))
+		} else {
+			b = fmt.Appendf(b, `,"%s":"goroutine %d"`, key, by.Goroutine)
+		}
+		if by.RootID.IsValid() {
+			b = appendText(append(b, `,"request":`...), by.Request)
+			b = fmt.Appendf(b, `,"byTrace":"%s"`, by.TraceID)
+		}
+	}
+	if stack := f.stackOf(i.Stack); stack >= 0 {
+		b = fmt.Appendf(b, `,"cause":{"time":%s,"stack":%d}`, appendMillis(nil, start+i.Start), stack)
+	}
+	return append(b, '}')
+}
+
+// stackOf returns the index of a stack, or -1.
+func (f *firefox) stackOf(frames []waits.Frame) int {
+	at := -1
+	for _, frame := range slices.Backward(frames) {
+		at = f.stacks.add(stack{at, f.frame(profile.Call{Name: frame.Function, File: frame.File, Line: frame.Line}, categoryGo)})
+	}
+	return at
+}
+
+// stateSchema is what the file says of markers of execution traces.
+func stateSchema() []object {
+	display := []string{"marker-chart", "marker-table", "timeline-overview"}
+	return []object{
+		{"name": stateMarker, "display": display, "tooltipLabel": "{marker.name}", "chartLabel": "{marker.data.in}", "isStackBased": true, "fields": stateFields},
+		{"name": causeMarker, "display": display, "tooltipLabel": causeMarker, "isStackBased": true, "fields": commonFields[:2]},
+	}
+}

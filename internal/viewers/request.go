@@ -1,0 +1,155 @@
+package viewers
+
+import (
+	"cmp"
+	"io"
+	"iter"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// WriteRequestFirefox writes one request as WriteFirefox writes a session. Times count from the request's start.
+//
+//   - The request is a process. Spans are markers by their names, and marks are instants. Spans of one thread lie within each
+//     other: a span that overlaps a sibling, or ends after its parent, is on a further thread.
+//   - The file has the samples of the request in t, on the threads of their spans: see [requests.Samples]. t may be
+//     nil.
+//   - With q.States each goroutine has a thread with its states.
+func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
+	return writeFirefox(w, newRecordedRequest(q, t), q.States)
+}
+
+// WriteRequestSpeedscope writes one request as WriteSpeedscope writes a session. Spans are on the same lanes as in
+// [WriteRequestFirefox]. t may be nil.
+func WriteRequestSpeedscope(w io.Writer, q requests.Request, t *profile.Trace) error {
+	return writeSpeedscope(w, newRecordedRequest(q, t))
+}
+
+// A recordedRequest is a request as files need it: each lane of its spans is a timeline.
+type recordedRequest struct {
+	q         requests.Request
+	trace     *profile.Trace // the samples of the request only; nil if there are none
+	timelines []sessions.Timeline
+	events    [][]sessions.Event // by timeline
+	samples   [][]profile.Sample
+}
+
+var _ recorded = (*recordedRequest)(nil)
+
+func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
+	r := &recordedRequest{q: q, trace: requests.Profile(q, t)}
+	tree := newLaneTree(q)
+	for i, lane := range tree.lanes {
+		tl := sessions.Timeline{
+			ID: sessions.TimelineID(i + 1), FrameID: 1, Name: q.Root.Name, Lane: i, TraceID: q.TraceID(), SpanID: q.Root.SpanID,
+			Interval: r.interval(lane[0]),
+		}
+		var events []sessions.Event
+		for _, s := range lane {
+			events = append(events, r.spanEvents(s)...)
+			tl.Interval.End = max(tl.Interval.End, r.interval(s).End)
+		}
+		slices.SortStableFunc(events, func(a, b sessions.Event) int { return cmp.Compare(a.Interval.Start, b.Interval.Start) })
+		for n := range events {
+			events[n].ID = sessions.EventID(n + 1)
+		}
+		tl.Events = len(events)
+		r.timelines, r.events = append(r.timelines, tl), append(r.events, events)
+	}
+	r.samples = make([][]profile.Sample, len(tree.lanes))
+	for s, sample := range requests.Samples(q, r.trace) {
+		lane := tree.of[s]
+		r.samples[lane] = append(r.samples[lane], sample)
+		r.timelines[lane].Samples++
+	}
+	return r
+}
+
+// interval returns the time of a span since the request's start.
+func (r *recordedRequest) interval(s *otlpenc.Span) sessions.Interval {
+	return sessions.Interval{Start: s.Start.Sub(r.q.Root.Start), End: endOf(s).Sub(r.q.Root.Start)}
+}
+
+func (r *recordedRequest) Started() time.Time             { return r.q.Root.Start }
+func (r *recordedRequest) Length() time.Duration          { return r.q.Duration() }
+func (r *recordedRequest) Trace() *profile.Trace          { return r.trace }
+func (r *recordedRequest) Timelines() []sessions.Timeline { return r.timelines }
+func (r *recordedRequest) All(id sessions.TimelineID) iter.Seq[sessions.Event] {
+	return slices.Values(r.events[id-1])
+}
+func (r *recordedRequest) Samples(id sessions.TimelineID) iter.Seq[profile.Sample] {
+	return slices.Values(r.samples[id-1])
+}
+func (r *recordedRequest) Since(s profile.Sample) time.Duration {
+	return r.trace.Origin.Add(s.Timestamp).Sub(r.q.Root.Start)
+}
+
+// Stats counts spans and marks as entries.
+func (r *recordedRequest) Stats() sessions.Stats {
+	stats := sessions.Stats{Dropped: uint64(max(0, r.q.Dropped))}
+	for _, events := range r.events {
+		stats.Entries += uint64(len(events))
+	}
+	if r.trace != nil {
+		stats.Samples, stats.Profiling = uint64(len(r.trace.Samples)), r.trace.Stats
+	}
+	return stats
+}
+
+// spanEvents returns a span and its marks. A mark outside of the span's time is at the nearer end of the span.
+func (r *recordedRequest) spanEvents(s *otlpenc.Span) []sessions.Event {
+	var detail []slog.Attr
+	if s.Status.Code == codes.Error {
+		detail = append(detail, slog.String("error", s.Status.Description))
+	}
+	within := r.interval(s)
+	events := []sessions.Event{{
+		Type: r.eventType(s), Name: requests.Row{Span: s}.Name(), SpanID: s.SpanID, Hits: 1, Time: within.End - within.Start,
+		Interval: within, Detail: append(detail, details(s.Attributes)...),
+	}}
+	for _, e := range s.Events {
+		at := max(within.Start, min(e.Time.Sub(r.q.Root.Start), within.End))
+		events = append(events, sessions.Event{Type: sessions.Mark, Name: e.Name, SpanID: s.SpanID, Hits: 1,
+			Interval: sessions.Interval{Start: at, End: at}, Detail: details(e.Attributes)})
+	}
+	return events
+}
+
+func (r *recordedRequest) eventType(s *otlpenc.Span) sessions.EventType {
+	switch {
+	case s == r.q.Root:
+		return sessions.Request
+	case s.Kind == trace.SpanKindClient, s.Kind == trace.SpanKindProducer:
+		return sessions.Call
+	}
+	return sessions.Measure
+}
+
+// details returns attributes as details of events. Lists and maps are texts.
+func details(attrs []attribute.KeyValue) []slog.Attr {
+	all := make([]slog.Attr, 0, len(attrs))
+	for _, kv := range attrs {
+		key, v := string(kv.Key), kv.Value
+		switch v.Type() {
+		case attribute.BOOL:
+			all = append(all, slog.Bool(key, v.AsBool()))
+		case attribute.INT64:
+			all = append(all, slog.Int64(key, v.AsInt64()))
+		case attribute.FLOAT64:
+			all = append(all, slog.Float64(key, v.AsFloat64()))
+		default:
+			all = append(all, slog.String(key, v.String()))
+		}
+	}
+	return all
+}

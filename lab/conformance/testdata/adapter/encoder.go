@@ -1,0 +1,19 @@
+package adapter
+
+import "github.com/perfline/perfline/internal/otlpenc"
+
+// The encoder's types.
+type (
+	Spans     = otlpenc.Spans
+	Records   = otlpenc.Records
+	Groups    = otlpenc.Groups
+	Snapshot  = otlpenc.Snapshot
+	Extra     = otlpenc.Extra
+	LogRecord = otlpenc.LogRecord
+)
+
+// SpansRequest appends the request that has the spans.
+func SpansRequest(dst []byte, spans []Spans) []byte { return otlpenc.AppendRequest(dst, spans) }
+
+// LogsRequest appends the request that has the records.
+func LogsRequest(dst []byte, records []Records) []byte { return otlpenc.AppendRequest(dst, records) }

@@ -1,0 +1,130 @@
+package live_test
+
+import (
+	"runtime/metrics"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/runtimestats"
+	"github.com/perfline/perfline/live"
+)
+
+// The health line has the figures, and in front of them what is wrong.
+func TestHealth(t *testing.T) {
+	// A phase has a number of requests in each ten seconds.
+	type phase struct {
+		columns, each, failed int
+		took                  time.Duration
+	}
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name     string
+		phases   []phase
+		sentence string
+		concerns []string
+	}{
+		{"no requests", nil, "No request ended in the last 5 minutes; nothing was lost.", []string{}},
+		{"old requests", []phase{{6, 100, 50, ms}, {40, 0, 0, 0}}, "No request ended in the last 5 minutes; nothing was lost.", []string{}},
+		{"all is well", []phase{{20, 100, 0, ms}}, "9.95 requests/s, none failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
+		{"few failures", []phase{{20, 1000, 1, ms}}, "100 requests/s, 0.1 % failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
+		{"errors are up", []phase{{14, 100, 1, ms}, {6, 100, 5, ms}}, "9.95 requests/s, 2.2 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
+			[]string{"Errors are up: 5.0 % of the requests failed in the last minute, and 1.0 % in the minutes before #/?status=error"}},
+		{"many errors from the start", []phase{{3, 100, 20, ms}}, "9.68 requests/s, 20.0 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
+			[]string{"Many errors: 20.0 % of the requests failed in the last 5 minutes #/?status=error"}},
+		{"slower", []phase{{14, 100, 0, ms}, {6, 100, 0, 8 * ms}}, "9.95 requests/s, none failed, p99 7.97 ms in the last 5 minutes; nothing was lost.",
+			[]string{"Requests are slower: the p99 is about 7.17 ms in the last minute, and was about 896 µs in the minutes before "}},
+		{"too few to say", []phase{{14, 5, 0, ms}, {1, 5, 4, 8 * ms}, {5, 5, 0, 8 * ms}}, "0.50 requests/s, 4.0 % failed, p99 7.97 ms in the last 5 minutes; nothing was lost.", []string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, table := count(t, 0, live.Config{})
+				time.Sleep(time.Second)
+				for _, phase := range c.phases {
+					for range phase.columns {
+						for i := range phase.each {
+							root := ended("GET /", phase.took)
+							root.Failed = i < phase.failed
+							table.Add(root)
+						}
+						time.Sleep(10 * time.Second)
+					}
+				}
+				h := p.routes("").Health
+				got := []string{}
+				for _, c := range h.Concerns {
+					got = append(got, c.Title+": "+c.Text+" "+c.Href)
+				}
+				if h.Sentence != c.sentence || !slices.Equal(got, c.concerns) {
+					t.Errorf("it says\n%q %q\nwant\n%q %q", h.Sentence, got, c.sentence, c.concerns)
+				}
+			})
+		})
+	}
+}
+
+// A losing program lost some records.
+type losing struct {
+	counted
+	history *runtimestats.History
+	lost    *atomic.Uint64
+}
+
+func (l losing) Runtime() *runtimestats.History { return l.history }
+
+func (l losing) Counts() []exporter.Count {
+	return []exporter.Count{{Group: "g", Name: "lost", N: l.lost.Load(), Lost: true}, {Group: "g", Name: "sent", N: 100}}
+}
+
+// Losses are a concern for five minutes, with a link to the counters. The sentence never denies them.
+func TestHealthOfLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := new(atomic.Uint64)
+		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, lost}
+		source.history = runtimestats.Start(runtimestats.Config{Counts: source.Counts, Read: func([]metrics.Sample) {}})
+		defer source.history.Stop()
+		p := &program{t: t, page: live.Handler(source, live.Config{})}
+		for _, step := range []struct {
+			after           time.Duration
+			lost            uint64 // from now on
+			concern, before string
+		}{
+			{time.Minute, 0, "", "; nothing was lost"},
+			{0, 1, "perfline lost 1 record in the last 5 minutes", ""},
+			{4 * time.Minute, 20, "perfline lost 20 records in the last 5 minutes", ""},
+			{2 * time.Minute, 20, "perfline lost 19 records in the last 5 minutes", "; lost before that: 1 record"},
+			{5 * time.Minute, 20, "", "; lost before that: 20 records"},
+			{time.Hour, 21, "perfline lost 1 record in the last 5 minutes", "; lost before that: 20 records"},
+		} {
+			time.Sleep(step.after)
+			lost.Store(step.lost)
+			h := p.routes("").Health
+			want := []string{step.concern + " #/counters"}
+			if step.concern == "" {
+				want = nil
+			}
+			var got []string
+			for _, c := range h.Concerns {
+				got = append(got, c.Text+" "+c.Href)
+			}
+			if sentence := "No request ended in the last 5 minutes" + step.before + "."; h.Sentence != sentence || !slices.Equal(got, want) {
+				t.Errorf("%d lost: it says %q %q, want %q %q", step.lost, h.Sentence, got, sentence, want)
+			}
+		}
+	})
+}
+
+// Without a history, all losses are recent.
+func TestHealthWithoutHistory(t *testing.T) {
+	source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, new(atomic.Uint64)}
+	source.lost.Store(20)
+	h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
+	if len(h.Concerns) != 1 || h.Concerns[0].Text != "perfline lost 20 records in the last 5 minutes" {
+		t.Errorf("it says %+v, want the losses", h)
+	}
+}

@@ -1,0 +1,276 @@
+package live
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/waits"
+)
+
+// Bounds of what the page has of an execution trace.
+const (
+	maxCauses    = 8
+	maxIntervals = 3000 // of all goroutines; the longest
+	maxStack     = 64   // frames
+	maxSpanWaits = 8    // of a span
+	maxSegments  = 8000 // about, in all bars: with many spans, bars are coarser
+	mostColumns  = 240  // parts of a bar
+	leastColumns = 16
+)
+
+// A waitsDetail is what a request's goroutines did, from an execution trace.
+type waitsDetail struct {
+	Sentence       string         `json:"sentence"` // names the cause of the duration
+	Causes         []causeRow     `json:"causes"`   // the longest first
+	Goroutines     []goroutineRow `json:"goroutines"`
+	Stacks         [][]frameRow   `json:"stacks"`                   // that intervals and parties refer to by index
+	Contradictions int            `json:"contradictions,omitempty"` // samples that the trace contradicts, which are left out
+	segmentTables
+}
+
+type causeRow struct {
+	Kind     string    `json:"kind"`
+	Class    string    `json:"class"`
+	Took     float64   `json:"took"`
+	Function string    `json:"function,omitempty"`
+	Span     string    `json:"span,omitempty"`
+	By       *partyRow `json:"by,omitempty"`
+}
+
+type goroutineRow struct {
+	ID        uint64        `json:"id"`
+	Function  string        `json:"function"` // that it began with
+	Intervals []intervalRow `json:"intervals"`
+	Cut       int           `json:"cut,omitempty"` // short intervals left out
+}
+
+type intervalRow struct {
+	Kind  string    `json:"kind"`
+	Class string    `json:"class"` // of waits.Class: what kinds have in common
+	Start float64   `json:"start"` // since the request's
+	Took  float64   `json:"took"`
+	Span  string    `json:"span"`
+	In    string    `json:"in,omitempty"`    // function outside the standard library
+	Stack *int      `json:"stack,omitempty"` // index
+	By    *partyRow `json:"by,omitempty"`    // ended the wait, or had the processor
+}
+
+type partyRow struct {
+	Goroutine uint64 `json:"goroutine"`
+	Function  string `json:"function,omitempty"`
+	Request   string `json:"request,omitempty"` // the name
+	Trace     string `json:"trace,omitempty"`   // of the request, if the page has it
+	Span      string `json:"span,omitempty"`    // of its root
+	Own       bool   `json:"own,omitempty"`     // it worked for this request
+	Stack     *int   `json:"stack,omitempty"`   // index; of intervals only
+}
+
+type frameRow struct {
+	Function string `json:"function"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+}
+
+// A waitRow sums up the waits of a span for the same.
+type waitRow struct {
+	Kind  string    `json:"kind"`
+	Class string    `json:"class"`
+	Took  float64   `json:"took"`
+	Count int       `json:"count"`
+	In    string    `json:"in,omitempty"`
+	By    *partyRow `json:"by,omitempty"`
+}
+
+// A sharedStack is the identity of a stack, without its content.
+type sharedStack struct {
+	first *waits.Frame
+	len   int
+}
+
+// A waitsBuilder makes the page's data of a request with waits.
+type waitsBuilder struct {
+	q      requests.Request
+	l      *limits
+	d      *waitsDetail
+	stacks map[string]int       // indices in d.Stacks, by their JSON
+	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
+	full   bool                 // there was no room for a stack
+	known  map[lookup.ID]bool   // requests that the page has, or not
+	has    func(trace.TraceID, trace.SpanID) bool
+
+	functions map[string]int // indices in d.Functions
+	parties   map[waitEnd]int
+}
+
+// waitsBuilder returns a builder of the data of q that l has room for.
+func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
+	return &waitsBuilder{
+		q: q, l: l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{},
+		known: map[lookup.ID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
+			_, ok := h.snapshot(t.String(), root.String())
+			return ok
+		},
+		functions: map[string]int{}, parties: map[waitEnd]int{},
+	}
+}
+
+// bars adds the states to rows of spans.
+func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
+	segments := requests.Segments(b.q, 0, b.q.Duration(), max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
+	waits := requests.Waits(b.q)
+	for i := range rows {
+		id := all[i].Span.SpanID
+		rows[i].States = b.segments(segments[id])
+		for n, w := range waits[id] {
+			if n >= maxSpanWaits {
+				rows[i].WaitsCut++
+				continue
+			}
+			row := waitRow{w.Kind.String(), w.Kind.Class().String(), observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
+			if !b.l.take(row) {
+				rows[i].WaitsCut++
+				continue
+			}
+			rows[i].Waits = append(rows[i].Waits, row)
+		}
+	}
+}
+
+// detail returns the rest of it.
+func (b *waitsBuilder) detail() *waitsDetail {
+	r := b.q.States
+	b.d.Sentence = block(r.Sentence())
+	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
+		row := causeRow{Kind: c.Kind.String(), Class: c.Kind.Class().String(), Took: observer.Milliseconds(c.Duration), Function: shown(c.Function), By: b.party(c.By)}
+		if c.SpanID.IsValid() {
+			row.Span = c.SpanID.String()
+		}
+		b.d.Causes = append(b.d.Causes, row)
+	}
+	shows := b.longest(maxIntervals)
+	for i := range r.Goroutines {
+		g := &r.Goroutines[i]
+		row := goroutineRow{ID: g.ID, Function: shown(g.Function), Intervals: []intervalRow{}}
+		if !b.l.take(row) {
+			b.l.cut.Waits += len(g.Intervals)
+			continue
+		}
+		for n := range g.Intervals {
+			if !shows(g.Intervals[n].Duration()) {
+				row.Cut++
+				continue
+			}
+			interval := b.interval(&g.Intervals[n])
+			if !b.l.take(interval) {
+				row.Cut++
+				continue
+			}
+			row.Intervals = append(row.Intervals, interval)
+		}
+		b.d.Goroutines = append(b.d.Goroutines, row)
+	}
+	return b.d
+}
+
+// longest returns a function that is asked about the duration of each interval once, and returns true for the n longest.
+func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
+	var all []time.Duration
+	for i := range b.q.States.Goroutines {
+		for k := range b.q.States.Goroutines[i].Intervals {
+			all = append(all, b.q.States.Goroutines[i].Intervals[k].Duration())
+		}
+	}
+	if len(all) <= n {
+		return func(time.Duration) bool { return true }
+	}
+	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+	least := all[n]
+	equal := n - slices.Index(all, least) // that have room among the n
+	return func(d time.Duration) bool {
+		if d == least {
+			equal--
+			return equal >= 0
+		}
+		return d > least
+	}
+}
+
+func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
+	return intervalRow{
+		Kind: i.Kind.String(), Class: i.Kind.Class().String(), Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
+		Span: i.SpanID.String(), In: shown(i.Function()), Stack: b.stack(i.Stack), By: b.partyWithStack(i.By),
+	}
+}
+
+func (b *waitsBuilder) partyWithStack(p *waits.Party) *partyRow {
+	row := b.party(p)
+	if row != nil {
+		row.Stack = b.stack(p.Stack)
+	}
+	return row
+}
+
+// party returns the party without its stack, which the page shows of intervals only.
+func (b *waitsBuilder) party(p *waits.Party) *partyRow {
+	if p == nil {
+		return nil
+	}
+	row := &partyRow{Goroutine: p.Goroutine, Function: shown(p.Function), Request: shown(p.Request)}
+	if !p.RootID.IsValid() {
+		return row
+	}
+	id := lookup.ID{Trace: p.TraceID, Root: p.RootID}
+	if row.Own = id == (lookup.ID{Trace: b.q.TraceID(), Root: b.q.Root.SpanID}); row.Own {
+		return row
+	}
+	has, looked := b.known[id]
+	if !looked {
+		has = b.has(p.TraceID, p.RootID)
+		b.known[id] = has
+	}
+	if has {
+		row.Trace, row.Span = p.TraceID.String(), p.RootID.String()
+	}
+	return row
+}
+
+// stack returns the index of a stack, or nil if there is none, or no room for it.
+func (b *waitsBuilder) stack(stack []waits.Frame) *int {
+	if len(stack) == 0 {
+		return nil
+	}
+	if at, known := b.shared[sharedStack{&stack[0], len(stack)}]; known || b.full {
+		return at
+	}
+	at := b.newStack(stack)
+	b.shared[sharedStack{&stack[0], len(stack)}] = at
+	return at
+}
+
+func (b *waitsBuilder) newStack(stack []waits.Frame) *int {
+	rows := make([]frameRow, 0, min(len(stack), maxStack))
+	for _, f := range stack[:min(len(stack), maxStack)] {
+		rows = append(rows, frameRow{shown(f.Function), shown(f.File), f.Line})
+	}
+	key, err := json.Marshal(rows)
+	if err != nil {
+		return nil
+	}
+	at, known := b.stacks[string(key)]
+	if !known {
+		if b.full = !b.l.take(rows); b.full {
+			return nil
+		}
+		at = len(b.d.Stacks)
+		b.stacks[string(key)] = at
+		b.d.Stacks = append(b.d.Stacks, rows)
+	}
+	return &at
+}

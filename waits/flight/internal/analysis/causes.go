@@ -1,0 +1,279 @@
+package analysis
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/waits"
+)
+
+// deepest is how many goroutines are followed that wait for each other.
+const deepest = 32
+
+// freeProcessor is how long a goroutine that is ready may wait while a processor of the runtime is free. The runtime needs
+// microseconds for it. After that time the operating system did not run the thread.
+const freeProcessor = time.Millisecond
+
+// A place says for which part of the request a goroutine is followed.
+type place struct {
+	function string       // of the nearest goroutine that has one, where it ran or waited
+	spanID   trace.SpanID // of the request
+	depth    int
+}
+
+// A cause is a cause in the making.
+type cause struct {
+	kind      waits.Kind
+	limit     float64 // of a CPULimit
+	duration  time.Duration
+	functions votes[string]
+	spans     votes[trace.SpanID]
+	parties   map[partyKey]*partyShare
+	calls     calls
+}
+
+type partyKey struct{ function, request string }
+
+type partyShare struct {
+	party    *waits.Party
+	longest  time.Duration // of the wait for this party
+	duration time.Duration
+}
+
+// A causeKey says what belongs together.
+type causeKey struct {
+	kind     waits.Kind
+	by       partyKey     // of mutexes, pools and channels
+	function string       // of waits for something outside the process
+	span     trace.SpanID // as well
+}
+
+// causes partitions the time of the serving goroutine.
+func (b *builder) causes() []waits.Cause {
+	c := &collector{builder: b, causes: map[causeKey]*cause{}}
+	c.follow(b.root.server, b.serving(), place{spanID: b.root.id}, nil)
+	list := make([]waits.Cause, 0, len(c.causes))
+	for _, cause := range c.causes {
+		list = append(list, cause.result(b.root))
+	}
+	slices.SortFunc(list, func(x, y waits.Cause) int {
+		return cmp.Or(cmp.Compare(y.Duration, x.Duration), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Function, y.Function),
+			cmp.Compare(x.Span, y.Span), slices.Compare(x.SpanID[:], y.SpanID[:]), cmp.Compare(byFunction(x.By), byFunction(y.By)))
+	})
+	return list
+}
+
+func byFunction(p *waits.Party) string {
+	if p == nil {
+		return ""
+	}
+	return p.Function + " " + p.Request
+}
+
+// A collector collects the causes of a request.
+type collector struct {
+	*builder
+	causes map[causeKey]*cause
+}
+
+// follow attributes the time of pieces of g to what g did. A wait for g explains the time that the trace does not have of
+// g. Without one, it is a gap.
+func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiting *piece) {
+	for p := range pieces {
+		here := at
+		if p.span != nil && p.span.root == c.root {
+			here.spanID = p.span.id
+		}
+		if p.index >= 0 && p.kind != waits.StopTheWorld {
+			if f := innermost(c.calls(g, p)); f != "" {
+				here.function = f
+			}
+		}
+		switch p.kind {
+		case waits.Gap:
+			c.absent(g, p, here, waiting)
+		case waits.OnCPU:
+			c.ranOn(g, p, here)
+		case waits.Runnable:
+			c.runnable(g, p, here)
+		case waits.Mutex:
+			c.heldBy(p, here)
+		case waits.Pool:
+			if p.wake != nil && c.stacks.opens(p.wake.stack) {
+				c.depends(p, here) // on the new connection
+			} else {
+				c.heldBy(p, here)
+			}
+		case waits.GCAssist:
+			c.add(causeKey{kind: waits.GarbageCollection}, p, here, nil)
+		case waits.StopTheWorld:
+			c.stopped(p, here)
+		case waits.Network, waits.File, waits.Timer, waits.Syscall:
+			c.add(causeKey{kind: p.kind, function: here.function, span: here.spanID}, p, here, nil)
+		case waits.ChannelSend:
+			c.blamed(p, here)
+		default:
+			c.depends(p, here)
+		}
+	}
+}
+
+// absent attributes time that the trace does not have of a goroutine.
+func (c *collector) absent(g *goroutine, p piece, at place, waiting *piece) {
+	if waiting == nil {
+		c.add(causeKey{kind: waits.Gap}, p, at, nil)
+		return
+	}
+	at.depth++
+	switch before := g.created && (len(g.past) == 0 || p.end <= g.past[0].start); {
+	case before && g.creator != nil && at.depth < deepest:
+		c.follow(g.creator, c.pieces(g.creator, p.start, p.end, true), at, waiting)
+	case before: // package time starts goroutines for time.AfterFunc
+		c.add(causeKey{kind: waits.Timer, function: at.function, span: at.spanID}, p, at, nil)
+	default:
+		w := *waiting
+		w.start, w.end = p.start, p.end
+		c.blamed(w, at)
+	}
+}
+
+// depends attributes a wait for the work of another goroutine to what that one did.
+func (c *collector) depends(p piece, at place) {
+	if at.depth++; p.wake == nil || p.wake.by == nil || at.depth >= deepest {
+		c.blamed(p, at)
+		return
+	}
+	c.follow(p.wake.by, c.pieces(p.wake.by, p.start, p.end, true), at, &p)
+}
+
+// blamed attributes a wait to the goroutine that ended it.
+func (c *collector) blamed(p piece, at place) {
+	var by *waits.Party
+	key := causeKey{kind: p.kind, function: at.function}
+	if p.wake != nil && p.wake.by != nil {
+		by = c.party(p.wake)
+		key = causeKey{kind: p.kind, by: partyKey{by.Function, by.Request}}
+	}
+	c.add(key, p, at, by)
+}
+
+// heldBy attributes a wait for a mutex or for a connection to the goroutines that held it. The last one ended the wait. If that one
+// waited meanwhile in the same manner, another one held it before.
+func (c *collector) heldBy(p piece, at place) {
+	for steps := 0; p.wake != nil && p.wake.by != nil && steps < deepest; steps++ {
+		earlier, ok := c.lastWait(p)
+		if !ok {
+			break
+		}
+		own := p
+		own.start = earlier.end
+		c.blamed(own, at)
+		p.end, p.wake = earlier.end, earlier.wake
+	}
+	c.blamed(p, at)
+}
+
+// lastWait returns the last wait of the goroutine that ended p, if it was of the same kind and ended within p.
+func (c *collector) lastWait(p piece) (segment, bool) {
+	g := p.wake.by
+	first, end := g.segments(p.start, p.end)
+	for i := end - 1; i >= first; i-- {
+		s := c.segment(g, i)
+		if s.activity >= waitingUnknown && s.kind(c.stacks) == p.kind && s.wake != nil && s.end < p.end {
+			return s, true
+		}
+	}
+	return segment{}, false
+}
+
+func (c *collector) stopped(p piece, at place) {
+	for _, s := range c.stopsIn(p.start, p.end) {
+		if s.collector {
+			c.add(causeKey{kind: waits.GarbageCollection}, p, at, nil)
+			return
+		}
+	}
+	c.blamed(p, at)
+}
+
+func (c *collector) ranOn(g *goroutine, p piece, at place) {
+	p = c.withoutLacks(p, at)
+	if p.start >= p.end {
+		return
+	}
+	key, by := causeKey{kind: waits.OnCPU}, (*waits.Party)(nil)
+	if p.span != nil && p.span.root != c.root {
+		by = &waits.Party{Goroutine: uint64(g.id), Function: at.function, Stack: c.calls(g, p)}
+		work(by, p.span)
+		key.by.request = by.Request
+	}
+	cause := c.add(key, p, at, by)
+	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.past[p.index].seen())
+}
+
+// withoutLacks takes the time away from a piece in which the operating system did not run the process.
+func (c *collector) withoutLacks(p piece, at place) piece {
+	for _, l := range c.processors.stolen(p.start, p.end) {
+		part := p
+		part.start = p.end - xtrace.Time(l.time)
+		c.lacked(l, part, at)
+		p.end = part.start
+	}
+	return p
+}
+
+func (c *collector) lacked(l lack, p piece, at place) {
+	c.add(causeKey{kind: l.kind}, p, at, nil).limit = l.limit
+}
+
+func (c *collector) runnable(g *goroutine, p piece, at place) {
+	h := c.processors.most(p.start, p.end, g)
+	if h.free && p.end.Sub(p.start) >= freeProcessor {
+		c.lacked(c.processors.kept(p.start, p.end), p, at)
+		return
+	}
+	p = c.withoutLacks(p, at)
+	if h.collected > 0 {
+		part := p
+		part.end = p.start + xtrace.Time(float64(p.end-p.start)*h.collected)
+		if p.start = part.end; part.start < part.end {
+			c.add(causeKey{kind: waits.GarbageCollection}, part, at, nil)
+		}
+	}
+	if p.start >= p.end {
+		return
+	}
+	var by *waits.Party
+	if !h.free {
+		by = c.holding(h)
+	}
+	c.add(causeKey{kind: waits.Runnable}, p, at, by)
+}
+
+func (c *collector) add(key causeKey, p piece, at place, by *waits.Party) *cause {
+	entry := c.causes[key]
+	if entry == nil {
+		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{}, parties: map[partyKey]*partyShare{}, calls: calls{}}
+		c.causes[key] = entry
+	}
+	d := p.end.Sub(p.start)
+	entry.duration += d
+	entry.spans[at.spanID] += d
+	entry.functions[at.function] += d
+	if by != nil {
+		share := entry.parties[partyKey{by.Function, by.Request}]
+		if share == nil {
+			share = &partyShare{}
+			entry.parties[partyKey{by.Function, by.Request}] = share
+		}
+		if share.duration += d; d >= share.longest {
+			share.party, share.longest = by, d
+		}
+	}
+	return entry
+}

@@ -1,0 +1,235 @@
+package analysis
+
+import (
+	"iter"
+	"time"
+
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/waits"
+)
+
+// requests returns the wanted requests that the trace has.
+func (a *analyzer) requests() []waits.Request {
+	var requests []waits.Request
+	for _, wanted := range a.roots {
+		if r := a.wanted[wanted.SpanID]; r != nil && r.server != nil {
+			requests = append(requests, a.request(wanted, r))
+		}
+	}
+	return requests
+}
+
+// A builder makes one request.
+type builder struct {
+	*analyzer
+	root       *root
+	from, to   xtrace.Time
+	handedOver xtrace.Time // when the serving goroutine served no more; to if it served until the end
+	inner      map[*goroutine][]stretch
+}
+
+func (a *analyzer) request(wanted Root, r *root) waits.Request {
+	b := &builder{analyzer: a, root: r, from: r.start, to: r.end, inner: map[*goroutine][]stretch{}}
+	request := waits.Request{TraceID: wanted.TraceID, RootID: r.id, Name: r.name}
+	if r.end == 0 {
+		request.Unended, b.to = true, a.last
+	}
+	switch {
+	case r.start == 0 && wanted.Duration > 0:
+		b.from = b.to - xtrace.Time(wanted.Duration)
+	case r.start == 0:
+		b.from = r.earliest
+	case r.end > 0:
+		b.from, b.to = wanted.fit(r.start, r.end)
+	}
+	if r.clock != nil {
+		request.Start = r.clock.Wall.Add(b.from.Sub(r.clock.Trace))
+	}
+	request.Duration = b.to.Sub(b.from)
+	b.handOver()
+	request.Goroutines = []waits.Goroutine{b.goroutine(r.server, b.serving())}
+	seen := map[*goroutine]bool{r.server: true}
+	intervals := 0
+	for _, g := range r.workers {
+		if seen[g] {
+			continue
+		}
+		seen[g] = true
+		if intervals > mostOfOthers {
+			request.Omitted++
+			continue
+		}
+		if other := b.goroutine(g, b.working(g)); len(other.Intervals) > 0 {
+			request.Goroutines = append(request.Goroutines, other)
+			intervals += len(other.Intervals)
+		}
+	}
+	request.Causes = b.causes()
+	return request
+}
+
+// A goroutine has at most mostIntervals, more or less. After mostOfOthers in all, further goroutines are left out: results
+// stay in memory for long.
+const (
+	mostIntervals = 4096
+	mostOfOthers  = 4 * mostIntervals
+)
+
+func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) waits.Goroutine {
+	result := waits.Goroutine{ID: uint64(g.id), Function: g.function(b.stacks)}
+	limit, grain := 2*mostIntervals, time.Microsecond
+	for p := range pieces {
+		if result.Intervals = append(result.Intervals, b.interval(g, p)); len(result.Intervals) < limit {
+			continue
+		}
+		for len(result.Intervals) > mostIntervals && grain < b.to.Sub(b.from) {
+			grain *= 2
+			result.Intervals = coarsen(result.Intervals, grain)
+		}
+		limit = max(limit, 2*len(result.Intervals)) // of many spans, none can be left out
+	}
+	return result
+}
+
+// working yields what a goroutine did for the request, other than the serving one.
+func (b *builder) working(g *goroutine) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for p := range b.pieces(g, b.from, b.to, false) {
+			if p.span != nil && p.span.root == b.root && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// handOver finds the time from which the serving goroutine does not serve the request any more: it has ended, or serves
+// another request, while this one ends on another goroutine.
+func (b *builder) handOver() {
+	b.handedOver = b.to
+	server := b.root.server
+	first, end := server.segments(max(b.from, b.root.start), b.to)
+	for i := first; i < end && b.root.ender != nil && b.root.ender != server; i++ {
+		if s := b.stored[server.past[i].span]; s != nil && s.root != b.root {
+			b.handedOver = max(b.from, server.past[i].start)
+			return
+		}
+	}
+	if server.state == xtrace.GoNotExist && first < end {
+		b.handedOver = min(b.to, server.past[end-1].end)
+	}
+}
+
+// serving yields what the serving goroutine did. The pieces cover the request. After a handover, it waits for the goroutine
+// on which the request ends.
+func (b *builder) serving() iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for p := range b.pieces(b.root.server, b.from, b.handedOver, true) {
+			if !yield(p) {
+				return
+			}
+		}
+		if b.handedOver == b.to {
+			return
+		}
+		rest := piece{segment: segment{start: b.handedOver, end: b.to, activity: waitingOther}, kind: waits.Wait, index: -1}
+		if b.root.ender != b.root.server && b.root.ender != nil {
+			rest.wake = &wake{by: b.root.ender, span: b.root.span}
+		}
+		yield(rest)
+	}
+}
+
+// at returns a time of the trace as the time since the request's start.
+func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
+
+func (b *builder) interval(g *goroutine, p piece) waits.Interval {
+	i := waits.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), SpanID: b.root.id}
+	if p.activity != noted || p.kind == waits.StopTheWorld {
+		i.Stack = b.stacks.frames(p.stack)
+	}
+	if p.span != nil && p.span.root == b.root {
+		i.SpanID = p.span.id
+	}
+	switch {
+	case p.kind == waits.Runnable:
+		switch h := b.processors.most(p.start, p.end, g); {
+		case h.free:
+		case h.collected > 0.5 && h.worker != nil:
+			i.By = &waits.Party{Goroutine: uint64(h.worker.id), Function: h.worker.function(b.stacks)}
+		default:
+			i.By = b.holding(h)
+		}
+	case p.wake != nil && p.wake.by != nil:
+		i.By = b.party(p.wake)
+	}
+	return i
+}
+
+// party describes the goroutine that ended a wait.
+func (b *builder) party(w *wake) *waits.Party {
+	p := &waits.Party{Goroutine: uint64(w.by.id), Function: b.stacks.function(w.stack), Stack: b.stacks.frames(w.stack)}
+	work(p, w.span)
+	return p
+}
+
+// work names the request that a party worked for.
+func work(p *waits.Party, s *span) {
+	if s != nil {
+		p.Request, p.TraceID, p.RootID = s.root.name, s.root.traceID, s.root.id
+	}
+}
+
+// holding describes the goroutine that held the processors, or returns nil if there is none.
+func (b *builder) holding(h holder) *waits.Party {
+	if h.by == nil {
+		return nil
+	}
+	p := &waits.Party{Goroutine: uint64(h.by.id), Function: h.by.function(b.stacks)}
+	if waits.Standard(p.Function) {
+		p.Function = ""
+	}
+	first, end := h.by.segments(h.longest.start, h.longest.end)
+	for i := first; i < end; i++ {
+		if frames := b.ran(h.by, i); len(frames) > 0 {
+			if p.Stack = frames; innermost(frames) != "" {
+				p.Function = innermost(frames)
+			}
+		}
+		work(p, b.stored[h.by.past[i].span])
+	}
+	return p
+}
+
+// calls returns the calls that a goroutine had all the time in a piece, as far as known.
+func (b *builder) calls(g *goroutine, p piece) []waits.Frame {
+	frames := b.ran(g, p.index)
+	if p.kind == waits.OnCPU && !g.past[p.index].seen() && len(p.calls) > len(frames) {
+		return p.calls
+	}
+	return frames
+}
+
+// ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it ran, the calls that it had
+// before and after. The calls that wrote a note say nothing by themselves.
+func (b *builder) ran(g *goroutine, i int) []waits.Frame {
+	s := &g.past[i]
+	if s.activity != noted && (s.stack != 0 || s.activity > assisting) {
+		return b.stacks.frames(s.stack)
+	}
+	before, after, notes := stackID(0), stackID(0), 0
+	if s.activity == noted {
+		before, notes = s.stack, 1
+	} else if i > 0 && g.past[i-1].end == s.start {
+		before = g.past[i-1].stack
+	}
+	if i+1 < len(g.past) && g.past[i+1].start == s.end {
+		if after = g.past[i+1].stack; g.past[i+1].activity == noted {
+			notes++
+		}
+	}
+	if notes > 0 && (before == 0 || after == 0) {
+		return nil
+	}
+	return common(b.stacks.frames(before), b.stacks.frames(after))
+}

@@ -1,0 +1,160 @@
+package analysis
+
+import (
+	"sort"
+	"time"
+
+	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/waits"
+)
+
+// An open segment is what a goroutine does now.
+type open struct {
+	start    xtrace.Time
+	activity activity
+	stack    xtrace.Stack // where it waits; a running one has a stack only if it was seen there
+	span     *span        // that it works for
+}
+
+// seen takes a stack that the goroutine had while it ran.
+func (o *open) seen(stack xtrace.Stack) {
+	switch {
+	case o.activity > assisting || stack == xtrace.NoStack:
+	case o.activity == noted:
+		o.activity, o.stack = executing, stack
+	case o.stack == xtrace.NoStack:
+		o.stack = stack
+	}
+}
+
+// A segment is a time in which a goroutine does one thing, for one span.
+type segment struct {
+	start, end xtrace.Time
+	activity   activity
+	stack      stackID
+	span       *span
+	wake       *wake // that ended the wait
+}
+
+// A record is a segment in memory. It has no pointers, for the sake of the garbage collector: a trace of 10 MB has
+// a million segments.
+type record struct {
+	start, end xtrace.Time
+	stack      stackID
+	span, wake uint32 // indexes; 0 is none
+	activity   activity
+}
+
+// seen reports whether the stack is where the goroutine ran.
+func (r *record) seen() bool { return r.activity == executing && r.stack != 0 }
+
+// A wake is the end of a wait.
+type wake struct {
+	by    *goroutine // nil if the network poller or a timer ended it
+	span  *span      // that the other goroutine worked for
+	stack stackID
+}
+
+// change ends the current segment and begins the next one, at the time of an event.
+func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack, w *wake) {
+	a.end(g, at, w)
+	g.now = open{start: at, activity: next, stack: stack, span: g.owner.current()}
+	a.join(g)
+}
+
+// end ends the current segment.
+func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
+	now := &g.now
+	if at <= now.start || !overlap(a.windows, now.start, at) {
+		return
+	}
+	r := record{start: now.start, end: at, activity: now.activity, stack: a.stacks.id(now.stack)}
+	if s := now.span; s != nil {
+		if s.index == 0 {
+			s.index = uint32(len(a.stored))
+			a.stored = append(a.stored, s)
+		}
+		r.span = s.index
+	}
+	if w != nil {
+		r.wake = uint32(a.wakes.length())
+		a.wakes.add(*w)
+	}
+	if g.past == nil {
+		g.past = make([]record, 0, 8) // most goroutines have more than one
+	}
+	g.past = append(g.past, r)
+}
+
+// segment returns a segment of a goroutine.
+func (a *analyzer) segment(g *goroutine, i int) segment {
+	r := &g.past[i]
+	s := segment{start: r.start, end: r.end, activity: r.activity, stack: r.stack, span: a.stored[r.span]}
+	if r.wake > 0 {
+		s.wake = a.wakes.at(int(r.wake))
+	}
+	return s
+}
+
+// segments returns the indexes of the segments that overlap with [from, to).
+func (g *goroutine) segments(from, to xtrace.Time) (first, end int) {
+	first = sort.Search(len(g.past), func(i int) bool { return g.past[i].end > from })
+	for end = first; end < len(g.past) && g.past[end].start < to; end++ {
+	}
+	return first, end
+}
+
+// assisted returns for how long g helped the garbage collector in [from, to).
+func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
+	if !g.assists {
+		return 0
+	}
+	first, end := g.segments(from, to)
+	for _, s := range g.past[first:end] {
+		if s.activity == assisting {
+			d += min(s.end, to).Sub(max(s.start, from))
+		}
+	}
+	return d
+}
+
+// kind returns what the goroutine did in a segment.
+func (s *segment) kind(stacks *stacks) waits.Kind {
+	timer := s.wake != nil && s.wake.by == nil // no goroutine ended the wait, and the network poller has a reason of its own
+	switch s.activity {
+	case executing, noted:
+		return waits.OnCPU
+	case assisting, waitingCollector:
+		return waits.GCAssist
+	case runnable:
+		return waits.Runnable
+	case syscalling:
+		return waits.Syscall
+	case waitingNetwork:
+		return stacks.polled(s.stack)
+	case waitingSleep:
+		return waits.Timer
+	case waitingSend:
+		return waits.ChannelSend
+	case waitingCondition:
+		return waits.Condition
+	case waitingReceive, waitingSelect:
+		switch class := stacks.wait(s.stack); {
+		case class == waits.Pool:
+			return class
+		case timer:
+			return waits.Timer
+		case s.activity == waitingSelect:
+			return waits.Select
+		}
+		return waits.ChannelReceive
+	case waitingSync:
+		if class := stacks.wait(s.stack); class != waits.Wait || s.wake == nil {
+			return class
+		}
+		return stacks.wait(s.wake.stack)
+	default:
+		return waits.Wait
+	}
+}

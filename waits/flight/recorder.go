@@ -1,0 +1,323 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	rt "runtime/trace"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/waits/flight/internal/analysis"
+)
+
+// A Recorder finds out what slow requests waited for. See [waits.Recorder] for the rules of its methods.
+type Recorder struct {
+	c       Config
+	process process
+	stop    chan struct{} // closed by Shutdown
+	stopped chan struct{} // closed when Shutdown has nothing left to wait for
+	once    sync.Once     // for Shutdown
+
+	goroutines sync.WaitGroup // all of this recorder
+
+	// control serialises the flight recorder's Start, WriteTo and Stop. It is taken before mu.
+	control sync.Mutex
+
+	mu          sync.Mutex // guards what follows, and is never held during a call of other code
+	log         *slog.Logger
+	started     bool
+	closed      bool
+	period      *period      // nil while the recorder is disarmed
+	waiting     []local.Root // for the next snapshot, the oldest first
+	arrivals    []time.Time  // of waiting
+	lastAt      time.Time    // of the last snapshot
+	reading     bool         // a snapshot is written or read
+	snapshot    snapshot     // reading says who owns it: its reader, or else the holder of control
+	budget      budget
+	results     results
+	watchers    []*watcher // copied on write
+	stats       waits.Stats
+	arming      bool      // a slow request is arming the recorder
+	pausedUntil time.Time // slow requests do not arm the recorder before
+	inUseAt     time.Time // of the last call of Arm, if other code had a flight recorder
+	logged      map[string]bool
+}
+
+var _ waits.Recorder = (*Recorder)(nil)
+
+// A process is the source of snapshots. Tests have one of their own.
+type process struct {
+	newRecorder func(rt.FlightRecorderConfig) flightRecorder
+	read        func(io.ReadSeeker, []analysis.Root, func()) ([]waits.Request, error)
+	threadTime  func() time.Duration // CPU time of the calling thread; 0 if it is not known
+}
+
+// A flightRecorder is runtime/trace's. Its methods must not run at the same time.
+type flightRecorder interface {
+	Start() error
+	WriteTo(io.Writer) (int64, error)
+	Stop()
+}
+
+// NewRecorder returns a recorder that is disarmed, even with [Config].Armed. It starts nothing.
+func NewRecorder(c Config) *Recorder {
+	return newRecorder(c, process{
+		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder { return rt.NewFlightRecorder(c) },
+		read:        analysis.Read,
+		threadTime:  cputime.Thread,
+	})
+}
+
+func newRecorder(c Config, of process) *Recorder {
+	c.fill()
+	return &Recorder{
+		c: c, process: of, log: record.SafeLogger(c.Logger), stop: make(chan struct{}), stopped: make(chan struct{}),
+		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU), results: newResults(c), logged: map[string]bool{},
+	}
+}
+
+// Start arms the recorder if [Config].Armed is set. perfline.Start calls it. Without perfline.Start, call [Recorder.Arm] instead.
+func (r *Recorder) Start(log *slog.Logger) {
+	r.mu.Lock()
+	again := r.started
+	r.started = true
+	if r.c.Logger == nil && log != nil && !again {
+		r.log = record.SafeLogger(log)
+	}
+	r.mu.Unlock()
+	if again || !r.c.Armed {
+		return
+	}
+	if err := r.Arm(0); err != nil {
+		r.logger().Warn("perfline: the flight recorder is not armed; slow requests do not show what they waited for", "error", err)
+	}
+}
+
+func (r *Recorder) logger() *slog.Logger {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log
+}
+
+// Arm records from now on for d, or until Disarm if d is 0. It stops the world for a moment. The error wraps
+// [waits.ErrInUse] if other code of this process has a flight recorder, and [profiling.ErrNotAllowed] if
+// PERFLINE_PROFILING forbids profiling.
+func (r *Recorder) Arm(d time.Duration) error { return r.arm(d, false) }
+
+func (r *Recorder) arm(d time.Duration, auto bool) error {
+	if d < 0 {
+		return fmt.Errorf("flight: arming for %v: must be 0 or more", d)
+	}
+	if err := profiling.CheckEnvironment(); err != nil {
+		return fmt.Errorf("flight: %w", err)
+	}
+	r.control.Lock()
+	defer r.control.Unlock()
+	now := time.Now()
+	until := time.Time{}
+	if d > 0 {
+		until = now.Add(d)
+	}
+	if done, err := r.extend(until, auto); done {
+		return err
+	}
+	p := &period{
+		r: r, began: now, ended: make(chan struct{}), until: until, auto: auto,
+		recorder: r.process.newRecorder(rt.FlightRecorderConfig{MinAge: r.c.MinAge, MaxBytes: uint64(r.c.MaxBytes)}),
+	}
+	// A new recorder's Start fails only if there is another flight recorder.
+	err := p.recorder.Start()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.inUseAt = now
+		return fmt.Errorf("flight: %w: stop it, then arm again: %w", waits.ErrInUse, err)
+	}
+	r.inUseAt = time.Time{}
+	r.period = p
+	r.waiting = make([]local.Root, 0, maxWaiting)
+	r.arrivals = make([]time.Time, 0, maxWaiting)
+	r.goroutines.Add(1)
+	go p.run()
+	return nil
+}
+
+// extend changes the end of the time in which the recorder is armed. It returns false if the recorder has to be armed.
+func (r *Recorder) extend(until time.Time, auto bool) (done bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return true, errors.New("flight: arming after Shutdown: make a new recorder")
+	}
+	if r.period == nil {
+		return false, nil
+	}
+	if !auto { // a slow request does not change what the program asked for
+		r.period.until, r.period.auto = until, false
+	}
+	return true, nil
+}
+
+// Disarm stops recording. It takes a last snapshot if slow requests wait for one, unless an earlier one is being read.
+func (r *Recorder) Disarm() {
+	r.mu.Lock()
+	waits := len(r.arrivals) > 0 && !r.reading
+	r.mu.Unlock()
+	if waits {
+		time.Sleep(settle) // for the last events of requests that have just ended
+	}
+	r.control.Lock()
+	defer r.control.Unlock()
+	r.mu.Lock()
+	p := r.period
+	r.inUseAt = time.Time{}
+	r.mu.Unlock()
+	if p != nil {
+		p.end(true)
+	}
+}
+
+// Slow asks for the result of a request that has just ended.
+func (r *Recorder) Slow(root local.Root) bool {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.Slow++
+	switch {
+	case r.period == nil:
+		r.stats.NotArmed++
+		if r.c.Auto && !r.closed && !r.arming && now.After(r.pausedUntil) {
+			r.arming = true
+			r.goroutines.Add(1)
+			go r.armForSlow(root.Name)
+		}
+	case r.lastAt.Add(r.c.MinInterval).Sub(now) > r.c.MinAge:
+		r.stats.RateLimited++
+	case len(r.waiting) == maxWaiting:
+		r.stats.Dropped++
+	default:
+		r.waiting = append(r.waiting, root)
+		r.arrivals = append(r.arrivals, now)
+		return true
+	}
+	return false
+}
+
+// maxLogged is how many bytes of a request's name are logged.
+const maxLogged = 200
+
+// armForSlow arms the recorder because a request was slow.
+func (r *Recorder) armForSlow(name string) {
+	defer r.goroutines.Done()
+	err := r.arm(autoLength, true)
+	r.mu.Lock()
+	r.arming = false
+	if err != nil {
+		r.pausedUntil = time.Now().Add(autoPause)
+	}
+	closed := r.closed
+	r.mu.Unlock()
+	switch {
+	case closed:
+	case err != nil:
+		r.logOnce("auto", "perfline: a request was slow, but the flight recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it", "request", text.Line(name, maxLogged), "error", err)
+	default:
+		r.logger().Info("perfline: a request was slow; the flight recorder is armed for a minute", "request", text.Line(name, maxLogged))
+	}
+}
+
+// logOnce logs the first event of its kind.
+func (r *Recorder) logOnce(kind, message string, args ...any) {
+	r.mu.Lock()
+	log, again := r.log, r.logged[kind]
+	r.logged[kind] = true
+	r.mu.Unlock()
+	if !again {
+		log.Warn(message, args...)
+	}
+}
+
+// Result returns the result for a request. Callers must not change it.
+func (r *Recorder) Result(traceID trace.TraceID, rootID trace.SpanID) (*waits.Request, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, ok := r.results.requests[key{traceID, rootID}]
+	return found.request, ok
+}
+
+// State returns what the recorder does now.
+func (r *Recorder) State() waits.State {
+	forbidden := profiling.CheckEnvironment()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, now := r.period, time.Now()
+	switch {
+	case r.closed:
+		return waits.State{Status: waits.ShutDown}
+	case p != nil && p.auto:
+		return waits.State{Status: waits.Armed, Until: p.until, Auto: true, Reason: "a request was slow"}
+	case p != nil:
+		return waits.State{Status: waits.Armed, Until: p.until}
+	case forbidden != nil:
+		return waits.State{Status: waits.Forbidden, Reason: forbidden.Error()}
+	case !r.inUseAt.IsZero():
+		return waits.State{Status: waits.InUse, Reason: "another flight recorder ran in this process at " + r.inUseAt.Format(time.TimeOnly) + ": stop it, then arm again"}
+	case r.c.Auto && now.Before(r.pausedUntil):
+		return waits.State{Status: waits.Paused, Until: r.pausedUntil, Reason: "slow requests have armed the recorder a short time ago"}
+	}
+	return waits.State{Status: waits.Disarmed, Auto: r.c.Auto}
+}
+
+// Stats returns the counts.
+func (r *Recorder) Stats() waits.Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	s.TooLarge, s.Evicted, s.Results, s.ResultBytes = r.results.tooLarge, r.results.evicted, uint64(len(r.results.order)), uint64(r.results.bytes)
+	s.Pending = s.Slow - s.Analysed - s.NotFound - s.Failed - s.Abandoned - s.RateLimited - s.Dropped - s.NotArmed
+	if r.period != nil {
+		s.Armed += time.Since(r.period.began)
+	}
+	return s
+}
+
+// Shutdown disarms the recorder. Requests without a result are given up, and the analysis stops at its next pause.
+func (r *Recorder) Shutdown(ctx context.Context) error {
+	r.once.Do(func() {
+		r.mu.Lock()
+		r.closed = true
+		r.mu.Unlock()
+		close(r.stop)
+		go func() { // a snapshot under way may take longer than ctx
+			r.control.Lock()
+			if p := r.period; p != nil { // closed: no new one comes
+				p.end(false)
+			}
+			r.control.Unlock()
+			r.goroutines.Wait()
+			close(r.stopped)
+		}()
+	})
+	select {
+	case <-r.stopped:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-r.stopped: // the same moment
+		return nil
+	default:
+		return fmt.Errorf("flight: the last snapshot or its analysis has not stopped: %w", context.Cause(ctx))
+	}
+}

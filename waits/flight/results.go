@@ -1,0 +1,119 @@
+package flight
+
+import (
+	"slices"
+	"unsafe"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/waits"
+)
+
+// A key names a local root span.
+type key struct {
+	trace trace.TraceID
+	root  trace.SpanID
+}
+
+// results keep the most recent requests.
+type results struct {
+	max, maxBytes int
+	requests      map[key]result
+	order         []key // the oldest first
+	bytes         int
+	evicted       uint64
+	tooLarge      uint64
+}
+
+type result struct {
+	request *waits.Request
+	bytes   int
+}
+
+func newResults(c Config) results {
+	return results{max: c.Requests, maxBytes: c.ResultBytes, requests: map[key]result{}}
+}
+
+func (r *results) add(k key, request *waits.Request, bytes int) {
+	r.remove(k)
+	if bytes > r.maxBytes { // it would drive out all others, in vain
+		short := *request
+		short.Goroutines, short.Omitted = nil, request.Omitted+len(request.Goroutines)
+		if request, bytes = &short, sizeOf(&short); bytes > r.maxBytes {
+			r.evicted++
+			return
+		}
+		r.tooLarge++
+	}
+	r.requests[k] = result{request, bytes}
+	r.order = append(r.order, k)
+	r.bytes += bytes
+	for len(r.order) > r.max || r.bytes > r.maxBytes {
+		r.remove(r.order[0])
+		r.evicted++
+	}
+}
+
+func (r *results) remove(k key) {
+	old, ok := r.requests[k]
+	if !ok {
+		return
+	}
+	delete(r.requests, k)
+	r.bytes -= old.bytes
+	r.order = slices.DeleteFunc(r.order, func(x key) bool { return x == k })
+}
+
+// sizeOf returns about how many bytes r takes. Stacks and texts that r has several times count once. They count for each
+// of several results that share them.
+func sizeOf(r *waits.Request) int {
+	s := sizer{}
+	n := int(unsafe.Sizeof(*r)) + s.text(r.Name)
+	for i := range r.Goroutines {
+		g := &r.Goroutines[i]
+		n += int(unsafe.Sizeof(*g)) + s.text(g.Function) + cap(g.Intervals)*int(unsafe.Sizeof(waits.Interval{}))
+		for j := range g.Intervals {
+			n += s.stack(g.Intervals[j].Stack) + s.party(g.Intervals[j].By)
+		}
+	}
+	for i := range r.Causes {
+		n += int(unsafe.Sizeof(r.Causes[i])) + s.text(r.Causes[i].Function) + s.party(r.Causes[i].By)
+	}
+	return n
+}
+
+// A sizer has the addresses of what it has counted.
+type sizer map[unsafe.Pointer]bool
+
+func (s sizer) first(p unsafe.Pointer) bool {
+	if p == nil || s[p] {
+		return false
+	}
+	s[p] = true
+	return true
+}
+
+func (s sizer) party(p *waits.Party) int {
+	if !s.first(unsafe.Pointer(p)) {
+		return 0
+	}
+	return int(unsafe.Sizeof(*p)) + s.text(p.Function) + s.text(p.Request) + s.stack(p.Stack)
+}
+
+func (s sizer) stack(frames []waits.Frame) int {
+	if !s.first(unsafe.Pointer(unsafe.SliceData(frames))) {
+		return 0
+	}
+	n := cap(frames) * int(unsafe.Sizeof(waits.Frame{}))
+	for i := range frames {
+		n += s.text(frames[i].Function) + s.text(frames[i].File)
+	}
+	return n
+}
+
+func (s sizer) text(t string) int {
+	if !s.first(unsafe.Pointer(unsafe.StringData(t))) {
+		return 0
+	}
+	return len(t)
+}

@@ -1,0 +1,120 @@
+package flight
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/waits"
+)
+
+// maxNotices bounds what waits for one function that watches.
+const maxNotices = 1024
+
+// A watcher is a function that watches. It is the program's code, which may panic, hang, or end its goroutine. Therefore each watcher has a goroutine
+// of its own, which runs while there is something to tell.
+type watcher struct {
+	f func(local.Root, *waits.Request)
+
+	mu      sync.Mutex // guards what follows
+	waiting []notice
+	telling bool // the goroutine runs
+}
+
+// A notice is a result, or that there is none.
+type notice struct {
+	root    local.Root
+	request *waits.Request
+}
+
+// Watch calls f for each root for which [Recorder.Slow] returned true, as soon as its result is ready. The request is nil if
+// there is no result. f gets one result after the other. An f that is 1024 results late gets no further ones, which are counted as Panics.
+func (r *Recorder) Watch(f func(local.Root, *waits.Request)) (stop func()) {
+	w := &watcher{f: f}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watchers = append(slices.Clone(r.watchers), w)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.watchers = slices.DeleteFunc(slices.Clone(r.watchers), func(x *watcher) bool { return x == w })
+	}
+}
+
+// notify tells the functions that watch. A nil requests means that no root has a result.
+func (r *Recorder) notify(roots []local.Root, requests []*waits.Request) {
+	r.mu.Lock()
+	watchers := r.watchers
+	r.mu.Unlock()
+	for i, root := range roots {
+		n := notice{root: root}
+		if requests != nil {
+			n.request = requests[i]
+		}
+		for _, w := range watchers {
+			r.tell(w, n)
+		}
+	}
+}
+
+// tell queues a notice. The caller is a goroutine of the recorder's, which Shutdown waits for.
+func (r *Recorder) tell(w *watcher, n notice) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.waiting) == maxNotices {
+		r.watchFailed("it is too late", nil)
+		return
+	}
+	w.waiting = append(w.waiting, n)
+	if !w.telling {
+		w.telling = true
+		r.goroutines.Add(1)
+		go r.tellAll(w)
+	}
+}
+
+// tellAll tells a watcher until nothing waits for it.
+func (r *Recorder) tellAll(w *watcher) {
+	over := false
+	defer func() {
+		if !over { // the function has called runtime.Goexit
+			r.watchFailed(record.GoexitText, nil)
+			go r.tellAll(w)
+		}
+	}()
+	for {
+		n, ok := w.next()
+		if !ok {
+			break
+		}
+		if p, ok := record.Protect(func() { w.f(n.root, n.request) }); !ok {
+			r.watchFailed("panic", p)
+		}
+	}
+	over = true
+	r.goroutines.Done()
+}
+
+func (w *watcher) next() (n notice, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.waiting) == 0 {
+		w.waiting, w.telling = nil, false
+		return n, false
+	}
+	n = w.waiting[0]
+	w.waiting = w.waiting[1:]
+	return n, true
+}
+
+func (r *Recorder) watchFailed(how string, p any) {
+	r.mu.Lock()
+	r.stats.Panics++
+	r.mu.Unlock()
+	args := []any{"reason", how}
+	if p != nil {
+		args = append(args, "panic", record.PanicValue(p))
+	}
+	r.logOnce("watch", "perfline: a function that watches a flight recorder failed; further failures are counted but not logged", args...)
+}

@@ -1,0 +1,134 @@
+package waits_test
+
+import (
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/waits"
+)
+
+const ms = time.Millisecond
+
+var (
+	root, child = trace.SpanID{1}, trace.SpanID{2}
+
+	own     = &waits.Party{Request: "GET /", RootID: root, Function: "main.work"}
+	search  = &waits.Party{Request: "GET /search", Function: "example.com/shop/index.(*Index).rebuild"}
+	unknown = &waits.Party{}
+	worker  = &waits.Party{Function: "main.work"}
+	library = &waits.Party{Request: "GET /search"}
+)
+
+func TestSentence(t *testing.T) {
+	const in = "example.com/v1.2/store.(*Store).flush"
+	for _, c := range []struct {
+		causes []waits.Cause
+		want   string
+	}{
+		{nil, ""},
+		{[]waits.Cause{{Kind: waits.Mutex, By: search}}, "waited for a mutex that GET /search held in (*Index).rebuild"},
+		{[]waits.Cause{{Kind: waits.Mutex, By: worker}}, "waited for a mutex that a goroutine held in main.work"},
+		{[]waits.Cause{{Kind: waits.Mutex, By: library}}, "waited for a mutex that GET /search held"},
+		{[]waits.Cause{{Kind: waits.Mutex, By: own}}, "waited for a mutex that another goroutine of this request held in main.work"},
+		{[]waits.Cause{{Kind: waits.Mutex, By: unknown}}, "waited for a mutex"},
+		{[]waits.Cause{{Kind: waits.Mutex, Function: in}}, "waited for a mutex in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Pool, By: search}}, "waited for a database connection that GET /search held in (*Index).rebuild"},
+		{[]waits.Cause{{Kind: waits.Pool, Function: in}}, "waited for a database connection in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Network, Function: in, SpanID: child, Span: "GET payment.local"}}, "waited for the network in GET payment.local, called by (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Network, SpanID: child, Span: "GET payment.local"}}, "waited for the network in GET payment.local"},
+		{[]waits.Cause{{Kind: waits.Network, Function: in, SpanID: root, Span: "GET /"}}, "waited for the network in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Network}}, "waited for the network"},
+		{[]waits.Cause{{Kind: waits.Timer, Function: "main.poll"}}, "waited for a timer in main.poll"},
+		{[]waits.Cause{{Kind: waits.OnCPU, Function: "a/b.sum[go.shape.int]"}}, "ran on a processor in b.sum[go.shape.int]"},
+		{[]waits.Cause{{Kind: waits.OnCPU, Function: "b.sum", By: search}}, "waited for GET /search, which ran in b.sum"},
+		{[]waits.Cause{{Kind: waits.Runnable, By: search}}, "waited for a processor that GET /search used in (*Index).rebuild"},
+		{[]waits.Cause{{Kind: waits.Runnable}}, "waited for a processor"},
+		{[]waits.Cause{{Kind: waits.ChannelSend, By: search}}, "waited to send to a channel that GET /search reads in (*Index).rebuild"},
+		{[]waits.Cause{{Kind: waits.ChannelSend, Function: in}}, "waited to send to a channel in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.ChannelReceive, Function: in}}, "waited to receive from a channel in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Select, Function: in}}, "waited in a select statement in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Condition, Function: in}}, "waited for a condition in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.WaitGroup, Function: in}}, "waited for a WaitGroup in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Syscall, Function: in}}, "system call in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.GarbageCollection, Function: in}}, "garbage collection"},
+		{[]waits.Cause{{Kind: waits.StopTheWorld}}, "the runtime stopped all goroutines"},
+		{[]waits.Cause{{Kind: waits.StopTheWorld, By: worker}}, "the runtime stopped all goroutines for main.work"},
+		{[]waits.Cause{{Kind: waits.File, Function: in}}, "waited for a file or a pipe in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.OtherPrograms, Function: in}}, "other programs had the processors"},
+		{[]waits.Cause{{Kind: waits.CPULimit, Function: in, Limit: 0.25}}, "the limit of 0.25 processors stopped the process"},
+		{[]waits.Cause{{Kind: waits.CPULimit, Function: in, Limit: 1}}, "the limit of 1 processor stopped the process"},
+		{[]waits.Cause{{Kind: waits.CPULimit, Function: in}}, "the limit of CPU time stopped the process"},
+		{[]waits.Cause{{Kind: waits.NotRun, Function: in}}, "the operating system did not run the process, and why is not known"},
+		{[]waits.Cause{{Kind: waits.Wait, Function: in}}, "waited in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Gap}}, "the execution trace does not reach"},
+		{[]waits.Cause{{Kind: 200}}, "waited"},
+	} {
+		r := waits.Request{RootID: root, Duration: 40 * ms, Causes: c.causes}
+		want := c.want
+		for i := range c.causes {
+			c.causes[i].Duration = 31 * ms
+			want = "31 ms of 40 ms: " + c.want
+		}
+		if got := r.Sentence(); got != want {
+			t.Errorf("sentence is %q, want %q", got, want)
+		}
+	}
+}
+
+func TestSentenceOfSeveralCauses(t *testing.T) {
+	r := waits.Request{Duration: 52 * ms, Unended: true, Causes: []waits.Cause{
+		{Kind: waits.Syscall, Duration: 31 * ms}, {Kind: waits.GarbageCollection, Duration: 14 * ms}, {Kind: waits.OnCPU, Duration: 7 * ms},
+	}}
+	if got, want := r.Sentence(), "31 ms of 52 ms so far: system call; 14 ms: garbage collection"; got != want {
+		t.Errorf("sentence is %q, want %q", got, want)
+	}
+	r.Causes[1].Duration = 5 * ms
+	if got, want := r.Sentence(), "31 ms of 52 ms so far: system call"; got != want {
+		t.Errorf("sentence is %q, want %q: the second cause has less than a tenth", got, want)
+	}
+}
+
+func TestLengths(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 µs", 999 * time.Microsecond: "999 µs", 1500 * time.Microsecond: "1.5 ms", 12345 * time.Microsecond: "12 ms", 1234 * ms: "1.2 s", 83 * time.Second: "83 s",
+	} {
+		r := waits.Request{Duration: d, Causes: []waits.Cause{{Duration: d}}}
+		if got, want := r.Sentence(), want+" of "+want+": the execution trace does not reach"; got != want {
+			t.Errorf("sentence is %q, want %q", got, want)
+		}
+	}
+}
+
+// Each kind has a name.
+func TestKindNames(t *testing.T) {
+	seen := map[string]bool{}
+	for k := range waits.Kinds {
+		if name := k.String(); name == "" || name == "unknown" || seen[name] {
+			t.Errorf("kind %d has the name %q, want one of its own", k, name)
+		}
+		seen[k.String()] = true
+	}
+	if got := waits.Kinds.String(); got != "unknown" {
+		t.Errorf("the name of no kind is %q", got)
+	}
+}
+
+// Times are of one span and of all goroutines.
+func TestTimes(t *testing.T) {
+	r := waits.Request{Goroutines: []waits.Goroutine{
+		{Intervals: []waits.Interval{
+			{Kind: waits.OnCPU, End: 2 * ms, SpanID: root},
+			{Kind: waits.Mutex, Start: 2 * ms, End: 5 * ms, SpanID: child},
+			{Kind: waits.OnCPU, Start: 5 * ms, End: 6 * ms, SpanID: root},
+		}},
+		{Intervals: []waits.Interval{{Kind: waits.OnCPU, Start: ms, End: 5 * ms, SpanID: root}}},
+	}}
+	if got := r.Times(root); got[waits.OnCPU] != 7*ms || got[waits.Mutex] != 0 {
+		t.Errorf("times of the root are %v, want 7 ms running", got)
+	}
+	if got := r.Times(child); got[waits.OnCPU] != 0 || got[waits.Mutex] != 3*ms {
+		t.Errorf("times of the child are %v, want 3 ms for a mutex", got)
+	}
+}

@@ -1,0 +1,39 @@
+package waits
+
+import (
+	"strings"
+
+	"github.com/perfline/perfline/internal/modules"
+)
+
+// standardPaths are import paths that count as the standard library's, with the packages below.
+var standardPaths = []string{
+	"golang.org/x",
+	"go.opentelemetry.io",
+	"github.com/perfline/perfline/bridge",
+	"github.com/perfline/perfline/internal/record",
+	"github.com/perfline/perfline/internal/tracelog",
+	"github.com/perfline/perfline/marks",
+	"github.com/perfline/perfline/observer",
+}
+
+// Standard reports whether a function belongs to the standard library. The packages of golang.org/x, of OpenTelemetry and of perfline
+// count as such: a request that waits in errgroup.(*Group).Wait, or in the instrumentation of a client, waits in the caller. A
+// function without a name counts, too.
+func Standard(function string) bool {
+	if function == "" {
+		return true
+	}
+	// A generic function has import paths in its type arguments.
+	function, _, _ = strings.Cut(function, "[")
+	for _, path := range standardPaths {
+		if rest, ok := strings.CutPrefix(function, path); ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/")) {
+			return true
+		}
+	}
+	first, _, nested := strings.Cut(function, "/")
+	if !nested {
+		first, _, _ = strings.Cut(function, ".")
+	}
+	return modules.IsStandard(first)
+}
