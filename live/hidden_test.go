@@ -29,7 +29,7 @@ import (
 // The marker and its file are in all that is recorded about two requests, and a visible function.
 const (
 	marker        = "hiddenMarker"
-	markerName    = "github.com/perfline/perfline/exporter/live_test." + marker
+	markerName    = "github.com/perfline/perfline/live_test." + marker
 	markerFile    = "hidden_marker_test.go"
 	visibleMarker = "net/http.visibleMarker"
 )

@@ -18,7 +18,7 @@ import (
 )
 
 // leakingFunction is the function of the goroutines that leak starts.
-const leakingFunction = "github.com/perfline/perfline/exporter/live_test.waitForever"
+const leakingFunction = "github.com/perfline/perfline/live_test.waitForever"
 
 // leak starts a goroutine that no other goroutine can ever wake, with a stack of this function of so many frames.
 func leak(depth int) {

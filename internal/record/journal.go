@@ -103,8 +103,10 @@ func recordSize(n int) int32 { return int32(min(n, math.MaxInt32/2)) }
 
 const attrSize = int(unsafe.Sizeof(slog.Attr{}))
 
+const recordRoom = int(unsafe.Sizeof(journalRecord{}))
+
 func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
-	return int(unsafe.Sizeof(*rec)) + int(rec.size) + len(rec.name) + len(attrs)*attrSize
+	return recordRoom + int(rec.size) + len(rec.name) + len(attrs)*attrSize
 }
 
 // append appends a record with a copy of the list of its attributes.

@@ -201,18 +201,22 @@ func (p *Place) Queue(e Entry) bool {
 func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
 	t := p.Timeline
 	if u := t.unit; p.Span != nil && u != nil && u.receiver != nil {
-		var rec journalRecord // Go would copy a literal
-		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind = name, p.Span, start, duration, at, k
-		rec.size, rec.queued = recordSize(p.contents), p.queued
+		gets := getsNothing
 		if p.To == ToUnit {
 			switch k {
 			case kindMark:
-				rec.gets = getsMark
+				gets = getsMark
 			case kindMeasure:
-				rec.gets = getsMeasure
+				gets = getsMeasure
 			default:
 			}
 		}
+		if gets != getsNothing && u.addUsual(p, k, gets, name, start, duration, at, attrs) {
+			return true
+		}
+		var rec journalRecord // Go would copy a literal
+		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span, start, duration, at, k, gets
+		rec.size, rec.queued = recordSize(p.contents), p.queued
 		ok = u.add(&rec, attrs)
 	} else {
 		var e Entry

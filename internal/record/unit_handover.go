@@ -58,6 +58,43 @@ func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	return room || late // which is counted
 }
 
+// addUsual is add for nearly each mark and measure: the unit and the span have not ended, the journal has room at hand, nobody watches. It makes
+// the record where it stays, which saves an eighth of a mark's time. In all other cases it adds nothing, and returns false.
+func (u *Unit) addUsual(p *Place, k kind, gets gets, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	j := u.journal
+	if j == nil || len(j.records) == cap(j.records) || p.queued || u.hasEnded() || u.watched(k) {
+		return false
+	}
+	size := recordRoom + p.contents + len(name) + len(attrs)*attrSize
+	if j.size+size > min(j.counted, maxJournalSize-1) || j.finished >= maxFinished-1 {
+		return false
+	}
+	n, before := len(j.records), int32(0)
+	if gets == getsMark {
+		m := p.Span.Marks()
+		if m.ended() {
+			return false
+		}
+		before = m.last
+		m.last = int32(n + 1)
+		m.count++
+		j.untaken++
+	} else {
+		j.finished++
+	}
+	j.records = j.records[:n+1]
+	rec := &j.records[n]
+	rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span, start, duration, at, k, gets
+	rec.size, rec.before, rec.attrs, rec.nattrs = int32(p.contents), before, uint32(len(j.attrs)), uint32(len(attrs))
+	j.attrs = append(j.attrs, attrs...)
+	j.latest = max(j.latest, at)
+	j.recorded[k]++
+	j.size += size
+	return true
+}
+
 // addLate decides about a mark that was made after the end of its span. mu is held.
 func (u *Unit) addLate(rec *journalRecord) {
 	rec.gets = getsMarkAlone

@@ -37,7 +37,7 @@ func labelsNow(t *testing.T) map[string]string {
 	all := map[string]string{}
 	for _, s := range p.Sample {
 		if slices.ContainsFunc(s.Location, func(loc *pprofpb.Location) bool {
-			return loc.Line[0].Function.Name == "github.com/perfline/perfline/profiling/spanlabels_test.labelsNow"
+			return loc.Line[0].Function.Name == "github.com/perfline/perfline/internal/spanlabels_test.labelsNow"
 		}) {
 			for k, v := range s.Label {
 				all[k] = v[0]

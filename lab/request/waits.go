@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/trace"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 const (
 	unarmed = pipelined + ", flight recorder not armed"
 	armed   = pipelined + ", flight recorder armed"
+	traced  = none + ", the runtime's flight recorder alone"
 )
 
 // recorders are compared with each other, and not with OpenTelemetry.
@@ -24,6 +26,7 @@ var recorders = []variant{
 	{pipelined, native, perflineStart(bridge.KeepPolicy{})},
 	{unarmed, native, recording(flight.Config{})},
 	{armed, native, recording(flight.Config{Armed: true})},
+	{traced, bare, tracedAlone},
 }
 
 // every has all variants, some twice: a service's process gets the number of its own.
@@ -34,6 +37,18 @@ func recording(c flight.Config) opener {
 	return func(ctx context.Context, s setting) (*pipeline, error) {
 		return started(perfline.Config{Waits: flight.NewRecorder(c)})(ctx, s)
 	}
+}
+
+// tracedAlone is what the runtime itself takes for an armed recorder: no program can have one for less.
+func tracedAlone(context.Context, setting) (*pipeline, error) {
+	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 10 * time.Second, MaxBytes: 10 << 20})
+	if err := r.Start(); err != nil {
+		return nil, err
+	}
+	return &pipeline{
+		flush:    func(context.Context) error { return nil },
+		shutdown: func(context.Context) error { r.Stop(); return nil },
+	}, nil
 }
 
 // waitsRates are the loads of runWaits, in requests a second; 0 is as many as the service can take.
@@ -63,7 +78,7 @@ func waits(ctx context.Context, o options, s shape) (err error) {
 	}
 	for _, m := range loads {
 		fmt.Fprintf(o.out, "\n%s", m.waitsTable())
-		b := ratioBudget(m.figureName(s)+cpuRatioArmed, m.recorded(len(recorders)-1))
+		b := ratioBudget(m.figureName(s)+cpuRatioArmed, m.recorded(len(recorders)-2))
 		if err := b.figure(o.figures); err != nil {
 			return err
 		}
@@ -73,7 +88,11 @@ func waits(ctx context.Context, o options, s shape) (err error) {
 
 // recorded compares the CPU time of whole requests with the time of the same set-up without a recorder.
 func (m *measured) recorded(variant int) ratio {
-	return ratioOf(m.values(variant, cpuTime), m.values(1, cpuTime))
+	plain := 1
+	if m.names[variant] == traced {
+		plain = 0
+	}
+	return ratioOf(m.values(variant, cpuTime), m.values(plain, cpuTime))
 }
 
 func (m *measured) waitsTable() string {
