@@ -97,4 +97,3 @@ func TestCompatibilityDocumented(t *testing.T) {
 	}
 	documented(t, "docs/stability.md", "compatibility", table.String())
 }
-
