@@ -1,4 +1,4 @@
-// Package observertest helps to test code that records and code that observes. It has a recorder, a
+// Package observertest (stable) helps to test code that records and code that observes. It has a recorder, a
 // clock and a task queue that a test moves by hand, and a conformance run for sinks.
 //
 //	rec := observertest.NewRecorder()
