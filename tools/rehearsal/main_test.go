@@ -17,18 +17,15 @@ func TestRefused(t *testing.T) {
 			"a version that is not released", "marks/go.mod", "module " + modulePath + "/marks\nrequire " + modulePath + "/observer v0.2.0\n",
 			"marks/go.mod requires " + modulePath + "/observer@v0.2.0, which is not released before it",
 		},
-		{"no licence", "observer/LICENSE", "", "the zip of " + modulePath + "/observer@v0.1.0 has no LICENSE"},
+		{"no licence", "LICENSE", "", "the zip of " + modulePath + "/internal/record@v0.1.0 has no LICENSE"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			files := map[string]string{c.file: c.content}
+			files := map[string]string{"LICENSE": "a licence\n"}
 			for _, m := range releaseOrder {
-				for name, content := range map[string]string{"go.mod": "module " + strings.TrimSuffix(modulePath+"/"+m, "/") + "\n", "LICENSE": "a licence\n"} {
-					if name = path.Join(m, name); name != c.file {
-						files[name] = content
-					}
-				}
+				files[path.Join(m, "go.mod")] = "module " + strings.TrimSuffix(modulePath+"/"+m, "/") + "\n"
 			}
+			files[c.file] = c.content
 			for file, content := range files {
 				if content == "" {
 					continue
