@@ -71,7 +71,7 @@ type server struct {
 	waits   *lookup.Waits
 	calls   chan struct{} // has an element for each call in progress
 	starts  *serve.Rate
-	profile profiles
+	profile toolRecording
 	servers serve.Servers
 }
 

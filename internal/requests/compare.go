@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
@@ -221,7 +222,7 @@ func (c *Comparison) compareFunctions(slow, usual Part) {
 func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
 	for _, sample := range Samples(p.Request, p.Profile) {
 		samples++
-		call := p.Profile.Innermost(sample)
+		call := profiles.Innermost(p.Profile, sample)
 		key := FunctionDifference{Name: call.Name, File: call.File, Line: call.StartLine, Waits: sample.Marker == profile.Idle}
 		d := all[key]
 		if d == nil {

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -79,7 +80,7 @@ type SpanProfile struct {
 	Functions []SpanFunction // the one with the most time first
 }
 
-// A SpanFunction is a function that ran in a span, see profile.Trace.InnermostFunction.
+// A SpanFunction is a function that ran in a span, see profiles.InnermostFunction.
 type SpanFunction struct {
 	Name string
 	Time time.Duration
@@ -94,7 +95,7 @@ func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
 			h = &SpanProfile{}
 			all[span.SpanID] = h
 		}
-		h.add(t.InnermostFunction(sample), sample.Weight)
+		h.add(profiles.InnermostFunction(t, sample), sample.Weight)
 		h.Samples++
 	}
 	for _, h := range all {

@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/viewers"
 	"github.com/perfline/perfline/profiling/profile"
@@ -124,8 +125,8 @@ func TestRequestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			compareGolden(t, "request."+name+".json", file.Bytes())
-			if name != "otlp" && !strings.Contains(file.String(), tr.HiddenNote()) {
-				t.Errorf("the file does not have %q", tr.HiddenNote())
+			if name != "otlp" && !strings.Contains(file.String(), profiles.HiddenNote(tr)) {
+				t.Errorf("the file does not have %q", profiles.HiddenNote(tr))
 			}
 		})
 	}
