@@ -123,7 +123,6 @@ var passes = map[string]string{
 	"observer/observertest.":          "helpers of tests",
 	"internal/otlpenc.":               "encoding for the caller",
 	"profiling/profile.":              "reading a profile for the caller",
-	"waits.Request.Agrees":            "reading a result for the caller",
 	"bridge/bridgelog.Pipeline.":      "the caller of NewLoggerProvider is asked once",
 	"otel/sdk/metric.Reader.Collect":  "the program or the SDK calls it",
 	"otel/sdk/trace.ReadOnlySpan.":    "spans are the SDK's: its provider calls",

@@ -13,6 +13,7 @@ import (
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -193,7 +194,7 @@ func (c *comparison) fill(of requests.Comparison) {
 	c.fillBars(of.Usual, of.UsualPlaces, indices, func(d *spanDifference) *spanSum { return &d.B })
 	c.States = make([]stateDifference, 0, len(of.States))
 	for _, d := range of.States {
-		c.States = append(c.States, stateDifference{d.Kind.String(), d.Kind.Class().String(), observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
+		c.States = append(c.States, stateDifference{d.Kind.String(), waiting.ClassOf(d.Kind).String(), observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
 	}
 	n := min(len(of.Functions), maxComparedFunctions)
 	c.Functions, c.FunctionsCut = make([]comparedFunction, 0, n), len(of.Functions)-n

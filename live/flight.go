@@ -21,7 +21,7 @@ const (
 
 // A flightState is how the flight recorder is doing. Without a recorder, it has the status "none" only.
 type flightState struct {
-	Status  string  `json:"status"`            // of waits.Statuses, or "none"
+	Status  string  `json:"status"`            // a waits.Status, or "none"
 	Until   float64 `json:"until,omitempty"`   // when armed or paused ends, since the epoch; 0 for no end
 	Auto    bool    `json:"auto,omitempty"`    // armed: a slow request armed it; disarmed: the next slow request will
 	Reason  string  `json:"reason,omitempty"`  // a sentence without its period

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
@@ -45,11 +46,11 @@ type waitEnd struct {
 func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	var rows []segmentRow
 	for _, s := range all {
-		class := s.Kind.Class()
+		class := waiting.ClassOf(s.Kind)
 		row := segmentRow{Kind: s.Kind.String(), Class: class.String(), Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
-		if class != waits.ClassUnknown && class != waits.ClassRunning {
+		if class != waiting.ClassUnknown && class != waiting.ClassRunning {
 			row.Wait = observer.Milliseconds(s.Longest.Duration())
-			row.In, row.By = b.function(s.Longest.Function()), b.waitEnd(s.Longest.By)
+			row.In, row.By = b.function(waiting.Function(s.Longest)), b.waitEnd(s.Longest.By)
 		}
 		if !b.l.take(row) {
 			b.l.cut.Waits++

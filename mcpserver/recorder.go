@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/waits"
 )
@@ -57,7 +58,7 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	}
 	state, stats := s.flight.State(), s.flight.Stats()
 	status := word("unknown")
-	if slices.Contains(waits.Statuses(), state.Status) {
+	if slices.Contains(waiting.Statuses(), state.Status) {
 		status = word(state.Status)
 	}
 	a.line("flight recorder: %s", status)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -179,14 +180,14 @@ func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word 
 	cells := []byte(strings.Repeat(".", barWidth))
 	fill := byte('=')
 	if q.States != nil {
-		fill = letters[waits.ClassUnknown]
+		fill = letters[waiting.ClassUnknown]
 	}
 	for i := column(s.Start.Sub(q.Root.Start)); i <= column(s.End.Sub(q.Root.Start)); i++ {
 		cells[i] = fill
 	}
 	for _, seg := range segments {
 		for i := column(seg.Start); i <= column(seg.End-1); i++ {
-			cells[i] = letters[seg.Kind.Class()]
+			cells[i] = letters[waiting.ClassOf(seg.Kind)]
 		}
 	}
 	return word(cells)

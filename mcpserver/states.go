@@ -11,6 +11,8 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -99,16 +101,16 @@ func party(p *waits.Party, kind waits.Kind, own trace.SpanID) word {
 }
 
 // letters stand for classes of states in bars.
-var letters = [waits.Classes]byte{
-	waits.ClassUnknown: '-', waits.ClassRunning: 'R', waits.ClassRunnable: 'r',
-	waits.ClassWaiting: 'w', waits.ClassSyscall: 's', waits.ClassCollector: 'g',
+var letters = [waiting.Classes]byte{
+	waiting.ClassUnknown: '-', waiting.ClassRunning: 'R', waiting.ClassRunnable: 'r',
+	waiting.ClassWaiting: 'w', waiting.ClassSyscall: 's', waiting.ClassCollector: 'g',
 }
 
 const legend word = "R running, r ready and without a processor, w waiting, s in a system call, g for the garbage collector, - unknown"
 
 // short returns the name of a function as in the source, and the whole name if nothing of it is left.
 func short(function string) string {
-	if name := waits.Short(function); name != "" {
+	if name := text.Function(function); name != "" {
 		return name
 	}
 	return function

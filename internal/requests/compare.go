@@ -7,6 +7,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/profiles"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
@@ -179,9 +180,9 @@ func sum(all []SpanDifference, q Request, rows []Row, places []int, side func(*S
 }
 
 func (c *Comparison) compareStates() {
-	var slow, usual [waits.Kinds]time.Duration
+	var slow, usual [waiting.Kinds]time.Duration
 	c.SlowStates, c.UsualStates = addCauses(&slow, c.Slow), addCauses(&usual, c.Usual)
-	for kind := range waits.Kinds {
+	for kind := range waiting.Kinds {
 		if slow[kind] != 0 || usual[kind] != 0 {
 			c.States = append(c.States, StateDifference{kind, slow[kind], usual[kind]})
 		}
@@ -191,12 +192,12 @@ func (c *Comparison) compareStates() {
 }
 
 // addCauses adds the causes of a request's duration. It returns false if there are none.
-func addCauses(to *[waits.Kinds]time.Duration, q Request) bool {
+func addCauses(to *[waiting.Kinds]time.Duration, q Request) bool {
 	if q.States == nil {
 		return false
 	}
 	for _, cause := range q.States.Causes {
-		to[min(cause.Kind, waits.Kinds-1)] += cause.Duration
+		to[min(cause.Kind, waiting.Kinds-1)] += cause.Duration
 	}
 	return len(q.States.Causes) > 0
 }

@@ -8,11 +8,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
 
-// windowSkew is waits.SampleSkew for samples of profile.EngineWindow: such a sample has the time of its window, which is a second long.
+// windowSkew is waiting.SampleSkew for samples of profile.EngineWindow: such a sample has the time of
+// its window, which is a second long.
 const windowSkew = time.Second
 
 // Contradictions returns how many samples of the request Samples leaves out, because they contradict the execution trace in q.States.
@@ -45,7 +47,7 @@ func (q Request) agreement(t *profile.Trace) func(*otlpenc.Span, profile.Sample)
 	if tree == nil {
 		return func(*otlpenc.Span, profile.Sample) bool { return true }
 	}
-	skew := waits.SampleSkew
+	skew := waiting.SampleSkew
 	if t.Engine == profile.EngineWindow {
 		skew = windowSkew
 	}
@@ -63,6 +65,7 @@ func (q Request) agreement(t *profile.Trace) func(*otlpenc.Span, profile.Sample)
 			of = s
 		}
 		at := t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
-		return known.Agrees(at, skew, sample.Marker == profile.Idle, func(id trace.SpanID) bool { return tree.within(id, of.SpanID) })
+		worked := func(id trace.SpanID) bool { return tree.within(id, of.SpanID) }
+		return waiting.Agrees(&known, at, skew, sample.Marker == profile.Idle, worked)
 	}
 }

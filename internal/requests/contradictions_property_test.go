@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
@@ -29,7 +30,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 				end := at + time.Duration(rapid.IntRange(1, 20_000).Draw(rt, "length"))*time.Microsecond
 				id := rapid.SampledFrom(spans).Draw(rt, "span")
 				of[[2]int{g, len(intervals)}] = id
-				intervals = append(intervals, did(waits.Kind(rapid.IntRange(0, int(waits.Kinds)-1).Draw(rt, "kind")), at, end, id, "", nil))
+				intervals = append(intervals, did(waits.Kind(rapid.IntRange(0, int(waiting.Kinds)-1).Draw(rt, "kind")), at, end, id, "", nil))
 				at = end
 			}
 			q.States.Goroutines = append(q.States.Goroutines, waits.Goroutine{ID: uint64(g), Intervals: intervals})

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -104,7 +105,7 @@ func TestWaterfallSumsUpGroups(t *testing.T) {
 				if len(interval.Stack) > 0 {
 					interval.Stack[1].Function = "example.com/app.work"
 				}
-				if interval.Kind.Class() != waits.ClassRunning {
+				if waiting.ClassOf(interval.Kind) != waiting.ClassRunning {
 					interval.Kind = waits.Mutex
 				}
 			}

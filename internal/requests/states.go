@@ -11,6 +11,7 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/tracelog"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -143,9 +144,9 @@ type columns struct {
 	last     int     // column
 
 	at    int // the column that is summed up
-	times [waits.Kinds]time.Duration
-	some  bool                         // of times is positive
-	long  [waits.Kinds]*waits.Interval // the longest intervals in the column
+	times [waiting.Kinds]time.Duration
+	some  bool                           // of times is positive
+	long  [waiting.Kinds]*waits.Interval // the longest intervals in the column
 	done  []Segment
 }
 
@@ -181,7 +182,7 @@ func (c *columns) flush() {
 		return
 	}
 	most := waits.Kind(0)
-	for kind := range waits.Kinds {
+	for kind := range waiting.Kinds {
 		if c.times[kind] > c.times[most] {
 			most = kind
 		}
@@ -195,5 +196,5 @@ func (c *columns) flush() {
 	} else {
 		c.done = append(c.done, Segment{most, start, end, c.long[most]})
 	}
-	c.times, c.some, c.long = [waits.Kinds]time.Duration{}, false, [waits.Kinds]*waits.Interval{}
+	c.times, c.some, c.long = [waiting.Kinds]time.Duration{}, false, [waiting.Kinds]*waits.Interval{}
 }

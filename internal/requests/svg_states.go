@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -21,13 +22,13 @@ const (
 )
 
 // colours fill the parts of bars.
-var colours = [waits.Classes]string{
-	waits.ClassUnknown:   "#ffffff",
-	waits.ClassRunning:   "#1c7ed6",
-	waits.ClassRunnable:  "#f59f00",
-	waits.ClassWaiting:   "#ced4da",
-	waits.ClassSyscall:   "#7950f2",
-	waits.ClassCollector: "#e64980",
+var colours = [waiting.Classes]string{
+	waiting.ClassUnknown:   "#ffffff",
+	waiting.ClassRunning:   "#1c7ed6",
+	waiting.ClassRunnable:  "#f59f00",
+	waiting.ClassWaiting:   "#ced4da",
+	waiting.ClassSyscall:   "#7950f2",
+	waiting.ClassCollector: "#e64980",
 }
 
 // svgStates draws what q.States has. Without them, it draws nothing.
@@ -85,9 +86,9 @@ func (s svgStates) segments(w io.Writer, span trace.SpanID, y int) {
 			continue // as the bar is below its states
 		}
 		from, to := s.position(start.Add(p.Start)), s.position(start.Add(p.End))
-		longest := Wait{Kind: p.Kind, Count: 1, Function: p.Longest.Function(), By: p.Longest.By}
+		longest := Wait{Kind: p.Kind, Count: 1, Function: waiting.Function(p.Longest), By: p.Longest.By}
 		fmt.Fprintf(w, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s: %s</title></rect>`+"\n",
-			from, y, max(0.5, to-from), svgRow-8, colours[p.Kind.Class()],
+			from, y, max(0.5, to-from), svgRow-8, colours[waiting.ClassOf(p.Kind)],
 			html.EscapeString(atMost(longest.describe(s.q.Root.SpanID), maxSentence)), text.Duration(p.Longest.Duration()))
 	}
 }
@@ -97,8 +98,8 @@ func (s svgStates) legend(w io.Writer, y int) {
 		return
 	}
 	x := 8
-	for i := range waits.Classes {
-		class := (i + waits.ClassRunning) % waits.Classes // unknown comes last
+	for i := range waiting.Classes {
+		class := (i + waiting.ClassRunning) % waiting.Classes // unknown comes last
 		fmt.Fprintf(w, `<rect x="%d" y="%d" width="12" height="12" fill="%s" stroke="#868e96"/><text x="%d" y="%d">%s</text>`+"\n", x, y+2, colours[class], x+17, y+12, class)
 		x += 36 + int(svgLetter*float64(len(class.String())))
 	}

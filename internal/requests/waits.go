@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -47,7 +48,7 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 		open := openMeasures{tree: tree, next: measures[&q.States.Goroutines[g]]}
 		for i := range q.States.Goroutines[g].Intervals {
 			interval := &q.States.Goroutines[g].Intervals[i]
-			if class := interval.Kind.Class(); class == waits.ClassUnknown || class == waits.ClassRunning {
+			if class := waiting.ClassOf(interval.Kind); class == waiting.ClassUnknown || class == waiting.ClassRunning {
 				continue
 			}
 			id := interval.SpanID
@@ -61,7 +62,7 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 				sums[id] = &waitSums{}
 			}
 			took := interval.Duration()
-			sums[id].add(Wait{Kind: interval.Kind, Function: interval.Function(), By: interval.By, Total: took, Count: 1, longest: took})
+			sums[id].add(Wait{Kind: interval.Kind, Function: waiting.Function(interval), By: interval.By, Total: took, Count: 1, longest: took})
 		}
 	}
 	all := map[trace.SpanID][]Wait{}
@@ -189,4 +190,4 @@ func (w *Wait) party(root trace.SpanID) string {
 }
 
 // shortFunction returns a function as the sentence names it, escaped.
-func shortFunction(name string) string { return text.Escape(waits.Short(name), "") }
+func shortFunction(name string) string { return text.Escape(text.Function(name), "") }

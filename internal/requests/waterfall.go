@@ -13,8 +13,8 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/waits"
 )
 
 // header is the request in a line.
@@ -119,7 +119,7 @@ type waterfall struct {
 	hottest  map[trace.SpanID]*SpanProfile
 	segments map[trace.SpanID][]Segment // nil without states
 	waits    map[trace.SpanID][]Wait
-	classes  [waits.Classes]bool // that bars show
+	classes  [waiting.Classes]bool // that bars show
 }
 
 // row prints a span and what is below it.

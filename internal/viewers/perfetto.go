@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
@@ -159,7 +161,7 @@ func (f *perfetto) goroutines(of *waits.Request, last sessions.TimelineID) {
 				return
 			}
 			if interval.Kind != waits.Gap {
-				f.event("X", interval.Kind.String(), interval.Kind.Class().String(), thread, f.lasts(interval.Start, interval.End), stateArgs(interval))
+				f.event("X", interval.Kind.String(), waiting.ClassOf(interval.Kind).String(), thread, f.lasts(interval.Start, interval.End), stateArgs(interval))
 			}
 		}
 	}
@@ -176,14 +178,14 @@ func stateArgs(i *waits.Interval) []byte {
 	if i.SpanID.IsValid() {
 		add("span", i.SpanID.String())
 	}
-	add("in", waits.Short(i.Function()))
+	add("in", text.Function(waiting.Function(i)))
 	if by := i.By; by != nil {
 		key := "ended by"
 		if i.Kind == waits.Runnable {
 			key = "processor used by"
 		}
 		if by.Function != "" {
-			add(key, waits.Short(by.Function))
+			add(key, text.Function(by.Function))
 		} else {
 			add(key, fmt.Sprintf("goroutine %d", by.Goroutine))
 		}
