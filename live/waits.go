@@ -146,7 +146,7 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 
 // detail returns the rest of it.
 func (b *waitsBuilder) detail() *waitsDetail {
-	r := b.q.States
+	r := b.q.Waits
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(), Took: observer.Milliseconds(c.Duration), Function: shown(c.Function), By: b.party(c.By)}
@@ -183,9 +183,9 @@ func (b *waitsBuilder) detail() *waitsDetail {
 // longest returns a function that is asked about the duration of each interval once, and returns true for the n longest.
 func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	var all []time.Duration
-	for i := range b.q.States.Goroutines {
-		for k := range b.q.States.Goroutines[i].Intervals {
-			all = append(all, b.q.States.Goroutines[i].Intervals[k].Duration())
+	for i := range b.q.Waits.Goroutines {
+		for k := range b.q.Waits.Goroutines[i].Intervals {
+			all = append(all, b.q.Waits.Goroutines[i].Intervals[k].Duration())
 		}
 	}
 	if len(all) <= n {

@@ -21,7 +21,7 @@ import (
 // A sample belongs to the span it was taken under, or to the shortest measure that ran under
 // that span at the time. Where several goroutines work under one span that
 // cannot be told apart: then a sample of one may be put into a measure of another.
-// Samples under spans that were not kept are left out, and so are samples that contradict q.States: see [Contradictions].
+// Samples under spans that were not kept are left out, and so are samples that contradict q.Waits: see [Contradictions].
 func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
 	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
 		if t == nil {

@@ -48,13 +48,13 @@ const (
 // function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
 // together. A few samples are a rough estimate of it. t may be nil.
 //
-// With q.States, the second line is the sentence that names the cause of the duration. Bars show the states of the span's
+// With q.Waits, the second line is the sentence that names the cause of the duration. Bars show the states of the span's
 // goroutine, as the line below the spans explains. Below a span are its three longest waits, if they took a hundredth of the request:
 // what for, where, who ended it, and how long all of them took together. They count among the 60 rows.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()), root: q.Root.SpanID, room: maxRows}
 	fmt.Fprintln(f.w, q.header())
-	f.states(q)
+	f.explain(q)
 	if line := q.pathLine(); line != "" {
 		fmt.Fprintln(f.w, line)
 	}

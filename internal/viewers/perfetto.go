@@ -20,7 +20,7 @@ import (
 //
 //   - The request is a process. Its threads are the lanes of [WriteRequestFirefox]. A span is a complete event, and a mark is an instant of
 //     its thread. Attributes are arguments.
-//   - With q.States each goroutine is a further thread, with its states as complete events. Arguments name the function, and the
+//   - With q.Waits each goroutine is a further thread, with its states as complete events. Arguments name the function, and the
 //     function that ended a wait. The argument "cause" of the request has the sentence.
 //   - Samples are V8's profile events on the thread of their span. The format has no weights: a sample is a moment. t may be nil.
 //   - Times are microseconds since the request's start, or since the start of the first span before it. otherData has the
@@ -28,7 +28,7 @@ import (
 //
 // Texts, memory and errors are as in [WriteFirefox].
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {
-	return writePerfetto(w, newRecordedRequest(q, t), q.States)
+	return writePerfetto(w, newRecordedRequest(q, t), q.Waits)
 }
 
 func writePerfetto(w io.Writer, s recorded, of *waits.Request) error {

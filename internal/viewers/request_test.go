@@ -99,7 +99,7 @@ func aRequest(tb testing.TB) (requests.Request, *profile.Trace) {
 		}
 	}
 	r.Goroutines[0].Intervals[2].SpanID = failed.SpanContext.SpanID() // the wait for a mutex
-	q.States = r
+	q.Waits = r
 
 	t := aSession().trace
 	t.Origin = base.Add(-time.Second)
@@ -378,7 +378,7 @@ func TestRequestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := 0 // intervals of states
-	for _, g := range q.States.Goroutines {
+	for _, g := range q.Waits.Goroutines {
 		for _, i := range g.Intervals {
 			if i.Kind != waits.Gap {
 				known++

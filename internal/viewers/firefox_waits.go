@@ -61,7 +61,8 @@ func (t traced) of(tl sessions.Timeline) *waits.Request {
 	return t[rootID{tl.TraceID, tl.SpanID}]
 }
 
-// samples are the samples of a timeline that do not contradict the states of its request. main is the timeline with the request itself.
+// samples are the samples of a timeline that do not contradict the states of its request. main is
+// the timeline with the request itself.
 func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	r := f.traced.of(tl)
 	if r == nil || f.trace == nil {
@@ -97,7 +98,8 @@ func (f *firefox) head(h threadHead) {
 		appendText(nil, h.name), appendText(nil, h.process), h.main, h.pid, h.tid, appendMillis(nil, h.start-f.zero), appendMillis(nil, h.end-f.zero))
 }
 
-// goroutines writes a thread for each goroutine that worked for a request. main is the timeline with the request itself.
+// goroutines writes a thread for each goroutine that worked for a request. main is the timeline
+// with the request itself.
 func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 	ids := fmt.Sprintf(`,"trace":"%s"`, r.TraceID)
 	start := main.Interval.Start - f.zero // in the file

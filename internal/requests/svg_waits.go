@@ -31,55 +31,55 @@ var colours = [waiting.Classes]string{
 	waiting.ClassCollector: "#e64980",
 }
 
-// svgStates draws what q.States has. Without them, it draws nothing.
-type svgStates struct {
+// svgWaits draws what q.Waits has. Without them, it draws nothing.
+type svgWaits struct {
 	q        Request
 	parts    map[trace.SpanID][]Segment
 	position func(time.Time) float64
 }
 
-func newSVGStates(q Request, rows int, position func(time.Time) float64) svgStates {
-	s := svgStates{q: q, position: position}
-	if q.States != nil {
+func newSVGWaits(q Request, rows int, position func(time.Time) float64) svgWaits {
+	s := svgWaits{q: q, position: position}
+	if q.Waits != nil {
 		s.parts = Segments(q, 0, q.Duration(), min(svgColumns, max(svgCoarse, svgSegments/rows)))
 	}
 	return s
 }
 
 // above is the height of the sentence.
-func (s svgStates) above() int {
-	if s.q.States == nil || s.q.States.Sentence() == "" {
+func (s svgWaits) above() int {
+	if s.q.Waits == nil || s.q.Waits.Sentence() == "" {
 		return 0
 	}
 	return svgRow
 }
 
 // below is the height of the legend.
-func (s svgStates) below() int {
-	if s.q.States == nil {
+func (s svgWaits) below() int {
+	if s.q.Waits == nil {
 		return 0
 	}
 	return svgRow + 4
 }
 
-func (s svgStates) sentence(w io.Writer) {
+func (s svgWaits) sentence(w io.Writer) {
 	if s.above() == 0 {
 		return
 	}
-	sentence := text.Escape(s.q.States.Sentence(), "")
+	sentence := text.Escape(s.q.Waits.Sentence(), "")
 	fmt.Fprintf(w, `<text x="8" y="%d"><title>%s</title>%s</text>`+"\n", svgHeader+4,
 		html.EscapeString(atMost(sentence, maxSentence)), html.EscapeString(atMost(sentence, svgSentence)))
 }
 
 // bar is the colour of a bar below its waits.
-func (s svgStates) bar(depth int) string {
-	if s.q.States == nil {
+func (s svgWaits) bar(depth int) string {
+	if s.q.Waits == nil {
 		return depthColour(depth)
 	}
 	return `#fff" stroke="#868e96`
 }
 
-func (s svgStates) segments(w io.Writer, span trace.SpanID, y int) {
+func (s svgWaits) segments(w io.Writer, span trace.SpanID, y int) {
 	start := s.q.Root.Start
 	for _, p := range s.parts[span] {
 		if p.Kind == waits.Gap {
@@ -93,8 +93,8 @@ func (s svgStates) segments(w io.Writer, span trace.SpanID, y int) {
 	}
 }
 
-func (s svgStates) legend(w io.Writer, y int) {
-	if s.q.States == nil {
+func (s svgWaits) legend(w io.Writer, y int) {
+	if s.q.Waits == nil {
 		return
 	}
 	x := 8

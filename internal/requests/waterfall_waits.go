@@ -24,12 +24,12 @@ var glyphs = [waiting.Classes]rune{
 	waiting.ClassCollector: '▚',
 }
 
-// states prints the sentence, and prepares the bars and the rows of waits.
-func (f *waterfall) states(q Request) {
-	if q.States == nil {
+// explain prints the sentence, and prepares the bars and the rows of waits.
+func (f *waterfall) explain(q Request) {
+	if q.Waits == nil {
 		return
 	}
-	if sentence := q.States.Sentence(); sentence != "" {
+	if sentence := q.Waits.Sentence(); sentence != "" {
 		fmt.Fprintln(f.w, atMost(text.Escape(sentence, ""), maxSentence))
 	}
 	f.segments = Segments(q, 0, q.Duration(), barWidth)
