@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -28,7 +29,7 @@ func (w waitsMetrics) observe(o metric.Observer, s waits.Stats, now waits.State)
 	for activity, spent := range map[string]time.Duration{"armed": s.Armed, "writing": s.Writing, "analysing": s.Analysing} {
 		o.ObserveFloat64(w.time, spent.Seconds(), metric.WithAttributes(attribute.String("perfline.activity", activity)))
 	}
-	for _, status := range waits.Statuses() {
+	for _, status := range waiting.Statuses() {
 		n := int64(0)
 		if status == now.Status {
 			n = 1

@@ -121,7 +121,6 @@ var passes = map[string]string{
 	"marks.TimerifyOptions.Histogram": "the caller's function, after the measure has ended",
 	"observer/observertest.":          "helpers of tests",
 	"profiling/profile.":              "reading a profile for the caller",
-	"waits.Request.Agrees":            "reading a result for the caller",
 	"bridge/bridgelog.Pipeline.":      "the caller of NewLoggerProvider is asked once",
 	"otel/sdk/metric.Reader.Collect":  "the program or the SDK calls it",
 	"otel/sdk/trace.ReadOnlySpan.":    "spans are the SDK's: its provider calls",

@@ -14,6 +14,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/waits"
 )
@@ -193,7 +194,10 @@ func (a *annotator) pass(t *waitingTrace) {
 	for i := range t.spans {
 		s := &t.spans[i]
 		for _, result := range t.results {
-			b, err := s.WithAttributes(make([]byte, 0, len(s.Bytes)+512), func(id trace.SpanID) []attribute.KeyValue { return result.Attributes(id) })
+			attributes := func(id trace.SpanID) []attribute.KeyValue {
+				return waiting.Attributes(result, id)
+			}
+			b, err := s.WithAttributes(make([]byte, 0, len(s.Bytes)+512), attributes)
 			if err == nil { // it always is: the encoder made the spans
 				s.Bytes = b
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -185,15 +186,15 @@ func (h *handler) part(s requests.Snapshot) requests.Part {
 }
 
 func (c *comparison) fill(of requests.Comparison) {
-	c.A = comparedRequest{newRequestRow(of.Slow.Root), of.SlowStates, of.SlowSamples}
-	c.B = comparedRequest{newRequestRow(of.Usual.Root), of.UsualStates, of.UsualSamples}
+	c.A = comparedRequest{newRequestRow(of.Slow.Root), of.SlowWaits, of.SlowSamples}
+	c.B = comparedRequest{newRequestRow(of.Usual.Root), of.UsualWaits, of.UsualSamples}
 	c.Sentence, c.OtherEngine = block(of.Sentence()), of.OtherEngine
 	indices := c.fillSpans(of.Spans)
 	c.fillBars(of.Slow, of.SlowPlaces, indices, func(d *spanDifference) *spanSum { return &d.A })
 	c.fillBars(of.Usual, of.UsualPlaces, indices, func(d *spanDifference) *spanSum { return &d.B })
-	c.States = make([]stateDifference, 0, len(of.States))
-	for _, d := range of.States {
-		c.States = append(c.States, stateDifference{d.Kind.String(), d.Kind.Class().String(), observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
+	c.States = make([]stateDifference, 0, len(of.Waits))
+	for _, d := range of.Waits {
+		c.States = append(c.States, stateDifference{d.Kind.String(), waiting.ClassOf(d.Kind).String(), observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
 	}
 	n := min(len(of.Functions), maxComparedFunctions)
 	c.Functions, c.FunctionsCut = make([]comparedFunction, 0, n), len(of.Functions)-n

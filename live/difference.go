@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/url"
 
-	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/internal/profiles"
 )
 
-// A difference compares two profiles, see [profile.Difference]: its amounts are milliseconds of a request, or shares from 0 to 1.
+// A difference compares two profiles: its amounts are milliseconds of a request, or shares from 0 to 1.
 type difference struct {
 	PerRequest bool                 `json:"perRequest"` // amounts are milliseconds of a request, else shares
 	A          profileHead          `json:"a"`          // the profile
@@ -52,9 +52,10 @@ func newDifference(ctx context.Context, h *handler, a *profiled, query url.Value
 		return nil, err
 	}
 	b := load(ctx)
-	compared := profile.NewDifference(
-		profile.Side{Trace: a.trace, Samples: a.samples, Requests: a.requests}, profile.Side{Trace: b.trace, Samples: b.samples, Requests: b.requests})
-	var all []profile.Function
+	compared := profiles.NewDifference(
+		profiles.Side{Trace: a.trace, Samples: a.samples, Requests: a.requests},
+		profiles.Side{Trace: b.trace, Samples: b.samples, Requests: b.requests})
+	var all []profiles.Function
 	for i := range compared.Functions {
 		all = append(all, compared.Functions[i].Function)
 	}
@@ -69,9 +70,9 @@ func newDifference(ctx context.Context, h *handler, a *profiled, query url.Value
 		d.Table = append(d.Table, functionDifference{functions.of(f.Name), amountPair{f.A.Self, f.B.Self}, amountPair{f.A.Total, f.B.Total}})
 	}
 	cut := largest(compared.Tree,
-		func(n *profile.NodeDifference) []*profile.NodeDifference { return n.Calls },
-		(*profile.NodeDifference).Both,
-		func(n *profile.NodeDifference, parent int) {
+		func(n *profiles.NodeDifference) []*profiles.NodeDifference { return n.Calls },
+		(*profiles.NodeDifference).Both,
+		func(n *profiles.NodeDifference, parent int) {
 			d.Nodes = append(d.Nodes, differenceNode{parent, functions.of(n.Name), amountPair{n.A.Self, n.B.Self}, amountPair{n.A.Total, n.B.Total}})
 		})
 	d.Cut, d.Functions = cut.nodes, functions.rows

@@ -20,7 +20,7 @@ func (h *handler) events(after time.Time) []event {
 	if h.data == guard.Summary {
 		all = []event{{"page", h.page}, {"requests", h.serviceOnly()}, {"routes", h.streamedRoutes()}}
 	} else {
-		all = []event{{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()}, {"sessions", h.sessions()}, {"flight", h.flightState()}}
+		all = []event{{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()}, {"sessions", h.sessions()}, {"flight", h.waitsState()}}
 	}
 	all = append(all, event{"counts", h.counts()})
 	if history := h.runtimeAfter(after); len(history.Samples) > 0 {

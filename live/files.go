@@ -217,7 +217,7 @@ func (h *handler) requestFile(w http.ResponseWriter, r *http.Request) {
 
 // results returns what the flight recorder has of the requests in a session.
 func (h *handler) results(s *sessions.Session) []*waits.Request {
-	if h.flight == nil {
+	if h.waitsRecorder == nil {
 		return nil
 	}
 	var all []*waits.Request

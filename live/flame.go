@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/profile"
 )
 
 // Bounds of a flame graph.
@@ -40,17 +40,17 @@ type flameNode struct {
 
 // flame is the view of a profile as a flame graph.
 func flame(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) {
-	functions := newFunctionIndex(profile.Functions(p.trace, p.samples))
-	g := flameGraph{profileHead: p.head(), flameNodes: newFlameNodes(profile.NewTree(p.trace, p.samples), functions)}
+	functions := newFunctionIndex(profiles.Functions(p.trace, p.samples))
+	g := flameGraph{profileHead: p.head(), flameNodes: newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)}
 	g.Functions = functions.rows
 	return g, nil
 }
 
-func newFlameNodes(root *profile.Node, functions *functionIndex) (g flameNodes) {
+func newFlameNodes(root *profiles.Node, functions *functionIndex) (g flameNodes) {
 	cut := largest(root,
-		func(n *profile.Node) []*profile.Node { return n.Calls },
-		func(n *profile.Node) float64 { return observer.Milliseconds(n.Total) },
-		func(n *profile.Node, parent int) {
+		func(n *profiles.Node) []*profiles.Node { return n.Calls },
+		func(n *profiles.Node) float64 { return observer.Milliseconds(n.Total) },
+		func(n *profiles.Node, parent int) {
 			g.Nodes = append(g.Nodes, flameNode{parent, functions.of(n.Name), observer.Milliseconds(n.Total), observer.Milliseconds(n.Self)})
 		})
 	g.Cut, g.CutTime = cut.nodes, cut.size

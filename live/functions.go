@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline/internal/modules"
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/profile"
 )
 
 // maxFunctions bounds the table of functions.
@@ -41,7 +41,7 @@ type functionTable struct {
 // top is the view of a profile as a table.
 func top(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) {
 	t := functionTable{profileHead: p.head(), Functions: []functionRow{}}
-	for i, f := range profile.Functions(p.trace, p.samples) {
+	for i, f := range profiles.Functions(p.trace, p.samples) {
 		if i >= maxFunctions {
 			t.Cut++
 			t.CutSelf += observer.Milliseconds(f.Self)
@@ -52,7 +52,7 @@ func top(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) 
 	return t, nil
 }
 
-func newFunctionRow(f *profile.Function) functionRow {
+func newFunctionRow(f *profiles.Function) functionRow {
 	return functionRow{
 		Name: shown(f.Name), Kind: kind(f.Name), Module: shown(f.Module), Version: shown(f.Version), File: shown(f.File), Line: f.Line, HotLine: f.HotLine,
 		Self: observer.Milliseconds(f.Self), Total: observer.Milliseconds(f.Total), Samples: f.Samples,
@@ -61,13 +61,13 @@ func newFunctionRow(f *profile.Function) functionRow {
 
 // functionIndex gives each function of a graph an index.
 type functionIndex struct {
-	known map[string]*profile.Function
+	known map[string]*profiles.Function
 	rows  []functionRow
 	ids   map[string]int
 }
 
-func newFunctionIndex(functions []profile.Function) *functionIndex {
-	x := &functionIndex{known: map[string]*profile.Function{}, rows: []functionRow{}, ids: map[string]int{}}
+func newFunctionIndex(functions []profiles.Function) *functionIndex {
+	x := &functionIndex{known: map[string]*profiles.Function{}, rows: []functionRow{}, ids: map[string]int{}}
 	for i := range functions {
 		x.known[functions[i].Name] = &functions[i]
 	}
@@ -81,7 +81,7 @@ func (x *functionIndex) of(name string) int {
 		x.ids[name] = id
 		f := x.known[name]
 		if f == nil { // the whole
-			f = &profile.Function{Name: name}
+			f = &profiles.Function{Name: name}
 		}
 		x.rows = append(x.rows, newFunctionRow(f))
 	}
@@ -90,8 +90,8 @@ func (x *functionIndex) of(name string) int {
 
 // functionNamed returns the function that the page shows by a name: shown names may be shortened. If several functions
 // have that name, it returns the one with the most time in itself.
-func functionNamed(functions []profile.Function, name string) (string, error) {
-	i := slices.IndexFunc(functions, func(f profile.Function) bool { return shown(f.Name) == name })
+func functionNamed(functions []profiles.Function, name string) (string, error) {
+	i := slices.IndexFunc(functions, func(f profiles.Function) bool { return shown(f.Name) == name })
 	if i < 0 {
 		return "", fmt.Errorf("function %s: this profile has no such function", cmp.Or(shown(name), `""`))
 	}

@@ -79,21 +79,21 @@ type Config struct {
 var files embed.FS
 
 type handler struct {
-	source   Source
-	data     guard.Data
-	page     pageState
-	history  *runtimestats.History // of the runtime; nil without one
-	recorder *sessions.Recorder
-	flight   waits.Recorder // nil without one
-	waits    *lookup.Waits
-	arms     *serve.Rate
-	logger   *slog.Logger
-	refresh  time.Duration
-	streams  chan struct{} // has an element for each open stream
-	work     chan struct{} // has an element for each flame graph or file in the making
-	listed   *lookup.Cache
-	opened   *lookup.Cache
-	rows     rowCache
+	source        Source
+	data          guard.Data
+	page          pageState
+	history       *runtimestats.History // of the runtime; nil without one
+	recorder      *sessions.Recorder
+	waitsRecorder waits.Recorder // nil without one
+	waits         *lookup.Waits
+	arms          *serve.Rate
+	logger        *slog.Logger
+	refresh       time.Duration
+	streams       chan struct{} // has an element for each open stream
+	work          chan struct{} // has an element for each flame graph or file in the making
+	listed        *lookup.Cache
+	opened        *lookup.Cache
+	rows          rowCache
 
 	routesCache routesCache
 
@@ -112,25 +112,25 @@ func Handler(source Source, c Config) http.Handler {
 	}
 	c.Data = serve.Data("live", c.Data, c.Authorize)
 	h := &handler{
-		source:   source,
-		data:     c.Data,
-		page:     pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: c.Data.String()},
-		history:  source.Runtime(), // from now on, so that the page has the last minutes when it is opened
-		recorder: source.Sessions(),
-		flight:   source.Waits(),
-		arms:     serve.NewRate(maxArms),
-		logger:   record.SafeLogger(c.Logger),
-		refresh:  cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
-		streams:  make(chan struct{}, maxStreams),
-		work:     make(chan struct{}, maxWork),
-		listed:   lookup.NewCache(maxListed, maxHeld),
-		opened:   lookup.NewCache(maxOpened, maxHeld),
+		source:        source,
+		data:          c.Data,
+		page:          pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: c.Data.String()},
+		history:       source.Runtime(), // from now on, so that the page has the last minutes when it is opened
+		recorder:      source.Sessions(),
+		waitsRecorder: source.Waits(),
+		arms:          serve.NewRate(maxArms),
+		logger:        record.SafeLogger(c.Logger),
+		refresh:       cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
+		streams:       make(chan struct{}, maxStreams),
+		work:          make(chan struct{}, maxWork),
+		listed:        lookup.NewCache(maxListed, maxHeld),
+		opened:        lookup.NewCache(maxOpened, maxHeld),
 	}
 	shows := profiling.Policy{}.Shows
 	if h.recorder != nil {
 		shows = h.recorder.Shows
 	}
-	h.waits = lookup.NewWaits(h.flight, shows)
+	h.waits = lookup.NewWaits(h.waitsRecorder, shows)
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))
 	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
@@ -142,7 +142,7 @@ func Handler(source Source, c Config) http.Handler {
 	get.HandleFunc("GET /data/v1/runtime", h.runtime)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/samples", h.requestSamples)
-	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/states", h.requestStates)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/states", h.requestWaits)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/{format}", h.requestFile)
 	get.HandleFunc("GET /data/v1/compare", h.compare)
 	get.Handle("GET /data/v1/profile/flame", h.profile(flame))

@@ -135,7 +135,7 @@ type (
 				State string
 			}
 		}
-		Flight flightState
+		Flight waitsState
 		Counts []struct {
 			Group, Kind, Name, What string
 			N                       uint64
@@ -170,7 +170,7 @@ type (
 		Own                            bool
 		Stack                          *int
 	}
-	flightState struct {
+	waitsState struct {
 		Status, Reason, Refused string
 		Until                   float64
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -39,7 +40,7 @@ type profileHead struct {
 func (p *profiled) head() profileHead {
 	head := profileHead{
 		Title: p.title, Session: p.session, Engine: shown(string(p.trace.Engine)), Interval: observer.Milliseconds(p.trace.Interval), Requests: p.requests,
-		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started), Hidden: block(p.trace.HiddenNote()),
+		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started), Hidden: block(profiles.HiddenNote(p.trace)),
 	}
 	if !p.trace.Origin.IsZero() {
 		head.Start = sinceEpoch(p.trace.Origin.Add(p.trace.Started))

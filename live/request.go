@@ -130,7 +130,7 @@ func (h *handler) detail(q requests.Request) requestDetail {
 	}
 	d.Groups = l.groups(rows, len(d.Rows))
 	d.Path, d.Shares = l.path(q, rows[:len(d.Rows)])
-	if q.States != nil {
+	if q.Waits != nil {
 		b := h.waitsBuilder(q, &l)
 		b.bars(d.Rows, rows)
 		d.Waits = b.detail()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/url"
 
-	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/internal/profiles"
 )
 
 // A sandwich is a function with its callers and its callees.
@@ -18,12 +18,12 @@ type sandwich struct {
 
 // newSandwich is the view of a profile around the function that the parameter function names.
 func newSandwich(_ context.Context, _ *handler, p *profiled, query url.Values) (any, error) {
-	all := profile.Functions(p.trace, p.samples)
+	all := profiles.Functions(p.trace, p.samples)
 	name, err := functionNamed(all, query.Get("function"))
 	if err != nil {
 		return nil, err
 	}
-	between, _ := profile.NewTree(p.trace, p.samples).Sandwich(name)
+	between, _ := profiles.NewTree(p.trace, p.samples).Sandwich(name)
 	functions := newFunctionIndex(all)
 	s := sandwich{
 		profileHead: p.head(), Function: functions.of(name),

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
@@ -45,11 +46,11 @@ type waitEnd struct {
 func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	var rows []segmentRow
 	for _, s := range all {
-		class := s.Kind.Class()
+		class := waiting.ClassOf(s.Kind)
 		row := segmentRow{Kind: s.Kind.String(), Class: class.String(), Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
-		if class != waits.ClassUnknown && class != waits.ClassRunning {
+		if class != waiting.ClassUnknown && class != waiting.ClassRunning {
 			row.Wait = observer.Milliseconds(s.Longest.Duration())
-			row.In, row.By = b.function(s.Longest.Function()), b.waitEnd(s.Longest.By)
+			row.In, row.By = b.function(waiting.Function(s.Longest)), b.waitEnd(s.Longest.By)
 		}
 		if !b.l.take(row) {
 			b.l.cut.Waits++
@@ -100,8 +101,8 @@ func (b *waitsBuilder) waitEnd(p *waits.Party) *int {
 // mostWindowColumns is the number of parts of a bar in a part of the request.
 const mostWindowColumns = 1000
 
-// A windowStates is the parts of bars in a part of a request.
-type windowStates struct {
+// A windowWaits is the parts of bars in a part of a request.
+type windowWaits struct {
 	Spans []windowSpan `json:"spans"`         // spans with states in the part
 	Cut   int          `json:"cut,omitempty"` // parts left out
 	segmentTables
@@ -112,8 +113,9 @@ type windowSpan struct {
 	States []segmentRow `json:"states"` // of its goroutine, by time
 }
 
-// requestStates answers with the states of a request between two times, in finer parts than the whole request has.
-func (h *handler) requestStates(w http.ResponseWriter, r *http.Request) {
+// requestWaits answers with the states of a request between two times, in finer parts than the
+// whole request has.
+func (h *handler) requestWaits(w http.ResponseWriter, r *http.Request) {
 	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))
 	if !ok {
 		refuseRequest(w)
@@ -139,7 +141,7 @@ func (h *handler) requestStates(w http.ResponseWriter, r *http.Request) {
 	l := limits{bytes: maxDetail}
 	b := h.waitsBuilder(q, &l)
 	segments := requests.Segments(q, from, to, max(leastColumns, min(n, maxSegments/max(1, within))))
-	answered := windowStates{Spans: []windowSpan{}}
+	answered := windowWaits{Spans: []windowSpan{}}
 	for _, row := range rows {
 		if of := b.segments(segments[row.Span.SpanID]); len(of) > 0 {
 			answered.Spans = append(answered.Spans, windowSpan{row.Span.SpanID.String(), of})
@@ -149,7 +151,8 @@ func (h *handler) requestStates(w http.ResponseWriter, r *http.Request) {
 	answer(w, answered)
 }
 
-// window reads a part of a request that took a time. The error is for the client, and empty if there is none.
+// window reads a part of a request that took a time. The error is for the client, and empty if
+// there is none.
 func window(query url.Values, took time.Duration) (from, to time.Duration, columns int, err string) {
 	a, aErr := strconv.ParseFloat(query.Get("from"), 64)
 	b, bErr := strconv.ParseFloat(query.Get("to"), 64)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
@@ -53,7 +54,7 @@ type goroutineRow struct {
 
 type intervalRow struct {
 	Kind  string    `json:"kind"`
-	Class string    `json:"class"` // of waits.Class: what kinds have in common
+	Class string    `json:"class"` // what kinds have in common, as "waiting" or "runnable"
 	Start float64   `json:"start"` // since the request's
 	Took  float64   `json:"took"`
 	Span  string    `json:"span"`
@@ -133,7 +134,7 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 				rows[i].WaitsCut++
 				continue
 			}
-			row := waitRow{w.Kind.String(), w.Kind.Class().String(), observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
+			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(), observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
 			if !b.l.take(row) {
 				rows[i].WaitsCut++
 				continue
@@ -145,10 +146,10 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 
 // detail returns the rest of it.
 func (b *waitsBuilder) detail() *waitsDetail {
-	r := b.q.States
+	r := b.q.Waits
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		row := causeRow{Kind: c.Kind.String(), Class: c.Kind.Class().String(), Took: observer.Milliseconds(c.Duration), Function: shown(c.Function), By: b.party(c.By)}
+		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(), Took: observer.Milliseconds(c.Duration), Function: shown(c.Function), By: b.party(c.By)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}
@@ -182,9 +183,9 @@ func (b *waitsBuilder) detail() *waitsDetail {
 // longest returns a function that is asked about the duration of each interval once, and returns true for the n longest.
 func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	var all []time.Duration
-	for i := range b.q.States.Goroutines {
-		for k := range b.q.States.Goroutines[i].Intervals {
-			all = append(all, b.q.States.Goroutines[i].Intervals[k].Duration())
+	for i := range b.q.Waits.Goroutines {
+		for k := range b.q.Waits.Goroutines[i].Intervals {
+			all = append(all, b.q.Waits.Goroutines[i].Intervals[k].Duration())
 		}
 	}
 	if len(all) <= n {
@@ -204,8 +205,8 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 
 func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
 	return intervalRow{
-		Kind: i.Kind.String(), Class: i.Kind.Class().String(), Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
-		Span: i.SpanID.String(), In: shown(i.Function()), Stack: b.stack(i.Stack), By: b.partyWithStack(i.By),
+		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(), Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
+		Span: i.SpanID.String(), In: shown(waiting.Function(i)), Stack: b.stack(i.Stack), By: b.partyWithStack(i.By),
 	}
 }
 

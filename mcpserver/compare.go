@@ -39,7 +39,7 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest, in
 	if lookup.IDOf(slow) == lookup.IDOf(usual) {
 		return nil, refuse("usual %s: must be another request than slow", in.Usual)
 	}
-	a, b := s.withStates(ctx, slow), s.withStates(ctx, usual)
+	a, b := s.withWaits(ctx, slow), s.withWaits(ctx, usual)
 	ofSlow, ofUsual := s.recordedOf(a), s.recordedOf(b)
 	c := requests.Compare(requests.Part{Request: a, Profile: ofSlow}, requests.Part{Request: b, Profile: ofUsual})
 	text := new(answer)
@@ -111,10 +111,10 @@ func differences(a *answer, c requests.Comparison) {
 			break
 		}
 	}
-	if len(c.States) > 0 {
-		a.line("time by state: difference ms, slow ms, usual ms, state%s", oneSided(c.SlowStates, c.UsualStates))
+	if len(c.Waits) > 0 {
+		a.line("time by state: difference ms, slow ms, usual ms, state%s", oneSided(c.SlowWaits, c.UsualWaits))
 	}
-	for _, d := range c.States[:min(mostChanges, len(c.States))] {
+	for _, d := range c.Waits[:min(mostChanges, len(c.Waits))] {
 		a.line("%s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), word(d.Kind.String()))
 	}
 	if len(c.Functions) > 0 {

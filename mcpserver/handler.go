@@ -63,29 +63,29 @@ var errTooLong = errors.New("the call took too long")
 
 // A server has the tools' state.
 type server struct {
-	source  Source
-	data    guard.Data
-	logger  *slog.Logger
-	listed  *lookup.Cache
-	flight  waits.Recorder
-	waits   *lookup.Waits
-	calls   chan struct{} // has an element for each call in progress
-	starts  *serve.Rate
-	profile profiles
-	servers serve.Servers
+	source        Source
+	data          guard.Data
+	logger        *slog.Logger
+	listed        *lookup.Cache
+	waitsRecorder waits.Recorder
+	waits         *lookup.Waits
+	calls         chan struct{} // has an element for each call in progress
+	starts        *serve.Rate
+	profile       toolRecording
+	servers       serve.Servers
 }
 
 // Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall find it.
 func Handler(source Source, c Config) http.Handler {
 	s := &server{
-		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: record.SafeLogger(c.Logger), flight: source.Waits(),
+		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: record.SafeLogger(c.Logger), waitsRecorder: source.Waits(),
 		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls), starts: serve.NewRate(maxStarts),
 	}
 	shows := profiling.Policy{}.Shows
 	if sessions := source.Sessions(); sessions != nil {
 		shows = sessions.Shows
 	}
-	s.waits = lookup.NewWaits(s.flight, shows)
+	s.waits = lookup.NewWaits(s.waitsRecorder, shows)
 	tools := s.tools()
 	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
 		Stateless:           true, // a session would cost memory after its client has left

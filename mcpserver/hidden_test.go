@@ -40,7 +40,7 @@ func waitedInMarker(q requests.Request) *waits.Request {
 
 // A markedRecorder has a result for each request.
 type markedRecorder struct {
-	*flightRecorder
+	*waitsRecorder
 	mu      sync.Mutex // guards what follows
 	results map[trace.SpanID]*waits.Request
 }
@@ -61,7 +61,7 @@ func TestHiddenModulesAreNowhere(t *testing.T) {
 		hidden  bool
 	}{{"hidden", []string{profiling.ModuleStandard}, true}, {"shown", []string{profiling.ModuleAny}, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &markedRecorder{flightRecorder: disarmed(), results: map[trace.SpanID]*waits.Request{}}
+			r := &markedRecorder{waitsRecorder: disarmed(), results: map[trace.SpanID]*waits.Request{}}
 			p := start(t, perfline.Config{Waits: r, Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: c.modules}}})
 			a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 			profiled := func(arguments map[string]any) string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -30,9 +31,10 @@ const (
 	stopTime                      = 10 * time.Second
 )
 
-// profiles has the last recording that a tool made. The recorder keeps it, so that the page and other tools can use its samples. The next
-// recording of a tool replaces it: an agent must not fill the recorder.
-type profiles struct {
+// A toolRecording is the last recording that a tool made. The recorder keeps it, so that the page
+// and other tools can use its samples. The next recording of a tool replaces it: an agent must not
+// fill the recorder.
+type toolRecording struct {
 	recording sync.Mutex // locked while a tool records: for seconds, so nothing waits for it
 
 	mu   sync.Mutex // guards last
@@ -40,7 +42,7 @@ type profiles struct {
 }
 
 // replace makes a recording the last one, or none if it is 0. It returns the one before.
-func (p *profiles) replace(last sessions.SessionID) (before sessions.SessionID) {
+func (p *toolRecording) replace(last sessions.SessionID) (before sessions.SessionID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, p.last = p.last, last
@@ -48,7 +50,7 @@ func (p *profiles) replace(last sessions.SessionID) (before sessions.SessionID) 
 }
 
 // id returns the last recording, or 0 if there is none.
-func (p *profiles) id() sessions.SessionID {
+func (p *toolRecording) id() sessions.SessionID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
@@ -187,7 +189,7 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 		}
 		a.suggest(toolProfile, profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true}, "what its goroutines wait for")
 	case n > 0:
-		functionLines(a, profile.Functions(t, samples), total, limit)
+		functionLines(a, profiles.Functions(t, samples), total, limit)
 		if in.Waiting {
 			break
 		}
@@ -198,7 +200,7 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 }
 
 // functionLines writes functions with their places in the source.
-func functionLines(a *answer, all []profile.Function, total time.Duration, limit int) {
+func functionLines(a *answer, all []profiles.Function, total time.Duration, limit int) {
 	a.line("functions by the time in themselves: ms, share, ms with what they call, samples, name, file and line, line that ran longest")
 	for i, f := range all[:min(limit, len(all))] {
 		at := place(f.File, f.Line)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/waits"
 )
@@ -50,14 +51,14 @@ func (s *server) begin() *refusal {
 
 func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*answer, *refusal) {
 	a := new(answer)
-	if s.flight == nil {
+	if s.waitsRecorder == nil {
 		a.line("The program has no flight recorder. It would tell the causes of slow requests: the program sets Waits of perfline.Config to flight.NewRecorder.")
 		a.suggest(toolListRoutes, struct{}{}, "routes and how long their requests take")
 		return a, nil
 	}
-	state, stats := s.flight.State(), s.flight.Stats()
+	state, stats := s.waitsRecorder.State(), s.waitsRecorder.Stats()
 	status := word("unknown")
-	if slices.Contains(waits.Statuses(), state.Status) {
+	if slices.Contains(waiting.Statuses(), state.Status) {
 		status = word(state.Status)
 	}
 	a.line("flight recorder: %s", status)
@@ -80,7 +81,7 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 }
 
 func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer, *refusal) {
-	if s.flight == nil {
+	if s.waitsRecorder == nil {
 		return nil, refuse("the program has no flight recorder").or(toolRecorder, struct{}{}, "how the program gets one")
 	}
 	if in.Seconds < shortestArm || in.Seconds > longestArm {
@@ -92,7 +93,7 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 	length := time.Duration(in.Seconds * float64(time.Second))
 	a := new(answer)
 	a.suggest(toolListRequests, listArguments{Sort: "newest"}, "after the next slow requests")
-	if state := s.flight.State(); state.Status == waits.Armed {
+	if state := s.waitsRecorder.State(); state.Status == waits.Armed {
 		// Arm would end this time earlier, which the program or its user has chosen.
 		switch {
 		case state.Until.IsZero():
@@ -103,7 +104,7 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 			return a, nil
 		}
 	}
-	switch err := s.flight.Arm(length); {
+	switch err := s.waitsRecorder.Arm(length); {
 	case errors.Is(err, waits.ErrInUse):
 		return nil, refuse("other code of the program uses the only flight recorder: try again later")
 	case err != nil:

@@ -18,8 +18,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A flightRecorder records nothing: it knows whether it is armed, and gets its results from a test.
-type flightRecorder struct {
+// A waitsRecorder records nothing: it knows whether it is armed, and gets its results from a test.
+type waitsRecorder struct {
 	waits.Recorder
 	watching chan func(local.Root, *waits.Request) // gets what watches
 
@@ -29,39 +29,39 @@ type flightRecorder struct {
 	result  *waits.Request
 }
 
-func disarmed() *flightRecorder {
-	return &flightRecorder{state: waits.State{Status: waits.Disarmed}, watching: make(chan func(local.Root, *waits.Request), 10)}
+func disarmed() *waitsRecorder {
+	return &waitsRecorder{state: waits.State{Status: waits.Disarmed}, watching: make(chan func(local.Root, *waits.Request), 10)}
 }
 
-func (*flightRecorder) Start(*slog.Logger)             {}
-func (*flightRecorder) Shutdown(context.Context) error { return nil }
+func (*waitsRecorder) Start(*slog.Logger)             {}
+func (*waitsRecorder) Shutdown(context.Context) error { return nil }
 
-func (f *flightRecorder) Stats() waits.Stats {
+func (f *waitsRecorder) Stats() waits.Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return waits.Stats{Slow: uint64(len(f.pending)), Pending: uint64(len(f.pending))}
 }
 
-func (f *flightRecorder) Slow(root local.Root) bool {
+func (f *waitsRecorder) Slow(root local.Root) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending = append(f.pending, root)
 	return true
 }
 
-func (f *flightRecorder) Watch(watcher func(local.Root, *waits.Request)) (stop func()) {
+func (f *waitsRecorder) Watch(watcher func(local.Root, *waits.Request)) (stop func()) {
 	f.watching <- watcher
 	return func() {}
 }
 
-func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
+func (f *waitsRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.result, f.result != nil && f.result.RootID == root
 }
 
 // give makes the result of the only request that waits for one.
-func (f *flightRecorder) give() (local.Root, *waits.Request) {
+func (f *waitsRecorder) give() (local.Root, *waits.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	root := f.pending[0]
@@ -72,13 +72,13 @@ func (f *flightRecorder) give() (local.Root, *waits.Request) {
 	return root, f.result
 }
 
-func (f *flightRecorder) State() waits.State {
+func (f *waitsRecorder) State() waits.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
 }
 
-func (f *flightRecorder) Arm(d time.Duration) error {
+func (f *waitsRecorder) Arm(d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = waits.State{Status: waits.Armed}

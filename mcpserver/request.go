@@ -12,6 +12,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -38,7 +39,7 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest, in requ
 	if refused != nil {
 		return nil, refused
 	}
-	q := s.withStates(ctx, snapshot)
+	q := s.withWaits(ctx, snapshot)
 	a := new(answer)
 	header(a, q)
 	s.causes(a, q)
@@ -76,18 +77,18 @@ func status(root *otlpenc.Span) word {
 
 // causes writes why the request took its time.
 func (s *server) causes(a *answer, q requests.Request) {
-	if q.States == nil {
+	if q.Waits == nil {
 		a.line("cause: unknown, %s", s.noResult())
 		return
 	}
-	a.line("cause: %s", sentence(q.States))
-	if len(q.States.Causes) < 2 {
+	a.line("cause: %s", sentence(q.Waits))
+	if len(q.Waits.Causes) < 2 {
 		return
 	}
 	a.line("parts of the duration, the longest first:")
-	for i, c := range q.States.Causes {
+	for i, c := range q.Waits.Causes {
 		if i == mostCauses {
-			a.line("  %d more parts", len(q.States.Causes)-i)
+			a.line("  %d more parts", len(q.Waits.Causes)-i)
 			break
 		}
 		text := formatted("  %s: %s", took(c.Duration), word(c.Kind.String()))
@@ -103,10 +104,10 @@ func (s *server) causes(a *answer, q requests.Request) {
 
 // noResult returns why there are no states of a request.
 func (s *server) noResult() word {
-	if s.flight == nil {
+	if s.waitsRecorder == nil {
 		return "the program has no flight recorder"
 	}
-	if state := s.flight.State(); state.Status != waits.Armed {
+	if state := s.waitsRecorder.State(); state.Status != waits.Armed {
 		return "the flight recorder is not armed"
 	}
 	return "the flight recorder has no result for this request"
@@ -121,7 +122,7 @@ func waterfall(a *answer, q requests.Request, offset, limit int) (shown int) {
 	}
 	all, waits := requests.Segments(q, 0, q.Duration(), barWidth), requests.Waits(q)
 	a.line("spans from %d on, of %d, as a tree: id, start after the request in ms, duration in ms, bar, name. A dot is a level.", offset, len(rows))
-	if q.States == nil {
+	if q.Waits == nil {
 		a.line("bars: = the span")
 	} else {
 		a.line("bars: %s", legend)
@@ -178,15 +179,15 @@ func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word 
 	}
 	cells := []byte(strings.Repeat(".", barWidth))
 	fill := byte('=')
-	if q.States != nil {
-		fill = letters[waits.ClassUnknown]
+	if q.Waits != nil {
+		fill = letters[waiting.ClassUnknown]
 	}
 	for i := column(s.Start.Sub(q.Root.Start)); i <= column(s.End.Sub(q.Root.Start)); i++ {
 		cells[i] = fill
 	}
 	for _, seg := range segments {
 		for i := column(seg.Start); i <= column(seg.End-1); i++ {
-			cells[i] = letters[seg.Kind.Class()]
+			cells[i] = letters[waiting.ClassOf(seg.Kind)]
 		}
 	}
 	return word(cells)
@@ -195,8 +196,8 @@ func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word 
 // suggestAbout suggests the calls that explain a request further.
 func (s *server) suggestAbout(a *answer, q requests.Request) {
 	own := q.Root.SpanID
-	if q.States != nil && len(q.States.Causes) > 0 {
-		if by := q.States.Causes[0].By; by != nil && by.RootID.IsValid() && by.RootID != own {
+	if q.Waits != nil && len(q.Waits.Causes) > 0 {
+		if by := q.Waits.Causes[0].By; by != nil && by.RootID.IsValid() && by.RootID != own {
 			if _, refused := s.find(by.RootID.String()); refused == nil {
 				a.suggest(toolGetRequest, requestArguments{Request: by.RootID.String()}, "the request that this one waited for")
 			}

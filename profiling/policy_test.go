@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -118,8 +119,8 @@ func TestPolicyShown(t *testing.T) {
 		if got := strings.Join(stacks, ", "); got != c.want {
 			t.Errorf("with modules %q the stacks are %q, want %q", c.modules, got, c.want)
 		}
-		if all := slices.Contains(c.modules, profiling.ModuleAny); (shown.HiddenNote() == "") != all {
-			t.Errorf("with modules %q the trace has the note %q", c.modules, shown.HiddenNote())
+		if all := slices.Contains(c.modules, profiling.ModuleAny); (profiles.HiddenNote(shown) == "") != all {
+			t.Errorf("with modules %q the trace has the note %q", c.modules, profiles.HiddenNote(shown))
 		}
 	}
 }

@@ -1,12 +1,6 @@
 package waits
 
-import (
-	"time"
-
-	"go.opentelemetry.io/otel/trace"
-)
-
-var kindNames = [Kinds]string{
+var kindNames = [...]string{
 	Gap:               "gap",
 	OnCPU:             "running",
 	Runnable:          "runnable",
@@ -30,24 +24,10 @@ var kindNames = [Kinds]string{
 	NotRun:            "not run",
 }
 
-// String returns the name of the kind, such as "system call".
+// String returns the name of the kind, such as "system call". It is "unknown" for other numbers.
 func (k Kind) String() string {
-	if k < Kinds {
+	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
 	return "unknown"
-}
-
-// Times returns how long the goroutines of the request spent in each kind of state for one span, without the spans inside
-// it. Goroutines that work at the same time for a span count each, so that the times may add up to more than the span's
-// duration.
-func (r *Request) Times(span trace.SpanID) (times [Kinds]time.Duration) {
-	for i := range r.Goroutines {
-		for j := range r.Goroutines[i].Intervals {
-			if interval := &r.Goroutines[i].Intervals[j]; interval.SpanID == span && interval.Kind < Kinds {
-				times[interval.Kind] += interval.Duration()
-			}
-		}
-	}
-	return times
 }

@@ -3,24 +3,26 @@ package waits
 import (
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
-// Sentence says in one sentence why the request took its time, such as "18 ms of 21 ms: waited for a mutex that GET /search
-// held in (*Index).rebuild". It has the largest cause, and the next one if that took a tenth of the duration or more.
-// The names in it are as the program and its callers gave them. Code that prints the sentence escapes it.
+// Sentence says in one sentence why the request took its time, such as "18 ms of 21 ms: waited for
+// a mutex that GET /search held in (*Index).rebuild". It has the largest cause, and the next one if
+// that took a tenth of the duration or more. The names in it are as the program and its callers
+// gave them. Code that prints the sentence escapes it.
 func (r *Request) Sentence() string {
 	if len(r.Causes) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString(Length(r.Causes[0].Duration) + " of " + Length(r.Duration))
+	b.WriteString(text.Length(r.Causes[0].Duration) + " of " + text.Length(r.Duration))
 	if r.Unended {
 		b.WriteString(" so far")
 	}
 	b.WriteString(": " + r.phrase(&r.Causes[0]))
 	if len(r.Causes) > 1 && r.Causes[1].Duration >= r.Duration/10 {
-		b.WriteString("; " + Length(r.Causes[1].Duration) + ": " + r.phrase(&r.Causes[1]))
+		b.WriteString("; " + text.Length(r.Causes[1].Duration) + ": " + r.phrase(&r.Causes[1]))
 	}
 	return b.String()
 }
@@ -29,11 +31,11 @@ func (r *Request) Sentence() string {
 func (r *Request) phrase(c *Cause) string {
 	in := ""
 	if c.Function != "" {
-		in = " in " + Short(c.Function)
+		in = " in " + text.Function(c.Function)
 	}
 	by, request := "", ""
 	if c.By != nil {
-		by, request = Short(c.By.Function), c.By.Request
+		by, request = text.Function(c.By.Function), c.By.Request
 		if c.By.RootID == r.RootID && c.By.TraceID == r.TraceID {
 			request = "another goroutine of this request"
 		}
@@ -71,7 +73,7 @@ func (r *Request) phrase(c *Cause) string {
 		case c.Function == "":
 			return "waited for the network in " + c.Span
 		}
-		return "waited for the network in " + c.Span + ", called by " + Short(c.Function)
+		return "waited for the network in " + c.Span + ", called by " + text.Function(c.Function)
 	case File:
 		return "waited for a file or a pipe" + in
 	case Timer:
@@ -99,7 +101,8 @@ func (r *Request) phrase(c *Cause) string {
 		if c.Limit == 1 {
 			unit = " processor"
 		}
-		return "the limit of " + strconv.FormatFloat(c.Limit, 'f', -1, 64) + unit + " stopped the process"
+		limit := strconv.FormatFloat(c.Limit, 'f', -1, 64)
+		return "the limit of " + limit + unit + " stopped the process"
 	case NotRun:
 		return "the operating system did not run the process, and why is not known"
 	default:
@@ -118,37 +121,4 @@ func took(request, function, verb string) string {
 		return " that a goroutine " + verb + " in " + function
 	}
 	return ""
-}
-
-// Short returns the name of a function as in the source: (*Index).rebuild for a method, and store.flush for a function.
-func Short(function string) string {
-	// The import path may have dots, and the type arguments may have slashes.
-	name, arguments, _ := strings.Cut(function, "[")
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	if arguments != "" {
-		name += "[" + arguments
-	}
-	if _, method, ok := strings.Cut(name, ".("); ok {
-		return "(" + method
-	}
-	return name
-}
-
-// Length returns a duration with two digits or three, as in "18 ms".
-func Length(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return number(d, time.Second, 0) + " s"
-	case d >= time.Second:
-		return number(d, time.Second, 1) + " s"
-	case d >= 10*time.Millisecond:
-		return number(d, time.Millisecond, 0) + " ms"
-	case d >= time.Millisecond:
-		return number(d, time.Millisecond, 1) + " ms"
-	}
-	return number(d, time.Microsecond, 0) + " µs"
-}
-
-func number(d, unit time.Duration, digits int) string {
-	return strconv.FormatFloat(float64(d)/float64(unit), 'f', digits, 64)
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -104,31 +105,13 @@ func TestLengths(t *testing.T) {
 // Each kind has a name.
 func TestKindNames(t *testing.T) {
 	seen := map[string]bool{}
-	for k := range waits.Kinds {
+	for k := range waiting.Kinds {
 		if name := k.String(); name == "" || name == "unknown" || seen[name] {
 			t.Errorf("kind %d has the name %q, want one of its own", k, name)
 		}
 		seen[k.String()] = true
 	}
-	if got := waits.Kinds.String(); got != "unknown" {
+	if got := waiting.Kinds.String(); got != "unknown" {
 		t.Errorf("the name of no kind is %q", got)
-	}
-}
-
-// Times are of one span and of all goroutines.
-func TestTimes(t *testing.T) {
-	r := waits.Request{Goroutines: []waits.Goroutine{
-		{Intervals: []waits.Interval{
-			{Kind: waits.OnCPU, End: 2 * ms, SpanID: root},
-			{Kind: waits.Mutex, Start: 2 * ms, End: 5 * ms, SpanID: child},
-			{Kind: waits.OnCPU, Start: 5 * ms, End: 6 * ms, SpanID: root},
-		}},
-		{Intervals: []waits.Interval{{Kind: waits.OnCPU, Start: ms, End: 5 * ms, SpanID: root}}},
-	}}
-	if got := r.Times(root); got[waits.OnCPU] != 7*ms || got[waits.Mutex] != 0 {
-		t.Errorf("times of the root are %v, want 7 ms running", got)
-	}
-	if got := r.Times(child); got[waits.OnCPU] != 0 || got[waits.Mutex] != 3*ms {
-		t.Errorf("times of the child are %v, want 3 ms for a mutex", got)
 	}
 }

@@ -36,6 +36,6 @@ func slowest(ctx context.Context, recent *requests.Recent, waits *flight.Recorde
 		return q, false
 	}
 	q = all[0].Request()
-	q.States, _ = waits.Result(q.TraceID(), q.Root.SpanID)
+	q.Waits, _ = waits.Result(q.TraceID(), q.Root.SpanID)
 	return q, true
 }

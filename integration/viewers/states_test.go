@@ -11,7 +11,7 @@ import (
 func TestFirefoxWithStates(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	threads, err := shownThreads(ctx, t, golden(t, "states.firefox.json"))
+	threads, err := shownThreads(ctx, t, golden(t, "waits.firefox.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func TestWaits(t *testing.T) {
 	}}
 	before := fmt.Sprintf("%#v", *by)
 	w := lookup.NewWaits(r, func(function string) bool { return !strings.HasPrefix(function, "hidden.") })
-	got := w.With(s[0].Request()).States
+	got := w.With(s[0].Request()).Waits
 	if got == nil || got.RootID != s[0].SpanID {
 		t.Fatalf("the request has the result %+v", got)
 	}
@@ -129,10 +129,10 @@ func TestWaits(t *testing.T) {
 	if again, _ := w.Result(s[0].TraceID, s[0].SpanID); again != got {
 		t.Error("the same result is made anew")
 	}
-	if got := w.With(s[1].Request()).States; got != nil {
+	if got := w.With(s[1].Request()).Waits; got != nil {
 		t.Errorf("another request has the result %v, want none", got)
 	}
-	if got := lookup.NewWaits(nil, nil).With(s[0].Request()).States; got != nil {
+	if got := lookup.NewWaits(nil, nil).With(s[0].Request()).Waits; got != nil {
 		t.Errorf("without a recorder, the request has the result %v, want none", got)
 	}
 }

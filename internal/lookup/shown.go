@@ -1,6 +1,9 @@
 package lookup
 
-import "github.com/perfline/perfline/waits"
+import (
+	"github.com/perfline/perfline/internal/waiting"
+	"github.com/perfline/perfline/waits"
+)
 
 // shownTo returns r without the functions that shows hides: the time of a hidden function counts for the nearest visible one that called
 // it. r does not change. shows is called often, and for the same names.
@@ -43,8 +46,8 @@ type view struct {
 
 // noteCaller notes which visible function called the hidden function of an interval.
 func (v *view) noteCaller(interval, visible *waits.Interval) {
-	if name := interval.Function(); name != "" && v.callers[name] == "" && !v.shows(name) {
-		v.callers[name] = visible.Function()
+	if name := waiting.Function(interval); name != "" && v.callers[name] == "" && !v.shows(name) {
+		v.callers[name] = waiting.Function(visible)
 	}
 }
 
@@ -60,7 +63,7 @@ func (v *view) function(name string, stack []waits.Frame) string {
 		return name
 	}
 	for _, f := range stack {
-		if !waits.Standard(f.Function) {
+		if !waiting.Standard(f.Function) {
 			return f.Function
 		}
 	}

@@ -33,7 +33,7 @@ func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits 
 // With returns q with its result. There may be none.
 func (w *Waits) With(q requests.Request) requests.Request {
 	if result, ok := w.Result(q.TraceID(), q.Root.SpanID); ok {
-		q.States = result
+		q.Waits = result
 	}
 	return q
 }

@@ -24,26 +24,28 @@ var allowed = map[string][]string{
 	"profiling/profile":      {"internal", "internal/record", "observer"},
 	"internal/spanlabels":    {"internal"},
 	"profiling/otlpprofiles": {"internal", "internal/record", "observer", "exporter", "profiling", "profiling/profile", "internal/spanlabels"},
-	"profiling/sessions":     {"internal", "internal/record", "observer", "profiling", "profiling/profile", "internal/spanlabels"},
+	"profiling/sessions":     {"internal", "internal/profiles", "internal/record", "observer", "profiling", "profiling/profile", "internal/spanlabels"},
 	"profiling/service":      {"internal", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions"},
 	"waits":                  {"internal", "internal/local"},
-	"waits/flight":           {"internal", "internal/record", "observer", "profiling", "waits", "internal/local"},
+	"waits/flight":           {"internal", "internal/record", "observer", "profiling", "waits", "internal/local", "internal/waiting"},
 	"exporter":               {"internal", "internal/record", "observer", "internal/otlpenc"},
 	"internal/local":         {},
 	"internal/otlpenc":       {"internal", "internal/record", "observer", "internal/local"},
-	"internal/requests":      {"internal", "internal/record", "observer", "profiling/profile", "waits", "internal/local", "internal/otlpenc", "internal/routes"},
+	"internal/profiles":      {"internal", "profiling/profile"},
+	"internal/requests":      {"internal", "internal/record", "observer", "profiling/profile", "waits", "internal/local", "internal/otlpenc", "internal/profiles", "internal/routes", "internal/waiting"},
 	"internal/routes":        {"internal", "internal/local"},
 	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
-	"internal/viewers":       {"internal", "internal/record", "observer", "internal/otlpenc", "internal/requests", "profiling/profile", "profiling/sessions", "waits"},
+	"internal/viewers":       {"internal", "internal/record", "observer", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
+	"internal/waiting":       {"internal", "waits"},
 	"live": {"internal", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "waits",
-		"exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/viewers"},
+		"exporter", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/routes", "internal/runtimestats", "internal/viewers", "internal/waiting"},
 	"guard":                  {"internal", "internal/record", "observer"},
 	"internal":               {"internal/record"}, // which calls the program's code safely
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
-	"internal/lookup":        {"internal/local", "internal/requests", "waits"},
+	"internal/lookup":        {"internal/local", "internal/requests", "internal/waiting", "waits"},
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats"},
+	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -151,11 +153,11 @@ func TestSpanLabelsAreLight(t *testing.T) {
 	}
 }
 
-// Code that shows the states of goroutines needs no tracer and no parser.
-func TestStatesAreLight(t *testing.T) {
+// Code that shows what requests waited for needs no tracer and no parser.
+func TestWaitsAreLight(t *testing.T) {
 	atRoot(t)
 	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/waits") {
-		if dep != module+"/internal/modules" && dep != module+"/internal/local" && !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
+		if dep != module+"/internal/text" && dep != module+"/internal/local" && !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
 			t.Errorf("waits reaches %s", dep)
 		}
 	}

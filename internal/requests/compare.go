@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/profiles"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
@@ -21,14 +23,14 @@ type Part struct {
 type Comparison struct {
 	Slow, Usual Request
 	Spans       []SpanDifference     // the largest difference on the critical path first
-	States      []StateDifference    // the largest difference first; empty if no execution trace has either request
+	Waits       []WaitDifference     // the largest difference first; empty if no execution trace has either request
 	Functions   []FunctionDifference // the largest difference first; empty if the profiles have no sample of either request
 
 	// The places in Spans of the rows of each request, in the order of Rows.
 	SlowPlaces, UsualPlaces []int
 
-	// The sides that have States, and that have Functions. The times of a side without them are zero.
-	SlowStates, UsualStates   bool
+	// The sides that have Waits, and that have Functions. The times of a side without them are zero.
+	SlowWaits, UsualWaits     bool
 	SlowSamples, UsualSamples int
 	// OtherEngine says that two profiles of CPU time and of wall-clock time cannot be compared. Then Functions are empty.
 	OtherEngine bool
@@ -53,14 +55,14 @@ type SpanDifference struct {
 // Critical returns the difference on the critical path.
 func (d SpanDifference) Critical() time.Duration { return d.Slow.Critical - d.Usual.Critical }
 
-// A StateDifference compares how much of the requests' durations was spent in one kind of state.
-type StateDifference struct {
+// A WaitDifference compares how much of the requests' durations was spent in one kind of state.
+type WaitDifference struct {
 	Kind        waits.Kind
 	Slow, Usual time.Duration
 }
 
 // Took returns the difference.
-func (d StateDifference) Took() time.Duration { return d.Slow - d.Usual }
+func (d WaitDifference) Took() time.Duration { return d.Slow - d.Usual }
 
 // A FunctionDifference compares how long a function ran: in itself and in the functions of the runtime that it called.
 type FunctionDifference struct {
@@ -85,7 +87,7 @@ func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Du
 // Each moment of a request belongs to one span: the one on the critical path ([CriticalPath]). So the differences on the critical
 // path add up to [Comparison.Took]. Time that a span has beside the critical path counts in Total only.
 //
-// States are the causes of the durations: they add up to the duration of each side that has an execution trace.
+// Waits are the causes of the durations: they add up to the duration of each side that has an execution trace.
 func Compare(slow, usual Part) Comparison {
 	c := Comparison{Slow: slow.Request, Usual: usual.Request}
 	tree := &pathTree{children: map[pathKey]int{}}
@@ -95,7 +97,7 @@ func Compare(slow, usual Part) Comparison {
 	sum(c.Spans, slow.Request, slowRows, c.SlowPlaces, func(d *SpanDifference) *SpanSum { return &d.Slow })
 	sum(c.Spans, usual.Request, usualRows, c.UsualPlaces, func(d *SpanDifference) *SpanSum { return &d.Usual })
 	slices.SortStableFunc(c.Spans, func(a, b SpanDifference) int { return cmp.Compare(b.Critical().Abs(), a.Critical().Abs()) })
-	c.compareStates()
+	c.compareWaits()
 	c.compareFunctions(slow, usual)
 	return c
 }
@@ -177,27 +179,27 @@ func sum(all []SpanDifference, q Request, rows []Row, places []int, side func(*S
 	}
 }
 
-func (c *Comparison) compareStates() {
-	var slow, usual [waits.Kinds]time.Duration
-	c.SlowStates, c.UsualStates = addCauses(&slow, c.Slow), addCauses(&usual, c.Usual)
-	for kind := range waits.Kinds {
+func (c *Comparison) compareWaits() {
+	var slow, usual [waiting.Kinds]time.Duration
+	c.SlowWaits, c.UsualWaits = addCauses(&slow, c.Slow), addCauses(&usual, c.Usual)
+	for kind := range waiting.Kinds {
 		if slow[kind] != 0 || usual[kind] != 0 {
-			c.States = append(c.States, StateDifference{kind, slow[kind], usual[kind]})
+			c.Waits = append(c.Waits, WaitDifference{kind, slow[kind], usual[kind]})
 		}
 	}
-	size := func(d StateDifference) time.Duration { return d.Took().Abs() }
-	slices.SortStableFunc(c.States, func(a, b StateDifference) int { return cmp.Compare(size(b), size(a)) })
+	size := func(d WaitDifference) time.Duration { return d.Took().Abs() }
+	slices.SortStableFunc(c.Waits, func(a, b WaitDifference) int { return cmp.Compare(size(b), size(a)) })
 }
 
 // addCauses adds the causes of a request's duration. It returns false if there are none.
-func addCauses(to *[waits.Kinds]time.Duration, q Request) bool {
-	if q.States == nil {
+func addCauses(to *[waiting.Kinds]time.Duration, q Request) bool {
+	if q.Waits == nil {
 		return false
 	}
-	for _, cause := range q.States.Causes {
-		to[min(cause.Kind, waits.Kinds-1)] += cause.Duration
+	for _, cause := range q.Waits.Causes {
+		to[min(cause.Kind, waiting.Kinds-1)] += cause.Duration
 	}
-	return len(q.States.Causes) > 0
+	return len(q.Waits.Causes) > 0
 }
 
 func (c *Comparison) compareFunctions(slow, usual Part) {
@@ -221,7 +223,7 @@ func (c *Comparison) compareFunctions(slow, usual Part) {
 func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
 	for _, sample := range Samples(p.Request, p.Profile) {
 		samples++
-		call := p.Profile.Innermost(sample)
+		call := profiles.Innermost(p.Profile, sample)
 		key := FunctionDifference{Name: call.Name, File: call.File, Line: call.StartLine, Waits: sample.Marker == profile.Idle}
 		d := all[key]
 		if d == nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/internal/text"
 )
 
 const (
@@ -19,13 +19,13 @@ const (
 func (c Comparison) Sentence() string {
 	took := c.Took()
 	if took.Abs()*100 <= max(c.Slow.Duration(), c.Usual.Duration()) {
-		return fmt.Sprintf("both took about %s", waits.Length(c.Slow.Duration()))
+		return fmt.Sprintf("both took about %s", text.Length(c.Slow.Duration()))
 	}
 	direction := "more"
 	if took < 0 {
 		direction = "less"
 	}
-	whole := waits.Length(took.Abs()) + " " + direction
+	whole := text.Length(took.Abs()) + " " + direction
 	var parts []SpanDifference // with the same direction as the whole
 	for _, d := range c.Spans {
 		if (d.Critical() > 0) == (took > 0) && d.Critical().Abs()*notable >= took.Abs() {
@@ -38,12 +38,12 @@ func (c Comparison) Sentence() string {
 	first := parts[0]
 	in := first.Critical().Abs()
 	if (in-took.Abs())*notable >= took.Abs() {
-		return whole + " in all: " + waits.Length(in) + " " + direction + " in " + c.describe(first) + ", the opposite elsewhere"
+		return whole + " in all: " + text.Length(in) + " " + direction + " in " + c.describe(first) + ", the opposite elsewhere"
 	}
 	var b strings.Builder
-	b.WriteString(waits.Length(min(in, took.Abs())) + " of the " + whole + " were in " + c.describe(first))
+	b.WriteString(text.Length(min(in, took.Abs())) + " of the " + whole + " were in " + c.describe(first))
 	if len(parts) > 1 {
-		b.WriteString("; " + waits.Length(parts[1].Critical().Abs()) + " were in " + c.describe(parts[1]))
+		b.WriteString("; " + text.Length(parts[1].Critical().Abs()) + " were in " + c.describe(parts[1]))
 	}
 	return b.String()
 }

@@ -49,7 +49,7 @@ func slowAndUsual(tb testing.TB) (slow, usual requests.Part) {
 
 // withCauses gives a request an execution trace with these causes.
 func withCauses(q requests.Request, causes ...waits.Cause) requests.Request {
-	q.States = &waits.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Duration: q.Duration(), Causes: causes}
+	q.Waits = &waits.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Duration: q.Duration(), Causes: causes}
 	return q
 }
 
@@ -78,7 +78,7 @@ func TestCompare(t *testing.T) {
 	for _, d := range c.Spans {
 		fmt.Fprintf(&b, "%+v\n", d)
 	}
-	fmt.Fprintf(&b, "%t %t %+v\n%d %d %+v\n", c.SlowStates, c.UsualStates, c.States, c.SlowSamples, c.UsualSamples, c.Functions)
+	fmt.Fprintf(&b, "%t %t %+v\n%d %d %+v\n", c.SlowWaits, c.UsualWaits, c.Waits, c.SlowSamples, c.UsualSamples, c.Functions)
 	compareGolden(t, "compare.txt", b.Bytes())
 
 	var places []string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
@@ -18,7 +19,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 	below := map[int][]int{1: {1, 2, 3, 4, 5, 6, 9}, 2: {2, 3, 5}, 3: {3}, 4: {4}, 6: {6}} // spans of waited; 9 was not kept
 	rapid.Check(t, func(rt *rapid.T) {
 		q := waited(t)
-		q.States.Goroutines = nil
+		q.Waits.Goroutines = nil
 		spans := []int{1, 2, 3, 4, 5, 6, 9}
 		of := map[[2]int]int{} // the span of an interval, by goroutine and index
 		for g := range rapid.IntRange(1, 4).Draw(rt, "goroutines") {
@@ -29,10 +30,10 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 				end := at + time.Duration(rapid.IntRange(1, 20_000).Draw(rt, "length"))*time.Microsecond
 				id := rapid.SampledFrom(spans).Draw(rt, "span")
 				of[[2]int{g, len(intervals)}] = id
-				intervals = append(intervals, did(waits.Kind(rapid.IntRange(0, int(waits.Kinds)-1).Draw(rt, "kind")), at, end, id, "", nil))
+				intervals = append(intervals, did(waits.Kind(rapid.IntRange(0, int(waiting.Kinds)-1).Draw(rt, "kind")), at, end, id, "", nil))
 				at = end
 			}
-			q.States.Goroutines = append(q.States.Goroutines, waits.Goroutine{ID: uint64(g), Intervals: intervals})
+			q.Waits.Goroutines = append(q.Waits.Goroutines, waits.Goroutine{ID: uint64(g), Intervals: intervals})
 		}
 		tr := &profile.Trace{Origin: base, Engine: profile.EngineCPU}
 		contexts := []int{1, 2, 3, 4, 6}
@@ -49,8 +50,8 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 		for _, sample := range requests.Samples(q, tr) {
 			shown++
 			ran, unknown, known := false, false, false
-			for g := range q.States.Goroutines {
-				for n, i := range q.States.Goroutines[g].Intervals {
+			for g := range q.Waits.Goroutines {
+				for n, i := range q.Waits.Goroutines[g].Intervals {
 					if sample.Timestamp < i.Start-ms || sample.Timestamp > i.End+ms {
 						continue
 					}
@@ -64,7 +65,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 				}
 			}
 			if !ran && (!unknown || known) {
-				rt.Errorf("the sample at %v of span %d is shown, but nothing ran then: %+v", sample.Timestamp, contexts[sample.ContextID], q.States.Goroutines)
+				rt.Errorf("the sample at %v of span %d is shown, but nothing ran then: %+v", sample.Timestamp, contexts[sample.ContextID], q.Waits.Goroutines)
 			}
 		}
 		if left := requests.Contradictions(q, tr); shown+left != len(tr.Samples) {
@@ -98,7 +99,7 @@ func TestSamplesAgreeWithSpansBelow(t *testing.T) {
 		for id := root; id <= last+1; id++ { // the last of them is no span
 			g.Intervals = append(g.Intervals, did(waits.OnCPU, time.Duration(id*10)*ms, time.Duration(id*10+5)*ms, id, "", nil))
 		}
-		q.States = &waits.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Start: base, Duration: 1000 * ms, Goroutines: []waits.Goroutine{g}}
+		q.Waits = &waits.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Start: base, Duration: 1000 * ms, Goroutines: []waits.Goroutine{g}}
 		for id := root; id <= last+1; id++ {
 			above := map[int]bool{id: id <= last, root: true}
 			at := id

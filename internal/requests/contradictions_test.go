@@ -39,7 +39,7 @@ func TestContradictionsOfSpansWithoutNotes(t *testing.T) {
 	r.OnEnd(span(1, 8, 7, "measure of the lookup", 62*ms, 78*ms, ofMeasure))
 	r.OnEnd(span(1, 1, 0, "GET /", 0, 100*ms))
 	q := r.Requests()[0].Request()
-	q.States = &waits.Request{
+	q.Waits = &waits.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Start: base, Duration: 100 * ms,
 		Goroutines: []waits.Goroutine{
 			{ID: 1, Intervals: []waits.Interval{
@@ -94,11 +94,11 @@ func TestContradictionsWithOmittedGoroutines(t *testing.T) {
 		{"the span runs", 1, 7 * ms, profile.Ordinary, 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			q.States.Omitted = c.omitted
+			q.Waits.Omitted = c.omitted
 			if got := contradicts(t, q, c.span, c.at, c.marker); got != c.want {
 				t.Errorf("the sample contradicts: %t, want %t", got, c.want)
 			}
-			if n := len(q.States.Goroutines); n != 2 {
+			if n := len(q.Waits.Goroutines); n != 2 {
 				t.Errorf("the states have %d goroutines afterwards, want the same 2", n)
 			}
 		})

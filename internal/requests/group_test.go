@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -97,14 +98,14 @@ func TestWaterfallSumsUpGroups(t *testing.T) {
 	for _, s := range q.Spans[1:] {
 		s.Name, s.ParentID, s.Kind, s.Group = "work", q.Root.SpanID, q.Root.Kind, q.Root.Group
 	}
-	for g := range q.States.Goroutines {
-		for i := range q.States.Goroutines[g].Intervals {
-			if interval := &q.States.Goroutines[g].Intervals[i]; interval.SpanID != q.Root.SpanID {
+	for g := range q.Waits.Goroutines {
+		for i := range q.Waits.Goroutines[g].Intervals {
+			if interval := &q.Waits.Goroutines[g].Intervals[i]; interval.SpanID != q.Root.SpanID {
 				interval.By = nil
 				if len(interval.Stack) > 0 {
 					interval.Stack[1].Function = "example.com/app.work"
 				}
-				if interval.Kind.Class() != waits.ClassRunning {
+				if waiting.ClassOf(interval.Kind) != waiting.ClassRunning {
 					interval.Kind = waits.Mutex
 				}
 			}

@@ -18,9 +18,9 @@ type Request struct {
 	Spans   []*otlpenc.Span // Root, and all below it by start
 	Dropped int             // spans of the trace that were not kept
 
-	// States is what the request's goroutines did, from an execution trace; nil if there is none. Recent leaves it nil: set it to
-	// what the recorder of the execution trace has for the request.
-	States *waits.Request
+	// Waits is what the request's goroutines did, from an execution trace; nil if there is none.
+	// Recent leaves it nil: set it to what the recorder of the execution trace has for the request.
+	Waits *waits.Request
 }
 
 // TraceID is the trace the request belongs to.
@@ -29,7 +29,8 @@ func (q Request) TraceID() trace.TraceID { return q.Root.TraceID }
 // Duration returns the time that the request took.
 func (q Request) Duration() time.Duration { return q.Root.Duration() }
 
-// A Snapshot is a request as [Recent] keeps it, in encoded form. It costs no copy to make one, and it does not change.
+// A Snapshot is a request as [Recent] keeps it, in encoded form. It costs no copy to make one, and
+// it does not change.
 type Snapshot struct {
 	local.Root // the end of the root span; its name is valid UTF-8
 
@@ -44,8 +45,8 @@ type Snapshot struct {
 // Bytes returns the memory of the spans that the snapshot holds on to: all spans of its trace.
 func (s Snapshot) Bytes() int { return s.bytes }
 
-// Clone returns a request with memory of its own. It is for those who hold a request for long: a snapshot that is no clone keeps memory that other
-// requests have in common with it.
+// Clone returns a request with memory of its own. It is for those who hold a request for long: a
+// snapshot that is no clone keeps memory that other requests have in common with it.
 func (s Snapshot) Clone() Snapshot {
 	parts := make([]otlpenc.Spans, 0, len(s.parts))
 	for _, p := range s.parts {
@@ -73,7 +74,8 @@ func (s Snapshot) encodedRoot() (root otlpenc.Spans) {
 	return root
 }
 
-// decode returns the first span. ok is false if that is only its beginning, because the rest of the bytes is malformed.
+// decode returns the first span. ok is false if that is only its beginning, because the rest of the
+// bytes is malformed.
 func decode(s otlpenc.Spans) (span otlpenc.Span, ok bool) {
 	for span, err := range s.All() {
 		return span, err == nil
@@ -81,8 +83,8 @@ func decode(s otlpenc.Spans) (span otlpenc.Span, ok bool) {
 	return otlpenc.Span{}, false
 }
 
-// Request decodes the request: the spans below the root, and those whose parent is missing if there is no other
-// request they could belong to.
+// Request decodes the request: the spans below the root, and those whose parent is missing if there
+// is no other request they could belong to.
 func (s Snapshot) Request() Request {
 	type span struct {
 		otlpenc.Header

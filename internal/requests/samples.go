@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -20,7 +21,7 @@ import (
 // A sample belongs to the span it was taken under, or to the shortest measure that ran under
 // that span at the time. Where several goroutines work under one span that
 // cannot be told apart: then a sample of one may be put into a measure of another.
-// Samples under spans that were not kept are left out, and so are samples that contradict q.States: see [Contradictions].
+// Samples under spans that were not kept are left out, and so are samples that contradict q.Waits: see [Contradictions].
 func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
 	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
 		if t == nil {
@@ -79,7 +80,7 @@ type SpanProfile struct {
 	Functions []SpanFunction // the one with the most time first
 }
 
-// A SpanFunction is a function that ran in a span, see profile.Trace.InnermostFunction.
+// A SpanFunction is a function that ran in a span, see profiles.InnermostFunction.
 type SpanFunction struct {
 	Name string
 	Time time.Duration
@@ -94,7 +95,7 @@ func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
 			h = &SpanProfile{}
 			all[span.SpanID] = h
 		}
-		h.add(t.InnermostFunction(sample), sample.Weight)
+		h.add(profiles.InnermostFunction(t, sample), sample.Weight)
 		h.Samples++
 	}
 	for _, h := range all {

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/profiling/profile"
@@ -69,7 +70,7 @@ func TestSamples(t *testing.T) {
 	var got []string
 	for span, sample := range requests.Samples(q, tr) {
 		at := tr.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
-		got = append(got, fmt.Sprintf("%v %s: %s", at, span.Name, tr.InnermostFunction(sample)))
+		got = append(got, fmt.Sprintf("%v %s: %s", at, span.Name, profiles.InnermostFunction(tr, sample)))
 	}
 	want := []string{
 		"5ms GET /x: app.handle",

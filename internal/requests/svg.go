@@ -26,7 +26,7 @@ const (
 // or a document: marks are diamonds on their span, with their names as tooltips. Names are
 // cut to their column.
 //
-// With q.States, the sentence that names the cause of the duration is below the header. Bars show the states of the span's
+// With q.Waits, the sentence that names the cause of the duration is below the header. Bars show the states of the span's
 // goroutine in the colours of the legend at the bottom. The tooltip of a part of a bar has its longest wait.
 func WriteSVG(w io.Writer, q Request) error {
 	b := bufio.NewWriter(w)
@@ -36,7 +36,7 @@ func WriteSVG(w io.Writer, q Request) error {
 	x := func(t time.Time) float64 {
 		return svgTree + max(0, min(bar, float64(t.Sub(start))/float64(total)*bar))
 	}
-	drawn := newSVGStates(q, len(rows), x)
+	drawn := newSVGWaits(q, len(rows), x)
 	top := svgHeader + drawn.above()
 	height := top + svgRow*len(rows) + drawn.below() + 8
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="ui-monospace,monospace" font-size="12">`+"\n",

@@ -10,13 +10,15 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
 // watcher is the function of net/http's goroutine that watches a connection while a handler works.
 const watcher = "net/http.(*connReader).backgroundRead"
 
-// A Wait sums up the waits of a span for the same: of one kind, in one function, and ended by one function of one request.
+// A Wait sums up the waits of a span for the same: of one kind, in one function, and ended by one
+// function of one request.
 type Wait struct {
 	Kind     waits.Kind
 	Function string       // where the goroutines waited: the innermost function outside the standard library; may be empty
@@ -27,27 +29,29 @@ type Wait struct {
 	longest time.Duration // of them
 }
 
-// Waits returns what each span waited for, the longest time first, from the execution trace in q.States. All goroutines that worked for
-// the span count, so that the times may add up to more than its duration. Waiting is all but running. The goroutine with which net/http
-// watches a connection of HTTP/1 does not count: it waits for the client until the request is over, and nothing waits for it.
+// Waits returns what each span waited for, the longest time first, from the execution trace in
+// q.Waits. All goroutines that worked for the span count, so that the times may add up to more than
+// its duration. Waiting is all but running. The goroutine with which net/http watches a connection
+// of HTTP/1 does not count: it waits for the client until the request is over, and nothing waits
+// for it.
 //
-// A wait belongs to the innermost span that its goroutine worked for. It belongs to a shorter measure of marks.Time that encloses the
-// wait and has the same goroutine, if there is one.
+// A wait belongs to the innermost span that its goroutine worked for. It belongs to a shorter
+// measure of marks.Time that encloses the wait and has the same goroutine, if there is one.
 func Waits(q Request) map[trace.SpanID][]Wait {
-	tree := newSpanStates(q)
+	tree := newSpanWaits(q)
 	if tree == nil {
 		return nil
 	}
 	measures := tree.measures()
 	sums := map[trace.SpanID]*waitSums{}
-	for g := range q.States.Goroutines {
-		if q.States.Goroutines[g].Function == watcher {
+	for g := range q.Waits.Goroutines {
+		if q.Waits.Goroutines[g].Function == watcher {
 			continue
 		}
-		open := openMeasures{tree: tree, next: measures[&q.States.Goroutines[g]]}
-		for i := range q.States.Goroutines[g].Intervals {
-			interval := &q.States.Goroutines[g].Intervals[i]
-			if class := interval.Kind.Class(); class == waits.ClassUnknown || class == waits.ClassRunning {
+		open := openMeasures{tree: tree, next: measures[&q.Waits.Goroutines[g]]}
+		for i := range q.Waits.Goroutines[g].Intervals {
+			interval := &q.Waits.Goroutines[g].Intervals[i]
+			if class := waiting.ClassOf(interval.Kind); class == waiting.ClassUnknown || class == waiting.ClassRunning {
 				continue
 			}
 			id := interval.SpanID
@@ -61,7 +65,7 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 				sums[id] = &waitSums{}
 			}
 			took := interval.Duration()
-			sums[id].add(Wait{Kind: interval.Kind, Function: interval.Function(), By: interval.By, Total: took, Count: 1, longest: took})
+			sums[id].add(Wait{Kind: interval.Kind, Function: waiting.Function(interval), By: interval.By, Total: took, Count: 1, longest: took})
 		}
 	}
 	all := map[trace.SpanID][]Wait{}
@@ -71,8 +75,9 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 	return all
 }
 
-// measures returns the measures that the execution trace does not know, by their goroutines and their start.
-func (t *spanStates) measures() map[*waits.Goroutine][]*otlpenc.Span {
+// measures returns the measures that the execution trace does not know, by their goroutines and
+// their start.
+func (t *spanWaits) measures() map[*waits.Goroutine][]*otlpenc.Span {
 	all := map[*waits.Goroutine][]*otlpenc.Span{}
 	for _, s := range t.q.Spans {
 		if of := t.worked(s); of != nil && of != s {
@@ -88,12 +93,13 @@ func (t *spanStates) measures() map[*waits.Goroutine][]*otlpenc.Span {
 
 // openMeasures are the measures of a goroutine at a time, which goes on.
 type openMeasures struct {
-	tree *spanStates
+	tree *spanWaits
 	next []*otlpenc.Span // by their start
 	open []*otlpenc.Span
 }
 
-// shortest returns the shortest measure that encloses a time of a span, or nil if the span is shorter. Times come by their start.
+// shortest returns the shortest measure that encloses a time of a span, or nil if the span is
+// shorter. Times come by their start.
 func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpenc.Span {
 	for len(o.next) > 0 && !o.next[0].Start.After(start) {
 		o.open, o.next = append(o.open, o.next[0]), o.next[1:]
@@ -153,7 +159,8 @@ func (s *waitSums) sorted() []Wait {
 	return s.waits
 }
 
-// describe returns the wait in words, without its time, for the request of a root span. Names are escaped.
+// describe returns the wait in words, without its time, for the request of a root span. Names are
+// escaped.
 func (w *Wait) describe(root trace.SpanID) string {
 	s := w.Kind.String()
 	if w.Count > 1 {
@@ -189,4 +196,4 @@ func (w *Wait) party(root trace.SpanID) string {
 }
 
 // shortFunction returns a function as the sentence names it, escaped.
-func shortFunction(name string) string { return text.Escape(waits.Short(name), "") }
+func shortFunction(name string) string { return text.Escape(text.Function(name), "") }

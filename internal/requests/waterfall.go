@@ -13,8 +13,8 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/waits"
 )
 
 // header is the request in a line.
@@ -48,13 +48,13 @@ const (
 // function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
 // together. A few samples are a rough estimate of it. t may be nil.
 //
-// With q.States, the second line is the sentence that names the cause of the duration. Bars show the states of the span's
+// With q.Waits, the second line is the sentence that names the cause of the duration. Bars show the states of the span's
 // goroutine, as the line below the spans explains. Below a span are its three longest waits, if they took a hundredth of the request:
 // what for, where, who ended it, and how long all of them took together. They count among the 60 rows.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()), root: q.Root.SpanID, room: maxRows}
 	fmt.Fprintln(f.w, q.header())
-	f.states(q)
+	f.explain(q)
 	if line := q.pathLine(); line != "" {
 		fmt.Fprintln(f.w, line)
 	}
@@ -119,7 +119,7 @@ type waterfall struct {
 	hottest  map[trace.SpanID]*SpanProfile
 	segments map[trace.SpanID][]Segment // nil without states
 	waits    map[trace.SpanID][]Wait
-	classes  [waits.Classes]bool // that bars show
+	classes  [waiting.Classes]bool // that bars show
 }
 
 // row prints a span and what is below it.

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -31,4 +32,23 @@ func digits(x float64) string {
 		return fmt.Sprintf("%.1f", x)
 	}
 	return fmt.Sprintf("%.0f", x)
+}
+
+// Length returns a duration with two digits or three, as "18 ms". It is for sentences.
+func Length(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return number(d, time.Second, 0) + " s"
+	case d >= time.Second:
+		return number(d, time.Second, 1) + " s"
+	case d >= 10*time.Millisecond:
+		return number(d, time.Millisecond, 0) + " ms"
+	case d >= time.Millisecond:
+		return number(d, time.Millisecond, 1) + " ms"
+	}
+	return number(d, time.Microsecond, 0) + " µs"
+}
+
+func number(d, unit time.Duration, digits int) string {
+	return strconv.FormatFloat(float64(d)/float64(unit), 'f', digits, 64)
 }

@@ -25,3 +25,18 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestLength(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                        "0 µs",
+		999 * time.Microsecond:   "999 µs",
+		1500 * time.Microsecond:  "1.5 ms",
+		12345 * time.Microsecond: "12 ms",
+		1234 * time.Millisecond:  "1.2 s",
+		83 * time.Second:         "83 s",
+	} {
+		if got := text.Length(d); got != want {
+			t.Errorf("%d ns are %q, want %q", d, got, want)
+		}
+	}
+}

@@ -38,7 +38,7 @@ const (
 //   - results are what execution traces have of requests in the session. Below the timelines of such a request, each of its goroutines is
 //     a thread of the request's process. Its markers are the states of the goroutine by their kinds. The payload has the function and the
 //     stack. It names the function that ended the wait, or used the processor. The request has a marker named by the sentence for the
-//     cause of its duration. Samples of the request that contradict the states are left out: see [waits.Request.Agrees].
+//     cause of its duration. Samples of the request that contradict the states are left out: see waiting.Agrees.
 //   - All times are milliseconds since the session's start, or since the start of what began before it:
 //     viewers refuse negative times. The file says when profiling began on that axis.
 //   - Texts from outside are cut at 1000 bytes each; invalid UTF-8 becomes U+FFFD.

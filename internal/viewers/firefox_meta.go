@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -114,7 +115,7 @@ func hiddenNote(t *profile.Trace) string {
 	if t == nil {
 		return ""
 	}
-	return t.HiddenNote()
+	return profiles.HiddenNote(t)
 }
 
 // maxVisible is how many threads a viewer shows at first.

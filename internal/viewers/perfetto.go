@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
@@ -18,7 +20,7 @@ import (
 //
 //   - The request is a process. Its threads are the lanes of [WriteRequestFirefox]. A span is a complete event, and a mark is an instant of
 //     its thread. Attributes are arguments.
-//   - With q.States each goroutine is a further thread, with its states as complete events. Arguments name the function, and the
+//   - With q.Waits each goroutine is a further thread, with its states as complete events. Arguments name the function, and the
 //     function that ended a wait. The argument "cause" of the request has the sentence.
 //   - Samples are V8's profile events on the thread of their span. The format has no weights: a sample is a moment. t may be nil.
 //   - Times are microseconds since the request's start, or since the start of the first span before it. otherData has the
@@ -26,7 +28,7 @@ import (
 //
 // Texts, memory and errors are as in [WriteFirefox].
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {
-	return writePerfetto(w, newRecordedRequest(q, t), q.States)
+	return writePerfetto(w, newRecordedRequest(q, t), q.Waits)
 }
 
 func writePerfetto(w io.Writer, s recorded, of *waits.Request) error {
@@ -159,7 +161,7 @@ func (f *perfetto) goroutines(of *waits.Request, last sessions.TimelineID) {
 				return
 			}
 			if interval.Kind != waits.Gap {
-				f.event("X", interval.Kind.String(), interval.Kind.Class().String(), thread, f.lasts(interval.Start, interval.End), stateArgs(interval))
+				f.event("X", interval.Kind.String(), waiting.ClassOf(interval.Kind).String(), thread, f.lasts(interval.Start, interval.End), stateArgs(interval))
 			}
 		}
 	}
@@ -176,14 +178,14 @@ func stateArgs(i *waits.Interval) []byte {
 	if i.SpanID.IsValid() {
 		add("span", i.SpanID.String())
 	}
-	add("in", waits.Short(i.Function()))
+	add("in", text.Function(waiting.Function(i)))
 	if by := i.By; by != nil {
 		key := "ended by"
 		if i.Kind == waits.Runnable {
 			key = "processor used by"
 		}
 		if by.Function != "" {
-			add(key, waits.Short(by.Function))
+			add(key, text.Function(by.Function))
 		} else {
 			add(key, fmt.Sprintf("goroutine %d", by.Goroutine))
 		}

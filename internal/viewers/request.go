@@ -24,9 +24,9 @@ import (
 //     other: a span that overlaps a sibling, or ends after its parent, is on a further thread.
 //   - The file has the samples of the request in t, on the threads of their spans: see [requests.Samples]. t may be
 //     nil.
-//   - With q.States each goroutine has a thread with its states.
+//   - With q.Waits each goroutine has a thread with its states.
 func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
-	return writeFirefox(w, newRecordedRequest(q, t), q.States)
+	return writeFirefox(w, newRecordedRequest(q, t), q.Waits)
 }
 
 // WriteRequestSpeedscope writes one request as WriteSpeedscope writes a session. Spans are on the same lanes as in

@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/viewers"
 	"github.com/perfline/perfline/profiling/profile"
@@ -98,7 +99,7 @@ func aRequest(tb testing.TB) (requests.Request, *profile.Trace) {
 		}
 	}
 	r.Goroutines[0].Intervals[2].SpanID = failed.SpanContext.SpanID() // the wait for a mutex
-	q.States = r
+	q.Waits = r
 
 	t := aSession().trace
 	t.Origin = base.Add(-time.Second)
@@ -124,8 +125,8 @@ func TestRequestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			compareGolden(t, "request."+name+".json", file.Bytes())
-			if name != "otlp" && !strings.Contains(file.String(), tr.HiddenNote()) {
-				t.Errorf("the file does not have %q", tr.HiddenNote())
+			if name != "otlp" && !strings.Contains(file.String(), profiles.HiddenNote(tr)) {
+				t.Errorf("the file does not have %q", profiles.HiddenNote(tr))
 			}
 		})
 	}
@@ -377,7 +378,7 @@ func TestRequestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := 0 // intervals of states
-	for _, g := range q.States.Goroutines {
+	for _, g := range q.Waits.Goroutines {
 		for _, i := range g.Intervals {
 			if i.Kind != waits.Gap {
 				known++

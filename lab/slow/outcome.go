@@ -44,7 +44,7 @@ func (b *bench) describe(r *waits.Request) (o outcome) {
 	if !ok || len(r.Goroutines) == 0 {
 		return outcome{Trouble: fmt.Sprintf("the span was kept: %v; %d goroutines", ok, len(r.Goroutines))}
 	}
-	request.States = r
+	request.Waits = r
 	o.Sentence, o.Wall = r.Sentence(), request.Duration()
 	for _, c := range r.Causes {
 		f := found{Kind: c.Kind, Duration: c.Duration, Function: c.Function}

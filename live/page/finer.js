@@ -39,7 +39,7 @@ export function finer(graph, axis, path, signal) {
       from: String(Math.max(0, axis.from - margin)), to: String(Math.min(axis.total, axis.to + margin)),
       columns: String(Math.min(1000, Math.max(16, Math.round((1.5 * graph.lanes.clientWidth) / pixels)))),
     });
-    /** @type {Data.windowStates} */
+    /** @type {Data.windowWaits} */
     const answer = await get(`${path}/states?${query}`, { signal: asked.signal });
     coarse = false;
     graph.states(new Map(answer.spans.map((s) => [s.id, s.states])), answer);

@@ -39,7 +39,7 @@ export function flightPage({ main, latest }) {
     el('p', { class: 'lead', id: 'flight-cost' }, cost),
     refused, alert, state, more, acts, how, facts);
 
-  /** @param {Data.flightState} f */
+  /** @param {Data.waitsState} f */
   function show(f) {
     setText(said, words[f.status] || f.status);
     said.dataset.state = f.status === 'armed' ? 'recording' : f.status;

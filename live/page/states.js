@@ -90,7 +90,7 @@ export function legend() {
 }
 
 /**
- * short is a function as the sentence names it: states.Short in Go.
+ * short is a function as the sentence names it: text.Function in Go.
  * @param {string} name
  */
 export function short(name) {

@@ -118,16 +118,6 @@ declare namespace Data {
     cut: number;
     cutTime: number;
   }
-  interface flightState {
-    status: string;
-    until?: number;
-    auto?: boolean;
-    reason?: string;
-    refused?: string;
-    results: number;
-    pending: number;
-    armed: number;
-  }
   interface format {
     format: string;
     name: string;
@@ -477,11 +467,21 @@ declare namespace Data {
     stacks: frameRow[][] | null;
     contradictions?: number;
   }
+  interface waitsState {
+    status: string;
+    until?: number;
+    auto?: boolean;
+    reason?: string;
+    refused?: string;
+    results: number;
+    pending: number;
+    armed: number;
+  }
   interface windowSpan {
     id: string;
     states: segmentRow[];
   }
-  interface windowStates extends segmentTables {
+  interface windowWaits extends segmentTables {
     spans: windowSpan[];
     cut?: number;
   }
@@ -491,7 +491,7 @@ declare namespace Data {
     requests: overview | serviceOnly;
     routes: routesData;
     sessions: sessionList;
-    flight: flightState;
+    flight: waitsState;
     counts: countRow[];
     runtime: runtimeHistory;
   }

@@ -3,6 +3,7 @@ package profile_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -36,4 +37,27 @@ func TestWithCalls(t *testing.T) {
 			t.Fatalf("the counts are %+v, want %d filtered", got.Stats, lost)
 		}
 	})
+}
+
+// drawTrace draws a trace of few functions, so that stacks are often recursive, alike or missing.
+func drawTrace(t *rapid.T) *profile.Trace {
+	p, b := newProgram(), profile.NewBuilder(nil)
+	for i := range rapid.IntRange(0, 12).Draw(t, "samples") {
+		var stack []*profile.Call
+		for range rapid.IntRange(0, 6).Draw(t, "depth") {
+			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+			stack = append(stack, p.call(profile.Call{Name: name, File: rapid.SampledFrom([]string{"", name + ".go", "other.go"}).Draw(t, "file"),
+				StartLine: 10, Line: rapid.IntRange(0, 3).Draw(t, "line")}))
+		}
+		b.Add(stack, profile.Sample{Timestamp: time.Duration(i), ContextID: profile.None, Weight: time.Duration(rapid.IntRange(0, 9).Draw(t, "weight")),
+			Marker: rapid.SampledFrom([]profile.Marker{profile.Ordinary, profile.Idle, profile.GC}).Draw(t, "marker")})
+	}
+	return b.Trace(nil)
+}
+
+func total(t *profile.Trace) (sum time.Duration) {
+	for _, s := range t.Samples {
+		sum += s.Weight
+	}
+	return sum
 }

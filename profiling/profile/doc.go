@@ -1,17 +1,16 @@
 // Package profile (stable) has what a profiler recorded, and its formats. It takes no samples: package
 // profiling does. Programs that only keep, query or show traces import no sampler:
 //
-//	for _, f := range profile.Functions(trace, slices.Values(trace.Samples)) {
-//		fmt.Println(f.Self, f.Name, f.File, f.Line)
-//	}
 //	err := trace.WritePprof(file) // go tool pprof FILE
+//	for _, s := range trace.Samples {
+//		for c := range trace.Calls(s) { // the innermost function first
+//			fmt.Println(s.Timestamp, s.Weight, c.Name, c.File, c.Line)
+//		}
+//	}
 //
 // A [Trace] has the resources, frames, stacks and samples of JS Self-Profiling's ProfilerTrace.
 // Beside them it keeps the line that ran, the span and the labels of each sample. JSON has no
 // place for these. A [Builder] makes a trace of samples, and [Join] one trace of several parts.
-//
-// [Functions] is the table of functions, [NewTree] the flame graph, [Node.Sandwich] the callers and callees of a function, and
-// [NewDifference] compares two profiles. All take samples of a trace, so that a part of it needs no copy.
 //
 // # Guarantees
 //
@@ -19,8 +18,6 @@
 //   - [Trace.WritePprof] loses no time: samples without a stack count, too.
 //   - The writers check ids and order before they write the first byte.
 //   - Memory to write a trace depends on the program's code and its spans, not on the number of samples.
-//   - Functions, trees and differences lose no time: times of functions in themselves add up to the weight of the samples. Their
-//     memory depends on the number of different stacks.
 //   - Methods of a Trace only read, so they may be called concurrently. A Builder is for one goroutine.
 //
 // # Limitations

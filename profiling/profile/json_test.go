@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -231,8 +232,8 @@ func FuzzBuilder(f *testing.F) {
 		if err := tr.WritePprof(io.Discard); err != nil {
 			t.Errorf("as pprof: %v", err)
 		}
-		profile.NewDifference(side(tr, 0), side(tr, 1))
-		whole(tr)
+		side := profiles.Side{Trace: tr, Samples: slices.Values(tr.Samples)}
+		profiles.NewDifference(side, side)
 		tr.Select(func(s profile.Sample) bool { return s.Timestamp > 0 })
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	pprofpb "github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/internal/modules"
 )
 
 // WritePprof writes [Trace.Pprof] as go tool pprof reads it: gzipped protocol
@@ -26,7 +28,7 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // span_name and trace_id of a span, which win over the user's. Labels with an empty key or
 // value are left out, because the format has none. Samples without a stack belong
 // to the function [NoStack], so that no time is missing. A comment says how long other code
-// had the CPU profiler, and another one has [Trace.HiddenNote].
+// had the CPU profiler, and another one how many samples have no stack because it is hidden.
 //
 // Samples share their lists of locations and their maps of labels: Copy makes a profile
 // that can be changed sample by sample. Locations have no address, because a trace has none.
@@ -54,7 +56,7 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		p.Comments = append(p.Comments, fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
 			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
 	}
-	if note := t.HiddenNote(); note != "" {
+	if note := modules.HiddenNote(t.Modules, t.Stats.Samples, t.Stats.Filtered); note != "" {
 		p.Comments = append(p.Comments, note)
 	}
 	if !t.Origin.IsZero() {

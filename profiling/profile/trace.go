@@ -2,7 +2,6 @@ package profile
 
 import (
 	"iter"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -230,33 +229,4 @@ func (t *Trace) Call(at Position) Call {
 		c.Line = int(t.places[at.place-1].line)
 	}
 	return c
-}
-
-// Innermost returns the innermost function outside the runtime on the stack of one of the trace's samples. It returns the innermost one if all
-// are the runtime's. Without a stack, the function's name is [NoStack].
-func (t *Trace) Innermost(s Sample) Call {
-	first := Call{Name: NoStack}
-	for c := range t.Calls(s) {
-		if !strings.HasPrefix(c.Name, "runtime.") && !strings.HasPrefix(c.Name, "internal/") {
-			return c
-		}
-		if first.Name == NoStack {
-			first = c
-		}
-	}
-	return first
-}
-
-// InnermostFunction returns the name of [Trace.Innermost] without the path of its package's folder. " (waits)" follows if the
-// goroutine waits.
-func (t *Trace) InnermostFunction(s Sample) string {
-	name := t.Innermost(s).Name
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	if name == "" {
-		name = NoStack
-	}
-	if s.Marker == Idle {
-		name += " (waits)"
-	}
-	return name
 }

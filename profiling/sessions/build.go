@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -224,7 +225,7 @@ func (b *builder) timeline(l *lane) timeline {
 		samples := make([]sample, len(l.samples))
 		for k, i := range l.samples {
 			s := b.trace.Samples[i]
-			samples[k] = sample{at: b.sampledAt(i), function: cut(b.trace.InnermostFunction(s)), weight: s.Weight}
+			samples[k] = sample{at: b.sampledAt(i), function: cut(profiles.InnermostFunction(b.trace, s)), weight: s.Weight}
 			if s.ContextID != profile.None {
 				samples[k].span = b.trace.Contexts[s.ContextID].SpanID
 			}

@@ -9,7 +9,7 @@
 //	result, ok := waits.Result(traceID, rootID)
 //
 // An armed recorder runs the runtime's flight recorder ([runtime/trace.FlightRecorder]). When a request was slow, the code
-// that ends it calls [Recorder.Slow], and the recorder takes a snapshot of the window. The result is a [states.Request]:
+// that ends it calls [Recorder.Slow], and the recorder takes a snapshot of the window. The result is a [waits.Request]:
 // what each goroutine of the request did in each interval, and the causes of the request's duration, the longest first.
 //
 // perfline's tracer provider and [bridge.Processor] note spans in the execution trace while one is written. Requests without a
@@ -44,7 +44,7 @@
 //
 // A process can have one flight recorder.
 //
-//   - If another one runs, [Recorder.Arm] returns an error that wraps [states.ErrInUse]. The recorder does not try again by
+//   - If another one runs, [Recorder.Arm] returns an error that wraps [waits.ErrInUse]. The recorder does not try again by
 //     itself, except with [Config].Auto some minutes later.
 //   - While the recorder is armed, Start of another flight recorder fails with "flight recorder already enabled". perfline
 //     cannot see that. Call [Recorder.Disarm] before, or do not arm the recorder in such a program.

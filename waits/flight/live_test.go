@@ -17,6 +17,7 @@ import (
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/goruntime"
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
@@ -142,7 +143,7 @@ func TestSlowRequestsAreFound(t *testing.T) {
 				continue // the goroutine of a measure is not known
 			}
 			sum := time.Duration(0)
-			for _, d := range got.Times(span.SpanContext().SpanID()) {
+			for _, d := range waiting.Times(got, span.SpanContext().SpanID()) {
 				sum += d
 			}
 			if sum == 0 {

@@ -3,6 +3,8 @@ package analysis_test
 import (
 	"slices"
 
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -50,7 +52,7 @@ var ofCauses = []fixture{
 			// Where the runtime preempts it, its stack has functions of the runtime above.
 			if !slices.ContainsFunc(got[0].Goroutines[0].Intervals, func(i waits.Interval) bool {
 				return i.Kind == waits.OnCPU && len(i.Stack) > 0 &&
-					waits.Short(i.Stack[0].Function) == "analysis_test.hash"
+					text.Function(i.Stack[0].Function) == "analysis_test.hash"
 			}) {
 				j.Errorf("no interval has a sample")
 			}
@@ -168,7 +170,7 @@ var ofCauses = []fixture{
 				j.Errorf("no interval before the help has a stack")
 			}
 			help := interval(j, &got[0], 0, waits.GCAssist)
-			in(j, help.Function(), "analysis_test.litter")
+			in(j, waiting.Function(help), "analysis_test.litter")
 			cause(j, &got[0], waits.GarbageCollection)
 			if !waitsFor(j, r.data, "GC mark assist wait for work") {
 				j.Errorf("no goroutine waits until there is work that helps")

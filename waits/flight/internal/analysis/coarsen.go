@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -32,7 +33,7 @@ func byKind(group []waits.Interval) []waits.Interval {
 		return []waits.Interval{group[0]}
 	}
 	var kinds []waits.Interval
-	var totals, longest [waits.Kinds]time.Duration
+	var totals, longest [waiting.Kinds]time.Duration
 	for _, i := range group {
 		n := slices.IndexFunc(kinds, func(k waits.Interval) bool { return k.Kind == i.Kind })
 		if n < 0 {

@@ -8,6 +8,7 @@ import (
 
 	xtrace "golang.org/x/exp/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -87,7 +88,7 @@ func TestEveryKindHasFixture(t *testing.T) {
 				}
 			}
 		}
-		for kind := range waits.Kinds {
+		for kind := range waiting.Kinds {
 			if causes[kind] == (noCause[kind] != "") {
 				t.Errorf("%s: %v is a cause of a fixture: %v; the reason why it cannot be is %q",
 					release, kind, causes[kind], noCause[kind])

@@ -40,7 +40,7 @@ func TestFixtures(t *testing.T) {
 					writeGolden(t, release, f.name, r, got)
 					return
 				}
-				same(t, text(got), want)
+				same(t, goldenText(got), want)
 			})
 		}
 	}

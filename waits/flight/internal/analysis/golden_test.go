@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -19,8 +21,8 @@ type golden struct {
 	goroutines map[uint64]int
 }
 
-// text returns the results as a golden file has them.
-func text(requests []waits.Request) string {
+// goldenText returns the results as a golden file has them.
+func goldenText(requests []waits.Request) string {
 	g := golden{}
 	for i := range requests {
 		g.request(&requests[i])
@@ -42,14 +44,14 @@ func (g *golden) request(r *waits.Request) {
 	for _, c := range r.Causes {
 		fmt.Fprintf(g, "  cause %v %v", c.Duration, c.Kind)
 		if c.Function != "" {
-			g.WriteString(" in " + waits.Short(c.Function))
+			g.WriteString(" in " + text.Function(c.Function))
 		}
 		fmt.Fprintf(g, ", span %s %q", short(c.SpanID), c.Span)
 		g.party(c.By)
 		g.WriteString("\n")
 	}
 	for _, routine := range r.Goroutines {
-		fmt.Fprintf(g, "  goroutine %s %s\n", g.number(routine.ID), waits.Short(routine.Function))
+		fmt.Fprintf(g, "  goroutine %s %s\n", g.number(routine.ID), text.Function(routine.Function))
 		for _, i := range routine.Intervals {
 			fmt.Fprintf(g, "    %-12v %-12v %v, span %s", i.Start, i.Duration(), i.Kind, short(i.SpanID))
 			g.stack(" at ", i.Stack)
@@ -72,7 +74,7 @@ func (g *golden) party(p *waits.Party) {
 	if p == nil {
 		return
 	}
-	fmt.Fprintf(g, ", by %s %s", g.number(p.Goroutine), waits.Short(p.Function))
+	fmt.Fprintf(g, ", by %s %s", g.number(p.Goroutine), text.Function(p.Function))
 	if p.RootID.IsValid() || p.Request != "" || p.TraceID.IsValid() {
 		fmt.Fprintf(g, " of %s root %s", p.Request, short(p.RootID))
 		if p.TraceID != traceID && p.TraceID != (trace.TraceID{}) {
@@ -84,9 +86,9 @@ func (g *golden) party(p *waits.Party) {
 
 func (g *golden) stack(before string, frames []waits.Frame) {
 	for i, f := range frames {
-		g.WriteString(before + waits.Short(f.Function))
+		g.WriteString(before + text.Function(f.Function))
 		before = " < "
-		if !waits.Standard(f.Function) {
+		if !waiting.Standard(f.Function) {
 			if callers := len(frames) - i - 1; callers > 0 {
 				fmt.Fprintf(g, " +%d", callers)
 			}

@@ -11,6 +11,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 
 	"github.com/perfline/perfline/internal/tracelog"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -93,7 +94,7 @@ func (b *builder) stretches(g *goroutine) []stretch {
 
 // ender returns the calls of a goroutine that ended a span, from the function that did so.
 func ender(frames []waits.Frame) []waits.Frame {
-	for len(frames) > 0 && waits.Standard(frames[0].Function) {
+	for len(frames) > 0 && waiting.Standard(frames[0].Function) {
 		frames = frames[1:]
 	}
 	return frames

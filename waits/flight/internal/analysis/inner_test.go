@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -20,7 +21,7 @@ func id(n uint64) (id trace.SpanID) {
 // missing, or too much.
 func rested(j judge, r *waits.Request, name string, id trace.SpanID, rests int) {
 	j.Helper()
-	got, want := r.Times(id)[waits.Timer], time.Duration(rests)*long
+	got, want := waiting.Times(r, id)[waits.Timer], time.Duration(rests)*long
 	if got < want-long/2 || got > want+long/2 || rests == 0 && got > 0 {
 		j.Errorf("%s waited %v for timers, want %v", name, got, want)
 	}
@@ -39,7 +40,7 @@ var ofInnerSpans = []fixture{
 			rested(j, r, "first", id(first), 1)
 			rested(j, r, "second", id(second), 4)
 			rested(j, r, "worker", id(worker), 1)
-			if waited := r.Times(id(outer))[waits.ChannelReceive]; waited < long/2 {
+			if waited := waiting.Times(r, id(outer))[waits.ChannelReceive]; waited < long/2 {
 				j.Errorf("outer waited %v for the worker's goroutine", waited)
 			}
 			if cause := largest(j, r, waits.Timer); cause.SpanID != id(second) || cause.Span != "second" {
@@ -125,7 +126,7 @@ var ofInnerSpans = []fixture{
 			// four.
 			missing := map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true}
 			for span := range spans {
-				rests := int((got[0].Times(span)[waits.Timer] + long/2) / long)
+				rests := int((waiting.Times(&got[0], span)[waits.Timer] + long/2) / long)
 				rested(j, &got[0], span.String(), span, rests)
 				if !missing[rests] {
 					j.Errorf("another span has %d rests", rests)

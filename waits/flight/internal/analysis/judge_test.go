@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -102,7 +103,7 @@ func largest(j judge, r *waits.Request, kind waits.Kind) waits.Cause {
 // in fails unless the names of both functions are equal without the package.
 func in(j judge, got, want string) {
 	j.Helper()
-	if waits.Short(got) != want {
+	if text.Function(got) != want {
 		j.Errorf("function is %q, want %s", got, want)
 	}
 }

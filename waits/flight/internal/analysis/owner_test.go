@@ -3,6 +3,7 @@ package analysis_test
 import (
 	"time"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -19,9 +20,9 @@ var ofOwners = []fixture{
 					cause.SpanID, cause.Span, child)
 			}
 			goroutines(j, r, 3)
-			if r.Times(child)[waits.Timer] < long {
+			if waiting.Times(r, child)[waits.Timer] < long {
 				j.Errorf("times of the span are %v, want the timer of its grandchild",
-					r.Times(child))
+					waiting.Times(r, child))
 			}
 			if first := r.Goroutines[0].Intervals[0]; first.SpanID != r.RootID {
 				j.Errorf("the request begins in span %v, want the root", first.SpanID)
@@ -205,7 +206,7 @@ func beforeTrace(j judge, got []waits.Request, want map[string]waits.Kind) {
 		}
 		if wait := find(r, 0, want[r.Name]); wait == nil || wait.Duration() < long {
 			j.Errorf("%s: the wait is %+v, want %v for %v at least\n%s",
-				r.Name, wait, want[r.Name], long, text(got[i:i+1]))
+				r.Name, wait, want[r.Name], long, goldenText(got[i:i+1]))
 		}
 		delete(want, r.Name)
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -51,8 +52,8 @@ func TestCoarsen(t *testing.T) {
 		coarse := coarsen(fine, grain)
 		got := (&waits.Request{Goroutines: []waits.Goroutine{{Intervals: coarse}}})
 		for _, span := range []trace.SpanID{{1}, {2}} {
-			if got.Times(span) != want.Times(span) {
-				t.Errorf("times are %v, want %v", got.Times(span), want.Times(span))
+			if waiting.Times(got, span) != waiting.Times(want, span) {
+				t.Errorf("times are %v, want %v", waiting.Times(got, span), waiting.Times(want, span))
 			}
 		}
 		at = 0

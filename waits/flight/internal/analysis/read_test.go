@@ -10,6 +10,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -62,7 +63,7 @@ func TestOrderOfRoots(t *testing.T) {
 	unknown := analysis.Root{TraceID: traceID, SpanID: id(1000)}
 	got, err := analysis.Read(bytes.NewReader(r.data), []analysis.Root{third, unknown, first, second}, nil)
 	if err != nil || len(got) != 3 || got[0].Name != "GET /3" || got[1].Name != "GET /1" || got[2].Name != "GET /2" {
-		t.Fatalf("Read returns %s, %v", text(got), err)
+		t.Fatalf("Read returns %s, %v", goldenText(got), err)
 	}
 	got, err = analysis.Read(bytes.NewReader(r.data), []analysis.Root{unknown}, nil)
 	if err != nil || len(got) != 0 {
@@ -213,7 +214,7 @@ func TestStart(t *testing.T) {
 		for _, f := range fixtures {
 			r := load(t, release, f.name)
 			for i, got := range r.results(t) {
-				if off := got.Start.Sub(r.roots[i].began); off.Abs() > waits.SampleSkew {
+				if off := got.Start.Sub(r.roots[i].began); off.Abs() > waiting.SampleSkew {
 					t.Errorf("%s/%s: %s begins %v after its span", release, f.name, got.Name, off)
 				}
 				if got.Name != r.roots[i].name {

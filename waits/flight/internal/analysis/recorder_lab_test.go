@@ -24,6 +24,7 @@ import (
 
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/tracelog"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -105,7 +106,7 @@ func try(f fixture) (a *attempt) {
 	a.got = a.read(a, a.wanted()...)
 	for i := range a.got {
 		r := &a.got[i]
-		if skew := r.Start.Sub(a.roots[i].began); skew.Abs() > waits.SampleSkew {
+		if skew := r.Start.Sub(a.roots[i].began); skew.Abs() > waiting.SampleSkew {
 			a.Errorf("%s begins %v after its span", r.Name, skew)
 		}
 		for _, c := range r.Causes {
@@ -118,7 +119,7 @@ func try(f fixture) (a *attempt) {
 	if size := len(compress(a, a.data)); size > largestTrace {
 		a.Errorf("the compressed trace has %d bytes, want %d at most", size, largestTrace)
 	}
-	if size := len(text(a.got)); size > largestGolden {
+	if size := len(goldenText(a.got)); size > largestGolden {
 		a.Errorf("the golden result has %d bytes, want %d at most", size, largestGolden)
 	}
 	if f.shows != nil {

@@ -157,7 +157,7 @@ func writeGolden(t testing.TB, release, name string, r *recording, got []waits.R
 		fmt.Fprintln(&heads, root)
 	}
 	path := filepath.Join(folder(release), name) + goldenSuffix
-	if err := os.WriteFile(path, []byte(heads.String()+"\n"+text(got)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(heads.String()+"\n"+goldenText(got)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

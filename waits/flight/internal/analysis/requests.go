@@ -6,6 +6,7 @@ import (
 
 	xtrace "golang.org/x/exp/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -186,7 +187,7 @@ func (b *builder) holding(h holder) *waits.Party {
 		return nil
 	}
 	p := &waits.Party{Goroutine: uint64(h.by.id), Function: h.by.function(b.stacks)}
-	if waits.Standard(p.Function) {
+	if waiting.Standard(p.Function) {
 		p.Function = ""
 	}
 	first, end := h.by.segments(h.longest.start, h.longest.end)

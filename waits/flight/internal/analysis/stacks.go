@@ -5,6 +5,7 @@ import (
 
 	xtrace "golang.org/x/exp/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -85,7 +86,7 @@ func (s *stacks) polled(stack stackID) waits.Kind {
 
 func innermost(frames []waits.Frame) string {
 	for i := range frames {
-		if name := frames[i].Function; !waits.Standard(name) {
+		if name := frames[i].Function; !waiting.Standard(name) {
 			return name
 		}
 	}
@@ -121,7 +122,7 @@ func classify(frames []waits.Frame) waits.Kind {
 			return waits.GCAssist
 		case name == "database/sql.(*DB).conn":
 			return waits.Pool
-		case !waits.Standard(name):
+		case !waiting.Standard(name):
 			return waits.Wait
 		}
 	}

@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -13,7 +14,7 @@ var ofTraces = []fixture{
 			if gap := interval(j, &got[0], 0, waits.Gap); gap.Start != 0 {
 				j.Errorf("gap is %+v, want one at the start", gap)
 			}
-			if wait := interval(j, &got[0], 0, waits.Mutex); wait.By == nil || waits.Short(wait.By.Function) != "(*index).hold" {
+			if wait := interval(j, &got[0], 0, waits.Mutex); wait.By == nil || text.Function(wait.By.Function) != "(*index).hold" {
 				j.Errorf("the wait for the mutex is %+v, want one that hold ended", wait)
 			}
 		},

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -72,7 +73,7 @@ func (c calls) heaviest() string {
 		}
 		counted := map[string]bool{} // a recursive function counts once
 		for _, f := range call.frames {
-			if !counted[f.Function] && !waits.Standard(f.Function) {
+			if !counted[f.Function] && !waiting.Standard(f.Function) {
 				counted[f.Function] = true
 				during[f.Function] += call.duration
 			}

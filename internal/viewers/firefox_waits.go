@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
@@ -27,9 +29,9 @@ var stateFields = []field{
 }
 
 // stateCategories are the categories of waits.
-var stateCategories = [waits.Classes]int{
-	waits.ClassUnknown: categoryOther, waits.ClassRunning: categoryGo, waits.ClassRunnable: categoryRunnable,
-	waits.ClassWaiting: categoryWaiting, waits.ClassSyscall: categorySyscall, waits.ClassCollector: categoryGC,
+var stateCategories = [waiting.Classes]int{
+	waiting.ClassUnknown: categoryOther, waiting.ClassRunning: categoryGo, waiting.ClassRunnable: categoryRunnable,
+	waiting.ClassWaiting: categoryWaiting, waiting.ClassSyscall: categorySyscall, waiting.ClassCollector: categoryGC,
 }
 
 // A rootID tells requests apart.
@@ -59,13 +61,14 @@ func (t traced) of(tl sessions.Timeline) *waits.Request {
 	return t[rootID{tl.TraceID, tl.SpanID}]
 }
 
-// samples are the samples of a timeline that do not contradict the states of its request. main is the timeline with the request itself.
+// samples are the samples of a timeline that do not contradict the states of its request. main is
+// the timeline with the request itself.
 func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	r := f.traced.of(tl)
 	if r == nil || f.trace == nil {
 		return f.s.Samples(tl.ID)
 	}
-	skew := waits.SampleSkew
+	skew := waiting.SampleSkew
 	if f.trace.Engine == profile.EngineWindow {
 		skew = time.Second // a sample has the time of its window
 	}
@@ -73,7 +76,7 @@ func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		for s := range f.s.Samples(tl.ID) {
 			at := f.s.Since(s) - main.Interval.Start
-			if r.Agrees(at, skew, s.Marker == profile.Idle, every) && !yield(s) {
+			if waiting.Agrees(r, at, skew, s.Marker == profile.Idle, every) && !yield(s) {
 				return
 			}
 		}
@@ -95,7 +98,8 @@ func (f *firefox) head(h threadHead) {
 		appendText(nil, h.name), appendText(nil, h.process), h.main, h.pid, h.tid, appendMillis(nil, h.start-f.zero), appendMillis(nil, h.end-f.zero))
 }
 
-// goroutines writes a thread for each goroutine that worked for a request. main is the timeline with the request itself.
+// goroutines writes a thread for each goroutine that worked for a request. main is the timeline
+// with the request itself.
 func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 	ids := fmt.Sprintf(`,"trace":"%s"`, r.TraceID)
 	start := main.Interval.Start - f.zero // in the file
@@ -104,7 +108,7 @@ func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 		times("startTime", func(i waits.Interval) time.Duration { return start + i.Start }),
 		times("endTime", func(i waits.Interval) time.Duration { return start + i.End }),
 		same[waits.Interval]("phase", fmt.Sprint(phaseInterval)),
-		integers("category", func(i waits.Interval) int { return stateCategories[i.Kind.Class()] }),
+		integers("category", func(i waits.Interval) int { return stateCategories[waiting.ClassOf(i.Kind)] }),
 		{"data", func(b []byte, i waits.Interval) []byte { return f.appendState(b, ids, start, &i) }},
 	}
 	for n := range r.Goroutines {
@@ -126,7 +130,7 @@ func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 func goroutineName(g *waits.Goroutine) string {
 	name := fmt.Sprintf("goroutine %d", g.ID)
 	if g.Function != "" {
-		name += " " + waits.Short(g.Function)
+		name += " " + text.Function(g.Function)
 	}
 	return name
 }
@@ -138,8 +142,8 @@ func (f *firefox) appendState(b []byte, ids string, start time.Duration, i *wait
 	if i.SpanID.IsValid() {
 		b = fmt.Appendf(b, `,"span":"%s"`, i.SpanID)
 	}
-	if in := i.Function(); in != "" {
-		b = appendText(append(b, `,"in":`...), waits.Short(in))
+	if in := waiting.Function(i); in != "" {
+		b = appendText(append(b, `,"in":`...), text.Function(in))
 	}
 	if by := i.By; by != nil {
 		key := "by"
@@ -147,7 +151,7 @@ func (f *firefox) appendState(b []byte, ids string, start time.Duration, i *wait
 			key = "had"
 		}
 		if by.Function != "" {
-			b = appendText(fmt.Appendf(b, `,"%s":`, key), waits.Short(by.Function))
+			b = appendText(fmt.Appendf(b, `,"%s":`, key), text.Function(by.Function))
 		} else {
 			b = fmt.Appendf(b, `,"%s":"goroutine %d"`, key, by.Goroutine)
 		}

@@ -1,4 +1,9 @@
-package waits
+package waiting
+
+import "github.com/perfline/perfline/waits"
+
+// Kinds is the number of kinds: their constants are smaller.
+const Kinds = waits.NotRun + 1
 
 // A Class groups kinds of intervals, for pictures.
 type Class uint8
@@ -14,20 +19,21 @@ const (
 	Classes                     // the number of classes
 )
 
-// Class returns the class of the kind.
-func (k Kind) Class() Class {
+// ClassOf returns the class of a kind.
+func ClassOf(k waits.Kind) Class {
 	switch k {
-	case Gap, Kinds:
+	case waits.Gap, Kinds:
 		return ClassUnknown
-	case OnCPU:
+	case waits.OnCPU:
 		return ClassRunning
-	case Runnable, OtherPrograms, CPULimit, NotRun:
+	case waits.Runnable, waits.OtherPrograms, waits.CPULimit, waits.NotRun:
 		return ClassRunnable
-	case Syscall:
+	case waits.Syscall:
 		return ClassSyscall
-	case GCAssist, StopTheWorld, GarbageCollection:
+	case waits.GCAssist, waits.StopTheWorld, waits.GarbageCollection:
 		return ClassCollector
-	case Mutex, ChannelSend, ChannelReceive, Select, Network, File, Timer, Condition, WaitGroup, Pool, Wait:
+	case waits.Mutex, waits.ChannelSend, waits.ChannelReceive, waits.Select, waits.Network,
+		waits.File, waits.Timer, waits.Condition, waits.WaitGroup, waits.Pool, waits.Wait:
 	}
 	return ClassWaiting
 }
@@ -50,5 +56,8 @@ func (c Class) String() string {
 	return "not in the trace"
 }
 
-// OnProcessor reports whether a goroutine in a state of this kind may use a processor. In a system call, the kernel may.
-func (k Kind) OnProcessor() bool { return k == OnCPU || k == Syscall || k == GCAssist }
+// OnProcessor reports whether a goroutine in an interval of this kind may use a processor. In a
+// system call, the kernel may.
+func OnProcessor(k waits.Kind) bool {
+	return k == waits.OnCPU || k == waits.Syscall || k == waits.GCAssist
+}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/internal/viewers"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
@@ -80,7 +81,7 @@ func TestFirefoxWithAnyStates(t *testing.T) {
 			at := time.Duration(0)
 			for range rapid.IntRange(0, 5).Draw(t, "intervals") {
 				end := at + time.Duration(rapid.IntRange(0, 1e8).Draw(t, "length"))
-				i := waits.Interval{Kind: waits.Kind(rapid.IntRange(0, int(waits.Kinds)-1).Draw(t, "kind")), Start: at, End: end}
+				i := waits.Interval{Kind: waits.Kind(rapid.IntRange(0, int(waiting.Kinds)-1).Draw(t, "kind")), Start: at, End: end}
 				for range rapid.IntRange(0, 3).Draw(t, "frames") {
 					i.Stack = append(i.Stack, waits.Frame{Function: anyText.Draw(t, "frame"), File: anyText.Draw(t, "file"), Line: rapid.IntRange(0, 1000).Draw(t, "line")})
 				}

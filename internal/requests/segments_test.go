@@ -46,7 +46,7 @@ func waited(t *testing.T) requests.Request {
 	q := r.Requests()[0].Request()
 	rebuild := &waits.Party{Goroutine: 99, Function: "example.com/app.(*Index).rebuild", Request: "POST /\x1bindex", TraceID: trace.TraceID{9}, RootID: trace.SpanID{9}}
 	own := &waits.Party{Goroutine: 8, Function: "example.com/app.fetch", Request: "GET /search", TraceID: q.TraceID(), RootID: q.Root.SpanID}
-	q.States = &waits.Request{
+	q.Waits = &waits.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Name: "GET /search", Start: base, Duration: 100 * ms,
 		Goroutines: []waits.Goroutine{
 			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []waits.Interval{
@@ -172,8 +172,8 @@ func TestSegments(t *testing.T) {
 // A wait belongs to its span, or to the measure that encloses it.
 func TestWaits(t *testing.T) {
 	q := waited(t)
-	q.States.Goroutines[1].Intervals[1].SpanID = trace.SpanID{77} // was not kept
-	q.States.Goroutines = append(q.States.Goroutines, waits.Goroutine{ID: 9, Function: "net/http.(*connReader).backgroundRead", Intervals: []waits.Interval{
+	q.Waits.Goroutines[1].Intervals[1].SpanID = trace.SpanID{77} // was not kept
+	q.Waits.Goroutines = append(q.Waits.Goroutines, waits.Goroutine{ID: 9, Function: "net/http.(*connReader).backgroundRead", Intervals: []waits.Interval{
 		did(waits.Network, 0, 100*ms, 1, "", nil), // for the client
 	}})
 	early := *q.Spans[slices.IndexFunc(q.Spans, func(s *otlpenc.Span) bool { return s.Name == "render" })]
@@ -205,7 +205,7 @@ func TestWaits(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	q.States = nil
+	q.Waits = nil
 	if got := requests.Waits(q); len(got) > 0 {
 		t.Errorf("without an execution trace: %v", got)
 	}
@@ -291,7 +291,7 @@ func benchmarkStates(b *testing.B, n int, child func(int) sdktrace.ReadOnlySpan,
 		at := time.Duration(i) * length
 		g.Intervals = append(g.Intervals, did(waits.Kind(1+i%15), at, at+length, worked(i), fmt.Sprint("example.com/app.f", i%100), nil))
 	}
-	q.States = &waits.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Duration: 100 * ms, Goroutines: []waits.Goroutine{g}}
+	q.Waits = &waits.Request{TraceID: q.TraceID(), RootID: q.Root.SpanID, Duration: 100 * ms, Goroutines: []waits.Goroutine{g}}
 	for b.Loop() {
 		if err := requests.WriteWaterfall(io.Discard, q, nil); err != nil {
 			b.Fatal(err)
@@ -309,7 +309,7 @@ func FuzzWaterfallWithStates(f *testing.F) {
 		r.OnEnd(span(1, 1, 0, "GET /", 0, 100*ms))
 		q := r.Requests()[0].Request()
 		by := &waits.Party{Function: s, Request: s, RootID: trace.SpanID{1}}
-		q.States = &waits.Request{
+		q.Waits = &waits.Request{
 			RootID: q.Root.SpanID, Name: s, Duration: 100 * ms,
 			Goroutines: []waits.Goroutine{{Function: s, Intervals: []waits.Interval{did(waits.Mutex, 0, 100*ms, 1, s, by)}}},
 			Causes:     []waits.Cause{{Kind: waits.Mutex, Duration: 100 * ms, Function: s, Span: s, By: by}},

@@ -11,25 +11,31 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
-// resultTime is how long a call waits for the flight recorder, which reads an execution trace for some tenths of a second.
+// resultTime is how long a call waits for the flight recorder, which reads an execution trace for
+// some tenths of a second.
 const resultTime = 5 * time.Second
 
-// withStates returns the request with what the flight recorder knows about it. It waits for a result that may come soon.
-func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) requests.Request {
-	// A request that was not slow gets no result. Only a slow one over the policy's ceiling is an exception: its result may be here.
-	if s.flight != nil && snapshot.Keep != local.NotKept {
+// withWaits returns the request with what the flight recorder knows about it. It waits for a result
+// that may come soon.
+func (s *server) withWaits(ctx context.Context, snapshot requests.Snapshot) requests.Request {
+	// A request that was not slow gets no result. Only a slow one over the policy's ceiling is an
+	// exception: its result may be here.
+	if s.waitsRecorder != nil && snapshot.Keep != local.NotKept {
 		s.awaitResult(ctx, snapshot)
 	}
 	return s.waits.With(snapshot.Request())
 }
 
-// awaitResult returns when the flight recorder has the result of a request, or will not have it soon.
+// awaitResult returns when the flight recorder has the result of a request, or will not have it
+// soon.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)
-	stop := s.flight.Watch(func(r local.Root, _ *waits.Request) {
+	stop := s.waitsRecorder.Watch(func(r local.Root, _ *waits.Request) {
 		if r.TraceID == of.TraceID && r.SpanID == of.SpanID {
 			select {
 			case arrived <- struct{}{}:
@@ -38,7 +44,7 @@ func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 		}
 	})
 	defer stop()
-	if _, ok := s.waits.Result(of.TraceID, of.SpanID); ok || s.flight.Stats().Pending == 0 {
+	if _, ok := s.waits.Result(of.TraceID, of.SpanID); ok || s.waitsRecorder.Stats().Pending == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, resultTime)
@@ -99,16 +105,17 @@ func party(p *waits.Party, kind waits.Kind, own trace.SpanID) word {
 }
 
 // letters stand for classes of states in bars.
-var letters = [waits.Classes]byte{
-	waits.ClassUnknown: '-', waits.ClassRunning: 'R', waits.ClassRunnable: 'r',
-	waits.ClassWaiting: 'w', waits.ClassSyscall: 's', waits.ClassCollector: 'g',
+var letters = [waiting.Classes]byte{
+	waiting.ClassUnknown: '-', waiting.ClassRunning: 'R', waiting.ClassRunnable: 'r',
+	waiting.ClassWaiting: 'w', waiting.ClassSyscall: 's', waiting.ClassCollector: 'g',
 }
 
 const legend word = "R running, r ready and without a processor, w waiting, s in a system call, g for the garbage collector, - unknown"
 
-// short returns the name of a function as in the source, and the whole name if nothing of it is left.
+// short returns the name of a function as in the source, and the whole name if nothing of it is
+// left.
 func short(function string) string {
-	if name := waits.Short(function); name != "" {
+	if name := text.Function(function); name != "" {
 		return name
 	}
 	return function

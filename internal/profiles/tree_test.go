@@ -1,4 +1,4 @@
-package profile_test
+package profiles_test
 
 import (
 	"fmt"
@@ -9,13 +9,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-func treeOf(t *profile.Trace) *profile.Node { return profile.NewTree(t, slices.Values(t.Samples)) }
+func treeOf(t *profile.Trace) *profiles.Node { return profiles.NewTree(t, slices.Values(t.Samples)) }
 
 // outline writes a tree, each call in brackets behind its caller.
-func outline(n *profile.Node) string {
+func outline(n *profiles.Node) string {
 	text := fmt.Sprintf("%s %d/%d", n.Name, n.Self, n.Total)
 	for _, c := range n.Calls {
 		text = fmt.Sprintf("%s (%s)", text, outline(c))
@@ -81,7 +82,7 @@ func TestTreeAddsUp(t *testing.T) {
 	})
 }
 
-func checkNode(t *rapid.T, n *profile.Node) {
+func checkNode(t *rapid.T, n *profiles.Node) {
 	sum := n.Self
 	names := map[string]bool{}
 	for i, c := range n.Calls {
@@ -98,7 +99,7 @@ func checkNode(t *rapid.T, n *profile.Node) {
 }
 
 // selfOf adds up the time of a function in itself.
-func selfOf(n *profile.Node, name string) (self time.Duration) {
+func selfOf(n *profiles.Node, name string) (self time.Duration) {
 	if n.Name == name {
 		self = n.Self
 	}

@@ -1,4 +1,4 @@
-package profile_test
+package profiles_test
 
 import (
 	"bytes"
@@ -7,10 +7,12 @@ import (
 
 	pprofpb "github.com/google/pprof/profile"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A trace with samples whose functions are all hidden says how many there are, also in its pprof file.
+// A trace with samples whose functions are all hidden says how many there are, also in its pprof
+// file.
 func TestHiddenNote(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -25,7 +27,7 @@ func TestHiddenNote(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := &profile.Trace{Modules: c.modules, Stats: profile.Stats{Samples: c.samples, Filtered: c.filtered}}
-			if got := tr.HiddenNote(); got != c.want {
+			if got := profiles.HiddenNote(tr); got != c.want {
 				t.Errorf("the note is %q, want %q", got, c.want)
 			}
 			var file bytes.Buffer

@@ -1,4 +1,4 @@
-package waits
+package waiting
 
 import (
 	"strings"
@@ -17,9 +17,10 @@ var standardPaths = []string{
 	"github.com/perfline/perfline/observer",
 }
 
-// Standard reports whether a function belongs to the standard library. The packages of golang.org/x, of OpenTelemetry and of perfline
-// count as such: a request that waits in errgroup.(*Group).Wait, or in the instrumentation of a client, waits in the caller. A
-// function without a name counts, too.
+// Standard reports whether a function belongs to the standard library. The packages of
+// golang.org/x, of OpenTelemetry and of perfline count as such: a request that waits in
+// errgroup.(*Group).Wait, or in the instrumentation of a client, waits in the caller. A function
+// without a name counts, too.
 func Standard(function string) bool {
 	if function == "" {
 		return true
@@ -27,7 +28,8 @@ func Standard(function string) bool {
 	// A generic function has import paths in its type arguments.
 	function, _, _ = strings.Cut(function, "[")
 	for _, path := range standardPaths {
-		if rest, ok := strings.CutPrefix(function, path); ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/")) {
+		rest, ok := strings.CutPrefix(function, path)
+		if ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/")) {
 			return true
 		}
 	}

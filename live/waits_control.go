@@ -19,9 +19,10 @@ const (
 	maxArmBody = 1 << 10 // bytes
 )
 
-// A flightState is how the flight recorder is doing. Without a recorder, it has the status "none" only.
-type flightState struct {
-	Status  string  `json:"status"`            // of waits.Statuses, or "none"
+// A waitsState is how the flight recorder is doing. Without a recorder, it has the status "none"
+// only.
+type waitsState struct {
+	Status  string  `json:"status"`            // a waits.Status, or "none"
 	Until   float64 `json:"until,omitempty"`   // when armed or paused ends, since the epoch; 0 for no end
 	Auto    bool    `json:"auto,omitempty"`    // armed: a slow request armed it; disarmed: the next slow request will
 	Reason  string  `json:"reason,omitempty"`  // a sentence without its period
@@ -31,14 +32,14 @@ type flightState struct {
 	Armed   float64 `json:"armed"`             // for how long in all
 }
 
-var errNoFlight = errors.New("this program has no flight recorder")
+var errNoWaits = errors.New("this program has no flight recorder")
 
-func (h *handler) flightState() flightState {
-	if h.flight == nil {
-		return flightState{Status: "none"}
+func (h *handler) waitsState() waitsState {
+	if h.waitsRecorder == nil {
+		return waitsState{Status: "none"}
 	}
-	s, stats := h.flight.State(), h.flight.Stats()
-	f := flightState{Status: string(s.Status), Auto: s.Auto, Reason: shown(s.Reason), Results: stats.Results, Pending: stats.Pending}
+	s, stats := h.waitsRecorder.State(), h.waitsRecorder.Stats()
+	f := waitsState{Status: string(s.Status), Auto: s.Auto, Reason: shown(s.Reason), Results: stats.Results, Pending: stats.Pending}
 	if !s.Until.IsZero() {
 		f.Until = sinceEpoch(s.Until)
 	}
@@ -76,14 +77,14 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusTooManyRequests, fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms, wait.Round(time.Second)))
 		return
 	}
-	switch err := h.flight.Arm(length); {
+	switch err := h.waitsRecorder.Arm(length); {
 	case errors.Is(err, waits.ErrInUse):
 		refuse(w, http.StatusConflict, err.Error())
 	case err != nil:
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
 		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client", shown(r.RemoteAddr), "for", length)
-		answer(w, h.flightState())
+		answer(w, h.waitsState())
 	}
 }
 
@@ -92,15 +93,16 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 	if !h.mayControl(w, r, &struct{}{}) {
 		return
 	}
-	h.flight.Disarm()
+	h.waitsRecorder.Disarm()
 	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client", shown(r.RemoteAddr))
-	answer(w, h.flightState())
+	answer(w, h.waitsState())
 }
 
-// mayControl decodes the body of a request that changes the recorder. It answers itself if the client may not, and returns false.
+// mayControl decodes the body of a request that changes the recorder. It answers itself if the
+// client may not, and returns false.
 func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument any) bool {
-	if h.flight == nil {
-		refuse(w, http.StatusNotFound, errNoFlight.Error())
+	if h.waitsRecorder == nil {
+		refuse(w, http.StatusNotFound, errNoWaits.Error())
 		return false
 	}
 	if err := h.refused(); err != nil {
@@ -122,7 +124,8 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 	return true
 }
 
-// decode decodes the one object of a body. Fields that are not known are errors: a name that is written wrong must not mean the default.
+// decode decodes the one object of a body. Fields that are not known are errors: a name that is
+// written wrong must not mean the default.
 func decode(body []byte, to any) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		return errors.New("the body must be a JSON object")

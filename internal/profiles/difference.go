@@ -1,4 +1,4 @@
-package profile
+package profiles
 
 import (
 	"cmp"
@@ -6,21 +6,25 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // A Side is one of the two profiles of a [Difference].
 type Side struct {
-	Trace    *Trace
-	Samples  iter.Seq[Sample] // of Trace; they are read twice
-	Requests int              // that the samples are of; 0 if that is unknown
+	Trace    *profile.Trace
+	Samples  iter.Seq[profile.Sample] // of Trace; they are read twice
+	Requests int                      // that the samples are of; 0 if that is unknown
 }
 
-// A Difference compares two profiles, A and B. Their lengths and loads may differ, so amounts are not times:
+// A Difference compares two profiles, A and B. Their lengths and loads may differ, so amounts are
+// not times:
 //
 //   - They are milliseconds of one request, if both sides have a number of requests.
 //   - Otherwise they are shares of the side's whole time, from 0 to 1.
 //
-// Functions and calls of only one side are in it. The difference of B and A is the same with the sides exchanged.
+// Functions and calls of only one side are in it. The difference of B and A is the same with the
+// sides exchanged.
 type Difference struct {
 	PerRequest bool
 	A, B       time.Duration // the whole time of each side
@@ -31,7 +35,8 @@ type Difference struct {
 // An Amount is how much a function ran on one side, in the unit of its [Difference].
 type Amount struct{ Self, Total float64 }
 
-// A FunctionDifference is a function on both sides. Functions are in the order of the size of their change of Self, then of Total.
+// A FunctionDifference is a function on both sides. Functions are in the order of the size of their
+// change of Self, then of Total.
 type FunctionDifference struct {
 	Function // the one of the side that has it longer; its times and samples are 0
 	A, B     Amount
@@ -50,9 +55,11 @@ func NewDifference(a, b Side) Difference {
 	d := Difference{PerRequest: a.Requests > 0 && b.Requests > 0, A: treeA.Total, B: treeB.Total}
 	unitA, unitB := float64(max(1, d.A)), float64(max(1, d.B)) // nanoseconds of an amount of 1
 	if d.PerRequest {
-		unitA, unitB = float64(a.Requests)*float64(time.Millisecond), float64(b.Requests)*float64(time.Millisecond)
+		unitA = float64(a.Requests) * float64(time.Millisecond)
+		unitB = float64(b.Requests) * float64(time.Millisecond)
 	}
-	d.Functions = differFunctions(Functions(a.Trace, a.Samples), Functions(b.Trace, b.Samples), unitA, unitB)
+	functionsA, functionsB := Functions(a.Trace, a.Samples), Functions(b.Trace, b.Samples)
+	d.Functions = differFunctions(functionsA, functionsB, unitA, unitB)
 	d.Tree = differ(treeA, treeB, unitA, unitB)
 	return d
 }
@@ -83,7 +90,8 @@ func differFunctions(a, b []Function, unitA, unitB float64) []FunctionDifference
 	}
 	slices.SortFunc(all, func(x, y FunctionDifference) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.A.Self-y.B.Self), math.Abs(x.A.Self-x.B.Self)),
-			cmp.Compare(math.Abs(y.A.Total-y.B.Total), math.Abs(x.A.Total-x.B.Total)), cmp.Compare(x.Name, y.Name))
+			cmp.Compare(math.Abs(y.A.Total-y.B.Total), math.Abs(x.A.Total-x.B.Total)),
+			cmp.Compare(x.Name, y.Name))
 	})
 	return all
 }
@@ -92,9 +100,11 @@ func isLonger(a, b Amount) bool {
 	return cmp.Or(cmp.Compare(a.Total, b.Total), cmp.Compare(a.Self, b.Self)) > 0
 }
 
-// lessPlace orders functions of one name, so that the result does not depend on the order of the sides.
+// lessPlace orders functions of one name, so that the result does not depend on the order of the
+// sides.
 func lessPlace(a, b *Function) bool {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.HotLine, b.HotLine)) < 0
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+		cmp.Compare(a.HotLine, b.HotLine)) < 0
 }
 
 // differ returns the difference of two nodes, of which one may be nil.

@@ -1,4 +1,4 @@
-package profile_test
+package profiles_test
 
 import (
 	"fmt"
@@ -9,35 +9,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
 // whole lists the functions of all samples.
-func whole(t *profile.Trace) []profile.Function {
-	return profile.Functions(t, slices.Values(t.Samples))
-}
-
-// drawTrace draws a trace of few functions, so that stacks are often recursive, alike or missing.
-func drawTrace(t *rapid.T) *profile.Trace {
-	p, b := newProgram(), profile.NewBuilder(nil)
-	for i := range rapid.IntRange(0, 12).Draw(t, "samples") {
-		var stack []*profile.Call
-		for range rapid.IntRange(0, 6).Draw(t, "depth") {
-			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
-			stack = append(stack, p.call(profile.Call{Name: name, File: rapid.SampledFrom([]string{"", name + ".go", "other.go"}).Draw(t, "file"),
-				StartLine: 10, Line: rapid.IntRange(0, 3).Draw(t, "line")}))
-		}
-		b.Add(stack, profile.Sample{Timestamp: time.Duration(i), ContextID: profile.None, Weight: time.Duration(rapid.IntRange(0, 9).Draw(t, "weight")),
-			Marker: rapid.SampledFrom([]profile.Marker{profile.Ordinary, profile.Idle, profile.GC}).Draw(t, "marker")})
-	}
-	return b.Trace(nil)
-}
-
-func total(t *profile.Trace) (sum time.Duration) {
-	for _, s := range t.Samples {
-		sum += s.Weight
-	}
-	return sum
+func whole(t *profile.Trace) []profiles.Function {
+	return profiles.Functions(t, slices.Values(t.Samples))
 }
 
 func TestFunctions(t *testing.T) {
@@ -69,12 +47,13 @@ func TestFunctions(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := profile.Functions(b.Trace(nil), slices.Values([]profile.Sample(nil))); len(got) != 0 {
+	if got := profiles.Functions(b.Trace(nil), slices.Values([]profile.Sample(nil))); len(got) != 0 {
 		t.Errorf("no samples have the functions %v", got)
 	}
 }
 
-// The times of functions in themselves are the whole time, and each total is the time of the samples that have the function.
+// The times of functions in themselves are the whole time, and each total is the time of the
+// samples that have the function.
 func TestFunctionsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := drawTrace(t)
@@ -104,7 +83,7 @@ func namesOf(t *profile.Trace, s profile.Sample) (names []string) {
 		return []string{profile.NoStack}
 	}
 	if s.Marker == profile.Idle {
-		names = append(names, profile.Waits)
+		names = append(names, profiles.Waits)
 	}
 	for c := range t.Calls(s) {
 		names = append(names, c.Name)

@@ -1,4 +1,4 @@
-package profile_test
+package profiles_test
 
 import (
 	"fmt"
@@ -10,15 +10,16 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-func side(t *profile.Trace, requests int) profile.Side {
-	return profile.Side{Trace: t, Samples: slices.Values(t.Samples), Requests: requests}
+func side(t *profile.Trace, requests int) profiles.Side {
+	return profiles.Side{Trace: t, Samples: slices.Values(t.Samples), Requests: requests}
 }
 
 // changes writes a tree of differences, each call in brackets behind its caller.
-func changes(d *profile.NodeDifference) string {
+func changes(d *profiles.NodeDifference) string {
 	text := fmt.Sprintf("%s %g>%g", d.Name, d.A.Total, d.B.Total)
 	for _, c := range d.Calls {
 		text = fmt.Sprintf("%s (%s)", text, changes(c))
@@ -39,7 +40,7 @@ func TestDifference(t *testing.T) {
 	usual := traceOf(map[string]time.Duration{"f main": 20 * time.Millisecond, "h main": 20 * time.Millisecond})
 	for _, c := range []struct {
 		name      string
-		a, b      profile.Side
+		a, b      profiles.Side
 		functions string
 		tree      string
 	}{
@@ -48,7 +49,7 @@ func TestDifference(t *testing.T) {
 		{"with nothing", side(slow, 2), side(traceOf(nil), 0), "f 0.75>0 g 0.25>0 main 0>0", "all 1>0 (main 1>0 (f 0.75>0) (g 0.25>0))"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := profile.NewDifference(c.a, c.b)
+			d := profiles.NewDifference(c.a, c.b)
 			var functions []string
 			for _, f := range d.Functions {
 				functions = append(functions, fmt.Sprintf("%s %g>%g", f.Name, f.A.Self, f.B.Self))
@@ -69,12 +70,13 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// A difference has all of both sides. With the sides exchanged it is the same, and of a profile with itself it is nothing.
+// A difference has all of both sides. With the sides exchanged it is the same, and of a profile
+// with itself it is nothing.
 func TestDifferenceIsSymmetric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := side(drawTrace(t), rapid.IntRange(0, 2).Draw(t, "requests of a"))
 		b := side(drawTrace(t), rapid.IntRange(0, 2).Draw(t, "requests of b"))
-		there, back := profile.NewDifference(a, b), profile.NewDifference(b, a)
+		there, back := profiles.NewDifference(a, b), profiles.NewDifference(b, a)
 		if there.A != back.B || there.B != back.A || there.PerRequest != back.PerRequest || there.A != total(a.Trace) {
 			t.Fatalf("there are %v and %v, and back %v and %v", there.A, there.B, back.A, back.B)
 		}
@@ -91,7 +93,7 @@ func TestDifferenceIsSymmetric(t *testing.T) {
 			t.Fatalf("the functions have %g and %g in themselves, and the trees %+v and %+v", selfA, selfB, there.Tree.A, there.Tree.B)
 		}
 		same(t, there.Tree, back.Tree)
-		for _, f := range profile.NewDifference(a, a).Functions {
+		for _, f := range profiles.NewDifference(a, a).Functions {
 			if f.A != f.B {
 				t.Fatalf("a profile differs from itself by %+v", f)
 			}
@@ -99,7 +101,7 @@ func TestDifferenceIsSymmetric(t *testing.T) {
 	})
 }
 
-func same(t *rapid.T, there, back *profile.NodeDifference) {
+func same(t *rapid.T, there, back *profiles.NodeDifference) {
 	if there.Name != back.Name || there.A != back.B || there.B != back.A || len(there.Calls) != len(back.Calls) {
 		t.Fatalf("a node is %s there, and %s back", changes(there), changes(back))
 	}

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -21,84 +22,84 @@ const (
 )
 
 // colours fill the parts of bars.
-var colours = [waits.Classes]string{
-	waits.ClassUnknown:   "#ffffff",
-	waits.ClassRunning:   "#1c7ed6",
-	waits.ClassRunnable:  "#f59f00",
-	waits.ClassWaiting:   "#ced4da",
-	waits.ClassSyscall:   "#7950f2",
-	waits.ClassCollector: "#e64980",
+var colours = [waiting.Classes]string{
+	waiting.ClassUnknown:   "#ffffff",
+	waiting.ClassRunning:   "#1c7ed6",
+	waiting.ClassRunnable:  "#f59f00",
+	waiting.ClassWaiting:   "#ced4da",
+	waiting.ClassSyscall:   "#7950f2",
+	waiting.ClassCollector: "#e64980",
 }
 
-// svgStates draws what q.States has. Without them, it draws nothing.
-type svgStates struct {
+// svgWaits draws what q.Waits has. Without them, it draws nothing.
+type svgWaits struct {
 	q        Request
 	parts    map[trace.SpanID][]Segment
 	position func(time.Time) float64
 }
 
-func newSVGStates(q Request, rows int, position func(time.Time) float64) svgStates {
-	s := svgStates{q: q, position: position}
-	if q.States != nil {
+func newSVGWaits(q Request, rows int, position func(time.Time) float64) svgWaits {
+	s := svgWaits{q: q, position: position}
+	if q.Waits != nil {
 		s.parts = Segments(q, 0, q.Duration(), min(svgColumns, max(svgCoarse, svgSegments/rows)))
 	}
 	return s
 }
 
 // above is the height of the sentence.
-func (s svgStates) above() int {
-	if s.q.States == nil || s.q.States.Sentence() == "" {
+func (s svgWaits) above() int {
+	if s.q.Waits == nil || s.q.Waits.Sentence() == "" {
 		return 0
 	}
 	return svgRow
 }
 
 // below is the height of the legend.
-func (s svgStates) below() int {
-	if s.q.States == nil {
+func (s svgWaits) below() int {
+	if s.q.Waits == nil {
 		return 0
 	}
 	return svgRow + 4
 }
 
-func (s svgStates) sentence(w io.Writer) {
+func (s svgWaits) sentence(w io.Writer) {
 	if s.above() == 0 {
 		return
 	}
-	sentence := text.Escape(s.q.States.Sentence(), "")
+	sentence := text.Escape(s.q.Waits.Sentence(), "")
 	fmt.Fprintf(w, `<text x="8" y="%d"><title>%s</title>%s</text>`+"\n", svgHeader+4,
 		html.EscapeString(atMost(sentence, maxSentence)), html.EscapeString(atMost(sentence, svgSentence)))
 }
 
 // bar is the colour of a bar below its waits.
-func (s svgStates) bar(depth int) string {
-	if s.q.States == nil {
+func (s svgWaits) bar(depth int) string {
+	if s.q.Waits == nil {
 		return depthColour(depth)
 	}
 	return `#fff" stroke="#868e96`
 }
 
-func (s svgStates) segments(w io.Writer, span trace.SpanID, y int) {
+func (s svgWaits) segments(w io.Writer, span trace.SpanID, y int) {
 	start := s.q.Root.Start
 	for _, p := range s.parts[span] {
 		if p.Kind == waits.Gap {
 			continue // as the bar is below its states
 		}
 		from, to := s.position(start.Add(p.Start)), s.position(start.Add(p.End))
-		longest := Wait{Kind: p.Kind, Count: 1, Function: p.Longest.Function(), By: p.Longest.By}
+		longest := Wait{Kind: p.Kind, Count: 1, Function: waiting.Function(p.Longest), By: p.Longest.By}
 		fmt.Fprintf(w, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s: %s</title></rect>`+"\n",
-			from, y, max(0.5, to-from), svgRow-8, colours[p.Kind.Class()],
+			from, y, max(0.5, to-from), svgRow-8, colours[waiting.ClassOf(p.Kind)],
 			html.EscapeString(atMost(longest.describe(s.q.Root.SpanID), maxSentence)), text.Duration(p.Longest.Duration()))
 	}
 }
 
-func (s svgStates) legend(w io.Writer, y int) {
-	if s.q.States == nil {
+func (s svgWaits) legend(w io.Writer, y int) {
+	if s.q.Waits == nil {
 		return
 	}
 	x := 8
-	for i := range waits.Classes {
-		class := (i + waits.ClassRunning) % waits.Classes // unknown comes last
+	for i := range waiting.Classes {
+		class := (i + waiting.ClassRunning) % waiting.Classes // unknown comes last
 		fmt.Fprintf(w, `<rect x="%d" y="%d" width="12" height="12" fill="%s" stroke="#868e96"/><text x="%d" y="%d">%s</text>`+"\n", x, y+2, colours[class], x+17, y+12, class)
 		x += 36 + int(svgLetter*float64(len(class.String())))
 	}

@@ -80,7 +80,7 @@ func TestFlightControls(t *testing.T) {
 	if got := p.overview().Flight; got.Status != "disarmed" || got.Refused != "" {
 		t.Fatalf("got %+v", got)
 	}
-	post := func(path, body string, status int) (got flightState) {
+	post := func(path, body string, status int) (got waitsState) {
 		t.Helper()
 		p.decode(p.do(ask(http.MethodPost, "flight/"+path, body)), path, status, &got)
 		return got
@@ -173,7 +173,7 @@ func TestFlightRefuses(t *testing.T) {
 	}
 
 	p = start(t, allowed, live.Config{}) // without a recorder
-	if got := p.overview().Flight; got != (flightState{Status: "none"}) {
+	if got := p.overview().Flight; got != (waitsState{Status: "none"}) {
 		t.Errorf("without a recorder: %+v", got)
 	}
 	if got := p.do(ask(http.MethodPost, "flight/arm", `{"length":0}`)).Code; got != http.StatusNotFound {

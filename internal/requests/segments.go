@@ -11,6 +11,7 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/tracelog"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -21,15 +22,17 @@ type Segment struct {
 	Longest    *waits.Interval // of this kind in the segment
 }
 
-// Segments returns what the goroutine of each span did between two times since the request's start, from the execution trace in
-// q.States. The time between them is divided into n equal parts. A segment is one or more parts in which the same kind took most of the
-// time. Spans of which the execution trace has nothing are missing. The result is empty unless 0 ≤ from < to ≤ q.Duration().
+// Segments returns what the goroutine of each span did between two times since the request's start,
+// from the execution trace in q.Waits. The time between them is divided into n equal parts. A
+// segment is one or more parts in which the same kind took most of the time. Spans of which the
+// execution trace has nothing are missing. The result is empty unless 0 ≤ from < to ≤ q.Duration().
 //
-// The goroutine of a span is the first that worked for it. The execution trace does not know all measures of marks.Time, and no
-// spans under 0.1 ms. These have all that the goroutine of the span above them did meanwhile.
+// The goroutine of a span is the first that worked for it. The execution trace does not know all
+// measures of marks.Time, and no spans under 0.1 ms. These have all that the goroutine of the span
+// above them did meanwhile.
 func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
-	tree := newSpanStates(q)
+	tree := newSpanWaits(q)
 	if tree == nil || from < 0 || from >= to || to > q.Duration() {
 		return all
 	}
@@ -41,9 +44,10 @@ func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segme
 	return all
 }
 
-// A spanStates relates the spans of a request to the states of its goroutines. Times of states count from the start of the
-// root span, also where the clocks of the two differ: the execution trace has that start, too.
-type spanStates struct {
+// A spanWaits relates the spans of a request to the states of its goroutines. Times of states count
+// from the start of the root span, also where the clocks of the two differ: the execution trace has
+// that start, too.
+type spanWaits struct {
 	q       Request
 	workers map[trace.SpanID]*waits.Goroutine // the first that worked for the span
 	places  map[trace.SpanID]place
@@ -53,27 +57,27 @@ type spanStates struct {
 type place struct {
 	span       *otlpenc.Span
 	first, end int           // the rows of the span and of those below it are first to end-1
-	worked     *otlpenc.Span // see spanStates.worked
+	worked     *otlpenc.Span // see spanWaits.worked
 }
 
-// newSpanStates returns nil if the states are unknown.
-func newSpanStates(q Request) *spanStates {
-	if q.States == nil || len(q.States.Goroutines) == 0 {
+// newSpanWaits returns nil if the states are unknown.
+func newSpanWaits(q Request) *spanWaits {
+	if q.Waits == nil || len(q.Waits.Goroutines) == 0 {
 		return nil
 	}
-	t := &spanStates{q: q, workers: map[trace.SpanID]*waits.Goroutine{}, places: make(map[trace.SpanID]place, len(q.Spans))}
+	t := &spanWaits{q: q, workers: map[trace.SpanID]*waits.Goroutine{}, places: make(map[trace.SpanID]place, len(q.Spans))}
 	since := map[trace.SpanID]time.Duration{}
-	for g := range q.States.Goroutines {
-		for i := range q.States.Goroutines[g].Intervals {
-			interval := &q.States.Goroutines[g].Intervals[i]
+	for g := range q.Waits.Goroutines {
+		for i := range q.Waits.Goroutines[g].Intervals {
+			interval := &q.Waits.Goroutines[g].Intervals[i]
 			first, known := since[interval.SpanID]
 			if interval.Kind != waits.Gap && (!known || interval.Start < first) {
 				since[interval.SpanID] = interval.Start
-				t.workers[interval.SpanID] = &q.States.Goroutines[g]
+				t.workers[interval.SpanID] = &q.Waits.Goroutines[g]
 			}
 		}
 	}
-	t.workers[q.Root.SpanID] = &q.States.Goroutines[0]
+	t.workers[q.Root.SpanID] = &q.Waits.Goroutines[0]
 	rows := Rows(q)
 	ends := ends(rows)
 	var above []*otlpenc.Span // what worked returns for the spans above a row
@@ -92,14 +96,15 @@ func newSpanStates(q Request) *spanStates {
 	return t
 }
 
-// within reports whether a span is s or below it. Spans that were not kept are below the root: like the root, they have row 0.
-func (t *spanStates) within(id trace.SpanID, s trace.SpanID) bool {
+// within reports whether a span is s or below it. Spans that were not kept are below the root: like
+// the root, they have row 0.
+func (t *spanWaits) within(id trace.SpanID, s trace.SpanID) bool {
 	at, above := t.places[id].first, t.places[s]
 	return above.first <= at && at < above.end
 }
 
-// unnoted reports whether the execution trace may lack s although it was written then: measures of marks.Time and short spans have no
-// note in it.
+// unnoted reports whether the execution trace may lack s although it was written then: measures of
+// marks.Time and short spans have no note in it.
 func unnoted(s *otlpenc.Span) bool {
 	return isMeasure(s) || s.End.Sub(s.Start) < tracelog.ShortestInner
 }
@@ -107,12 +112,12 @@ func unnoted(s *otlpenc.Span) bool {
 // isMeasure reports whether s may be a measure of marks.Time.
 func isMeasure(s *otlpenc.Span) bool { return s.Group.Scope().Name == scope.Name }
 
-// worked returns the span whose goroutine s has: s itself, or the span above if the trace lacks s. It returns nil if the trace lacks a
-// span that has a note.
-func (t *spanStates) worked(s *otlpenc.Span) *otlpenc.Span { return t.places[s.SpanID].worked }
+// worked returns the span whose goroutine s has: s itself, or the span above if the trace lacks s.
+// It returns nil if the trace lacks a span that has a note.
+func (t *spanWaits) worked(s *otlpenc.Span) *otlpenc.Span { return t.places[s.SpanID].worked }
 
 // segments returns the segments of a span in the time of the columns.
-func (t *spanStates) segments(s *otlpenc.Span, c columns) []Segment {
+func (t *spanWaits) segments(s *otlpenc.Span, c columns) []Segment {
 	of := t.worked(s)
 	if of == nil {
 		return nil
@@ -124,7 +129,8 @@ func (t *spanStates) segments(s *otlpenc.Span, c columns) []Segment {
 	})
 	for i := first; i < len(intervals) && intervals[i].Start < to; i++ {
 		interval := &intervals[i]
-		// The span of a gap is uncertain. The span above one without a note may have ended before that one did.
+		// The span of a gap is uncertain. The span above one without a note may have ended before
+		// that one did.
 		if of != s || interval.Kind == waits.Gap || t.within(interval.SpanID, of.SpanID) {
 			c.add(interval, max(from, interval.Start), min(to, interval.End))
 		}
@@ -136,16 +142,17 @@ func (t *spanStates) segments(s *otlpenc.Span, c columns) []Segment {
 	return c.done
 }
 
-// columns divide a time of a request into equal parts, and find what takes most of the time in each.
+// columns divide a time of a request into equal parts, and find what takes most of the time in
+// each.
 type columns struct {
 	from, to time.Duration
 	width    float64 // of a column, in nanoseconds
 	last     int     // column
 
 	at    int // the column that is summed up
-	times [waits.Kinds]time.Duration
-	some  bool                         // of times is positive
-	long  [waits.Kinds]*waits.Interval // the longest intervals in the column
+	times [waiting.Kinds]time.Duration
+	some  bool                           // of times is positive
+	long  [waiting.Kinds]*waits.Interval // the longest intervals in the column
 	done  []Segment
 }
 
@@ -181,7 +188,7 @@ func (c *columns) flush() {
 		return
 	}
 	most := waits.Kind(0)
-	for kind := range waits.Kinds {
+	for kind := range waiting.Kinds {
 		if c.times[kind] > c.times[most] {
 			most = kind
 		}
@@ -195,5 +202,5 @@ func (c *columns) flush() {
 	} else {
 		c.done = append(c.done, Segment{most, start, end, c.long[most]})
 	}
-	c.times, c.some, c.long = [waits.Kinds]time.Duration{}, false, [waits.Kinds]*waits.Interval{}
+	c.times, c.some, c.long = [waiting.Kinds]time.Duration{}, false, [waiting.Kinds]*waits.Interval{}
 }

@@ -1,13 +1,16 @@
-package profile
+package profiles
 
 import (
 	"cmp"
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Node is a function called by certain others, with the functions that it called: a part of a flame graph.
+// A Node is a function called by certain others, with the functions that it called: a part of a
+// flame graph.
 type Node struct {
 	Name  string
 	Self  time.Duration // in itself
@@ -17,18 +20,18 @@ type Node struct {
 
 const rootName = "all"
 
-// NewTree returns the functions that ran, by the functions that called them. The root is named "all" and has the whole time of the
-// samples, which must be the trace's. Calls of one name and with the same callers are one. [NoStack] and [Waits] are as in
-// [Functions].
-func NewTree(t *Trace, samples iter.Seq[Sample]) *Node {
+// NewTree returns the functions that ran, by the functions that called them. The root is named
+// "all" and has the whole time of the samples, which must be the trace's. Calls of one name and
+// with the same callers are one. [profile.NoStack] and [Waits] are as in [Functions].
+func NewTree(t *profile.Trace, samples iter.Seq[profile.Sample]) *Node {
 	b := treeBuilder{root: &Node{Name: rootName}, calls: map[callKey]*Node{}}
 	stacks := make([]*Node, len(t.Stacks))
 	for l, w := range leaves(t, samples) {
 		var at *Node
-		if id := l.at.stack; id == None {
-			at = b.call(b.root, NoStack)
+		if l.stack == profile.None {
+			at = b.call(b.root, profile.NoStack)
 		} else {
-			at = b.stack(t, stacks, id)
+			at = b.stack(t, stacks, l.stack)
 		}
 		if l.waits {
 			at = b.call(at, Waits)
@@ -62,12 +65,13 @@ func (b *treeBuilder) call(caller *Node, name string) *Node {
 }
 
 // stack returns the node of a stack. It makes the callers first.
-func (b *treeBuilder) stack(t *Trace, known []*Node, id int) *Node {
-	if id == None {
+func (b *treeBuilder) stack(t *profile.Trace, known []*Node, id int) *Node {
+	if id == profile.None {
 		return b.root
 	}
 	if known[id] == nil {
-		known[id] = b.call(b.stack(t, known, t.Stacks[id].ParentID), t.Frames[t.Stacks[id].FrameID].Name)
+		stack := t.Stacks[id]
+		known[id] = b.call(b.stack(t, known, stack.ParentID), t.Frames[stack.FrameID].Name)
 	}
 	return known[id]
 }
@@ -79,18 +83,23 @@ func (n *Node) sum() {
 		c.sum()
 		n.Total += c.Total
 	}
-	slices.SortFunc(n.Calls, func(a, b *Node) int { return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(n.Calls, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
+	})
 }
 
-// A Sandwich is a function between the functions that called it and the functions that it called. The root of both trees is the
-// function. Both have the function's whole time.
+// A Sandwich is a function between the functions that called it and the functions that it called.
+// The root of both trees is the function. Both have the function's whole time.
 type Sandwich struct {
-	Callers *Node // the Calls of a node are its callers; Self is the time of stacks that begin there
+	// Callers is upside down: the Calls of a node are its callers. Self is the time of stacks that
+	// begin there.
+	Callers *Node
 	Callees *Node // the Calls of a node are its callees
 }
 
-// Sandwich returns the function of a name from all its places in a tree of [NewTree]. A function that calls itself counts
-// once: Callers has the callers of the outermost call, and Callees has the inner calls. ok is false if the tree has no such function.
+// Sandwich returns the function of a name from all its places in a tree of [NewTree]. A function
+// that calls itself counts once: Callers has the callers of the outermost call, and Callees has the
+// inner calls. ok is false if the tree has no such function.
 func (n *Node) Sandwich(name string) (s Sandwich, ok bool) {
 	callers := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}
 	callees := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/internal/waiting"
 )
 
 const (
@@ -15,21 +15,21 @@ const (
 )
 
 // glyphs fill bars. A bar without states has the one of running.
-var glyphs = [waits.Classes]rune{
-	waits.ClassUnknown:   '─',
-	waits.ClassRunning:   '█',
-	waits.ClassRunnable:  '▒',
-	waits.ClassWaiting:   '░',
-	waits.ClassSyscall:   '▓',
-	waits.ClassCollector: '▚',
+var glyphs = [waiting.Classes]rune{
+	waiting.ClassUnknown:   '─',
+	waiting.ClassRunning:   '█',
+	waiting.ClassRunnable:  '▒',
+	waiting.ClassWaiting:   '░',
+	waiting.ClassSyscall:   '▓',
+	waiting.ClassCollector: '▚',
 }
 
-// states prints the sentence, and prepares the bars and the rows of waits.
-func (f *waterfall) states(q Request) {
-	if q.States == nil {
+// explain prints the sentence, and prepares the bars and the rows of waits.
+func (f *waterfall) explain(q Request) {
+	if q.Waits == nil {
 		return
 	}
-	if sentence := q.States.Sentence(); sentence != "" {
+	if sentence := q.Waits.Sentence(); sentence != "" {
 		fmt.Fprintln(f.w, atMost(text.Escape(sentence, ""), maxSentence))
 	}
 	f.segments = Segments(q, 0, q.Duration(), barWidth)
@@ -48,15 +48,15 @@ func (f *waterfall) longest(waits []Wait) []Wait {
 // full returns what fills a bar before its states do.
 func (f *waterfall) full() rune {
 	if f.segments == nil {
-		return glyphs[waits.ClassRunning]
+		return glyphs[waiting.ClassRunning]
 	}
-	return glyphs[waits.ClassUnknown]
+	return glyphs[waiting.ClassUnknown]
 }
 
 // fill draws the states of a span's goroutine.
 func (f *waterfall) fill(bar []rune, segments []Segment) {
 	for _, s := range segments {
-		class := s.Kind.Class()
+		class := waiting.ClassOf(s.Kind)
 		f.classes[class] = true
 		for i := f.column(f.start.Add(s.Start)); i <= f.column(f.start.Add(s.End-1)); i++ {
 			bar[i] = glyphs[class]
@@ -66,7 +66,7 @@ func (f *waterfall) fill(bar []rune, segments []Segment) {
 
 // wait is a row below its span: what it waited for, and for how long.
 func (f *waterfall) wait(w Wait, depth int) {
-	sign := string(glyphs[w.Kind.Class()]) + " "
+	sign := string(glyphs[waiting.ClassOf(w.Kind)]) + " "
 	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+sign+w.describe(f.root), allWidth-10), text.Duration(w.Total))
 }
 
@@ -76,11 +76,11 @@ func (f *waterfall) legend() {
 		return
 	}
 	var parts []string
-	for class := waits.ClassRunning; class < waits.Classes; class++ {
+	for class := waiting.ClassRunning; class < waiting.Classes; class++ {
 		if f.classes[class] {
 			parts = append(parts, string(glyphs[class])+" "+class.String())
 		}
 	}
-	parts = append(parts, string(glyphs[waits.ClassUnknown])+" "+waits.ClassUnknown.String())
+	parts = append(parts, string(glyphs[waiting.ClassUnknown])+" "+waiting.ClassUnknown.String())
 	fmt.Fprintln(f.w, strings.Join(parts, "  "))
 }

@@ -1,4 +1,4 @@
-package waits_test
+package waiting_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -41,7 +42,7 @@ func TestAttributes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, kv := range r.Attributes(c.span) {
+			for _, kv := range waiting.Attributes(r, c.span) {
 				got = append(got, fmt.Sprintf("%s=%v", kv.Key, kv.Value.AsInterface()))
 			}
 			if !slices.Equal(got, c.want) {
@@ -50,54 +51,52 @@ func TestAttributes(t *testing.T) {
 		})
 	}
 	r.Causes = nil
-	for _, kv := range r.Attributes(root) {
+	for _, kv := range waiting.Attributes(r, root) {
 		if strings.HasPrefix(string(kv.Key), "perfline.cause") {
 			t.Errorf("without a cause there is %v", kv)
 		}
 	}
 }
 
-// Each kind has a name of its own that OpenTelemetry's rules for names of attributes allow, and a class.
+// Each kind has a name of its own that OpenTelemetry's rules for names of attributes allow, and a
+// class.
 func TestKindsHaveNames(t *testing.T) {
-	names, classes := map[attribute.Key]bool{}, map[waits.Class]bool{}
-	for kind := range waits.Kinds {
+	names, classes := map[attribute.Key]bool{}, map[waiting.Class]bool{}
+	for kind := range waiting.Kinds {
 		r := &waits.Request{Goroutines: []waits.Goroutine{{Intervals: []waits.Interval{{Kind: kind, End: 1}}}}, RootID: trace.SpanID{1}}
-		all := r.Attributes(trace.SpanID{})
+		all := waiting.Attributes(r, trace.SpanID{})
 		if len(all) != 1 || names[all[0].Key] || !regexp.MustCompile(`^perfline\.time\.[a-z]+(_[a-z]+)*$`).MatchString(string(all[0].Key)) {
 			t.Errorf("%v has %v", kind, all)
 			continue
 		}
 		names[all[0].Key] = true
-		classes[kind.Class()] = true
-		if on := kind.Class() == waits.ClassWaiting || kind.Class() == waits.ClassRunnable; on && kind.OnProcessor() {
-			t.Errorf("%v is of class %v, but on a processor", kind, kind.Class())
+		class := waiting.ClassOf(kind)
+		classes[class] = true
+		if on := class == waiting.ClassWaiting || class == waiting.ClassRunnable; on && waiting.OnProcessor(kind) {
+			t.Errorf("%v is of class %v, but on a processor", kind, class)
 		}
 	}
-	if len(classes) != int(waits.Classes) {
-		t.Errorf("kinds have the classes %v, want all %d", classes, waits.Classes)
+	if len(classes) != int(waiting.Classes) {
+		t.Errorf("kinds have the classes %v, want all %d", classes, waiting.Classes)
 	}
 }
 
-func TestFunction(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		stack []string
-		want  string
-	}{
-		{"nothing", nil, ""},
-		{"of the program", []string{"sync.(*Mutex).Lock", "shop/store.(*Index).Search", "net/http.(*conn).serve"}, "shop/store.(*Index).Search"},
-		{"main", []string{"time.Sleep", "main.main"}, "main.main"},
-		{"of the standard library only", []string{"internal/poll.(*FD).Read", "net/http.(*conn).serve"}, "net/http.(*conn).serve"},
-		{"golang.org/x counts as standard", []string{"golang.org/x/sync/errgroup.(*Group).Wait", "example.com/app.f"}, "example.com/app.f"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			i := &waits.Interval{}
-			for _, f := range c.stack {
-				i.Stack = append(i.Stack, waits.Frame{Function: f})
-			}
-			if got := i.Function(); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
+// Times are of one span and of all goroutines.
+func TestTimes(t *testing.T) {
+	const ms = time.Millisecond
+	root, child := trace.SpanID{1}, trace.SpanID{2}
+	r := &waits.Request{Goroutines: []waits.Goroutine{
+		{Intervals: []waits.Interval{
+			{Kind: waits.OnCPU, End: 2 * ms, SpanID: root},
+			{Kind: waits.Mutex, Start: 2 * ms, End: 5 * ms, SpanID: child},
+			{Kind: waits.OnCPU, Start: 5 * ms, End: 6 * ms, SpanID: root},
+		}},
+		{Intervals: []waits.Interval{{Kind: waits.OnCPU, Start: ms, End: 5 * ms, SpanID: root}}},
+	}}
+	if got := waiting.Times(r, root); got[waits.OnCPU] != 7*ms || got[waits.Mutex] != 0 {
+		t.Errorf("times of the root are %v, want 7 ms running", got)
+	}
+	if got := waiting.Times(r, child); got[waits.OnCPU] != 0 || got[waits.Mutex] != 3*ms {
+		t.Errorf("times of the child are %v, want 3 ms for a mutex", got)
 	}
 }

@@ -1,9 +1,9 @@
-package waits_test
+package waiting_test
 
 import (
 	"testing"
 
-	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/internal/waiting"
 )
 
 func TestStandard(t *testing.T) {
@@ -27,7 +27,7 @@ func TestStandard(t *testing.T) {
 		"github.com/perfline/perfline/observers.New":                            false,
 		"go.opentelemetry.iot/a.f":                                              false,
 	} {
-		if got := waits.Standard(function); got != want {
+		if got := waiting.Standard(function); got != want {
 			t.Errorf("Standard(%q) is %v, want %v", function, got, want)
 		}
 	}

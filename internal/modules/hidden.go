@@ -1,0 +1,30 @@
+package modules
+
+import (
+	"fmt"
+	"strings"
+)
+
+// HiddenNote returns sentences about the functions that a profile lacks because of the origin
+// policy or of the profiler's Modules. It is empty if no function is hidden. shown are the modules
+// whose functions the profile has, and none for all. filtered is the number of samples that have no
+// stack, of all samples.
+func HiddenNote(shown []string, samples, filtered uint64) string {
+	if filtered == 0 && len(shown) == 0 {
+		return ""
+	}
+	note := "The origin policy or the profiler's Modules hide functions of some modules"
+	switch filtered {
+	case 0:
+	case 1:
+		note += fmt.Sprintf(": 1 of %d samples has no stack", max(1, samples))
+	default:
+		note += fmt.Sprintf(": %d of %d samples have no stack", filtered, max(filtered, samples))
+	}
+	note += "."
+	if len(shown) > 0 {
+		note += " It shows functions of " + strings.Join(shown, ", ") +
+			". The time of other functions counts for their callers."
+	}
+	return note
+}

@@ -1,0 +1,173 @@
+package profiles
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/perfline/perfline/internal/modules"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// Waits is called by the functions whose goroutines wait, as a function's name: in functions, trees
+// and differences.
+const Waits = "[waits]"
+
+// A Function is a function that ran, and for how long.
+type Function struct {
+	Name string // with the package's path; [profile.NoStack] and [Waits] have no more than a name
+	// Module is the module's path: also of the main module, and "std" for the standard library. It
+	// is empty if it is unknown.
+	Module  string
+	Version string // of the module; empty if it is unknown
+	File    string // empty if it is unknown
+	Line    int    // where the function begins; 0 if it is unknown
+	// HotLine is the line of the function that ran longest, without calls. It is 0 if there is
+	// none, or if lines are unknown.
+	HotLine int
+
+	Self    time.Duration // in itself
+	Total   time.Duration // with the functions that it called; recursive calls count once
+	Samples int           // that Self is of
+}
+
+// A leaf has the samples of one position.
+type leaf struct {
+	stack int // index in Trace.Stacks; None without a stack
+	at    profile.Position
+	waits bool
+}
+
+type weight struct {
+	time    time.Duration
+	samples int
+}
+
+// leaves adds up the samples of each position. They must be the trace's.
+func leaves(t *profile.Trace, samples iter.Seq[profile.Sample]) map[leaf]weight {
+	all := map[leaf]weight{}
+	for s := range samples {
+		l := leaf{stack: profile.None}
+		if at, ok := t.Position(s); ok {
+			l = leaf{s.StackID, at, s.Marker == profile.Idle}
+		}
+		w := all[l]
+		w.time += s.Weight
+		w.samples++
+		all[l] = w
+	}
+	return all
+}
+
+// Functions lists the functions of a trace's samples, the one with the most time in itself first.
+// The functions' Self add up to the samples' Weight. Functions of one name are one function: File
+// and Line are of the one on the stack with the most samples. Samples without a stack are of the
+// function [profile.NoStack]. A goroutine that waits is in the function [Waits], which its
+// innermost function has called. So Waits has all waiting time of an EngineWall trace.
+func Functions(t *profile.Trace, samples iter.Seq[profile.Sample]) []Function {
+	b := functionsBuilder{
+		t: t, ids: map[string]int{}, of: make([]int, len(t.Frames)),
+		lines: map[functionLine]time.Duration{},
+	}
+	for i := range b.of {
+		b.of[i] = profile.None
+	}
+	all := leaves(t, samples)
+	// Which frame gives a function its file must not depend on the order of a map. Leaves of one
+	// stack have the same frames, so that their order does not matter.
+	order := slices.SortedFunc(maps.Keys(all), func(a, b leaf) int {
+		return cmp.Or(cmp.Compare(all[b].samples, all[a].samples), cmp.Compare(a.stack, b.stack))
+	})
+	for _, l := range order {
+		b.add(l, all[l])
+	}
+	for l, time := range b.lines {
+		f := &b.list[l.function]
+		best := b.lines[functionLine{l.function, f.HotLine}]
+		if f.HotLine == 0 || time > best || time == best && l.line < f.HotLine {
+			f.HotLine = l.line
+		}
+	}
+	slices.SortFunc(b.list, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total),
+			cmp.Compare(a.Name, b.Name))
+	})
+	return b.list
+}
+
+// A functionLine is a line of a function, by its index.
+type functionLine struct{ function, line int }
+
+type functionsBuilder struct {
+	t       *profile.Trace
+	list    []Function
+	ids     map[string]int // indexes in list, by name
+	of      []int          // indexes in list, by frame; None until the frame is seen
+	counted []int          // by index in list: the number of the last leaf that its Total has
+	leaves  int
+	lines   map[functionLine]time.Duration // that ran
+}
+
+func (b *functionsBuilder) add(l leaf, w weight) {
+	b.leaves++
+	if l.stack == profile.None {
+		b.count(b.named(profile.NoStack), w, true)
+		return
+	}
+	inner := true
+	if l.waits {
+		b.count(b.named(Waits), w, true)
+		inner = false
+	}
+	for id, at, ok := l.stack, l.at, true; ok; at, ok = b.t.Caller(at) {
+		stack := b.t.Stacks[id]
+		id = stack.ParentID
+		if b.of[stack.FrameID] == profile.None {
+			b.of[stack.FrameID] = b.framed(b.t.Call(at))
+		}
+		f := b.of[stack.FrameID]
+		b.count(f, w, inner)
+		if inner {
+			if line := b.t.Call(at).Line; line > 0 {
+				b.lines[functionLine{f, line}] += w.time
+			}
+		}
+		inner = false
+	}
+}
+
+// count adds the time of the present leaf to a function.
+func (b *functionsBuilder) count(f int, w weight, self bool) {
+	if self {
+		b.list[f].Self += w.time
+		b.list[f].Samples += w.samples
+	}
+	if b.counted[f] != b.leaves {
+		b.counted[f] = b.leaves
+		b.list[f].Total += w.time
+	}
+}
+
+// framed returns the index of the function of a frame.
+func (b *functionsBuilder) framed(c profile.Call) int {
+	i := b.named(c.Name)
+	if f := &b.list[i]; f.File == "" && c.File != "" {
+		f.File, f.Line = c.File, c.StartLine
+	}
+	return i
+}
+
+// named returns the index of the function of a name.
+func (b *functionsBuilder) named(name string) int {
+	i, known := b.ids[name]
+	if !known {
+		i = len(b.list)
+		b.ids[name] = i
+		m := modules.Read().Of(name)
+		b.list = append(b.list, Function{Name: name, Module: m.Path, Version: m.Version})
+		b.counted = append(b.counted, profile.None)
+	}
+	return i
+}

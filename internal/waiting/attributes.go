@@ -1,0 +1,67 @@
+package waiting
+
+import (
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/waits"
+)
+
+// The names of attributes. The names of times go on with a kind, such as
+// "perfline.time.channel_send".
+const (
+	timePrefix       = "perfline.time."
+	causeDescription = "perfline.cause.description"
+	causeKind        = "perfline.cause.kind"
+)
+
+// Attributes returns what is exported for a span of the request:
+//
+//   - perfline.time.KIND for each kind of interval, as in perfline.time.channel_receive: the
+//     seconds of [Times]. Kinds without time are missing.
+//   - perfline.cause.kind, for the root: the kind of the largest cause.
+//   - perfline.cause.description, for the root: the sentence of [waits.Request.Sentence].
+//
+// It returns nothing for a span that the execution trace does not have.
+func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
+	var all []attribute.KeyValue
+	for kind, took := range Times(r, span) {
+		if took > 0 {
+			name := timePrefix + attributeName(waits.Kind(kind))
+			all = append(all, attribute.Float64(name, float64(took)/float64(time.Second)))
+		}
+	}
+	if span == r.RootID && len(r.Causes) > 0 {
+		all = append(all,
+			attribute.String(causeKind, attributeName(r.Causes[0].Kind)),
+			attribute.String(causeDescription, strings.ToValidUTF8(r.Sentence(), "\ufffd")))
+	}
+	return all
+}
+
+// attributeName returns the name of a kind as names of attributes are written: in lower case, with
+// underscores between words.
+func attributeName(k waits.Kind) string {
+	if k == waits.WaitGroup {
+		return "wait_group"
+	}
+	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_").Replace(k.String()))
+}
+
+// Times returns how long the goroutines of the request spent in each kind of interval for one span,
+// without the spans inside it. Goroutines that work at the same time for a span count each, so that
+// the times may add up to more than the span's duration.
+func Times(r *waits.Request, span trace.SpanID) (times [Kinds]time.Duration) {
+	for i := range r.Goroutines {
+		for j := range r.Goroutines[i].Intervals {
+			interval := &r.Goroutines[i].Intervals[j]
+			if interval.SpanID == span && interval.Kind < Kinds {
+				times[interval.Kind] += interval.Duration()
+			}
+		}
+	}
+	return times
+}
