@@ -43,9 +43,8 @@ type Recorder interface {
 	// replaces the rest of the old one. The error wraps ErrInUse if other code of the process records.
 	Arm(time.Duration) error
 
-	// Disarm stops recording before it returns. It takes a last snapshot if slow requests wait for one, unless an
-	// earlier one is being read. Disarm does nothing
-	// if the recorder is not armed.
+	// Disarm stops recording before it returns. It takes a last snapshot if slow requests wait for
+	// one, unless an earlier one is being read. Disarm does nothing if the recorder is not armed.
 	Disarm()
 
 	// State returns what the recorder does now.
