@@ -242,7 +242,7 @@ func TestSummaryHasNoRequest(t *testing.T) {
 func TestDataIsChecked(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "Config.Data Data(7): must be Everything or Summary") {
+		if text, _ := recover().(string); !strings.Contains(text, "Config.Data 7: must be Everything or Summary") {
 			t.Errorf("it panics with %q", text)
 		}
 	}()

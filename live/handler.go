@@ -115,7 +115,7 @@ func Handler(source Source, c Config) http.Handler {
 	h := &handler{
 		source:   source,
 		data:     c.Data,
-		page:     pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: c.Data.String()},
+		page:     pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: dataNames[c.Data]},
 		history:  source.Runtime(), // from now on, so that the page has the last minutes when it is opened
 		recorder: source.Sessions(),
 		flight:   source.Waits(),
