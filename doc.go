@@ -1,4 +1,4 @@
-// Package perfline is the web's Performance Timeline for Go services: marks and
+// Package perfline (stable) is the web's Performance Timeline for Go services: marks and
 // measures that cost two or three readings of the clock where they are made, and
 // arrive as OpenTelemetry span events and spans.
 //

@@ -7,6 +7,7 @@ part_source() {
 	step "the workflow of hosted CI" go tool -modfile="$PWD/tools/actionlint.mod" actionlint || return 1
 	step "the API since the last release (a test holds docs/api.txt against the code)" api_changes || return 1
 	step "what the documents say of the code, and the rules for imports" go test -vet=off -count=1 ./internal/repository || return 1
+	step "the next release could be tagged" bash .ci/release || return 1
 	step "a rehearsal of the release" go run -C tools ./rehearsal -library "$light_release" || return 1
 }
 

@@ -1,4 +1,4 @@
-// Package bridge makes OpenTelemetry's events and spans of a timeline's marks and measures, and puts the spans of other
+// Package bridge (stable) makes OpenTelemetry's events and spans of a timeline's marks and measures, and puts the spans of other
 // instrumentation onto the timeline of their request.
 //
 // A [TracerProvider] makes all spans itself, as the SDK's provider does, for less:

@@ -1,4 +1,4 @@
-// Package exporter sends spans and log records over OTLP. In programs with OpenTelemetry's SDK it replaces the batch span
+// Package exporter (stable) sends spans and log records over OTLP. In programs with OpenTelemetry's SDK it replaces the batch span
 // processor together with otlptracegrpc or otlptracehttp:
 //
 //	spans, err := exporter.NewDelivery(exporter.Config{}) // OTEL_EXPORTER_OTLP_* and OTEL_BSP_* say where and how

@@ -1,4 +1,4 @@
-// Package guard restricts handlers that show or change the inside of the program, such as debug pages,
+// Package guard (stable) restricts handlers that show or change the inside of the program, such as debug pages,
 // to the clients that may use them:
 //
 //	mux.Handle("/debug/", guard.Guard{}.Handler(h))

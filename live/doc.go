@@ -1,4 +1,4 @@
-// Package live is a page inside the program. It shows the most recent and the slowest requests
+// Package live (stable) is a page inside the program. It shows the most recent and the slowest requests
 // as waterfalls, what they waited for, and the code that ran in them as flame graphs. It also has sessions of the profiler,
 // and perfline's losses. It needs no backend, and loads nothing from elsewhere:
 //

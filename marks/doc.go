@@ -1,4 +1,4 @@
-// Package marks is User Timing for Go: it says what happened when, and how long
+// Package marks (stable) is User Timing for Go: it says what happened when, and how long
 // things took, in one line each (W3C User Timing Level 3).
 //
 //	marks.Mark(ctx, "cache.miss", slog.String("key", key))

@@ -1,4 +1,4 @@
-// Package mcpserver gives coding agents the facts of the live page by the Model Context Protocol: routes with their figures, requests with
+// Package mcpserver (may change) gives coding agents the facts of the live page by the Model Context Protocol: routes with their figures, requests with
 // their causes, comparisons, profiles, counts and the runtime. It serves streamable HTTP. Mount it beside the page:
 //
 //	root := http.NewServeMux()

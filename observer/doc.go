@@ -1,4 +1,4 @@
-// Package observer is the web's Performance Timeline for Go (W3C Performance Timeline Level 2).
+// Package observer (stable) is the web's Performance Timeline for Go (W3C Performance Timeline Level 2).
 // A timeline is a bounded record of the marks, measures, requests and calls of a process or of
 // one request. Any number of observers can watch it.
 //

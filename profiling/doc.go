@@ -1,4 +1,4 @@
-// Package profiling samples the running program: which code ran, when, and for
+// Package profiling (stable) samples the running program: which code ran, when, and for
 // which span. It is JS Self-Profiling for Go:
 //
 //	p, err := profiling.Start(ctx, profiling.Options{})

@@ -1,4 +1,4 @@
-// Package bridgegrpc gives gRPC calls a timeline, a span, a duration metric and an entry, as bridgehttp does for HTTP
+// Package bridgegrpc (stable) gives gRPC calls a timeline, a span, a duration metric and an entry, as bridgehttp does for HTTP
 // requests.
 //
 //	srv := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{}.Handler()))

@@ -1,4 +1,4 @@
-// Package bridgehttp gives HTTP requests a timeline, a span, a duration metric and an entry:
+// Package bridgehttp (stable) gives HTTP requests a timeline, a span, a duration metric and an entry:
 // [Middleware] on a server, [Transport] in a client.
 //
 //	client := &http.Client{Transport: bridgehttp.Transport(nil)}

@@ -1,4 +1,4 @@
-// Package bridgelog connects OpenTelemetry's log SDK with perfline. Programs that do not import it do not link the log SDK.
+// Package bridgelog (may change) connects OpenTelemetry's log SDK with perfline. Programs that do not import it do not link the log SDK.
 //
 // [NewLoggerProvider] sends log records of every logging library that has a bridge, through the pipeline's delivery. For log/slog, contrib's
 // otelslog is the bridge:

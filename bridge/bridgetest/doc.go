@@ -1,4 +1,4 @@
-// Package bridgetest shows in a test which spans, marks and measures the code under test made.
+// Package bridgetest (stable) shows in a test which spans, marks and measures the code under test made.
 //
 //	rec := bridgetest.New(t)
 //	checkout(rec.Context(t.Context()), "socks")

@@ -86,7 +86,7 @@ func startFleet(ctx context.Context, o options, s shape, variants []variant) (f 
 		command := exec.CommandContext(ctx, self, append(o.flags(), "-variant", strconv.Itoa(i), "-endpoint", to[k].Endpoint, "-only", "^"+s.name+"$", "serve")...)
 		command.Env = o.environment()
 		each := s.spans
-		if v.name == none {
+		if v.name == none || v.name == traced {
 			each = 0
 		}
 		if err := f.start(command, v.name, s, each); err != nil {

@@ -1,4 +1,4 @@
-// Package otlpprofiles profiles the running program continuously and sends the profiles to any receiver of OTLP profiles: an
+// Package otlpprofiles (may change) profiles the running program continuously and sends the profiles to any receiver of OTLP profiles: an
 // OpenTelemetry Collector, or a backend. The profiles are those that package pyroscope pushes: of CPU, heap, goroutines, mutex
 // contention, blocking and leaked goroutines. CPU samples have their time and a link to their span.
 //

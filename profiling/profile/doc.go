@@ -1,4 +1,4 @@
-// Package profile has what a profiler recorded, and its formats. It takes no samples: package
+// Package profile (stable) has what a profiler recorded, and its formats. It takes no samples: package
 // profiling does. Programs that only keep, query or show traces import no sampler:
 //
 //	for _, f := range profile.Functions(trace, slices.Values(trace.Samples)) {

@@ -1,4 +1,4 @@
-// Package pyroscope profiles the running program continuously and pushes the profiles to a
+// Package pyroscope (stable) profiles the running program continuously and pushes the profiles to a
 // Pyroscope server. The profiles are of CPU, heap, goroutines, mutex contention, blocking and
 // leaked goroutines. CPU samples name the span that they ran under.
 //

@@ -1,4 +1,4 @@
-// Package service serves sessions to clients outside the program: Scope Profiler 1.0 over gRPC, gRPC-Web and Connect. Connect
+// Package service (may change) serves sessions to clients outside the program: Scope Profiler 1.0 over gRPC, gRPC-Web and Connect. Connect
 // is JSON over HTTP, for everything that has no client library.
 //
 //	recorder := sessions.NewRecorder(sessions.Config{Policy: profiling.Policy{Remote: true}})

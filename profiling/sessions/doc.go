@@ -1,4 +1,4 @@
-// Package sessions records what a program does between a start and a stop, and answers queries about it afterwards. It is
+// Package sessions (may change) records what a program does between a start and a stop, and answers queries about it afterwards. It is
 // Opera's Scope Profiler 1.0 for Go. A session has requests, calls, measures, marks and garbage collections as trees of
 // events, from the program's timeline, and the code that ran in each event, from the sampler.
 //

@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, folder := range releaseOrder {
-		tag, err := p.release(ctx, folder)
+		tag, err := p.release(ctx, folder, version)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,23 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 	for _, r := range added {
 		fmt.Println("\t+", r)
 	}
-	return lib.runs(ctx, "marked")
+	if err := lib.runs(ctx, "marked"); err != nil {
+		return err
+	}
+	return updateEngine(ctx, p, lib)
+}
+
+// updateEngine gives a program a newer engine than the one that its marks and observer were released with.
+func updateEngine(ctx context.Context, p *proxy, in *program) error {
+	tag, err := p.release(ctx, engine, newer)
+	if err != nil {
+		return err
+	}
+	if err := in.run(ctx, "get", modulePath+"/"+engine+"@"+newer); err != nil {
+		return err
+	}
+	fmt.Println("released", tag, "alone: marks", version, "works with it")
+	return in.runs(ctx, "marked")
 }
 
 // addToService adds everything to an empty program, and builds all packages there.

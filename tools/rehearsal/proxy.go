@@ -1,8 +1,10 @@
 package main
 
 import (
+	archivezip "archive/zip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,10 +22,12 @@ import (
 const (
 	modulePath = "github.com/perfline/perfline"
 	version    = "v0.1.0"
+	engine     = "internal/record"
+	newer      = "v0.1.1" // of the engine alone
 )
 
 // releaseOrder has the folders of the users' modules: each one requires those before it.
-var releaseOrder = []string{"internal/record", "observer", "marks", "", "mcpserver"}
+var releaseOrder = []string{engine, "observer", "marks", "", "mcpserver"}
 
 // A proxy is a module proxy on disk, with the user's own modules behind it.
 type proxy struct {
@@ -59,8 +63,8 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 
 func fileURL(folder string) string { return "file://" + filepath.ToSlash(folder) }
 
-// release tags a module and puts it into the proxy. It returns the tag.
-func (p *proxy) release(ctx context.Context, folder string) (string, error) {
+// release tags a module and puts it into the proxy, as a version. It returns the tag.
+func (p *proxy) release(ctx context.Context, folder, version string) (string, error) {
 	m := module.Version{Path: strings.TrimSuffix(modulePath+"/"+folder, "/"), Version: version}
 	tag := path.Join(folder, version)
 	if err := command(ctx, p.repository, "git", "tag", tag); err != nil {
@@ -84,19 +88,50 @@ func (p *proxy) release(ctx context.Context, folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for file, content := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": mod} {
+	for file, content := range map[string][]byte{version + ".info": info, version + ".mod": mod} {
 		if err := os.WriteFile(filepath.Join(versions, file), content, 0o600); err != nil {
 			return "", err
 		}
 	}
-	archive, err := os.Create(filepath.Join(versions, version+".zip"))
+	if err := appendLine(filepath.Join(versions, "list"), version); err != nil {
+		return "", err
+	}
+	archive := filepath.Join(versions, version+".zip")
+	if err := p.pack(archive, m, tag, folder); err != nil {
+		return "", err
+	}
+	return tag, licensed(archive, m)
+}
+
+// pack writes the zip of a module.
+func (p *proxy) pack(archive string, m module.Version, tag, folder string) error {
+	f, err := os.Create(archive)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if err := zip.CreateFromVCS(archive, m, p.repository, tag, folder); err != nil {
-		return "", err
+	return errors.Join(zip.CreateFromVCS(f, m, p.repository, tag, folder), f.Close())
+}
+
+// licensed returns an error if the zip of a module has no licence at its root, where package pages look for it.
+func licensed(archive string, m module.Version) error {
+	r, err := archivezip.OpenReader(archive)
+	if err != nil {
+		return err
 	}
-	return tag, archive.Close()
+	defer func() { _ = r.Close() }()
+	if _, err := fs.Stat(r, m.String()+"/LICENSE"); err != nil {
+		return fmt.Errorf("the zip of %s has no LICENSE: %w", m, err)
+	}
+	return nil
+}
+
+func appendLine(file, line string) error {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
 }
 
 // checkRequirements returns an error if a go.mod requires a module of this repository that is not released.

@@ -1,4 +1,4 @@
-// Package flight finds out what slow requests waited for: a lock and the request that held it, a processor, the network, a
+// Package flight (may change) finds out what slow requests waited for: a lock and the request that held it, a processor, the network, a
 // channel, a timer, the garbage collector. It reads the execution trace that Go's runtime writes into a window of memory.
 //
 //	waits := flight.NewRecorder(flight.Config{Auto: true})

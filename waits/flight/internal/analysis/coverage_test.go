@@ -34,7 +34,7 @@ func TestFixtureFiles(t *testing.T) {
 		slices.Sort(got)
 		for _, name := range want {
 			if !slices.Contains(got, name) {
-				t.Errorf("%s has no %s: see \"Recorded execution traces\" in CONTRIBUTING.md",
+				t.Errorf("%s has no %s: see README.md there",
 					folder(release), name)
 			}
 		}
