@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/sessioncounts"
 )
 
 // Counts returns Stats as a list, and the counts of the requests in memory and of sessions. It leaves out the counts of a delivery,
@@ -20,7 +21,7 @@ func (p *Pipeline) Counts() []exporter.Count {
 		exporter.Count{Name: "abandoned", N: r.Abandoned, Lost: true, What: "traces let go before their request ended, not in memory"},
 		exporter.Count{Name: "evicted", N: r.Evicted, Lost: true, What: "requests let go early, because their spans had too many bytes"},
 		exporter.Count{Name: "bytes", N: r.Bytes, Now: true, What: "bytes of memory for spans"})
-	s := p.sessions.Stats()
+	s := sessioncounts.Of(p.sessions)
 	all.add("perfline.sessions",
 		exporter.Count{Name: "started", N: s.Started, What: "sessions that began"},
 		exporter.Count{Name: "stopped", N: s.Stopped, What: "sessions that were stopped"},

@@ -133,7 +133,6 @@ var passes = map[string]string{
 	"guard.":             "net/http answers the one request: TestFunctionsThatPanic of guard",
 	"profiling/service.": "net/http answers the one request: TestFunctionsThatPanic of guard",
 	"mcpserver.":         "the tool's caller gets an error: TestPanic of mcpserver",
-	"waits/flight.":      "TestWatchers of waits/flight",
 	"profiling.Profiler.OnSampleBufferFull f": "TestListenersOfAFullBuffer of profiling",
 	"otel/sdk/trace.Sampler.Description":      "TestSamplerWithoutDescription",
 }

@@ -1,7 +1,5 @@
 package guard
 
-import "fmt"
-
 // Data selects the data that a handler gives to its clients.
 type Data uint8
 
@@ -13,14 +11,3 @@ const (
 	// id, attribute or profile.
 	Summary
 )
-
-// String returns the name that the live page's data has for d.
-func (d Data) String() string {
-	switch d {
-	case Everything:
-		return "everything"
-	case Summary:
-		return "summary"
-	}
-	return fmt.Sprintf("Data(%d)", uint8(d))
-}

@@ -51,11 +51,13 @@ func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
 const firstRequest sessions.FrameID = 3
 
 func newSessionContents(s *sessions.Session) sessionContents {
-	c := sessionContents{ID: uint32(s.ID()), Timelines: s.NumTimelines(), Files: offered(sessionFormats, recordedSession{Session: s}), ProcessFailed: s.Stats().ProcessFailed}
+	c := sessionContents{
+		ID: uint32(s.ID()), Files: offered(sessionFormats, recordedSession{Session: s}), ProcessFailed: s.Stats().ProcessFailed,
+	}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
-	for i := range c.Timelines {
-		t, _ := s.Timeline(sessions.TimelineID(i + 1))
+	for t := range timelines(s) {
+		c.Timelines++
 		row := byName[t.Name]
 		if row == nil {
 			row = &recordedRow{Route: uint32(t.ID), Name: shown(t.Name)}

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -229,7 +230,7 @@ func TestSummaryHasNoRequest(t *testing.T) {
 						t.Errorf("the overview lacks %s: %s", want, overview)
 					}
 				}
-				if n := p.pl.Sessions().Stats().Started; n != 1 {
+				if n := sessioncounts.Of(p.pl.Sessions()).Started; n != 1 {
 					t.Errorf("%d sessions began, want the one before", n)
 				}
 			}
@@ -241,7 +242,7 @@ func TestSummaryHasNoRequest(t *testing.T) {
 func TestDataIsChecked(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "Config.Data Data(7): must be Everything or Summary") {
+		if text, _ := recover().(string); !strings.Contains(text, "Config.Data 7: must be Everything or Summary") {
 			t.Errorf("it panics with %q", text)
 		}
 	}()

@@ -80,9 +80,9 @@ var sessionFormats = []format[recordedSession]{
 		jsonFile, "json", withoutSamples,
 		func(w io.Writer, s recordedSession) error { return s.Trace().WriteJSON(w) },
 	},
-	ofProcess(sessions.Allocs, "allocations and the growth of memory in use"),
-	ofProcess(sessions.Mutex, "contention of mutexes, as the program's mutex profile fraction samples it"),
-	ofProcess(sessions.Block, "waiting for channels, mutexes and the like, as the program's block profile rate samples it"),
+	ofProcess("allocs", "allocations and the growth of memory in use"),
+	ofProcess("mutex", "contention of mutexes, as the program's mutex profile fraction samples it"),
+	ofProcess("block", "waiting for channels, mutexes and the like, as the program's block profile rate samples it"),
 }
 
 // requestFormats are in the order in which the page lists them.

@@ -84,7 +84,8 @@ type handler struct {
 	page          pageState
 	history       *runtimestats.History // of the runtime; nil without one
 	recorder      *sessions.Recorder
-	waitsRecorder waits.Recorder // nil without one
+	policy        profiling.Policy // the recorder's
+	waitsRecorder waits.Recorder   // nil without one
 	waits         *lookup.Waits
 	arms          *serve.Rate
 	logger        *slog.Logger
@@ -114,7 +115,7 @@ func Handler(source Source, c Config) http.Handler {
 	h := &handler{
 		source:        source,
 		data:          c.Data,
-		page:          pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: c.Data.String()},
+		page:          pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: dataNames[c.Data]},
 		history:       source.Runtime(), // from now on, so that the page has the last minutes when it is opened
 		recorder:      source.Sessions(),
 		waitsRecorder: source.Waits(),
@@ -126,11 +127,10 @@ func Handler(source Source, c Config) http.Handler {
 		listed:        lookup.NewCache(maxListed, maxHeld),
 		opened:        lookup.NewCache(maxOpened, maxHeld),
 	}
-	shows := profiling.Policy{}.Shows
 	if h.recorder != nil {
-		shows = h.recorder.Shows
+		h.policy = h.recorder.Config().Policy
 	}
-	h.waits = lookup.NewWaits(h.waitsRecorder, shows)
+	h.waits = lookup.NewWaits(h.waitsRecorder, h.policy.Shows)
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))
 	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })

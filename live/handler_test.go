@@ -13,6 +13,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/live"
 )
 
@@ -83,7 +84,7 @@ func TestGuard(t *testing.T) {
 	if rec := p.do(r); rec.Code < 400 {
 		t.Errorf("a start as text: status %d", rec.Code)
 	}
-	if s := p.pl.Sessions().Stats(); s.Started != 0 {
+	if s := sessioncounts.Of(p.pl.Sessions()); s.Started != 0 {
 		t.Errorf("%d sessions were started", s.Started)
 	}
 }

@@ -64,7 +64,7 @@ func (h *handler) leaks(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	report, err := h.leakLooker.look(leaked, h.recorder.Shows)
+	report, err := h.leakLooker.look(leaked, h.policy.Shows)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, fmt.Sprintf("looking for leaked goroutines: %v", err))
 		return

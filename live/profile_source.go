@@ -91,7 +91,7 @@ func loading(query url.Values, load func() *profiled) func(context.Context) *pro
 // lastMinute returns the profile of the last minute. Its samples name functions of all modules: those that the policy does not show
 // are taken out.
 func (h *handler) lastMinute(t *profile.Trace, query url.Values) *profiled {
-	p := &profiled{trace: h.recorder.Shown(t), title: "the last minute"}
+	p := &profiled{trace: h.policy.Shown(t), title: "the last minute"}
 	p.samples = slices.Values(p.trace.Samples)
 	if query.Has("name") {
 		name := query.Get("name")
@@ -156,11 +156,22 @@ func timeline(s *sessions.Session, id string) (sessions.Timeline, bool) {
 	return s.Timeline(sessions.TimelineID(n))
 }
 
+// timelines yields the timelines of a session, without a list of them.
+func timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
+	return func(yield func(sessions.Timeline) bool) {
+		for id := sessions.TimelineID(1); ; id++ {
+			t, ok := s.Timeline(id)
+			if !ok || !yield(t) {
+				return
+			}
+		}
+	}
+}
+
 // samplesOf returns the samples of the timelines for which in returns true.
 func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
-		for i := range s.NumTimelines() {
-			t, _ := s.Timeline(sessions.TimelineID(i + 1))
+		for t := range timelines(s) {
 			if !in(t) {
 				continue
 			}
@@ -176,8 +187,7 @@ func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[pr
 // countRequests returns the number of requests among the timelines for which in returns true.
 func countRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
 	last := sessions.FrameID(0)
-	for i := range s.NumTimelines() {
-		t, _ := s.Timeline(sessions.TimelineID(i + 1))
+	for t := range timelines(s) {
 		if t.FrameID < firstRequest || t.FrameID == last || !in(t) {
 			continue // a frame's timelines are together
 		}

@@ -42,7 +42,7 @@ func (h *handler) refused() error {
 	if h.recorder == nil {
 		return errNoSessions
 	}
-	return h.recorder.CheckRemote()
+	return h.policy.CheckRemote()
 }
 
 func (h *handler) sessions() sessionList {
@@ -51,8 +51,8 @@ func (h *handler) sessions() sessionList {
 		l.Refused = err.Error()
 		return l
 	}
-	l.Longest = observer.Milliseconds(h.recorder.MaxLength())
-	for _, m := range h.recorder.Visible() {
+	l.Longest = observer.Milliseconds(h.recorder.Config().MaxLength)
+	for _, m := range h.policy.Visible() {
 		l.Modules = append(l.Modules, shown(m))
 	}
 	for _, s := range slices.Backward(h.recorder.Statuses()) {

@@ -142,7 +142,7 @@ func TestData(t *testing.T) {
 func TestDataIsChecked(t *testing.T) {
 	p := start(t, perfline.Config{})
 	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "Config.Data Data(7): must be Everything or Summary") {
+		if text, _ := recover().(string); !strings.Contains(text, "Config.Data 7: must be Everything or Summary") {
 			t.Errorf("it panics with %q", text)
 		}
 	}()

@@ -81,11 +81,11 @@ func Handler(source Source, c Config) http.Handler {
 		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: record.SafeLogger(c.Logger), waitsRecorder: source.Waits(),
 		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls), starts: serve.NewRate(maxStarts),
 	}
-	shows := profiling.Policy{}.Shows
+	var policy profiling.Policy
 	if sessions := source.Sessions(); sessions != nil {
-		shows = sessions.Shows
+		policy = sessions.Config().Policy
 	}
-	s.waits = lookup.NewWaits(s.waitsRecorder, shows)
+	s.waits = lookup.NewWaits(s.waitsRecorder, policy.Shows)
 	tools := s.tools()
 	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
 		Stateless:           true, // a session would cost memory after its client has left

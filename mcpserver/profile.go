@@ -230,12 +230,11 @@ func place(name string, line int) word {
 // samplesOf returns the samples of a route.
 func samplesOf(recorded *sessions.Session, route string) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
-		for i := range recorded.NumTimelines() {
-			id := sessions.TimelineID(i + 1)
-			if t, _ := recorded.Timeline(id); t.Name != route {
+		for _, t := range recorded.Timelines() {
+			if t.Name != route {
 				continue
 			}
-			for sample := range recorded.Samples(id) {
+			for sample := range recorded.Samples(t.ID) {
 				if !yield(sample) {
 					return
 				}

@@ -27,7 +27,7 @@ func (s *server) check() *refusal {
 	if recorder == nil {
 		return refuse("the program has no recorder: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a recording")
 	}
-	if err := recorder.CheckRemote(); err != nil {
+	if err := recorder.Config().Policy.CheckRemote(); err != nil {
 		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + profiling.EnvVariable + "=remote")
 		if v := os.Getenv(profiling.EnvVariable); v != "" {
 			way = word("the program was started with "+profiling.EnvVariable+", which forbids it: start it with ") + profiling.EnvVariable + "=remote"

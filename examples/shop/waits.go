@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
 )
 
@@ -13,7 +14,7 @@ const slow = 10 * time.Millisecond
 
 // newRecorder returns the recorder of what slow requests wait for. It is armed during a load that ends. Otherwise, the first slow
 // request arms it for a minute, or the live page does.
-func newRecorder(o options) *flight.Recorder {
+func newRecorder(o options) waits.Recorder {
 	if o.duration > 0 {
 		return flight.NewRecorder(flight.Config{Armed: true, MinInterval: 2 * time.Second, MinAge: 4 * time.Second})
 	}
@@ -21,11 +22,11 @@ func newRecorder(o options) *flight.Recorder {
 }
 
 // slowest returns the slowest request, with what it waited for if that is known or will be soon.
-func slowest(ctx context.Context, recent *requests.Recent, waits *flight.Recorder) (q requests.Request, ok bool) {
-	defer waits.Disarm()
+func slowest(ctx context.Context, recent *requests.Recent, recorder waits.Recorder) (q requests.Request, ok bool) {
+	defer recorder.Disarm()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	for tick := time.NewTicker(20 * time.Millisecond); waits.Stats().Pending > 0 && ctx.Err() == nil; {
+	for tick := time.NewTicker(20 * time.Millisecond); recorder.Stats().Pending > 0 && ctx.Err() == nil; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -36,6 +37,6 @@ func slowest(ctx context.Context, recent *requests.Recent, waits *flight.Recorde
 		return q, false
 	}
 	q = all[0].Request()
-	q.Waits, _ = waits.Result(q.TraceID(), q.Root.SpanID)
+	q.Waits, _ = recorder.Result(q.TraceID(), q.Root.SpanID)
 	return q, true
 }

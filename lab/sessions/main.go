@@ -104,7 +104,7 @@ func (s shape) measure(events int, figuresInto string) error {
 			if q.Timeline = t.ID; !all && t.ID != biggest.ID {
 				continue
 			}
-			if _, err := session.Events(ctx, q); err != nil {
+			if _, _, err := session.Events(ctx, q); err != nil {
 				return 0, err
 			}
 		}

@@ -88,7 +88,7 @@ func TestOthers_AnotherFlightRecorderStarts(t *testing.T) {
 	}
 }
 
-func startArmed(t *testing.T, log io.Writer) (*perfline.Pipeline, *flight.Recorder) {
+func startArmed(t *testing.T, log io.Writer) (*perfline.Pipeline, waits.Recorder) {
 	t.Helper()
 	recorder := flight.NewRecorder(flight.Config{Armed: true})
 	p, err := perfline.Start(t.Context(), perfline.Config{

@@ -18,7 +18,6 @@ type Recorder struct {
 	Timeline *observer.Timeline
 	Clock    *Clock // of the timeline; stands still until the test moves it, and is nil if the time passes
 
-	tasks   Tasks
 	mu      sync.Mutex // guards entries
 	entries []observer.Entry
 }
@@ -35,7 +34,8 @@ func NewTimedRecorder() *Recorder { return newRecorder(nil, nil) }
 func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
 	const noBound = 1 << 30 // a test's memory is
 	r := &Recorder{Clock: clock}
-	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: now, Scheduler: r.tasks.Schedule, MaxPending: noBound})
+	noTasks := func(func()) {}
+	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: now, Scheduler: noTasks, MaxPending: noBound})
 	types := slices.DeleteFunc(observer.SupportedEntryTypes(), func(typ observer.Type) bool { return typ == observer.GC })
 	_, err := r.Timeline.Observe(func(l observer.List) {
 		r.mu.Lock()

@@ -19,14 +19,17 @@ func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q se
 // maxReduced is how many virtual events a stream has. The query holds all of them, some 150 bytes each.
 const maxReduced = 50_000
 
-// events returns of.Events(q), which reads a whole timeline for virtual events. It waits while maxWork others do that.
-func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Query) (sessions.Events, error) {
+// events returns of.Events(q), which reads a whole timeline for virtual events. It waits while
+// maxWork others do that.
+func (s *server) events(
+	ctx context.Context, of *sessions.Session, q sessions.Query,
+) (list []sessions.Event, more bool, err error) {
 	select {
 	case s.work <- struct{}{}:
 		defer func() { <-s.work }()
 		return of.Events(ctx, q)
 	case <-ctx.Done():
-		return sessions.Events{}, context.Cause(ctx)
+		return nil, false, context.Cause(ctx)
 	}
 }
 
@@ -37,16 +40,17 @@ func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profile
 		return nil, err
 	}
 	q.Limit = length
-	var answer sessions.Events
+	var list []sessions.Event
+	var more bool
 	if q.Mode == sessions.All { // which returns as soon as it has the page
-		answer, err = of.Events(ctx, q)
+		list, more, err = of.Events(ctx, q)
 	} else {
-		answer, err = s.events(ctx, of, q)
+		list, more, err = s.events(ctx, of, q)
 	}
 	if err != nil {
 		return nil, err
 	}
-	page, _ := pageOf(answer.List, answer.More)
+	page, _ := pageOf(list, more)
 	return page, nil
 }
 
@@ -61,13 +65,13 @@ func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg, give fun
 		q.Limit = maxLimit // bounds the memory of an answer, however short the messages are
 	}
 	for {
-		answer, err := s.events(ctx, of, q)
+		all, more, err := s.events(ctx, of, q)
 		if err != nil {
 			return err
 		}
-		for list := answer.List; ; {
+		for list := all; ; {
 			n := min(len(list), length)
-			page, n := pageOf(list[:n], answer.More || n < len(list))
+			page, n := pageOf(list[:n], more || n < len(list))
 			if err := give(page); err != nil {
 				return err
 			}
@@ -75,9 +79,9 @@ func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg, give fun
 				break
 			}
 		}
-		if !answer.More || q.Mode != sessions.All {
+		if !more || q.Mode != sessions.All {
 			return nil
 		}
-		q.After = answer.List[len(answer.List)-1].ID
+		q.After = all[len(all)-1].ID
 	}
 }

@@ -120,7 +120,7 @@ func handlerOf(r service.Recorder, c service.Config, around func(http.Handler) h
 		c.StartsPerMinute = 1000
 	}
 	mux := http.NewServeMux()
-	path, h := service.NewHandler(r, c)
+	path, h := service.NewHandlerOf(r, c)
 	mux.Handle(path, around(h))
 	return mux
 }

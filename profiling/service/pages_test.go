@@ -47,12 +47,12 @@ func TestPages_SP10_SP16_SP23(t *testing.T) {
 		t.Fatal(err)
 	}
 	tl := theTimeline(s)
-	answer, err := own.Events(t.Context(), sessions.Query{Timeline: sessions.TimelineID(tl)})
+	events, _, err := own.Events(t.Context(), sessions.Query{Timeline: sessions.TimelineID(tl)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []uint32
-	for _, e := range answer.List {
+	for _, e := range events {
 		want = append(want, uint32(e.ID))
 	}
 	if len(want) < n {

@@ -25,7 +25,9 @@ type starting struct {
 	err  error
 }
 
-func (*starting) CheckRemote() error { return nil }
+func (*starting) Config() sessions.Config {
+	return sessions.Config{Policy: profiling.Policy{Remote: true}}
+}
 
 func (r *starting) Start(context.Context, sessions.StartOptions) (sessions.SessionID, error) {
 	time.Sleep(r.took)
@@ -35,7 +37,7 @@ func (r *starting) Start(context.Context, sessions.StartOptions) (sessions.Sessi
 // caller returns a function that calls a procedure of the service with JSON, and returns the status and the body.
 func caller(t *testing.T, r service.Recorder, startsPerMinute int) func(procedure, argument string) string {
 	t.Helper()
-	_, h := service.NewHandler(r, service.Config{Logger: slog.New(slog.DiscardHandler), StartsPerMinute: startsPerMinute})
+	_, h := service.NewHandlerOf(r, service.Config{Logger: slog.New(slog.DiscardHandler), StartsPerMinute: startsPerMinute})
 	return func(procedure, argument string) string {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/perfline.profiler.v1.ProfilerService/"+procedure, strings.NewReader(argument))
 		r.RemoteAddr = "127.0.0.1:4711"

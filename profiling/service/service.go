@@ -22,9 +22,9 @@ const maxRequest = 64 << 10
 // maxWork is how many queries at a time read whole timelines. Each may need memory of the timeline's size.
 const maxWork = 2
 
-// A Recorder runs and keeps sessions: *sessions.Recorder.
-type Recorder interface {
-	CheckRemote() error
+// A recorder runs and keeps sessions: *sessions.Recorder, or a recorder of a test.
+type recorder interface {
+	Config() sessions.Config
 	Start(context.Context, sessions.StartOptions) (sessions.SessionID, error)
 	Stop(context.Context, sessions.SessionID) (*sessions.Session, error)
 	RemoteSession(sessions.SessionID) (*sessions.Session, error)
@@ -34,7 +34,7 @@ type Recorder interface {
 	Watch(context.Context, sessions.SessionID) iter.Seq2[sessions.Status, error]
 }
 
-var _ Recorder = (*sessions.Recorder)(nil)
+var _ recorder = (*sessions.Recorder)(nil)
 
 // Config sets which clients are allowed, and their limits. Comments say what zero fields mean. A negative limit allows
 // nothing.
@@ -64,8 +64,14 @@ type Config struct {
 	SendTimeout     time.Duration // after which a stream ends if its client reads nothing; 0 means 30 s
 }
 
-// NewHandler returns the service's handler and the path to mount it at, as the constructors that connect generates do.
-func NewHandler(r Recorder, c Config) (path string, h http.Handler) {
+// NewHandler returns the service's handler and the path to mount it at, as the constructors that
+// connect generates do. Several handlers may have the same recorder. NewHandler panics if an
+// element of c.TrustedOrigins is no origin.
+func NewHandler(r *sessions.Recorder, c Config) (path string, h http.Handler) {
+	return newHandler(r, c)
+}
+
+func newHandler(r recorder, c Config) (path string, h http.Handler) {
 	c.Logger = record.SafeLogger(c.Logger)
 	s := &server{
 		recorder:    r,
@@ -94,7 +100,7 @@ func orDefault[T int | time.Duration](v, zero T) T {
 
 // A server answers calls. The schema documents each of them.
 type server struct {
-	recorder    Recorder
+	recorder    recorder
 	logger      *slog.Logger
 	starts      *serve.Rate
 	streams     chan struct{} // holds one element for each stream
@@ -107,7 +113,7 @@ var _ profilerv1connect.ProfilerServiceHandler = (*server)(nil)
 
 // allowed refuses a call before it is read if the recorder's policy does.
 func (s *server) allowed(ctx context.Context, _ connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
-	if err := s.recorder.CheckRemote(); err != nil {
+	if err := s.recorder.Config().Policy.CheckRemote(); err != nil {
 		return nil, connect.NewError(connect.CodePermissionDenied, err)
 	}
 	return ctx, nil

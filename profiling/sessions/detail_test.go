@@ -51,7 +51,7 @@ func TestDetail_SP24(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	server := ask(t, s, sessions.Query{Timeline: 2, Types: []sessions.EventType{sessions.Server}}).List[0]
+	server := ask(t, s, sessions.Query{Timeline: 2, Types: []sessions.EventType{sessions.Server}})[0]
 	if server.Interval.End != server.Interval.Start || server.Detail[0].Value.Duration() != 5*time.Millisecond {
 		t.Errorf("the other process's time is %+v", server)
 	}
@@ -63,7 +63,7 @@ func TestDetailInGroups(t *testing.T) {
 	p := newTape(t)
 	p.add(nil, of{}, observer.Mark, "m", 0, 0,
 		slog.Group("g", slog.String("k", long), slog.Group("h", slog.Any("", value{}), slog.Group("", slog.String("l", long)))))
-	d := ask(t, p.session(nil), sessions.Query{Timeline: 1}).List[0].Detail
+	d := ask(t, p.session(nil), sessions.Query{Timeline: 1})[0].Detail
 	text := func(v slog.Value, path ...string) string {
 		for _, key := range path {
 			i := slices.IndexFunc(v.Group(), func(a slog.Attr) bool { return a.Key == key })

@@ -14,7 +14,8 @@
 //		return err
 //	}
 //	for _, tl := range session.Timelines() {
-//		events, err := session.Events(ctx, sessions.Query{Timeline: tl.ID, Mode: sessions.ReduceUniqueEvents})
+//		query := sessions.Query{Timeline: tl.ID, Mode: sessions.ReduceUniqueEvents}
+//		events, more, err := session.Events(ctx, query)
 //		…
 //	}
 //

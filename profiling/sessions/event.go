@@ -58,18 +58,6 @@ const (
 	ReduceAll Mode = 4
 )
 
-var modes = [...]string{
-	All: "ALL", ReduceUniqueTypes: "REDUCE_UNIQUE_TYPES", ReduceUniqueEvents: "REDUCE_UNIQUE_EVENTS", ReduceAll: "REDUCE_ALL",
-}
-
-// String is the mode's name in the specification, such as "REDUCE_ALL".
-func (m Mode) String() string {
-	if m < All || m > ReduceAll {
-		return fmt.Sprintf("Mode(%d)", uint8(m))
-	}
-	return modes[m]
-}
-
 // A SessionID identifies a session of a recorder. Like all ids here it is never zero (Scope Profiler).
 type SessionID uint32
 
@@ -129,11 +117,4 @@ type Query struct {
 	Limit int
 	// After, in mode All, asks for the events that follow that one. It is the ID of the last event of the page before.
 	After EventID
-}
-
-// Events are an answer (Scope Profiler, Events).
-type Events struct {
-	Interval *Interval // the hull of List's intervals; nil if List is empty
-	List     []Event   // by start; virtual ones by descending time, then by type and name, with Process last
-	More     bool      // further events follow, see Query.Limit
 }

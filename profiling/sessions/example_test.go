@@ -32,7 +32,7 @@ func ExampleRecorder() {
 		return
 	}
 	for _, tl := range session.Timelines() {
-		events, err := session.Events(ctx, sessions.Query{
+		events, _, err := session.Events(ctx, sessions.Query{
 			Timeline: tl.ID,
 			Mode:     sessions.ReduceUniqueEvents,
 			Types:    []sessions.EventType{sessions.Mark},
@@ -41,7 +41,7 @@ func ExampleRecorder() {
 			fmt.Println(err)
 			return
 		}
-		for _, e := range events.List {
+		for _, e := range events {
 			fmt.Println(e.Type, e.Name, e.Hits)
 		}
 	}

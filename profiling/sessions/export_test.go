@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -38,6 +39,19 @@ func Build(ctx context.Context, r Recording) (*Session, float64, error) {
 	s, err := src.build(p)
 	return s, float64(p.done.Load()) / float64(max(1, p.total.Load())), err
 }
+
+// The names of the profiles of the process.
+const (
+	Allocs = allocs
+	Mutex  = mutex
+	Block  = block
+)
+
+// Counts are a recorder's.
+type Counts = sessioncounts.Counts
+
+// Stats returns the counts.
+func (r *Recorder) Stats() Counts { return sessioncounts.Of(r) }
 
 // A Sampler is a sampler of a test.
 type Sampler = sampler

@@ -139,13 +139,20 @@ func wantDrawn(t *testing.T, s *sessions.Session, want ...string) {
 	}
 }
 
-func ask(t testing.TB, s *sessions.Session, q sessions.Query) sessions.Events {
+func ask(t testing.TB, s *sessions.Session, q sessions.Query) []sessions.Event {
 	t.Helper()
-	a, err := s.Events(t.Context(), q)
+	list, _ := askFor(t, s, q)
+	return list
+}
+
+// askFor is ask, and tells whether further events follow.
+func askFor(t testing.TB, s *sessions.Session, q sessions.Query) (list []sessions.Event, more bool) {
+	t.Helper()
+	list, more, err := s.Events(t.Context(), q)
 	if err != nil {
 		t.Fatalf("%+v: %v", q, err)
 	}
-	return a
+	return list, more
 }
 
 func names(events []sessions.Event) string {

@@ -74,7 +74,7 @@ func TestLost(t *testing.T) {
 		marks.Mark(s.ctx, "m")
 	}
 	got := s.stop(id)
-	came := uint64(len(ask(t, got, sessions.Query{Timeline: 1, Types: []sessions.EventType{sessions.Mark}}).List))
+	came := uint64(len(ask(t, got, sessions.Query{Timeline: 1, Types: []sessions.EventType{sessions.Mark}})))
 	if lost := got.Stats().Lost; lost == 0 || lost+came != n {
 		t.Errorf("of %d entries %d came and %d were lost", n, came, lost)
 	}
@@ -117,7 +117,7 @@ func TestMaxLengthAndKeep(t *testing.T) {
 		synctest.Wait()
 		_, err = s.Session(id)
 		wantErr(t, err, sessions.ErrNotFound, "has expired")
-		if got, want := s.Stats(), (sessions.RecorderStats{Started: 2, Stopped: 2, Overlong: 1, Released: 1, Expired: 1}); got != want {
+		if got, want := s.Stats(), (sessions.Counts{Started: 2, Stopped: 2, Overlong: 1, Released: 1, Expired: 1}); got != want {
 			t.Errorf("counts are %+v, want %+v", got, want)
 		}
 		s.Close()

@@ -14,11 +14,11 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// The names of [Session.ProcessProfiles].
+// The names of [Session.ProcessProfiles], which are the runtime's.
 const (
-	Allocs = "allocs" // allocations, and the growth of memory in use
-	Mutex  = "mutex"  // contention of mutexes
-	Block  = "block"  // waiting for channels, mutexes and the like
+	allocs = "allocs"
+	mutex  = "mutex"
+	block  = "block"
 )
 
 // maxProcessProfile bounds a profile of the process, in bytes of pprof's compressed format.
@@ -36,8 +36,8 @@ type processStart struct {
 func newProcessStart(most int) *processStart {
 	runtime.GC()
 	p := &processStart{at: time.Now(), max: most, profiles: map[string][]byte{}}
-	for _, name := range []string{Allocs, Mutex, Block} {
-		if name == Mutex && !mutexesAreProfiled() {
+	for _, name := range []string{allocs, mutex, block} {
+		if name == mutex && !mutexesAreProfiled() {
 			continue
 		}
 		p.profiles[name], _ = p.read(name) // an error comes again at the end
@@ -57,9 +57,9 @@ type processProfile struct {
 func (p *processStart) grown(id SessionID, shows func(function string) bool) (all []processProfile, failed []error) {
 	runtime.GC()
 	end := time.Now()
-	for _, name := range []string{Allocs, Mutex, Block} {
+	for _, name := range []string{allocs, mutex, block} {
 		before, started := p.profiles[name]
-		if !started || name == Mutex && !mutexesAreProfiled() {
+		if !started || name == mutex && !mutexesAreProfiled() {
 			continue
 		}
 		data, err := p.grownBy(name, before, end, id, shows)
@@ -93,7 +93,7 @@ func (p *processStart) grownBy(name string, before []byte, end time.Time, id Ses
 	if err != nil {
 		return nil, err
 	}
-	if name == Block && len(grown.Sample) == 0 {
+	if name == block && len(grown.Sample) == 0 {
 		return nil, nil // whether the program has set a rate cannot be read
 	}
 	hide(grown, shows)
@@ -143,7 +143,7 @@ func hide(p *profile.Profile, shows func(function string) bool) {
 
 // shows reports whether the session may show a function.
 func (s *recording) shows(function string) bool {
-	return !s.o.Remote || s.r.Shows(function)
+	return !s.o.Remote || s.r.c.Policy.Shows(function)
 }
 
 // takeProcess takes what the profiles of the process have grown by, unless the session is released already.
@@ -158,14 +158,17 @@ func (s *recording) takeProcess() (all []processProfile, failed uint64) {
 	return all, uint64(len(errs))
 }
 
-// ProcessProfiles returns the names of the profiles of the whole process that the session has: [Allocs], [Mutex] and
-// [Block], or none without StartOptions.Process. They are not of requests: the runtime does not know for which request a
-// goroutine allocated or waited.
+// ProcessProfiles returns the names of the profiles of the whole process that the session has, or
+// none without StartOptions.Process. The profiles are not of requests: the runtime does not know
+// for which request a goroutine allocated or waited.
 //
-//   - Allocs has all allocations between the two garbage collections that the session makes, as the program's
-//     MemProfileRate samples them. Its values of memory in use are what that grew by, which may be negative.
-//   - Mutex is missing unless the program's mutex profile fraction was set at the start and at the stop.
-//   - Block is missing if nothing was recorded, which is also the case if the program has set no block profile rate.
+//   - "allocs" has all allocations between the two garbage collections that the session makes, as
+//     the program's MemProfileRate samples them. Its values of memory in use are what the memory
+//     grew by, which may be negative.
+//   - "mutex" has contention of mutexes. It is missing unless the program's mutex profile fraction
+//     was set at the start and at the stop.
+//   - "block" has waiting for channels, mutexes and the like. It is missing if nothing was
+//     recorded, which is also the case if the program has set no block profile rate.
 //
 // A wait counts when it ends. The profiles begin shortly before the session and end shortly after it, and have what the
 // recorder did meanwhile.

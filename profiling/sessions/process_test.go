@@ -33,15 +33,15 @@ func TestProcess_SP18(t *testing.T) {
 			c.q.Mode = sessions.ReduceAll
 			got := ask(t, s, c.q)
 			if c.time < 0 {
-				if n := len(got.List); n > 1 {
-					t.Errorf("got %+v", got.List)
+				if len(got) > 1 {
+					t.Errorf("got %+v", got)
 				}
 				return
 			}
-			if len(got.List) != 2 || got.List[0].Type != sessions.Generic {
-				t.Fatalf("got %+v", got.List)
+			if len(got) != 2 || got[0].Type != sessions.Generic {
+				t.Fatalf("got %+v", got)
 			}
-			if p := got.List[1]; p.Type != sessions.Process || p.Time != c.time || p.Interval != c.within || p.Hits != 1 || p.ID != 0 {
+			if p := got[1]; p.Type != sessions.Process || p.Time != c.time || p.Interval != c.within || p.Hits != 1 || p.ID != 0 {
 				t.Errorf("got %+v, want %v in %v", p, c.time, c.within)
 			}
 		})
@@ -57,7 +57,7 @@ func TestProcess_SP18(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var types []sessions.EventType
-			for _, e := range ask(t, s, sessions.Query{Timeline: 1, Mode: sessions.ReduceAll, Types: c.types}).List {
+			for _, e := range ask(t, s, sessions.Query{Timeline: 1, Mode: sessions.ReduceAll, Types: c.types}) {
 				types = append(types, e.Type)
 				if e.Type == sessions.Process && (e.Time != 105*ms || e.Interval != sessions.Interval{Start: 0, End: 150 * ms}) {
 					t.Errorf("got %+v", e)
@@ -68,10 +68,11 @@ func TestProcess_SP18(t *testing.T) {
 			}
 		})
 	}
-	if got := ask(t, s, sessions.Query{Timeline: 1, Mode: sessions.ReduceAll, Limit: 1}); len(got.List) != 1 || got.List[0].Type != sessions.Generic || !got.More {
-		t.Errorf("the first of them is %+v", got)
+	first, more := askFor(t, s, sessions.Query{Timeline: 1, Mode: sessions.ReduceAll, Limit: 1})
+	if len(first) != 1 || first[0].Type != sessions.Generic || !more {
+		t.Errorf("the first of them is %+v, and more follow: %t", first, more)
 	}
-	if got := ask(t, p.session(nil), sessions.Query{Timeline: 1, Mode: sessions.ReduceAll}); len(got.List) != 1 { // where the system does not tell
+	if got := ask(t, p.session(nil), sessions.Query{Timeline: 1, Mode: sessions.ReduceAll}); len(got) != 1 { // where the system does not tell
 		t.Errorf("got %+v", got)
 	}
 }

@@ -9,23 +9,39 @@ import (
 	"time"
 )
 
-// Events answers a query (Scope Profiler, GetEvents). The error wraps [ErrNotFound], [ErrInvalid], or ctx's cause: a query goes
-// through all events of its timeline, which takes some milliseconds for a hundred thousand. A query needs the memory
-// of its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for each type and name
-// until it returns.
-func (s *Session) Events(ctx context.Context, q Query) (Events, error) {
+// Events answers a query (Scope Profiler, GetEvents). Events are sorted by their start, and virtual
+// ones by descending time, then by type and name, with Process last. more is true if further events
+// follow, see Query.Limit. The slice is the caller's.
+//
+// The error wraps [ErrNotFound], [ErrInvalid], or ctx's cause: a query goes through all events of
+// its timeline, which takes some milliseconds for a hundred thousand. A query needs the memory of
+// its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for each
+// type and name until it returns.
+func (s *Session) Events(ctx context.Context, q Query) (events []Event, more bool, err error) {
+	a, err := s.answer(ctx, q)
+	return a.list, a.more, err
+}
+
+// An answer is what a query gives.
+type answer struct {
+	hull *Interval // of the intervals of list; nil if list is empty
+	list []Event
+	more bool
+}
+
+func (s *Session) answer(ctx context.Context, q Query) (answer, error) {
 	if q.Mode > ReduceAll {
-		return Events{}, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)", ErrInvalid, q.Mode)
+		return answer{}, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)", ErrInvalid, q.Mode)
 	}
 	t := s.timeline(q.Timeline)
 	if t == nil {
-		return Events{}, fmt.Errorf("timeline %d: %w: %s", q.Timeline, ErrNotFound, s.timelineIDs())
+		return answer{}, fmt.Errorf("timeline %d: %w: %s", q.Timeline, ErrNotFound, s.timelineIDs())
 	}
 	w, err := t.window(q)
 	if err != nil {
-		return Events{}, err
+		return answer{}, err
 	}
-	var all Events
+	var all answer
 	switch q.Mode {
 	case ReduceUniqueTypes:
 		all = t.reduce(ctx, w, func(n *node) kind { return kind{typ: n.typ} })
@@ -37,28 +53,28 @@ func (s *Session) Events(ctx context.Context, q Query) (Events, error) {
 		all = t.list(ctx, w)
 	}
 	if ctx.Err() != nil {
-		return Events{}, fmt.Errorf("sessions: session %d: not all events were read: %w", s.id, context.Cause(ctx))
+		return answer{}, fmt.Errorf("sessions: session %d: not all events were read: %w", s.id, context.Cause(ctx))
 	}
 	return all, nil
 }
 
 // reduceAll is the answer of mode ReduceAll.
-func (s *Session) reduceAll(ctx context.Context, t *timeline, w window) Events {
+func (s *Session) reduceAll(ctx context.Context, t *timeline, w window) answer {
 	everything := func(*node) kind { return kind{typ: Generic} }
 	all := t.reduce(ctx, w, everything)
 	if w.types != 0 && w.types&(1<<Process) == 0 {
 		return all
 	}
-	hull := all.Interval
+	hull := all.hull
 	if hull == nil { // Process stands for the events of other types
 		w.types = 0
-		hull = t.reduce(ctx, w, everything).Interval
+		hull = t.reduce(ctx, w, everything).hull
 	}
 	p, ok := s.process(w, hull)
 	switch {
 	case !ok:
-	case w.limit > 0 && len(all.List) == w.limit:
-		all.More = true
+	case w.limit > 0 && len(all.list) == w.limit:
+		all.more = true
 	default:
 		all.add(p)
 	}
@@ -145,11 +161,11 @@ func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node]
 }
 
 // list is the answer of mode All.
-func (t *timeline) list(ctx context.Context, w window) Events {
-	var all Events
+func (t *timeline) list(ctx context.Context, w window) answer {
+	var all answer
 	for i := range t.selected(ctx, w) {
-		if w.limit > 0 && len(all.List) == w.limit {
-			all.More = true
+		if w.limit > 0 && len(all.list) == w.limit {
+			all.more = true
 			break
 		}
 		all.add(t.event(i))
@@ -173,7 +189,7 @@ type merged struct {
 }
 
 // reduce makes a virtual event of each kind.
-func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind) Events {
+func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind) answer {
 	indexes := map[kind]int32{}
 	var list []merged
 	for i, n := range t.selected(ctx, w) {
@@ -197,11 +213,11 @@ func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind
 		ka, kb := kindOf(&t.nodes[a.first]), kindOf(&t.nodes[b.first])
 		return cmp.Or(cmp.Compare(ka.typ, kb.typ), cmp.Compare(ka.name, kb.name))
 	})
-	var all Events
+	var all answer
 	if w.limit > 0 && w.limit < len(list) {
-		list, all.More = list[:w.limit], true
+		list, all.more = list[:w.limit], true
 	}
-	all.List = make([]Event, 0, len(list)+1) // and perhaps the process
+	all.list = make([]Event, 0, len(list)+1) // and perhaps the process
 	for _, m := range list {
 		k := kindOf(&t.nodes[m.first])
 		all.add(Event{Type: k.typ, Name: k.name, Time: m.time, Overhead: m.overhead, Hits: m.hits, Interval: m.interval})
@@ -209,13 +225,13 @@ func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind
 	return all
 }
 
-func (a *Events) add(e Event) {
-	if a.Interval == nil {
+func (a *answer) add(e Event) {
+	if a.hull == nil {
 		hull := e.Interval
-		a.Interval = &hull
+		a.hull = &hull
 	}
-	a.Interval.cover(e.Interval)
-	a.List = append(a.List, e)
+	a.hull.cover(e.Interval)
+	a.list = append(a.list, e)
 }
 
 func (i *Interval) cover(other Interval) {

@@ -47,15 +47,15 @@ func TestQueriesEndWithTheirContext(t *testing.T) {
 	for mode := sessions.All; mode <= sessions.ReduceAll; mode++ {
 		t.Run(fmt.Sprintf("mode %d", mode), func(t *testing.T) {
 			for looks := range 5 {
-				a, err := s.Events(&patient{ended, looks}, sessions.Query{Timeline: 1, Mode: mode})
-				if !errors.Is(err, errGone) || len(a.List) > 0 {
-					t.Errorf("gone after %d looks: %d events and %v, want none and why", looks, len(a.List), err)
+				list, _, err := s.Events(&patient{ended, looks}, sessions.Query{Timeline: 1, Mode: mode})
+				if !errors.Is(err, errGone) || len(list) > 0 {
+					t.Errorf("gone after %d looks: %d events and %v, want none and why", looks, len(list), err)
 				}
 			}
-			if _, err := s.Events(&patient{ended, 6}, sessions.Query{Timeline: 1, Mode: mode}); err != nil {
+			if _, _, err := s.Events(&patient{ended, 6}, sessions.Query{Timeline: 1, Mode: mode}); err != nil {
 				t.Errorf("20000 events take more than 6 looks: %v", err)
 			}
-			if _, err := s.Events(&patient{ended, 1}, sessions.Query{Timeline: 1, Mode: mode, MaxDepth: 1, Types: []sessions.EventType{sessions.GC}}); !errors.Is(err, errGone) {
+			if _, _, err := s.Events(&patient{ended, 1}, sessions.Query{Timeline: 1, Mode: mode, MaxDepth: 1, Types: []sessions.EventType{sessions.GC}}); !errors.Is(err, errGone) {
 				t.Errorf("gone while nothing is found: %v", err)
 			}
 		})
@@ -68,10 +68,10 @@ func TestMemoryOfReducedEvents(t *testing.T) {
 	s := manyNames(t, n)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	a := ask(t, s, sessions.Query{Timeline: 1, Mode: sessions.ReduceUniqueEvents, Limit: 10})
+	list, more := askFor(t, s, sessions.Query{Timeline: 1, Mode: sessions.ReduceUniqueEvents, Limit: 10})
 	runtime.ReadMemStats(&after)
-	if len(a.List) != 10 || !a.More || a.List[0].Name != fmt.Sprintf("name %d", n-1) {
-		t.Fatalf("got %d events, the first %s, want the 10 that took longest", len(a.List), names(a.List))
+	if len(list) != 10 || !more || list[0].Name != fmt.Sprintf("name %d", n-1) {
+		t.Fatalf("got %d events, the first %s, want the 10 that took longest", len(list), names(list))
 	}
 	each := (after.TotalAlloc - before.TotalAlloc) / n
 	t.Logf("%d bytes for each name", each)

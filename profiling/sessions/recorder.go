@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/profile"
 )
 
 // The errors of a [Recorder] and of [Session.Events] wrap one of these; their texts name the value and the rule.
@@ -76,6 +76,8 @@ type StartOptions struct {
 // A Recorder runs sessions, one at a time, and keeps those that were stopped (Scope
 // Profiler, the service itself). Its methods may be called concurrently.
 type Recorder struct {
+	counted // for perfline.Pipeline.Counts
+
 	c                 Config
 	maxProcessProfile int // in bytes
 	startSampler      func(ctx context.Context, remote bool, o profiling.Options) (sampler, error)
@@ -85,10 +87,13 @@ type Recorder struct {
 	current    *recording // in progress, or nil
 	starting   bool       // a session is being started, without the lock
 	last       SessionID
-	stats      RecorderStats
+	counts     sessioncounts.Counts
 	closed     bool
 	work       sync.WaitGroup // goroutines of recordings
 }
+
+// counted is an alias because the name of an embedded field must not be exported.
+type counted = sessioncounts.Source
 
 // NewRecorder makes a recorder. It does nothing, and costs nothing, until a session starts.
 func NewRecorder(c Config) *Recorder {
@@ -102,24 +107,27 @@ func NewRecorder(c Config) *Recorder {
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
-	return &Recorder{c: c, maxProcessProfile: maxProcessProfile, startSampler: c.startProfiler, recordings: map[SessionID]*recording{}}
+	r := &Recorder{
+		c: c, maxProcessProfile: maxProcessProfile, startSampler: c.startProfiler,
+		recordings: map[SessionID]*recording{},
+	}
+	r.counted = sessioncounts.NewSource(r.readCounts)
+	return r
 }
 
-// Shows reports whether clients outside the program may see frames of a function, as [profiling.Policy.Shows] of Config.Policy.
-func (r *Recorder) Shows(function string) bool { return r.c.Policy.Shows(function) }
+func (r *Recorder) readCounts() sessioncounts.Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts
+}
 
-// Shown returns a trace with the frames that clients outside the program may see, as [profiling.Policy.Shown] of Config.Policy.
-func (r *Recorder) Shown(t *profile.Trace) *profile.Trace { return r.c.Policy.Shown(t) }
-
-// Visible returns the modules whose frames clients outside the program may see, as [profiling.Policy.Visible] of Config.Policy.
-func (r *Recorder) Visible() []string { return r.c.Policy.Visible() }
-
-// MaxLength returns Config.MaxLength, or its default.
-func (r *Recorder) MaxLength() time.Duration { return r.c.MaxLength }
-
-// CheckRemote returns an error if clients outside the program may not use the recorder. The
-// error wraps profiling.ErrNotAllowed.
-func (r *Recorder) CheckRemote() error { return r.c.Policy.CheckRemote() }
+// Config returns the recorder's configuration, with defaults in place of zero fields. A handler
+// asks Policy.CheckRemote of it before it lets a client outside the program use the recorder.
+func (r *Recorder) Config() Config {
+	c := r.c
+	c.Policy.Modules = slices.Clone(c.Policy.Modules)
+	return c
+}
 
 // Start begins a session (Scope Profiler, StartProfiler). The session does not end with ctx. The error wraps [ErrInProgress]
 // while another session is in progress, [ErrFull] when MaxSessions are kept, [ErrInvalid] for options that are
@@ -132,7 +140,7 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 	id, err := r.start(ctx, o)
 	if err != nil {
 		r.mu.Lock()
-		r.stats.Refused++
+		r.counts.Refused++
 		r.mu.Unlock()
 		return 0, fmt.Errorf("sessions: %w", err)
 	}
@@ -142,7 +150,7 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err error) {
 	check := profiling.CheckEnvironment
 	if o.Remote {
-		check = r.CheckRemote
+		check = r.c.Policy.CheckRemote
 	}
 	if err := check(); err != nil {
 		return 0, err
@@ -204,7 +212,7 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 		r.work.Go(s.run)
 		if !closed {
 			r.current, r.recordings[s.id] = s, s
-			r.stats.Started++
+			r.counts.Started++
 		}
 	}
 	r.mu.Unlock()
@@ -254,7 +262,7 @@ func (r *Recorder) stop(id SessionID) (*recording, error) {
 		return nil, err
 	}
 	s.stopCalled = true
-	r.stats.Stopped++
+	r.counts.Stopped++
 	ends := r.end(s)
 	r.mu.Unlock()
 	if ends {
@@ -278,7 +286,7 @@ func (r *Recorder) endByItself(s *recording, overlong bool) bool {
 	r.mu.Lock()
 	ends := r.end(s)
 	if ends && overlong {
-		r.stats.Overlong++
+		r.counts.Overlong++
 	}
 	r.mu.Unlock()
 	if ends {
@@ -328,7 +336,7 @@ func (r *Recorder) ReleaseAll() int {
 			n++
 		}
 	}
-	r.stats.Released += uint64(n)
+	r.counts.Released += uint64(n)
 	return n
 }
 
@@ -345,7 +353,7 @@ func (r *Recorder) Release(id SessionID) error {
 		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first", id, ErrState)
 	}
 	r.forget(s)
-	r.stats.Released++
+	r.counts.Released++
 	return nil
 }
 
@@ -373,7 +381,7 @@ func (r *Recorder) expire(s *recording) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.forget(s) {
-			r.stats.Expired++
+			r.counts.Expired++
 		}
 	})
 }
@@ -452,23 +460,6 @@ func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, er
 			}
 		}
 	}
-}
-
-// RecorderStats counts sessions.
-type RecorderStats struct {
-	Started  uint64
-	Refused  uint64 // starts that failed
-	Stopped  uint64
-	Overlong uint64 // that reached MaxLength
-	Released uint64
-	Expired  uint64 // forgotten after Keep
-}
-
-// Stats returns the counts.
-func (r *Recorder) Stats() RecorderStats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stats
 }
 
 // Close stops and forgets all sessions, and waits for the recorder's goroutines. Like Stop, it waits a second for observers'

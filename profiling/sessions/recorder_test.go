@@ -38,7 +38,7 @@ func TestOneAtATime_SP1_SP2_SP9(t *testing.T) {
 	if second := s.start(entriesOnly); second <= first {
 		t.Errorf("id %d after %d", second, first)
 	}
-	if got, want := s.Stats(), (sessions.RecorderStats{Started: 2, Refused: 1, Stopped: 1}); got != want {
+	if got, want := s.Stats(), (sessions.Counts{Started: 2, Refused: 1, Stopped: 1}); got != want {
 		t.Errorf("counts are %+v, want %+v", got, want)
 	}
 }
@@ -124,8 +124,8 @@ func TestStopHasEverything_SP3(t *testing.T) {
 	got := s.stop(id)
 	marks.Mark(s.ctx, "m")
 	s.tl.Deliver()
-	if n := ask(t, got, sessions.Query{Timeline: 1, Types: []sessions.EventType{sessions.Mark}}); len(n.List) != goroutines*each {
-		t.Errorf("%d marks, want %d; %+v", len(n.List), goroutines*each, got.Stats())
+	if n := ask(t, got, sessions.Query{Timeline: 1, Types: []sessions.EventType{sessions.Mark}}); len(n) != goroutines*each {
+		t.Errorf("%d marks, want %d; %+v", len(n), goroutines*each, got.Stats())
 	}
 }
 

@@ -70,7 +70,7 @@ func TestNoExpiryAfterRelease_SP5(t *testing.T) {
 		release()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got, want := s.Stats(), (sessions.RecorderStats{Started: 1, Stopped: 1, Released: 1}); got != want {
+		if got, want := s.Stats(), (sessions.Counts{Started: 1, Stopped: 1, Released: 1}); got != want {
 			t.Errorf("counts are %+v, want %+v", got, want)
 		}
 		s.Close()

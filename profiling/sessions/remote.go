@@ -23,13 +23,13 @@ func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
 
 // remoteSession returns what [recording.remote] returns: the session as remote clients may see it. The session is ready.
 func (s *recording) remoteSession() *Session {
-	if s.o.Remote || slices.Contains(s.r.Visible(), profiling.ModuleAny) { // its sampler has applied the policy
+	if s.o.Remote || slices.Contains(s.r.c.Policy.Visible(), profiling.ModuleAny) { // its sampler has applied the policy
 		return s.session
 	}
 	shown := *s.session
-	shows := remembering(s.r.Shows)
+	shows := remembering(s.r.c.Policy.Shows)
 	if shown.trace != nil {
-		shown.trace = s.r.Shown(shown.trace)
+		shown.trace = s.r.c.Policy.Shown(shown.trace)
 	}
 	shown.processProfiles = nil
 	for _, p := range s.session.processProfiles {

@@ -39,7 +39,7 @@ func TestRemote(t *testing.T) {
 					_ = s.Release(id)
 				}
 			}
-			if err := s.CheckRemote(); (err == nil) != c.remote {
+			if err := s.Config().Policy.CheckRemote(); (err == nil) != c.remote {
 				t.Errorf("CheckRemote: %v", err)
 			}
 		})

@@ -95,8 +95,9 @@ func (s *Session) Stats() Stats { return s.stats }
 // [Session.Since]. The trace is shared: change a copy.
 func (s *Session) Trace() *profile.Trace { return s.trace }
 
-// Timelines returns all timelines that have events, first of the process, then of the garbage collector, then of requests by
-// start. A frame's lanes follow each other. The slice is the caller's.
+// Timelines returns all timelines that have events, first of the process, then of the garbage
+// collector, then of requests by start. A frame's lanes follow each other. The timelines have the
+// ids 1, 2, 3 and so on, in this order. The slice is the caller's.
 func (s *Session) Timelines() []Timeline {
 	all := make([]Timeline, len(s.timelines))
 	for i := range s.timelines {
@@ -104,9 +105,6 @@ func (s *Session) Timelines() []Timeline {
 	}
 	return all
 }
-
-// NumTimelines returns the number of timelines. Their ids are 1 to that number.
-func (s *Session) NumTimelines() int { return len(s.timelines) }
 
 // Timeline returns the timeline of an id. ok is false for an unknown id.
 func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {

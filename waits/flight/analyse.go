@@ -24,14 +24,14 @@ var errStopped = errors.New("flight: the recorder is shut down")
 
 // An analyst reads a snapshot within the budget.
 type analyst struct {
-	r       *Recorder
+	r       *recorder
 	resumed time.Time     // when the last pause ended
 	used    time.Duration // CPU time of the thread at that moment
 	stopped bool          // a pause has panicked
 }
 
 // analyse reads the snapshot and makes the results of roots.
-func (r *Recorder) analyse(roots []local.Root) {
+func (r *recorder) analyse(roots []local.Root) {
 	defer r.goroutines.Done()
 	pprof.SetGoroutineLabels(context.Background()) // not the labels of the code that called Disarm
 	results, err := r.read(roots)
@@ -66,7 +66,7 @@ func (r *Recorder) analyse(roots []local.Root) {
 }
 
 // read calls the reader, and returns its panic as an error.
-func (r *Recorder) read(roots []local.Root) (results map[key]result, err error) {
+func (r *recorder) read(roots []local.Root) (results map[key]result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
 		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.SpanID, Duration: root.End.Sub(root.Start)}

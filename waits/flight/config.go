@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Config configures [NewRecorder]. The zero value is a recorder that waits for [Recorder.Arm].
+// Config configures [NewRecorder]. The zero value is a recorder that waits for Arm.
 //
 // An armed recorder writes an execution trace. On Go 1.26 the runtime ends a program that meanwhile calls trace.NewTask, trace.StartRegion or trace.Log
 // with a type or a category of 64 KiB or more: cut such names if they come from outside.

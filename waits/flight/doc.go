@@ -8,9 +8,11 @@
 //	…
 //	result, ok := waits.Result(traceID, rootID)
 //
-// An armed recorder runs the runtime's flight recorder ([runtime/trace.FlightRecorder]). When a request was slow, the code
-// that ends it calls [Recorder.Slow], and the recorder takes a snapshot of the window. The result is a [waits.Request]:
-// what each goroutine of the request did in each interval, and the causes of the request's duration, the longest first.
+// [NewRecorder] returns a [waits.Recorder], which documents the methods. An armed recorder runs the
+// runtime's flight recorder ([runtime/trace.FlightRecorder]). When a request was slow, the code
+// that ends the request calls Slow, and the recorder takes a snapshot of the window. The result is
+// a [waits.Request]: what each goroutine of the request did in each interval, and the causes of the
+// request's duration, the longest first.
 //
 // perfline's tracer provider and [bridge.Processor] note spans in the execution trace while one is written. Requests without a
 // note have no result. A span of the provider that starts on its parent's goroutine, and takes less than 0.1 ms, has no note: its
@@ -25,29 +27,31 @@
 //
 // # Guarantees
 //
-//   - [Recorder.Slow] does not block and never panics. It allocates only when it arms the recorder. Slow requests wait in a list of 256. Snapshots and
-//     their analysis are the work of the recorder's own goroutines.
+//   - Slow does not block and never panics. It allocates only when it arms the recorder. Slow
+//     requests wait in a list of 256. Snapshots and their analysis are the work of the recorder's
+//     own goroutines.
 //   - The analysis works in pieces of about a millisecond, and rests four times as long after each. In any minute, it uses
 //     3 s of CPU time at most ([Config].MaxCPU), plus one piece. On systems other than Linux, wall time counts in its place.
 //     A result may therefore come minutes after its request.
 //   - Memory is bounded, except that the runtime takes MaxBytes as a hint. An armed recorder has the window, of MaxBytes and
 //     up to two seconds of the trace. After the first snapshot it also has a buffer for it, of four times
 //     MaxBytes at most. An analysis takes 5 to 15 times the snapshot's size. Results have [Config].Requests and [Config].ResultBytes.
-//   - Each call of Slow has one outcome in [Recorder.Stats]. If Slow returns true, functions of [Recorder.Watch] are called
-//     once.
+//   - Each call of Slow has one outcome in Stats. If Slow returns true, functions of Watch are
+//     called once.
 //   - A panic of the analysis is counted and logged once. The requests of its snapshot have no result.
 //   - A disarmed recorder has no goroutine, no timer and no buffer. An analysis under way ends first.
-//   - [Recorder.Shutdown] stops the analysis at the end of the current piece of work. No goroutine is left after it.
+//   - Shutdown stops the analysis at the end of the current piece of work. No goroutine is left
+//     after it.
 //   - All methods may be called concurrently.
 //
 // # Other users of the execution tracer
 //
 // A process can have one flight recorder.
 //
-//   - If another one runs, [Recorder.Arm] returns an error that wraps [waits.ErrInUse]. The recorder does not try again by
-//     itself, except with [Config].Auto some minutes later.
+//   - If another one runs, Arm returns an error that wraps [waits.ErrInUse]. The recorder does not
+//     try again by itself, except with [Config].Auto some minutes later.
 //   - While the recorder is armed, Start of another flight recorder fails with "flight recorder already enabled". perfline
-//     cannot see that. Call [Recorder.Disarm] before, or do not arm the recorder in such a program.
+//     cannot see that. Call Disarm before, or do not arm the recorder in such a program.
 //   - [runtime/trace.Start], go test -trace and net/http/pprof's /debug/pprof/trace work as usual at the same time. They
 //     have perfline's notes, too.
 //

@@ -112,7 +112,7 @@ func root(number byte) local.Root {
 
 // A harness is a recorder in a bubble of testing/synctest.
 type harness struct {
-	*Recorder
+	*recorder
 	fake *fake
 	log  *bytes.Buffer
 
@@ -124,7 +124,7 @@ func newHarness(t *testing.T, c Config, f *fake) *harness {
 	t.Helper()
 	h := &harness{fake: f, log: &bytes.Buffer{}, answers: map[trace.SpanID][]*waits.Request{}}
 	c.Logger = slog.New(slog.NewTextHandler(h.log, nil))
-	h.Recorder = newRecorder(c, f.process())
+	h.recorder = newRecorder(c, f.process())
 	h.Watch(func(root local.Root, request *waits.Request) {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -30,7 +30,7 @@ import (
 // A service makes requests with spans of perfline's provider, and has a recorder that they are slow
 // for.
 type service struct {
-	*Recorder
+	*recorder
 	tracer  trace.Tracer
 	spans   *tracetest.SpanRecorder
 	answers chan *waits.Request
@@ -44,7 +44,7 @@ func newService(t *testing.T) *service {
 		Timeline: observer.NewTimeline(observer.TimelineOptions{}), Processors: []sdk.SpanProcessor{s.spans},
 	})
 	s.tracer = provider.Tracer("test")
-	s.Recorder = newRecorder(Config{MinInterval: -1, MinAge: time.Hour, MaxCPU: -1}, process{
+	s.recorder = newRecorder(Config{MinInterval: -1, MinAge: time.Hour, MaxCPU: -1}, process{
 		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder { return rt.NewFlightRecorder(c) },
 		read: func(r io.ReadSeeker, wanted []analysis.Root, pause func()) ([]waits.Request, error) {
 			data, err := io.ReadAll(r)

@@ -13,7 +13,7 @@ import (
 
 // A period is a time in which the recorder is armed.
 type period struct {
-	r        *Recorder
+	r        *recorder
 	recorder flightRecorder // r.control serialises its methods
 	began    time.Time
 	ended    chan struct{} // closed when the flight recorder is stopped
@@ -116,7 +116,7 @@ func (p *period) end(last bool) {
 }
 
 // expired takes the roots that have left the window while they waited, and counts them. The caller holds mu.
-func (r *Recorder) expired(now time.Time) (late []local.Root) {
+func (r *recorder) expired(now time.Time) (late []local.Root) {
 	n := 0
 	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) > r.c.MinAge+generation {
 		n++
@@ -126,12 +126,12 @@ func (r *Recorder) expired(now time.Time) (late []local.Root) {
 }
 
 // due reports whether a snapshot may be taken now, for a root of at least this age. The caller holds mu.
-func (r *Recorder) due(now time.Time, age time.Duration) bool {
+func (r *recorder) due(now time.Time, age time.Duration) bool {
 	return len(r.arrivals) > 0 && now.Sub(r.arrivals[0]) >= age && !r.reading && !now.Before(r.lastAt.Add(r.c.MinInterval))
 }
 
 // dequeue takes the n oldest roots that wait. The caller holds mu.
-func (r *Recorder) dequeue(n int) []local.Root {
+func (r *recorder) dequeue(n int) []local.Root {
 	if n == 0 {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (p *period) take(now time.Time) outcome {
 }
 
 // report tells the log and the functions that watch. The caller holds no lock.
-func (r *Recorder) report(o outcome) {
+func (r *recorder) report(o outcome) {
 	if o.err != nil {
 		r.logOnce("snapshot", "perfline: a snapshot of the execution trace failed; the requests in it do not show what they waited for; further failures are counted but not logged", "error", o.err)
 	}

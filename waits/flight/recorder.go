@@ -21,8 +21,9 @@ import (
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
 
-// A Recorder finds out what slow requests waited for. See [waits.Recorder] for the rules of its methods.
-type Recorder struct {
+// A recorder is a [waits.Recorder], which documents the methods. The comments here say what is
+// special.
+type recorder struct {
 	c       Config
 	process process
 	stop    chan struct{} // closed by Shutdown
@@ -54,7 +55,7 @@ type Recorder struct {
 	logged      map[string]bool
 }
 
-var _ waits.Recorder = (*Recorder)(nil)
+var _ waits.Recorder = (*recorder)(nil)
 
 // A process is the source of snapshots. Tests have one of their own.
 type process struct {
@@ -71,7 +72,15 @@ type flightRecorder interface {
 }
 
 // NewRecorder returns a recorder that is disarmed, even with [Config].Armed. It starts nothing.
-func NewRecorder(c Config) *Recorder {
+// perfline.Start calls the recorder's Start and Shutdown. A program without perfline.Start calls
+// Arm in place of Start, and Slow for each slow request. Besides the rules of [waits.Recorder]:
+//
+//   - Arm stops the world for a moment. The error also wraps [profiling.ErrNotAllowed] if
+//     PERFLINE_PROFILING forbids profiling.
+//   - A function of Watch gets one result after the other. A function that is 1024 results late
+//     gets no further ones, which Stats counts as Panics.
+//   - After Shutdown, the analysis stops at its next pause.
+func NewRecorder(c Config) waits.Recorder {
 	return newRecorder(c, process{
 		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder { return rt.NewFlightRecorder(c) },
 		read:        analysis.Read,
@@ -79,16 +88,15 @@ func NewRecorder(c Config) *Recorder {
 	})
 }
 
-func newRecorder(c Config, of process) *Recorder {
+func newRecorder(c Config, of process) *recorder {
 	c.fill()
-	return &Recorder{
+	return &recorder{
 		c: c, process: of, log: record.SafeLogger(c.Logger), stop: make(chan struct{}), stopped: make(chan struct{}),
 		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU), results: newResults(c), logged: map[string]bool{},
 	}
 }
 
-// Start arms the recorder if [Config].Armed is set. perfline.Start calls it. Without perfline.Start, call [Recorder.Arm] instead.
-func (r *Recorder) Start(log *slog.Logger) {
+func (r *recorder) Start(log *slog.Logger) {
 	r.mu.Lock()
 	again := r.started
 	r.started = true
@@ -104,18 +112,15 @@ func (r *Recorder) Start(log *slog.Logger) {
 	}
 }
 
-func (r *Recorder) logger() *slog.Logger {
+func (r *recorder) logger() *slog.Logger {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log
 }
 
-// Arm records from now on for d, or until Disarm if d is 0. It stops the world for a moment. The error wraps
-// [waits.ErrInUse] if other code of this process has a flight recorder, and [profiling.ErrNotAllowed] if
-// PERFLINE_PROFILING forbids profiling.
-func (r *Recorder) Arm(d time.Duration) error { return r.arm(d, false) }
+func (r *recorder) Arm(d time.Duration) error { return r.arm(d, false) }
 
-func (r *Recorder) arm(d time.Duration, auto bool) error {
+func (r *recorder) arm(d time.Duration, auto bool) error {
 	if d < 0 {
 		return fmt.Errorf("flight: arming for %v: must be 0 or more", d)
 	}
@@ -154,7 +159,7 @@ func (r *Recorder) arm(d time.Duration, auto bool) error {
 }
 
 // extend changes the end of the time in which the recorder is armed. It returns false if the recorder has to be armed.
-func (r *Recorder) extend(until time.Time, auto bool) (done bool, err error) {
+func (r *recorder) extend(until time.Time, auto bool) (done bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -169,8 +174,7 @@ func (r *Recorder) extend(until time.Time, auto bool) (done bool, err error) {
 	return true, nil
 }
 
-// Disarm stops recording. It takes a last snapshot if slow requests wait for one, unless an earlier one is being read.
-func (r *Recorder) Disarm() {
+func (r *recorder) Disarm() {
 	r.mu.Lock()
 	waits := len(r.arrivals) > 0 && !r.reading
 	r.mu.Unlock()
@@ -188,8 +192,7 @@ func (r *Recorder) Disarm() {
 	}
 }
 
-// Slow asks for the result of a request that has just ended.
-func (r *Recorder) Slow(root local.Root) bool {
+func (r *recorder) Slow(root local.Root) bool {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +221,7 @@ func (r *Recorder) Slow(root local.Root) bool {
 const maxLogged = 200
 
 // armForSlow arms the recorder because a request was slow.
-func (r *Recorder) armForSlow(name string) {
+func (r *recorder) armForSlow(name string) {
 	defer r.goroutines.Done()
 	err := r.arm(autoLength, true)
 	r.mu.Lock()
@@ -238,7 +241,7 @@ func (r *Recorder) armForSlow(name string) {
 }
 
 // logOnce logs the first event of its kind.
-func (r *Recorder) logOnce(kind, message string, args ...any) {
+func (r *recorder) logOnce(kind, message string, args ...any) {
 	r.mu.Lock()
 	log, again := r.log, r.logged[kind]
 	r.logged[kind] = true
@@ -248,16 +251,14 @@ func (r *Recorder) logOnce(kind, message string, args ...any) {
 	}
 }
 
-// Result returns the result for a request. Callers must not change it.
-func (r *Recorder) Result(traceID trace.TraceID, rootID trace.SpanID) (*waits.Request, bool) {
+func (r *recorder) Result(traceID trace.TraceID, rootID trace.SpanID) (*waits.Request, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, ok := r.results.requests[key{traceID, rootID}]
 	return found.request, ok
 }
 
-// State returns what the recorder does now.
-func (r *Recorder) State() waits.State {
+func (r *recorder) State() waits.State {
 	forbidden := profiling.CheckEnvironment()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -279,8 +280,7 @@ func (r *Recorder) State() waits.State {
 	return waits.State{Status: waits.Disarmed, Auto: r.c.Auto}
 }
 
-// Stats returns the counts.
-func (r *Recorder) Stats() waits.Stats {
+func (r *recorder) Stats() waits.Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
@@ -292,8 +292,7 @@ func (r *Recorder) Stats() waits.Stats {
 	return s
 }
 
-// Shutdown disarms the recorder. Requests without a result are given up, and the analysis stops at its next pause.
-func (r *Recorder) Shutdown(ctx context.Context) error {
+func (r *recorder) Shutdown(ctx context.Context) error {
 	r.once.Do(func() {
 		r.mu.Lock()
 		r.closed = true

@@ -28,9 +28,7 @@ type notice struct {
 	request *waits.Request
 }
 
-// Watch calls f for each root for which [Recorder.Slow] returned true, as soon as its result is ready. The request is nil if
-// there is no result. f gets one result after the other. An f that is 1024 results late gets no further ones, which are counted as Panics.
-func (r *Recorder) Watch(f func(local.Root, *waits.Request)) (stop func()) {
+func (r *recorder) Watch(f func(local.Root, *waits.Request)) (stop func()) {
 	w := &watcher{f: f}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +41,7 @@ func (r *Recorder) Watch(f func(local.Root, *waits.Request)) (stop func()) {
 }
 
 // notify tells the functions that watch. A nil requests means that no root has a result.
-func (r *Recorder) notify(roots []local.Root, requests []*waits.Request) {
+func (r *recorder) notify(roots []local.Root, requests []*waits.Request) {
 	r.mu.Lock()
 	watchers := r.watchers
 	r.mu.Unlock()
@@ -59,7 +57,7 @@ func (r *Recorder) notify(roots []local.Root, requests []*waits.Request) {
 }
 
 // tell queues a notice. The caller is a goroutine of the recorder's, which Shutdown waits for.
-func (r *Recorder) tell(w *watcher, n notice) {
+func (r *recorder) tell(w *watcher, n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == maxNotices {
@@ -75,7 +73,7 @@ func (r *Recorder) tell(w *watcher, n notice) {
 }
 
 // tellAll tells a watcher until nothing waits for it.
-func (r *Recorder) tellAll(w *watcher) {
+func (r *recorder) tellAll(w *watcher) {
 	over := false
 	defer func() {
 		if !over { // the function has called runtime.Goexit
@@ -108,7 +106,7 @@ func (w *watcher) next() (n notice, ok bool) {
 	return n, true
 }
 
-func (r *Recorder) watchFailed(how string, p any) {
+func (r *recorder) watchFailed(how string, p any) {
 	r.mu.Lock()
 	r.stats.Panics++
 	r.mu.Unlock()

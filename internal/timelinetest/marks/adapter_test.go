@@ -14,7 +14,6 @@ import (
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/observertest"
 )
 
 // A performance is the web's Performance object on top of the public API: times
@@ -23,7 +22,21 @@ import (
 type performance struct {
 	ctx   context.Context
 	tl    *observer.Timeline
-	tasks *observertest.Tasks
+	tasks *tasks
+}
+
+// tasks are the tasks that wait. The test runs them.
+type tasks []func()
+
+func (q *tasks) schedule(task func()) { *q = append(*q, task) }
+
+// run runs the tasks that wait, and the tasks that they cause.
+func (q *tasks) run() {
+	for len(*q) > 0 {
+		task := (*q)[0]
+		*q = (*q)[1:]
+		task()
+	}
 }
 
 // bufferSize is the number of entries of each type that a buffer keeps.
@@ -31,8 +44,8 @@ const bufferSize = 100
 
 // globals are a Worker and a Window.
 func globals() map[string]*performance {
-	tasks := &observertest.Tasks{}
-	process := observer.NewTimeline(observer.TimelineOptions{Scheduler: tasks.Schedule, BufferSize: bufferSize, ChildBufferSize: bufferSize})
+	tasks := &tasks{}
+	process := observer.NewTimeline(observer.TimelineOptions{Scheduler: tasks.schedule, BufferSize: bufferSize, ChildBufferSize: bufferSize})
 	request := process.NewChild()
 	return map[string]*performance{
 		"Worker": {observer.NewContext(context.Background(), process), process, tasks},
@@ -257,10 +270,10 @@ func (p *performance) observers(t *testing.T) {
 	if len(calls) != 0 {
 		t.Errorf("called at once: %q", calls)
 	}
-	p.tasks.Run()
+	p.tasks.run()
 	queue(observer.Server, "not observed")
 	queue(observer.Resource, "r3")
-	p.tasks.Run()
+	p.tasks.run()
 	if want := []string{"r1" + full + " m (1 dropped)", "r3"}; !slices.Equal(calls, want) {
 		t.Errorf("called with %q, want %q", calls, want)
 	}
@@ -270,7 +283,7 @@ func (p *performance) observers(t *testing.T) {
 	}
 	queue(observer.Resource, "r5")
 	obs.Disconnect()
-	p.tasks.Run()
+	p.tasks.run()
 	if len(calls) != 2 || len(obs.TakeRecords()) != 0 {
 		t.Errorf("after Disconnect: called with %q", calls)
 	}

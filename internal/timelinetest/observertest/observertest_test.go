@@ -98,22 +98,6 @@ func TestClockDoesNotGoBack(t *testing.T) {
 	c.Advance(-1)
 }
 
-func TestTasks(t *testing.T) {
-	var q observertest.Tasks
-	var ran []string
-	q.Schedule(func() {
-		ran = append(ran, "first")
-		q.Schedule(func() { ran = append(ran, "caused") })
-	})
-	q.Schedule(func() { ran = append(ran, "second") })
-	if n := q.Len(); n != 2 {
-		t.Errorf("%d wait, want 2", n)
-	}
-	if n := q.Run(); n != 3 || !slices.Equal(ran, []string{"first", "second", "caused"}) || q.Len() != 0 {
-		t.Errorf("%d ran, %q, %d left", n, ran, q.Len())
-	}
-}
-
 func ExampleRecorder() {
 	lookUp := func(ctx context.Context, key string) {
 		marks.Mark(ctx, "cache.miss", slog.String("key", key))
