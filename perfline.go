@@ -24,6 +24,7 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/routes"
@@ -309,7 +310,7 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	}
 	p, err := pyroscope.Start(environ.NewContext(ctx, vars), c.Profiles)
 	if errors.Is(err, profiling.ErrNotAllowed) {
-		if !vars.Wrong(profiling.EnvVariable) { // else it is said already
+		if !vars.Wrong(permission.Variable) { // else it is said already
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
 		}
 		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to push

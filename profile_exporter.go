@@ -10,6 +10,7 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -49,7 +50,7 @@ func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
 	err := c.ProfileExporter.Start(environ.NewContext(ctx, vars), res, c.Logger)
 	switch {
 	case errors.Is(err, profiling.ErrNotAllowed):
-		if !vars.Wrong(profiling.EnvVariable) && !c.Profiles.Enabled() { // else it is said already
+		if !vars.Wrong(permission.Variable) && !c.Profiles.Enabled() { // else it is said already
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
 		}
 		return nil, nil //nolint:nilnil // documented

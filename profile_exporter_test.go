@@ -86,7 +86,7 @@ func TestProfileExporterThatDoesNotStart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("OTEL_PROFILES_EXPORTER", c.exporter)
-			t.Setenv(profiling.EnvVariable, c.profiling)
+			t.Setenv("PERFLINE_PROFILING", c.profiling)
 			p, config := &profiles{}, perfline.Config{}
 			if c.set {
 				config.ProfileExporter = otlpprofiles.New(otlpprofiles.Config{Sender: p})

@@ -79,6 +79,13 @@
 // # Access
 //
 // The application's own code may start profilers. Remote callers, such as clients of package
-// service, need a [Policy], which allows nothing by default. PERFLINE_PROFILING=off forbids
-// all profiling, and PERFLINE_PROFILING=remote allows remote callers.
+// service, need a [Policy], which allows nothing by default. The environment variable
+// PERFLINE_PROFILING restricts profiling:
+//
+//   - "off" forbids all profiling.
+//   - "remote" allows profiling to the application's own code, and to remote callers whatever
+//     their [Policy] says.
+//   - Without a value, the application's own code may profile, and remote callers if their Policy
+//     allows it.
+//   - Any other value counts as "off".
 package profiling

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"profiling/sessions":     {"internal", "internal/record", "observer", "profiling", "profiling/profile", "internal/spanlabels"},
 	"profiling/service":      {"internal", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions"},
 	"waits":                  {"internal", "internal/local"},
-	"waits/flight":           {"internal", "internal/record", "observer", "profiling", "waits", "internal/local"},
+	"waits/flight":           {"internal", "internal/record", "observer", "waits", "internal/local"},
 	"exporter":               {"internal", "internal/record", "observer", "internal/otlpenc"},
 	"internal/local":         {},
 	"internal/otlpenc":       {"internal", "internal/record", "observer", "internal/local"},

@@ -291,7 +291,7 @@ func TestNothingRan(t *testing.T) {
 }
 
 func TestNotAllowed(t *testing.T) {
-	t.Setenv(profiling.EnvVariable, "off")
+	t.Setenv("PERFLINE_PROFILING", "off")
 	if _, err := pyroscope.Start(t.Context(), pyroscope.Config{ServerAddress: "http://127.0.0.1:1", Resource: service("app")}); !errors.Is(err, profiling.ErrNotAllowed) {
 		t.Errorf("error %v, want one of ErrNotAllowed", err)
 	}

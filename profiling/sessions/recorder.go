@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -140,7 +141,7 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 }
 
 func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err error) {
-	check := profiling.CheckEnvironment
+	check := permission.Check
 	if o.Remote {
 		check = r.CheckRemote
 	}

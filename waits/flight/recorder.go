@@ -14,9 +14,9 @@ import (
 
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -111,15 +111,15 @@ func (r *Recorder) logger() *slog.Logger {
 }
 
 // Arm records from now on for d, or until Disarm if d is 0. It stops the world for a moment. The error wraps
-// [waits.ErrInUse] if other code of this process has a flight recorder, and [profiling.ErrNotAllowed] if
-// PERFLINE_PROFILING forbids profiling.
+// [waits.ErrInUse] if other code of this process has a flight recorder, and
+// [github.com/perfline/perfline/profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling.
 func (r *Recorder) Arm(d time.Duration) error { return r.arm(d, false) }
 
 func (r *Recorder) arm(d time.Duration, auto bool) error {
 	if d < 0 {
 		return fmt.Errorf("flight: arming for %v: must be 0 or more", d)
 	}
-	if err := profiling.CheckEnvironment(); err != nil {
+	if err := permission.Check(); err != nil {
 		return fmt.Errorf("flight: %w", err)
 	}
 	r.control.Lock()
@@ -258,7 +258,7 @@ func (r *Recorder) Result(traceID trace.TraceID, rootID trace.SpanID) (*waits.Re
 
 // State returns what the recorder does now.
 func (r *Recorder) State() waits.State {
-	forbidden := profiling.CheckEnvironment()
+	forbidden := permission.Check()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, now := r.period, time.Now()
