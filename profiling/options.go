@@ -12,22 +12,22 @@ import (
 
 // The values of zero [Options].
 const (
-	DefaultSampleInterval = 10 * time.Millisecond
-	DefaultMaxBufferSize  = 200_000
+	defaultSampleInterval = 10 * time.Millisecond
+	defaultMaxBufferSize  = 200_000
 	defaultWallBudget     = 0.01
 )
 
 // Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions
 // Dictionary). The zero value is ready to use.
 type Options struct {
-	// SampleInterval is the time between samples. 0 means [DefaultSampleInterval]. The profiler uses
+	// SampleInterval is the time between samples. 0 means 10 ms. The profiler uses
 	// this interval or the next shorter one that its engine supports, or the engine's shortest: with
 	// [profile.EngineCPU] the kernel's tick, often 4 ms. [Profiler.SampleInterval] returns it. It must
 	// not be negative.
 	SampleInterval time.Duration
 
 	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means
-	// [DefaultMaxBufferSize]. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
+	// 200 000. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
 	MaxBufferSize int
 
 	// Modules are the modules whose frames are kept: [ModuleMain], [ModuleStandard] or
@@ -61,8 +61,8 @@ func (o Options) fill() (Options, error) {
 		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)", o.Spans, spanlabels.LocalRoots, spanlabels.EverySpan)
 	}
 	o.Modules = slices.Clone(o.Modules)
-	o.SampleInterval = cmp.Or(o.SampleInterval, DefaultSampleInterval)
-	o.MaxBufferSize = cmp.Or(o.MaxBufferSize, DefaultMaxBufferSize)
+	o.SampleInterval = cmp.Or(o.SampleInterval, defaultSampleInterval)
+	o.MaxBufferSize = cmp.Or(o.MaxBufferSize, defaultMaxBufferSize)
 	o.WallBudget = cmp.Or(o.WallBudget, defaultWallBudget)
 	return o, nil
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
-// DefaultQueueBytes is the default of [Config].QueueBytes. It holds some minutes of a busy service while its receiver is away.
-const DefaultQueueBytes = 16 << 20
+// defaultQueueBytes is the default of [Config].QueueBytes. It holds some minutes of a busy service
+// while its receiver is away.
+const defaultQueueBytes = 16 << 20
 
 // Config configures [New]. With the zero value, OpenTelemetry's variables decide. A field that is set wins over its variable. TLS,
 // timeouts and compression have variables only.
@@ -50,7 +51,8 @@ type Config struct {
 	// name its server span.
 	Spans spanlabels.Selection
 
-	// QueueBytes bounds the profiles that wait for delivery, in bytes of requests. 0 means DefaultQueueBytes.
+	// QueueBytes bounds the profiles that wait for delivery, in bytes of requests. 0 means 16 MiB,
+	// which is some minutes of a busy service.
 	QueueBytes int
 
 	Logger *slog.Logger // nil means the one of Start
@@ -73,7 +75,7 @@ func (c *Config) resolve(vars *environ.Reader) (err error) {
 	if c.QueueBytes < 0 {
 		return fmt.Errorf("QueueBytes %d: must not be negative", c.QueueBytes)
 	}
-	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
+	c.QueueBytes = cmp.Or(c.QueueBytes, defaultQueueBytes)
 	c.Interval = cmp.Or(c.Interval, continuous.DefaultInterval)
 	if err := continuous.CheckInterval("Interval", c.Interval); err != nil {
 		return err

@@ -36,9 +36,9 @@ const (
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
-// DefaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
+// defaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
 // minutes of a busy service while its server is away.
-const DefaultQueueSize = 16 << 20
+const defaultQueueSize = 16 << 20
 
 // Config configures [Start]. The zero value leaves everything to the variables. A field that is set wins over its
 // variable.
@@ -85,7 +85,7 @@ type Config struct {
 	TraceIDs bool
 
 	// QueueSize bounds the profiles that wait for delivery, in bytes of compressed requests. A
-	// larger profile is dropped. 0 means DefaultQueueSize.
+	// larger profile is dropped. 0 means 16 MiB, which is some tens of minutes of a busy service.
 	QueueSize int
 
 	// Resource describes the service; give the tracer provider's. Its service.namespace,
@@ -144,7 +144,7 @@ func (c *Config) resolve(ctx context.Context) (tags map[string]string, err error
 	case c.QueueSize < 0:
 		return nil, fmt.Errorf("pyroscope: QueueSize %d: must not be negative", c.QueueSize)
 	case c.QueueSize == 0:
-		c.QueueSize = DefaultQueueSize
+		c.QueueSize = defaultQueueSize
 	}
 	vars := environ.FromContext(ctx, c.Logger)
 	if err := c.resolveIntervals(vars); err != nil {

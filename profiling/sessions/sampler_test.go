@@ -19,10 +19,10 @@ func TestOptionsOfTheSampler(t *testing.T) {
 		start  sessions.StartOptions
 		want   profiling.Options
 	}{
-		"defaults":       {sessions.Config{}, sessions.StartOptions{}, profiling.Options{SampleInterval: profiling.DefaultSampleInterval, MaxBufferSize: profiling.DefaultMaxBufferSize}},
-		"negative":       {sessions.Config{SampleInterval: -1, MaxSamples: -1}, sessions.StartOptions{}, profiling.Options{SampleInterval: profiling.DefaultSampleInterval, MaxBufferSize: profiling.DefaultMaxBufferSize}},
+		"defaults":       {sessions.Config{}, sessions.StartOptions{}, profiling.Options{SampleInterval: 10 * ms, MaxBufferSize: 200_000}},
+		"negative":       {sessions.Config{SampleInterval: -1, MaxSamples: -1}, sessions.StartOptions{}, profiling.Options{SampleInterval: 10 * ms, MaxBufferSize: 200_000}},
 		"the recorder's": {sessions.Config{SampleInterval: 30 * ms, MaxSamples: 7}, sessions.StartOptions{}, profiling.Options{SampleInterval: 30 * ms, MaxBufferSize: 7}},
-		"the session's":  {sessions.Config{SampleInterval: 30 * ms}, sessions.StartOptions{SampleInterval: 20 * ms, Wall: true}, profiling.Options{SampleInterval: 20 * ms, MaxBufferSize: profiling.DefaultMaxBufferSize, Wall: true}},
+		"the session's":  {sessions.Config{SampleInterval: 30 * ms}, sessions.StartOptions{SampleInterval: 20 * ms, Wall: true}, profiling.Options{SampleInterval: 20 * ms, MaxBufferSize: 200_000, Wall: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, c.config)

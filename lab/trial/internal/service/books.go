@@ -7,8 +7,12 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/profiling/otlpprofiles"
-	"github.com/perfline/perfline/profiling/pyroscope"
+)
+
+// The bounds of the queues, which are the defaults of their packages.
+const (
+	queueSize    = 8192     // spans or log records
+	profileBytes = 16 << 20 // of profiles
 )
 
 // CheckBalance returns an error unless each accepted span, log record and profile was delivered, was lost for a cause that is
@@ -36,8 +40,8 @@ func (a Account) CheckBalance() error {
 		accepted, pending uint64
 		each              uint64 // of a request
 	}{{"spans", d.Accepted, d.Pending, SpansOfRequest}, {"log records", l.Accepted, l.Pending, Marks}} {
-		if of.pending > exporter.DefaultQueueSize {
-			wrong = append(wrong, fmt.Errorf("%s: %d are pending, the queue holds %d", of.what, of.pending, exporter.DefaultQueueSize))
+		if of.pending > queueSize {
+			wrong = append(wrong, fmt.Errorf("%s: %d are pending, the queue holds %d", of.what, of.pending, queueSize))
 		}
 		// Read one after the other: what is counted later may be of more requests, not of fewer.
 		if most := a.Begun * of.each; of.accepted > most {
@@ -49,8 +53,8 @@ func (a Account) CheckBalance() error {
 		accepted, pending uint64
 		bytes, most       int
 	}{
-		{"profiles", p.Accepted, p.Pending, p.PendingBytes, pyroscope.DefaultQueueSize},
-		{"profiles over OTLP", o.Accepted, o.Pending, o.PendingBytes, otlpprofiles.DefaultQueueBytes},
+		{"profiles", p.Accepted, p.Pending, p.PendingBytes, profileBytes},
+		{"profiles over OTLP", o.Accepted, o.Pending, o.PendingBytes, profileBytes},
 	} {
 		if of.pending > of.accepted || of.bytes < 0 || of.bytes > of.most {
 			wrong = append(wrong, fmt.Errorf("%s: %d of %d accepted are pending with %d bytes, the queue holds %d bytes", of.what, of.pending, of.accepted, of.bytes, of.most))

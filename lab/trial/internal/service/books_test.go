@@ -8,7 +8,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/otlpprofiles"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
@@ -55,8 +54,8 @@ func TestCheckBalance(t *testing.T) {
 			a.Begun, a.Stats.Logs = 3000, exporter.Stats{Accepted: 8193, Pending: 8193}
 		}, "log records: 8193 are pending, the queue holds 8192"},
 		{"less than no profile pending", func(a *Account) { a.Stats.Profiles.Delivered++; a.Stats.Profiles.Pending-- }, "profiles: 18446744073709551615 of 4 accepted are pending"},
-		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = pyroscope.DefaultQueueSize + 1 }, "with 16777217 bytes"},
-		{"profiles over OTLP larger than the queue", func(a *Account) { a.Stats.OTLPProfiles.PendingBytes = otlpprofiles.DefaultQueueBytes + 1 }, "over OTLP: 0 of 5 accepted are pending with 16777217 bytes"},
+		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = profileBytes + 1 }, "with 16777217 bytes"},
+		{"profiles over OTLP larger than the queue", func(a *Account) { a.Stats.OTLPProfiles.PendingBytes = profileBytes + 1 }, "over OTLP: 0 of 5 accepted are pending with 16777217 bytes"},
 		{"less than no bytes of profiles", func(a *Account) { a.Stats.Profiles.PendingBytes = -1 }, "with -1 bytes"},
 		{"more spans than requests make", func(a *Account) { a.Stats.Delivery.Accepted, a.Stats.Delivery.Delivered = 31, 31 }, "the 10 requests that began make 30 at most"},
 		{"more log records than requests make", func(a *Account) { a.Stats.Logs.Accepted, a.Stats.Logs.Delivered = 31, 31 }, "log records: 31 were accepted, the 10 requests that began make 30 at most"},
