@@ -318,8 +318,9 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	return p, err
 }
 
-// TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or Config.TracerProvider, over
-// which the global one is a [spanlabels.TracerProvider] then. With OTEL_SDK_DISABLED it is the global one.
+// TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or
+// Config.TracerProvider, which the global provider wraps then: see [profiling.WrapTracerProvider].
+// With OTEL_SDK_DISABLED it is the global one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	if p.tracing == nil {
 		return otel.GetTracerProvider()

@@ -64,9 +64,9 @@
 //     ones are dropped and counted in the next line.
 //   - A panic inside an engine does not end the program. EngineWindow goes on where EngineCPU panicked.
 //     Without another engine, the profilers end and Stop returns the panic as an error.
-//   - A sample names the sampled span that was active on its goroutine. With [spanlabels.LocalRoots] it names
+//   - A sample names the sampled span that was active on its goroutine. With [LocalRoots] it names
 //     the first span of its trace in this process. The name is the one at the span's end. It names no span that has
-//     ended. See [spanlabels.TracerProvider]. Spans that began before the first profiler, and
+//     ended. See [WrapTracerProvider]. Spans that began before the first profiler, and
 //     unsampled spans, are unknown. A measure of marks.Time labels nothing: its samples name
 //     the span around it, and requests.Samples finds the measure.
 //   - All functions and methods may be called concurrently.

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/perfline/perfline/internal/spanlabels"
 )
 
 // The values of zero [Options].
@@ -35,9 +33,9 @@ type Options struct {
 	// sample that has no other frames has no stack.
 	Modules []string
 
-	// Spans says which spans the samples name. The zero value is [spanlabels.LocalRoots]: for a
+	// Spans says which spans the samples name. The zero value is [LocalRoots]: for a
 	// request its server span.
-	Spans spanlabels.Selection
+	Spans Selection
 
 	// Wall samples all goroutines by the wall clock, also the waiting ones, instead of
 	// the code that runs by its CPU time.
@@ -57,8 +55,9 @@ func (o Options) fill() (Options, error) {
 		return o, fmt.Errorf("profiling: MaxBufferSize %d: must be between 0 and %d", o.MaxBufferSize, uint32(math.MaxUint32))
 	case !(o.WallBudget >= 0 && o.WallBudget <= 1):
 		return o, fmt.Errorf("profiling: WallBudget %v: must be over 0 and at most 1, the share of a core", o.WallBudget)
-	case o.Spans > spanlabels.EverySpan:
-		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)", o.Spans, spanlabels.LocalRoots, spanlabels.EverySpan)
+	case o.Spans > EverySpan:
+		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)",
+			o.Spans, LocalRoots, EverySpan)
 	}
 	o.Modules = slices.Clone(o.Modules)
 	o.SampleInterval = cmp.Or(o.SampleInterval, defaultSampleInterval)

@@ -12,7 +12,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/internal/spanlabels"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
@@ -47,9 +47,9 @@ type Config struct {
 	// and can end some programs.
 	LeakInterval time.Duration
 
-	// Spans says which spans the links of CPU samples name. With the zero value, [spanlabels.LocalRoots], all samples of a request
-	// name its server span.
-	Spans spanlabels.Selection
+	// Spans says which spans the links of CPU samples name. With the zero value,
+	// [profiling.LocalRoots], all samples of a request name its server span.
+	Spans profiling.Selection
 
 	// QueueBytes bounds the profiles that wait for delivery, in bytes of requests. 0 means 16 MiB,
 	// which is some minutes of a busy service.

@@ -20,7 +20,7 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/internal/spanlabels"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
@@ -77,8 +77,8 @@ type Config struct {
 
 	// Spans says which spans the samples name, in the labels span_id and span_name. These spans carry
 	// the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero value,
-	// [spanlabels.LocalRoots], all samples of a request name its server span.
-	Spans spanlabels.Selection
+	// [profiling.LocalRoots], all samples of a request name its server span.
+	Spans profiling.Selection
 
 	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series
 	// of each trace then.

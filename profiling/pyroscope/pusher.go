@@ -10,8 +10,8 @@ import (
 
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/within"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -68,7 +68,7 @@ func start(ctx context.Context, c Config, of continuous.Process, dial dialer) (*
 		p.client.close()
 		return nil, err
 	}
-	p.releaseIDs = spanlabels.HoldProfileIDs(c.Spans)
+	p.releaseIDs = profiling.HoldProfileIDs(c.Spans)
 	return p, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -29,7 +28,7 @@ func TestOptionsOfTheSampler(t *testing.T) {
 			player := s.play()
 			s.stop(s.start(c.start))
 			got := player().o
-			if got.SampleInterval != c.want.SampleInterval || got.MaxBufferSize != c.want.MaxBufferSize || got.Wall != c.want.Wall || got.Spans != spanlabels.EverySpan {
+			if got.SampleInterval != c.want.SampleInterval || got.MaxBufferSize != c.want.MaxBufferSize || got.Wall != c.want.Wall || got.Spans != profiling.EverySpan {
 				t.Errorf("got %+v, want %+v, and every span", got, c.want)
 			}
 		})
