@@ -58,10 +58,11 @@ type Config struct {
 	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
 	Waits waits.Recorder
 
-	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone: otlpprofiles.New of package
-	// profiling/otlpprofiles makes it (development). OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts
-	// it, and Shutdown shuts it down.
-	ProfileExporter ProfileExporter
+	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone:
+	// otlpprofiles.New of package profiling/otlpprofiles makes it (development).
+	// OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts it, and
+	// Shutdown shuts it down.
+	ProfileExporter profiling.Exporter
 
 	// Measures says which measures are in the histogram perfline.measure.duration. By default, none are. Its Timeline is this one unless
 	// set, and its MeterProvider the global one after Start. The histogram costs nothing while no metrics are exported.
@@ -108,8 +109,8 @@ type Pipeline struct {
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *requests.Recent
 	routes   *routes.Table
-	profiles *pyroscope.Pusher // nil without a server for profiles
-	exported ProfileExporter   // of profiles; nil without one
+	profiles *pyroscope.Pusher  // nil without a server for profiles
+	exported profiling.Exporter // of profiles; nil without one
 	sessions *sessions.Recorder
 	waits    waits.Recorder           // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported

@@ -39,7 +39,10 @@ func TestTicks(t *testing.T) {
 			t.Error(err)
 		}
 		s := p.Stats()
-		wantStats(t, s, pyroscope.Stats{Accepted: 4 * perFlush, Delivered: 4 * perFlush, State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond})
+		wantStats(t, s, profiling.ExporterStats{Accepted: 4 * perFlush, Delivered: 4 * perFlush, ContinuousStats: profiling.ContinuousStats{
+			State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4,
+			Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond,
+		}})
 		for _, kind := range []string{"cpu", "heap", "goroutine"} {
 			got := n.of(kind)
 			if len(got) != 4 {

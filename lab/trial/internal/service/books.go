@@ -7,6 +7,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/profiling"
 )
 
 // The bounds of the queues, which are the defaults of their packages.
@@ -25,15 +26,20 @@ func (a Account) CheckBalance() error {
 	for _, of := range []struct {
 		what string
 		exporter.Stats
-	}{{"spans", d}, {"log records", l}, {"profiles over OTLP", o}} {
+	}{{"spans", d}, {"log records", l}} {
 		if of.Accepted != of.Delivered+of.Failed+of.Dropped+of.Pending {
 			wrong = append(wrong, fmt.Errorf("%s: %d accepted are not %d delivered, %d failed, %d dropped and %d pending",
 				of.what, of.Accepted, of.Delivered, of.Failed, of.Dropped, of.Pending))
 		}
 	}
-	if p.Accepted != p.Delivered+p.Refused+p.Unanswered+p.Dropped+p.Pending {
-		wrong = append(wrong, fmt.Errorf("profiles: %d accepted are not %d sent, %d refused, %d unanswered, %d of overflow and %d pending",
-			p.Accepted, p.Delivered, p.Refused, p.Unanswered, p.Dropped, p.Pending))
+	for _, of := range []struct {
+		what string
+		profiling.ExporterStats
+	}{{"profiles", p}, {"profiles over OTLP", o}} {
+		if of.Accepted != of.Delivered+of.Refused+of.Unanswered+of.Dropped+of.Pending {
+			wrong = append(wrong, fmt.Errorf("%s: %d accepted are not %d sent, %d refused, %d unanswered, %d of overflow and %d pending",
+				of.what, of.Accepted, of.Delivered, of.Refused, of.Unanswered, of.Dropped, of.Pending))
+		}
 	}
 	for _, of := range []struct {
 		what              string
@@ -128,7 +134,13 @@ func Spans(s perfline.Stats) Book { return overOTLP(s.Delivery) }
 func LogRecords(s perfline.Stats) Book { return overOTLP(s.Logs) }
 
 // OTLPProfiles is the book of profiles over OTLP.
-func OTLPProfiles(s perfline.Stats) Book { return overOTLP(s.OTLPProfiles) }
+func OTLPProfiles(s perfline.Stats) Book {
+	o := s.OTLPProfiles
+	return overOTLP(exporter.Stats{
+		Accepted: o.Accepted, Delivered: o.Delivered, Failed: o.Refused + o.Unanswered, Dropped: o.Dropped,
+		Pending: o.Pending, Unanswered: o.Unanswered,
+	})
+}
 
 // overOTLP is a book whose backend tells apart what it gets twice. Of lost items, only unanswered ones may have arrived: Shutdown
 // counts a request that it cancels as unanswered.

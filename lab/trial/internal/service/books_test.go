@@ -8,7 +8,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling"
 )
 
 // ten is the account of ten requests, all delivered.
@@ -21,8 +21,8 @@ func ten() Account {
 		Bridge:       bridge.Stats{MarkEvents: 10 * Marks, MeasureSpans: 10 * Measures, OtherSpans: 10},
 		Delivery:     exporter.Stats{Accepted: 30, Delivered: 30},
 		Logs:         exporter.Stats{Accepted: 10 * Marks, Delivered: 10 * Marks},
-		Profiles:     pyroscope.Stats{Accepted: 4, Delivered: 4},
-		OTLPProfiles: exporter.Stats{Accepted: 5, Delivered: 5},
+		Profiles:     profiling.ExporterStats{Accepted: 4, Delivered: 4},
+		OTLPProfiles: profiling.ExporterStats{Accepted: 5, Delivered: 5},
 	}}
 }
 
@@ -35,8 +35,9 @@ func TestCheckBalance(t *testing.T) {
 		{"all delivered", func(*Account) {}, ""},
 		{"each cause", func(a *Account) {
 			a.Stats.Delivery = exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1}
-			a.Stats.Logs, a.Stats.OTLPProfiles = a.Stats.Delivery, a.Stats.Delivery
-			a.Stats.Profiles = pyroscope.Stats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1}
+			a.Stats.Logs = a.Stats.Delivery
+			a.Stats.Profiles = profiling.ExporterStats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1}
+			a.Stats.OTLPProfiles = a.Stats.Profiles
 		}, ""},
 		{"a span too few", func(a *Account) { a.Stats.Delivery.Delivered-- }, "spans: 30 accepted"},
 		{"a span too many", func(a *Account) { a.Stats.Delivery.Pending++ }, "spans: 30 accepted"},
@@ -137,9 +138,9 @@ func wants(t *testing.T, err error, want string) {
 func TestBook(t *testing.T) {
 	s := perfline.Stats{
 		Delivery: exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1, Unanswered: 2},
-		Profiles: pyroscope.Stats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1, Retries: 7},
+		Profiles: profiling.ExporterStats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1, Retries: 7},
 
-		Logs: exporter.Stats{Accepted: 7, Delivered: 7}, OTLPProfiles: exporter.Stats{Accepted: 8, Pending: 8},
+		Logs: exporter.Stats{Accepted: 7, Delivered: 7}, OTLPProfiles: profiling.ExporterStats{Accepted: 8, Pending: 8},
 	}
 	for _, c := range []struct {
 		name                                              string
