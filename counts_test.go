@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling"
 )
 
 // Each count has a name and words of its own, and none of those that Stats has is missing.
@@ -32,8 +32,11 @@ func TestCountsAreComplete(t *testing.T) {
 	fill(reflect.ValueOf(&s.Delivery).Elem())
 	fill(reflect.ValueOf(&s.Logs).Elem())
 	fill(reflect.ValueOf(&s.Metrics).Elem())
-	fill(reflect.ValueOf(&s.Profiles).Elem()) // which counts for OTLPProfiling, too: see TestBothProfilings
+	fill(reflect.ValueOf(&s.Profiles).Elem())
+	// They stand for those of OTLPProfiles, too: see TestBothProfilings.
+	fill(reflect.ValueOf(&s.Profiles.ContinuousStats).Elem())
 	fill(reflect.ValueOf(&s.OTLPProfiles).Elem())
+	s.OTLPProfiles.Refused -= s.OTLPProfiles.Unanswered // the count of failed profiles is the sum
 	fill(reflect.ValueOf(&s.Waits).Elem())
 	fill(reflect.ValueOf(&s.Measures).Elem())
 	s.UnlabelledSpans = next
@@ -95,9 +98,9 @@ func TestPageHasTitlesOfCounts(t *testing.T) {
 func TestOutcomesAddUp(t *testing.T) {
 	s := perfline.Stats{
 		Delivery: exporter.Stats{Accepted: 100, Delivered: 60, Failed: 20, Unanswered: 5, Dropped: 15, Pending: 5, Retries: 7},
-		Profiles: pyroscope.Stats{Accepted: 100, Delivered: 60, Refused: 10, Unanswered: 10, Dropped: 15, Pending: 5, Retries: 7},
+		Profiles: profiling.ExporterStats{Accepted: 100, Delivered: 60, Refused: 10, Unanswered: 10, Dropped: 15, Pending: 5, Retries: 7},
 
-		OTLPProfiles: exporter.Stats{Accepted: 100, Delivered: 60, Failed: 20, Unanswered: 5, Dropped: 15, Pending: 5, Retries: 7},
+		OTLPProfiles: profiling.ExporterStats{Accepted: 100, Delivered: 60, Refused: 15, Unanswered: 5, Dropped: 15, Pending: 5, Retries: 7},
 	}
 	sums := map[string]uint64{}
 	for _, c := range s.Counts() {

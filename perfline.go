@@ -24,6 +24,7 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/routes"
@@ -57,10 +58,11 @@ type Config struct {
 	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
 	Waits waits.Recorder
 
-	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone: otlpprofiles.New of package
-	// profiling/otlpprofiles makes it (development). OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts
-	// it, and Shutdown shuts it down.
-	ProfileExporter ProfileExporter
+	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone:
+	// otlpprofiles.New of package profiling/otlpprofiles makes it (development).
+	// OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts it, and
+	// Shutdown shuts it down.
+	ProfileExporter profiling.Exporter
 
 	// Measures says which measures are in the histogram perfline.measure.duration. By default, none are. Its Timeline is this one unless
 	// set, and its MeterProvider the global one after Start. The histogram costs nothing while no metrics are exported.
@@ -107,8 +109,8 @@ type Pipeline struct {
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *requests.Recent
 	routes   *routes.Table
-	profiles *pyroscope.Pusher // nil without a server for profiles
-	exported ProfileExporter   // of profiles; nil without one
+	profiles *pyroscope.Pusher  // nil without a server for profiles
+	exported profiling.Exporter // of profiles; nil without one
 	sessions *sessions.Recorder
 	waits    waits.Recorder           // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
@@ -309,7 +311,7 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	}
 	p, err := pyroscope.Start(environ.NewContext(ctx, vars), c.Profiles)
 	if errors.Is(err, profiling.ErrNotAllowed) {
-		if !vars.Wrong(profiling.EnvVariable) { // else it is said already
+		if !vars.Wrong(permission.Variable) { // else it is said already
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
 		}
 		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to push
@@ -317,8 +319,9 @@ func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *
 	return p, err
 }
 
-// TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or Config.TracerProvider, over
-// which the global one is a [spanlabels.TracerProvider] then. With OTEL_SDK_DISABLED it is the global one.
+// TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or
+// Config.TracerProvider, which the global provider wraps then: see [profiling.WrapTracerProvider].
+// With OTEL_SDK_DISABLED it is the global one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	if p.tracing == nil {
 		return otel.GetTracerProvider()

@@ -3,39 +3,22 @@ package perfline
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
-
-// A ProfileExporter profiles the program all the time and sends the profiles. otlpprofiles.New of package profiling/otlpprofiles makes
-// one for OTLP: Start links none.
-type ProfileExporter interface {
-	// Start profiles until Shutdown. It does not end with ctx. The error wraps profiling.ErrNotAllowed if PERFLINE_PROFILING
-	// forbids profiling: then nothing runs.
-	Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error
-	// Flush takes profiles now, and delivers all that wait.
-	Flush(ctx context.Context) error
-	// Shutdown takes and delivers the last profiles, and stops.
-	Shutdown(ctx context.Context) error
-	// Stats counts profiles on their way to the receiver, and Profiling how they were taken.
-	Stats() exporter.Stats
-	Profiling() profiling.ContinuousStats
-	// LastMinute returns the CPU samples of the last minute, see Pipeline.LastMinute.
-	LastMinute() *profile.Trace
-}
 
 const profilesExporter = "OTEL_PROFILES_EXPORTER"
 
 // startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if OTEL_PROFILES_EXPORTER or
 // PERFLINE_PROFILING forbids it.
-func startProfileExporter(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (ProfileExporter, error) {
+func startProfileExporter(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (profiling.Exporter, error) {
 	switch names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter"); {
 	case slices.Contains(names, "none"):
 		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to send
@@ -49,7 +32,7 @@ func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
 	err := c.ProfileExporter.Start(environ.NewContext(ctx, vars), res, c.Logger)
 	switch {
 	case errors.Is(err, profiling.ErrNotAllowed):
-		if !vars.Wrong(profiling.EnvVariable) && !c.Profiles.Enabled() { // else it is said already
+		if !vars.Wrong(permission.Variable) && !c.Profiles.Enabled() { // else it is said already
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
 		}
 		return nil, nil //nolint:nilnil // documented
@@ -72,10 +55,10 @@ func (p *Pipeline) LastMinute() *profile.Trace {
 	return nil
 }
 
-// profiling returns how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps and lose the same samples of one CPU
-// profiler: the larger counts stand for both.
+// profiling returns how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps
+// and lose the same samples of one CPU profiler: the larger counts stand for both.
 func (s Stats) profiling() profiling.ContinuousStats {
-	f, all := s.Profiles, s.OTLPProfiling
+	f, all := s.Profiles.ContinuousStats, s.OTLPProfiles.ContinuousStats
 	all.Failed += f.Failed
 	all.PutOff += f.PutOff
 	all.Restarts += f.Restarts
@@ -88,9 +71,19 @@ func (s Stats) profiling() profiling.ContinuousStats {
 	return all
 }
 
+// overOTLP returns the counts of profiles over OTLP in the form of other signals: failed profiles
+// are refused or unanswered.
+func overOTLP(s profiling.ExporterStats) exporter.Stats {
+	return exporter.Stats{
+		Accepted: s.Accepted, Delivered: s.Delivered, Failed: s.Refused + s.Unanswered,
+		Dropped: s.Dropped, Pending: s.Pending, PendingBytes: s.PendingBytes,
+		Unanswered: s.Unanswered, Retries: s.Retries,
+	}
+}
+
 // otlpProfileCounts lists the counts of profiles over OTLP.
 func (s Stats) otlpProfileCounts(all *countList) {
-	d := s.OTLPProfiles
+	d := overOTLP(s.OTLPProfiles)
 	all.add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", fullOrUnknown, d)...)
 	all.add("perfline.delivery.otlp_profiles.unanswered",
 		exporter.Count{N: d.Unanswered, What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})

@@ -50,7 +50,7 @@ func TestProfileExporter(t *testing.T) {
 			p := &profiles{}
 			pl, _, log := start(t, perfline.Config{Service: "shop", ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: p})})
 			instance := resourceOf(t, pl)["service.instance.id"]
-			forceSample(func() profiling.State { return pl.Stats().OTLPProfiling.State })
+			forceSample(func() profiling.State { return pl.Stats().OTLPProfiles.State })
 			if err := pl.Flush(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -62,8 +62,8 @@ func TestProfileExporter(t *testing.T) {
 				t.Errorf("%d requests by Flush, %d in all", flushed, len(all))
 			}
 			s := pl.Stats()
-			if s.OTLPProfiles.Delivered == 0 || s.OTLPProfiles.Delivered != s.OTLPProfiles.Accepted || s.OTLPProfiling.Failed > 0 || s.Profiles != (pyroscope.Stats{}) {
-				t.Errorf("counts are %+v, %+v, %+v", s.OTLPProfiles, s.OTLPProfiling, s.Profiles)
+			if s.OTLPProfiles.Delivered == 0 || s.OTLPProfiles.Delivered != s.OTLPProfiles.Accepted || s.OTLPProfiles.Failed > 0 || s.Profiles != (profiling.ExporterStats{}) {
+				t.Errorf("counts are %+v, %+v", s.OTLPProfiles, s.Profiles)
 			}
 			if log.Len() > 0 {
 				t.Errorf("logged %s", log)
@@ -86,7 +86,7 @@ func TestProfileExporterThatDoesNotStart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("OTEL_PROFILES_EXPORTER", c.exporter)
-			t.Setenv(profiling.EnvVariable, c.profiling)
+			t.Setenv("PERFLINE_PROFILING", c.profiling)
 			p, config := &profiles{}, perfline.Config{}
 			if c.set {
 				config.ProfileExporter = otlpprofiles.New(otlpprofiles.Config{Sender: p})
@@ -193,8 +193,8 @@ func TestBothProfilings(t *testing.T) {
 		t.Errorf("%d requests to Pyroscope, %d over OTLP with CPU, logged %s", len(requests()), cpu(), log)
 	}
 	s := perfline.Stats{
-		Profiles:      pyroscope.Stats{Failed: 1, LostSamples: 5, Gaps: 2},
-		OTLPProfiling: profiling.ContinuousStats{Failed: 2, LostSamples: 4, Gaps: 3},
+		Profiles:     profiling.ExporterStats{ContinuousStats: profiling.ContinuousStats{Failed: 1, LostSamples: 5, Gaps: 2}},
+		OTLPProfiles: profiling.ExporterStats{ContinuousStats: profiling.ContinuousStats{Failed: 2, LostSamples: 4, Gaps: 3}},
 	}
 	want := map[string]uint64{"perfline.profiling.failed": 3, "perfline.profiling.lost_samples": 5, "perfline.profiling.gaps": 3}
 	for _, c := range s.Counts() {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/internal/cpushare"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -59,7 +58,7 @@ var engines = map[string]profiling.Options{
 func compute(t *testing.T, recorded context.Context, o profiling.Options, samples uint64) *profile.Trace {
 	t.Helper()
 	tracer := otel.Tracer("test")
-	o.MaxBufferSize, o.Spans = 1_000_000, spanlabels.EverySpan
+	o.MaxBufferSize, o.Spans = 1_000_000, profiling.EverySpan
 	p, err := profiling.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

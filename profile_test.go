@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -34,7 +33,7 @@ func testSamplesHaveTheirSpans(t *testing.T, start starter) {
 	tracer := otel.Tracer("test")
 	for name, o := range map[string]profiling.Options{"cpu": {SampleInterval: time.Hour}, "wall": {SampleInterval: time.Hour, Wall: true}} {
 		t.Run(name, func(t *testing.T) {
-			o.Spans = spanlabels.EverySpan
+			o.Spans = profiling.EverySpan
 			p, err := profiling.Start(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)

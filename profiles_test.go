@@ -105,7 +105,7 @@ func TestProfilesThatAreLost(t *testing.T) {
 // PERFLINE_PROFILING=off forbids profiling. Everything else works.
 func TestProfilesForbidden(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusOK)
-	t.Setenv(profiling.EnvVariable, "off")
+	t.Setenv("PERFLINE_PROFILING", "off")
 	pl, _, log := start(t, perfline.Config{Profiles: pyroscope.Config{ServerAddress: url}})
 	if err := errors.Join(pl.Flush(t.Context()), pl.Shutdown(patient(t))); err != nil {
 		t.Error(err)

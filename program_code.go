@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/within"
@@ -84,13 +83,12 @@ func (w *guardedWaits) Shutdown(ctx context.Context) error {
 
 // A guardedProfiles is the exporter that a program gives as Config.ProfileExporter, as [guardedWaits] is its recorder.
 type guardedProfiles struct {
-	exporter  ProfileExporter
-	timeline  *record.Timeline
-	stats     lastKnown[exporter.Stats]
-	profiling lastKnown[profiling.ContinuousStats]
+	exporter profiling.Exporter
+	timeline *record.Timeline
+	stats    lastKnown[profiling.ExporterStats]
 }
 
-var _ ProfileExporter = (*guardedProfiles)(nil)
+var _ profiling.Exporter = (*guardedProfiles)(nil)
 
 const ofProfiles = "Config.ProfileExporter"
 
@@ -110,10 +108,8 @@ func (p *guardedProfiles) run(ctx context.Context, f func(context.Context) error
 	return r.End()
 }
 
-func (p *guardedProfiles) Stats() exporter.Stats { return p.stats.of(p.try, p.exporter.Stats) }
-
-func (p *guardedProfiles) Profiling() profiling.ContinuousStats {
-	return p.profiling.of(p.try, p.exporter.Profiling)
+func (p *guardedProfiles) Stats() profiling.ExporterStats {
+	return p.stats.of(p.try, p.exporter.Stats)
 }
 
 func (p *guardedProfiles) LastMinute() (t *profile.Trace) {

@@ -183,32 +183,27 @@ func (w programWaits) Result(trace.TraceID, trace.SpanID) (*waits.Request, bool)
 type programProfiles struct{ *program }
 
 func (e programProfiles) Start(context.Context, *resource.Resource, *slog.Logger) error {
-	e.at("perfline.ProfileExporter.Start")
+	e.at("profiling.Exporter.Start")
 	return nil
 }
 
 func (e programProfiles) Flush(context.Context) error {
-	e.at("perfline.ProfileExporter.Flush")
+	e.at("profiling.Exporter.Flush")
 	return nil
 }
 
 func (e programProfiles) Shutdown(context.Context) error {
-	e.at("perfline.ProfileExporter.Shutdown")
+	e.at("profiling.Exporter.Shutdown")
 	return nil
 }
 
-func (e programProfiles) Stats() exporter.Stats {
-	e.at("perfline.ProfileExporter.Stats")
-	return exporter.Stats{}
-}
-
-func (e programProfiles) Profiling() profiling.ContinuousStats {
-	e.at("perfline.ProfileExporter.Profiling")
-	return profiling.ContinuousStats{}
+func (e programProfiles) Stats() profiling.ExporterStats {
+	e.at("profiling.Exporter.Stats")
+	return profiling.ExporterStats{}
 }
 
 func (e programProfiles) LastMinute() *profile.Trace {
-	e.at("perfline.ProfileExporter.LastMinute")
+	e.at("profiling.Exporter.LastMinute")
 	return nil
 }
 

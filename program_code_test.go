@@ -119,6 +119,7 @@ var passes = map[string]string{
 	"log/slog.Leveler.Level":          "the caller's line",
 	"marks.Timerify f":                "the caller's function",
 	"marks.TimerifyOptions.Histogram": "the caller's function, after the measure has ended",
+	"profiling.Do f":                  "the caller's function",
 	"observer/observertest.":          "helpers of tests",
 	"profiling/profile.":              "reading a profile for the caller",
 	"bridge/bridgelog.Pipeline.":      "the caller of NewLoggerProvider is asked once",

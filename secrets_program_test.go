@@ -124,7 +124,7 @@ func allFailed(s perfline.Stats) bool {
 	p := s.Profiles
 	for _, failures := range []uint64{
 		s.Delivery.Failed + s.Delivery.Retries, s.Logs.Failed + s.Logs.Retries,
-		p.Refused + p.Unanswered + p.Retries, s.OTLPProfiles.Failed + s.OTLPProfiles.Retries,
+		p.Refused + p.Unanswered + p.Retries, s.OTLPProfiles.Refused + s.OTLPProfiles.Unanswered + s.OTLPProfiles.Retries,
 	} {
 		if failures == 0 {
 			return false

@@ -19,8 +19,8 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/profiling"
 )
 
 const (
@@ -199,7 +199,7 @@ func checkOthers(vars *environ.Reader) {
 	for _, name := range []string{"OTEL_GO_X_OBSERVABILITY", "OTEL_GO_X_SELF_OBSERVABILITY", "OTEL_GO_X_RESOURCE"} {
 		environ.Read(vars, false, environ.Bool, name)
 	}
-	environ.Read(vars, "off", environ.Choice(profiling.EnvVariable), profiling.EnvVariable)
+	environ.Read(vars, "off", environ.Choice(permission.Variable), permission.Variable)
 }
 
 // checkMetrics logs wrong variables that OpenTelemetry's meter provider and its instrumentation of the runtime read. They

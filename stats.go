@@ -8,7 +8,6 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -16,13 +15,12 @@ import (
 type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
-	Delivery exporter.Stats  // of spans; zero without a backend
-	Logs     exporter.Stats  // of log records; zero unless they are exported
-	Metrics  exporter.Stats  // of metric points; zero unless they are sent over OTLP
-	Profiles pyroscope.Stats // zero without a Pyroscope server
+	Delivery exporter.Stats // of spans; zero without a backend
+	Logs     exporter.Stats // of log records; zero unless they are exported
+	Metrics  exporter.Stats // of metric points; zero unless they are sent over OTLP
 
-	OTLPProfiles  exporter.Stats            // of profiles over OTLP; zero without Config.ProfileExporter
-	OTLPProfiling profiling.ContinuousStats // how these were taken; Profiles has its own
+	Profiles     profiling.ExporterStats // zero without a Pyroscope server
+	OTLPProfiles profiling.ExporterStats // over OTLP; zero without Config.ProfileExporter
 
 	Waits waits.Stats // zero without Config.Waits
 
@@ -55,7 +53,7 @@ func (p *Pipeline) Stats() Stats {
 		s.Profiles = p.profiles.Stats()
 	}
 	if p.exported != nil {
-		s.OTLPProfiles, s.OTLPProfiling = p.exported.Stats(), p.exported.Profiling()
+		s.OTLPProfiles = p.exported.Stats()
 	}
 	if p.waits != nil {
 		s.Waits = p.waits.Stats()
@@ -112,6 +110,7 @@ func (s Stats) lost(before Stats) error {
 		}
 	}
 	d, l, m, b, o, f := s.Delivery, s.Logs, s.Metrics, s.Bridge, before.Bridge, s.Profiles
+	op := overOTLP(s.OTLPProfiles)
 	add(&e.Spans, d.Dropped, 0, "spans"+full)
 	add(&e.Spans, d.Failed, 0, "spans not accepted by the backend")
 	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
@@ -129,9 +128,9 @@ func (s Stats) lost(before Stats) error {
 	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
 	add(&e.Profiles, f.Dropped, 0, "profiles"+full)
 	add(&e.Profiles, f.Pending, 0, "profiles given up at the end")
-	add(&e.Profiles, s.OTLPProfiles.Dropped, 0, "profiles over OTLP"+fullOrUnknown)
-	add(&e.Profiles, s.OTLPProfiles.Failed, 0, "profiles over OTLP not accepted by the receiver")
-	add(&e.Profiles, s.OTLPProfiles.Pending, 0, "profiles over OTLP given up at the end")
+	add(&e.Profiles, op.Dropped, 0, "profiles over OTLP"+fullOrUnknown)
+	add(&e.Profiles, op.Failed, 0, "profiles over OTLP not accepted by the receiver")
+	add(&e.Profiles, op.Pending, 0, "profiles over OTLP given up at the end")
 	if len(e.Causes) == 0 {
 		return nil
 	}

@@ -107,9 +107,10 @@
 //
 // # Profiles
 //
-// Spans tell profilers which goroutine works for them, through labels of package spanlabels. Spans of a [TracerProvider] do it by
-// themselves, also the spans of marks.Start. Spans of the SDK's provider need spanlabels.WrapTracerProvider. Contexts of marks.Start and
-// of the servers of bridgehttp and bridgegrpc carry the labels, so that pprof.Do adds to them.
+// Spans label the goroutines that work for them while a profiler runs. Spans of a [TracerProvider]
+// do it by themselves, also the spans of marks.Start. Spans of the SDK's provider need
+// profiling.WrapTracerProvider. Contexts of marks.Start and of the servers of bridgehttp and
+// bridgegrpc carry the labels, so that pprof.Do adds to them.
 //
 // # Guarantees
 //

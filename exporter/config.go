@@ -17,12 +17,8 @@ const (
 	HTTP = otlp.HTTP
 )
 
-// The bounds of the queue unless a [Config] or a variable has others. 8192 spans are a second
-// or two of a busy service, in which its backend may restart.
-const (
-	DefaultQueueSize  = otlp.DefaultQueueSize
-	DefaultQueueBytes = 32 << 20
-)
+// defaultQueueBytes bounds the queue unless a [Config] has another bound.
+const defaultQueueBytes = 32 << 20
 
 // batchBytes is the size at which a request is cut. Receivers refuse more than 4 MiB.
 const batchBytes = 3 << 20
@@ -47,8 +43,13 @@ type Config struct {
 	// closes it if it is an io.Closer. In messages, its name is what its String returns, or its type.
 	Sender Sender
 
-	QueueSize  int // items that may wait; 0 means OTEL_BSP_MAX_QUEUE_SIZE, for logs OTEL_BLRP_MAX_QUEUE_SIZE, or DefaultQueueSize
-	QueueBytes int // bytes that encoded items may take while they wait; 0 means DefaultQueueBytes
+	// QueueSize bounds the items that may wait. 0 means OTEL_BSP_MAX_QUEUE_SIZE, for logs
+	// OTEL_BLRP_MAX_QUEUE_SIZE, or else 8192: as spans, these are a second or two of a busy
+	// service, in which its backend may restart.
+	QueueSize int
+
+	// QueueBytes bounds the bytes that encoded items may take while they wait. 0 means 32 MiB.
+	QueueBytes int
 
 	Logger *slog.Logger // nil means slog.Default()
 }

@@ -8,8 +8,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/faulttest"
+	"github.com/perfline/perfline/internal/otlp"
 )
 
 // TestFaults sends the items of each signal to receivers that fail and are well again.
@@ -27,7 +27,7 @@ func TestFaultUnknownSignal(t *testing.T) {
 
 // TestCrowd makes items faster than any receiver takes them.
 func TestCrowd(t *testing.T) {
-	eachSignal(t, func(t *testing.T, s signal) { faulttest.RunCrowd(t, s.faulty(), exporter.DefaultQueueSize) })
+	eachSignal(t, func(t *testing.T, s signal) { faulttest.RunCrowd(t, s.faulty(), otlp.DefaultQueueSize) })
 }
 
 // TestClockJumps has spans that a clock out of order has timed.

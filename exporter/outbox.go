@@ -64,7 +64,7 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 	o.batch = min(b.BatchSize, max(b.QueueSize/2, 1))
 	o.queue = queue.New(queue.Config[encoded]{
 		What: what, To: to, Logger: c.Logger,
-		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, DefaultQueueBytes),
+		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, defaultQueueBytes),
 		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout, UnknownPause: unknownPause,
 		Release: encoded.release,
 		Send:    queue.Encoded(appendRequest(), sender),

@@ -15,7 +15,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/integration/backend"
-	push "github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling"
 )
 
 // TestPyroscopeDiesAndComesBack kills a Pyroscope under load and starts it again. No profile of that time is lost, and the
@@ -36,19 +36,19 @@ func TestPyroscopeDiesAndComesBack(t *testing.T) {
 	stopLoad := sync.OnceValue(steadily(t, srv.URL))
 	defer stopLoad()
 
-	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Delivered >= 10 })
+	until(ctx, t, pl, "profiles are delivered", func(s profiling.ExporterStats) bool { return s.Delivered >= 10 })
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	until(ctx, t, pl, "profiles wait", func(s push.Stats) bool { return s.Pending >= 10 && s.Retries >= 2 })
+	until(ctx, t, pl, "profiles wait", func(s profiling.ExporterStats) bool { return s.Pending >= 10 && s.Retries >= 2 })
 	if err := p.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	restarted := time.Now()
 	// The waiting profiles, and some new ones. Nothing but time makes the pusher try again.
 	want := pl.Stats().Profiles.Accepted + 10
-	until(ctx, t, pl, "all is delivered", func(s push.Stats) bool { return s.Delivered >= want })
+	until(ctx, t, pl, "all is delivered", func(s profiling.ExporterStats) bool { return s.Delivered >= want })
 	whole := backend.Query{Labels: fmt.Sprintf("{service_name=%q}", service)}
 	if err := backend.Poll(ctx, func() (bool, error) {
 		routes, err := p.LabelValues(ctx, whole, "span_name")
@@ -90,11 +90,11 @@ func TestPyroscopeKilledBeforeShutdown(t *testing.T) {
 	})
 	stopLoad := sync.OnceValue(steadily(t, workServer(t, pl, tl).URL))
 	defer stopLoad()
-	until(ctx, t, pl, "profiles are delivered", func(s push.Stats) bool { return s.Delivered > 0 })
+	until(ctx, t, pl, "profiles are delivered", func(s profiling.ExporterStats) bool { return s.Delivered > 0 })
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	until(ctx, t, pl, "profiles wait", func(s push.Stats) bool { return s.Pending > 0 && s.Retries > 0 })
+	until(ctx, t, pl, "profiles wait", func(s profiling.ExporterStats) bool { return s.Pending > 0 && s.Retries > 0 })
 	spans := uint64(stopLoad() * spansPerRequest)
 	if err := backend.Poll(ctx, func() (bool, error) { return pl.Stats().Delivery.Delivered >= spans, nil }); err != nil {
 		t.Fatalf("%d spans are not delivered: %v: %+v", spans, err, pl.Stats().Delivery)
@@ -120,7 +120,7 @@ func TestPyroscopeKilledBeforeShutdown(t *testing.T) {
 }
 
 // until waits until the pipeline's counts of profiles are so.
-func until(ctx context.Context, t *testing.T, pl *perfline.Pipeline, what string, f func(push.Stats) bool) {
+func until(ctx context.Context, t *testing.T, pl *perfline.Pipeline, what string, f func(profiling.ExporterStats) bool) {
 	t.Helper()
 	if err := backend.Poll(ctx, func() (bool, error) { return f(pl.Stats().Profiles), nil }); err != nil {
 		t.Fatalf("waiting until %s: %v; counts are %+v", what, err, pl.Stats().Profiles)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -28,9 +28,9 @@ func (s *server) check() *refusal {
 		return refuse("the program has no recorder: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a recording")
 	}
 	if err := recorder.Config().Policy.CheckRemote(); err != nil {
-		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + profiling.EnvVariable + "=remote")
-		if v := os.Getenv(profiling.EnvVariable); v != "" {
-			way = word("the program was started with "+profiling.EnvVariable+", which forbids it: start it with ") + profiling.EnvVariable + "=remote"
+		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + permission.Variable + "=remote")
+		if v := os.Getenv(permission.Variable); v != "" {
+			way = word("the program was started with "+permission.Variable+", which forbids it: start it with ") + permission.Variable + "=remote"
 		}
 		return refuse("clients outside the program may not start recordings. Ask the user to allow it: %s", way).
 			or(toolListRequests, struct{}{}, "what perfline knows without a recording")

@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// DefaultMaxBuffer is how many undelivered entries an observer holds.
-const DefaultMaxBuffer = 1 << 14
+// defaultMaxBuffer is how many undelivered entries an observer holds unless [Options] say more.
+const defaultMaxBuffer = 1 << 14
 
 // ErrModification is wrapped by errors of an Observe that mixes Type and Types on one observer
 // (the specification's InvalidModificationError). The first Observe decides which of the two the
@@ -32,7 +32,7 @@ type Options struct {
 	Buffered bool
 
 	// MaxBuffer is how many undelivered entries the observer holds. Further entries are lost and
-	// count as ObserverFull. 0 means DefaultMaxBuffer.
+	// count as ObserverFull. 0 and less mean 16 384.
 	MaxBuffer int
 }
 
@@ -80,7 +80,7 @@ func (o *Observer) Observe(opts Options) error {
 		return fmt.Errorf("observer: none of the types %q is supported; supported are %q", types, supported)
 	}
 	if opts.MaxBuffer <= 0 {
-		opts.MaxBuffer = DefaultMaxBuffer
+		opts.MaxBuffer = defaultMaxBuffer
 	}
 	err := o.recorded.Register(record.Registration{Types: types, Add: single, Buffered: single && opts.Buffered, MaxBuffer: opts.MaxBuffer})
 	if err != nil {

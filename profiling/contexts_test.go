@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -48,15 +47,15 @@ func contextNames(tr *profile.Trace) (names []string) {
 // they ended with.
 func TestSelections(t *testing.T) {
 	for name, c := range map[string]struct {
-		selections []spanlabels.Selection
+		selections []profiling.Selection
 		names      [][]string
 	}{
-		"both": {[]spanlabels.Selection{spanlabels.LocalRoots, spanlabels.EverySpan}, [][]string{
+		"both": {[]profiling.Selection{profiling.LocalRoots, profiling.EverySpan}, [][]string{
 			{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""},
 			{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""},
 		}},
-		"every span": {[]spanlabels.Selection{spanlabels.EverySpan}, [][]string{{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""}}},
-		"by default": {[]spanlabels.Selection{0}, [][]string{{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""}}},
+		"every span": {[]profiling.Selection{profiling.EverySpan}, [][]string{{"GET /{id}", "renamed query", "GET /{id}", "renamed query", "job", ""}}},
+		"by default": {[]profiling.Selection{0}, [][]string{{"GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", "GET /{id}", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tp, base := setUp(t)
@@ -80,8 +79,8 @@ func TestSelections(t *testing.T) {
 			profiling.ForceSample()
 			inner, query := tracer.Start(ctx, "query")
 			profiling.ForceSample()
-			worker(func() { spanlabels.Do(ctx, func(context.Context) { profiling.ForceSample() }) })
-			worker(func() { spanlabels.Do(inner, func(context.Context) { profiling.ForceSample() }) })
+			worker(func() { profiling.Do(ctx, func(context.Context) { profiling.ForceSample() }) })
+			worker(func() { profiling.Do(inner, func(context.Context) { profiling.ForceSample() }) })
 			query.SetName("renamed query")
 			query.End()
 			worker(func() {
@@ -127,7 +126,7 @@ func TestNameOfASpanThatGoesOn(t *testing.T) {
 // A sample's context is its span, and the labels that the program has set.
 func TestContextsOfSamples(t *testing.T) {
 	tp, base := setUp(t)
-	p := start(t, profiling.Options{SampleInterval: time.Hour, Spans: spanlabels.EverySpan})
+	p := start(t, profiling.Options{SampleInterval: time.Hour, Spans: profiling.EverySpan})
 	tracer := tp.Tracer("t")
 	profiling.ForceSample()
 	var want []profile.SampleContext

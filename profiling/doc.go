@@ -64,9 +64,9 @@
 //     ones are dropped and counted in the next line.
 //   - A panic inside an engine does not end the program. EngineWindow goes on where EngineCPU panicked.
 //     Without another engine, the profilers end and Stop returns the panic as an error.
-//   - A sample names the sampled span that was active on its goroutine. With [spanlabels.LocalRoots] it names
+//   - A sample names the sampled span that was active on its goroutine. With [LocalRoots] it names
 //     the first span of its trace in this process. The name is the one at the span's end. It names no span that has
-//     ended. See [spanlabels.TracerProvider]. Spans that began before the first profiler, and
+//     ended. See [WrapTracerProvider]. Spans that began before the first profiler, and
 //     unsampled spans, are unknown. A measure of marks.Time labels nothing: its samples name
 //     the span around it, and requests.Samples finds the measure.
 //   - All functions and methods may be called concurrently.
@@ -79,6 +79,13 @@
 // # Access
 //
 // The application's own code may start profilers. Remote callers, such as clients of package
-// service, need a [Policy], which allows nothing by default. PERFLINE_PROFILING=off forbids
-// all profiling, and PERFLINE_PROFILING=remote allows remote callers.
+// service, need a [Policy], which allows nothing by default. The environment variable
+// PERFLINE_PROFILING restricts profiling:
+//
+//   - "off" forbids all profiling.
+//   - "remote" allows profiling to the application's own code, and to remote callers whatever
+//     their [Policy] says.
+//   - Without a value, the application's own code may profile, and remote callers if their Policy
+//     allows it.
+//   - Any other value counts as "off".
 package profiling

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"time"
 
-	"github.com/perfline/perfline/internal/spanlabels"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -40,6 +42,20 @@ func ExampleStart() {
 	// github.com/perfline/perfline/profiling_test.ExampleStart example_test.go
 }
 
+// The spans of the SDK's provider label goroutines for a profiler that is not perfline's.
+func ExampleWrapTracerProvider() {
+	provider := sdktrace.NewTracerProvider()
+	tracer := profiling.WrapTracerProvider(provider).Tracer("shop")
+	release := profiling.HoldLabels(profiling.EverySpan) // as a Profiler does by itself
+	defer release()
+
+	ctx, span := tracer.Start(context.Background(), "GET /search")
+	defer span.End()
+	name, _ := pprof.Label(ctx, "span_name")
+	fmt.Println(name)
+	// Output: GET /search
+}
+
 // Workers were there before the requests that they work for: Do tells the profiler
 // whose time it is.
 func ExampleDo() {
@@ -51,7 +67,7 @@ func ExampleDo() {
 	go func() {
 		defer close(done)
 		for j := range jobs {
-			spanlabels.Do(j.ctx, j.run)
+			profiling.Do(j.ctx, j.run)
 		}
 	}()
 	jobs <- job{context.Background(), func(context.Context) { fmt.Println("rendered") }}

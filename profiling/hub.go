@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/cpuprof"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/internal/wall"
@@ -147,7 +146,7 @@ func (h *hub) attach(p *Profiler) (err error) {
 			}
 			return
 		}
-		p.unhold = spanlabels.Hold(p.o.Spans)
+		p.unhold = HoldLabels(p.o.Spans)
 		p.begin(sampling.Now())
 		h.setIntervals() // which looks at when it began
 		if !h.sampling {

@@ -324,7 +324,7 @@ func TestInterval_JSP20(t *testing.T) {
 		asked, want time.Duration
 	}{
 		{"supported", 10 * time.Millisecond, 10 * time.Millisecond},
-		{"zero is the default", 0, DefaultSampleInterval},
+		{"zero is the default", 0, defaultSampleInterval},
 		{"shorter than any", time.Microsecond, time.Millisecond},
 		{"longer than any: the engine's samples are thinned", time.Hour, time.Hour},
 	} {
@@ -546,18 +546,18 @@ func (w *watched) AfterFunc(func()) (stop func() bool) {
 func TestZeroOptions_JSP22_JSP23(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.startWith(Options{})
-		if got := p.SampleInterval(); got != DefaultSampleInterval {
-			t.Errorf("the interval is %v, want %v", got, DefaultSampleInterval)
+		if got := p.SampleInterval(); got != defaultSampleInterval {
+			t.Errorf("the interval is %v, want %v", got, defaultSampleInterval)
 		}
 		// Rarely, the thinner counts one sample for two and leaves out the next.
-		for missing := DefaultMaxBufferSize - 1; missing > 0; missing = DefaultMaxBufferSize - 1 - int(p.Stats().Samples) {
+		for missing := defaultMaxBufferSize - 1; missing > 0; missing = defaultMaxBufferSize - 1 - int(p.Stats().Samples) {
 			d.emit(missing)
 		}
 		d.wantState(p, Started)
 		d.emit(2)
 		d.wantState(p, Stopped)
-		if tr := d.stop(p); len(tr.Samples) != DefaultMaxBufferSize {
-			t.Errorf("the trace has %d samples, want %d", len(tr.Samples), DefaultMaxBufferSize)
+		if tr := d.stop(p); len(tr.Samples) != defaultMaxBufferSize {
+			t.Errorf("the trace has %d samples, want %d", len(tr.Samples), defaultMaxBufferSize)
 		}
 	})
 }

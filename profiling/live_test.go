@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -29,7 +28,7 @@ func TestLiveEngines(t *testing.T) {
 			tl := observer.NewTimeline(observer.TimelineOptions{})
 			tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl})
 			defer func() { _ = tp.Shutdown(context.Background()) }()
-			p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond, Wall: c.wall, WallBudget: 1, Spans: spanlabels.EverySpan})
+			p := start(t, profiling.Options{SampleInterval: 10 * time.Millisecond, Wall: c.wall, WallBudget: 1, Spans: profiling.EverySpan})
 			_, span := tp.Tracer("t").Start(observer.NewContext(t.Context(), tl), "GET /shop")
 			defer span.End()
 			for seen := false; !seen; {

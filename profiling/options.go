@@ -6,28 +6,26 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/perfline/perfline/internal/spanlabels"
 )
 
 // The values of zero [Options].
 const (
-	DefaultSampleInterval = 10 * time.Millisecond
-	DefaultMaxBufferSize  = 200_000
+	defaultSampleInterval = 10 * time.Millisecond
+	defaultMaxBufferSize  = 200_000
 	defaultWallBudget     = 0.01
 )
 
 // Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions
 // Dictionary). The zero value is ready to use.
 type Options struct {
-	// SampleInterval is the time between samples. 0 means [DefaultSampleInterval]. The profiler uses
+	// SampleInterval is the time between samples. 0 means 10 ms. The profiler uses
 	// this interval or the next shorter one that its engine supports, or the engine's shortest: with
 	// [profile.EngineCPU] the kernel's tick, often 4 ms. [Profiler.SampleInterval] returns it. It must
 	// not be negative.
 	SampleInterval time.Duration
 
 	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means
-	// [DefaultMaxBufferSize]. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
+	// 200 000. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
 	MaxBufferSize int
 
 	// Modules are the modules whose frames are kept: [ModuleMain], [ModuleStandard] or
@@ -35,9 +33,9 @@ type Options struct {
 	// sample that has no other frames has no stack.
 	Modules []string
 
-	// Spans says which spans the samples name. The zero value is [spanlabels.LocalRoots]: for a
+	// Spans says which spans the samples name. The zero value is [LocalRoots]: for a
 	// request its server span.
-	Spans spanlabels.Selection
+	Spans Selection
 
 	// Wall samples all goroutines by the wall clock, also the waiting ones, instead of
 	// the code that runs by its CPU time.
@@ -57,12 +55,13 @@ func (o Options) fill() (Options, error) {
 		return o, fmt.Errorf("profiling: MaxBufferSize %d: must be between 0 and %d", o.MaxBufferSize, uint32(math.MaxUint32))
 	case !(o.WallBudget >= 0 && o.WallBudget <= 1):
 		return o, fmt.Errorf("profiling: WallBudget %v: must be over 0 and at most 1, the share of a core", o.WallBudget)
-	case o.Spans > spanlabels.EverySpan:
-		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)", o.Spans, spanlabels.LocalRoots, spanlabels.EverySpan)
+	case o.Spans > EverySpan:
+		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)",
+			o.Spans, LocalRoots, EverySpan)
 	}
 	o.Modules = slices.Clone(o.Modules)
-	o.SampleInterval = cmp.Or(o.SampleInterval, DefaultSampleInterval)
-	o.MaxBufferSize = cmp.Or(o.MaxBufferSize, DefaultMaxBufferSize)
+	o.SampleInterval = cmp.Or(o.SampleInterval, defaultSampleInterval)
+	o.MaxBufferSize = cmp.Or(o.MaxBufferSize, defaultMaxBufferSize)
 	o.WallBudget = cmp.Or(o.WallBudget, defaultWallBudget)
 	return o, nil
 }

@@ -2,29 +2,18 @@ package profiling
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/modules"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// ErrNotAllowed is wrapped by the error of a start that a [Policy] or [EnvVariable]
-// forbids (JS Self-Profiling, Feature Policy).
-var ErrNotAllowed = errors.New("profiling is not allowed")
-
-// EnvVariable is the environment variable that restricts profiling:
-//
-//   - "off" forbids all profiling.
-//   - "remote" allows it to the application's own code, and to remote callers whatever their [Policy]
-//     says.
-//   - Without a value, the application's own code may profile, and remote callers if their Policy
-//     allows it.
-//   - Any other value counts as "off".
-const EnvVariable = "PERFLINE_PROFILING"
+// ErrNotAllowed is wrapped by the error of a start that a [Policy] or the variable
+// PERFLINE_PROFILING forbids (JS Self-Profiling, Feature Policy).
+var ErrNotAllowed = permission.ErrNotAllowed
 
 // A Policy says what remote callers may profile: those outside the program, by a request for
 // example. The zero Policy allows nothing (the feature's default allowlist is "none").
@@ -40,21 +29,15 @@ type Policy struct {
 
 // CheckRemote returns an error, which wraps [ErrNotAllowed], unless remote callers may profile.
 func (p Policy) CheckRemote() error {
-	setting, err := environment()
+	setting, err := permission.Setting()
 	if err != nil {
 		return err
 	}
 	if !p.Remote && setting != "remote" {
-		return fmt.Errorf("profiling: a remote caller: %w: set Policy.Remote, or %s=remote", ErrNotAllowed, EnvVariable)
+		return fmt.Errorf("profiling: a remote caller: %w: set Policy.Remote, or %s=remote",
+			ErrNotAllowed, permission.Variable)
 	}
 	return nil
-}
-
-// CheckEnvironment returns an error, which wraps [ErrNotAllowed], if [EnvVariable] forbids all
-// profiling.
-func CheckEnvironment() error {
-	_, err := environment()
-	return err
 }
 
 // Start is [Start] for a remote caller. o.Modules must be among the policy's modules;
@@ -114,17 +97,4 @@ func (p Policy) Visible() []string {
 		return []string{ModuleMain, ModuleStandard}
 	}
 	return slices.Clone(p.Modules)
-}
-
-// environment returns the value of EnvVariable, in lower case. A wrong value forbids profiling, because
-// the variable was set to restrict it.
-func environment() (string, error) {
-	v, ok := environ.Choice(EnvVariable)(environ.Get(EnvVariable))
-	switch {
-	case v == "off":
-		return "", fmt.Errorf("profiling: %w: %s is off", ErrNotAllowed, EnvVariable)
-	case v != "" && !ok:
-		return "", fmt.Errorf("profiling: %w: %w; it counts as off", ErrNotAllowed, environ.Error(EnvVariable))
-	}
-	return v, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -25,11 +26,11 @@ func TestAllowed_JSP24(t *testing.T) {
 		{"a setting that does not exist", "of", profiling.Policy{Remote: true}, `PERFLINE_PROFILING "of": must be off or remote`, "it counts as off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Setenv(profiling.EnvVariable, c.setting)
+			t.Setenv("PERFLINE_PROFILING", c.setting)
 			for who, got := range map[string]struct {
 				err  error
 				want string
-			}{"own code": {profiling.CheckEnvironment(), c.own}, "somebody outside": {c.policy.CheckRemote(), c.outside}} {
+			}{"own code": {permission.Check(), c.own}, "somebody outside": {c.policy.CheckRemote(), c.outside}} {
 				if (got.err == nil) != (got.want == "") {
 					t.Errorf("%s: got %v, want %q", who, got.err, got.want)
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/modules"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
@@ -71,9 +72,9 @@ type Profiler struct {
 // A program that replaces itself by syscall.Exec has to stop its profilers before: signals of the CPU profiler end the next program.
 //
 // Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if
-// [EnvVariable] forbids profiling.
+// PERFLINE_PROFILING forbids profiling.
 func Start(ctx context.Context, o Options) (*Profiler, error) {
-	if err := CheckEnvironment(); err != nil {
+	if err := permission.Check(); err != nil {
 		return nil, err
 	}
 	o, err := o.fill()

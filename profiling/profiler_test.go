@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// The environment of the test run must not decide the tests.
-	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
+	if err := os.Unsetenv("PERFLINE_PROFILING"); err != nil {
 		panic(err)
 	}
 	profiling.UseFakeEngines()
@@ -122,7 +122,7 @@ func TestPolicy_JSP24(t *testing.T) {
 		{"outside, a module where any may be asked for", "", profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}.Start, other, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv(profiling.EnvVariable, tt.setting)
+			t.Setenv("PERFLINE_PROFILING", tt.setting)
 			p, err := tt.start(t.Context(), tt.o)
 			if tt.refused == "" {
 				if err != nil {
@@ -158,7 +158,7 @@ func TestPolicy_JSP24(t *testing.T) {
 		}
 	})
 	t.Run("a setting that does not exist", func(t *testing.T) {
-		t.Setenv(profiling.EnvVariable, "maybe")
+		t.Setenv("PERFLINE_PROFILING", "maybe")
 		if _, err := profiling.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"maybe"`) {
 			t.Errorf("error %v, want one that names the value", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -56,7 +57,7 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		}
 		length = time.Duration(n) * time.Second
 	}
-	if err := CheckEnvironment(); err != nil {
+	if err := permission.Check(); err != nil {
 		serveError(w, http.StatusForbidden, err.Error())
 		return
 	}

@@ -136,7 +136,7 @@ func TestServeProfileRefuses(t *testing.T) {
 		"hard to show": {"?seconds=%3Cscript%3E" + strings.Repeat("x", 1000), "", http.StatusBadRequest, `seconds="<script>xxx`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv(profiling.EnvVariable, c.env)
+			t.Setenv("PERFLINE_PROFILING", c.env)
 			w := httptest.NewRecorder()
 			profiling.ServeProfile(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+c.query, http.NoBody))
 			if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {

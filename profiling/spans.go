@@ -30,9 +30,9 @@ func resolve(s *sampling.Sample) (r ranFor) {
 }
 
 // of returns what it ran for in a profiler of these spans.
-func (r *ranFor) of(spans spanlabels.Selection) ranFor {
+func (r *ranFor) of(spans Selection) ranFor {
 	of := *r
-	if spans == spanlabels.LocalRoots && of.span != nil {
+	if spans == LocalRoots && of.span != nil {
 		of.span = of.span.Root()
 	}
 	return of

@@ -27,7 +27,7 @@ import (
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
-	"github.com/perfline/perfline/internal/spanlabels"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
 
@@ -107,7 +107,7 @@ func TestCollector(t *testing.T) {
 			pl, err := perfline.Start(ctx, perfline.Config{
 				Service: "shop", Attributes: []attribute.KeyValue{attribute.StringSlice("zones", []string{"a", "b"}), attribute.Int("shard", 7)},
 				SpanExporter:    spans,
-				ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: from, Spans: spanlabels.EverySpan}),
+				ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Sender: from, Spans: profiling.EverySpan}),
 			})
 			if err != nil {
 				t.Fatal(err)

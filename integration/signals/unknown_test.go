@@ -39,7 +39,7 @@ func TestCollectorWithoutProfiles(t *testing.T) {
 			if err := pl.Shutdown(ctx); err == nil || !strings.Contains(err.Error(), "profiles over OTLP") {
 				t.Errorf("Shutdown returned %v", err)
 			}
-			if s := pl.Stats().OTLPProfiles; s.Accepted == 0 || s.Accepted != s.Failed+s.Dropped || s.Retries > 0 {
+			if s := pl.Stats().OTLPProfiles; s.Accepted == 0 || s.Accepted != s.Refused+s.Unanswered+s.Dropped || s.Retries > 0 {
 				t.Errorf("the books are %+v", s)
 			}
 			if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "the receiver does not know profiles") {

@@ -6,17 +6,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Do runs f, and has the profiler count the calling goroutine's time for the span
-// active in ctx meanwhile, also if that has ended already: f is its work. Goroutines that are started
-// with a go statement while the span is active need no Do. It is for older goroutines,
-// which work for one span after the other:
-//
-//	for job := range jobs {
-//		spanlabels.Do(job.ctx, job.run)
-//	}
-//
-// f is given ctx, with the labels for pprof.Do. Without a span of this process that is
-// sampled, or without a profiler that runs, it is just called.
+// Do runs f, and makes profilers count the calling goroutine's time for the span active in ctx
+// meanwhile: it is profiling.Do.
 func Do(ctx context.Context, f func(context.Context)) {
 	span := trace.SpanFromContext(ctx)
 	sc := span.SpanContext()

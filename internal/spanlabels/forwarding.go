@@ -43,7 +43,7 @@ func (f *forwarding) Start(ctx context.Context, name string, o ...trace.SpanStar
 	return context.WithValue(started, awaited{f.provider}, (*circle)(nil)), span
 }
 
-var errCircular = errors.New("spanlabels: no spans are made, because the global tracer provider is a wrapper around itself: " +
+var errCircular = errors.New("profiling: no spans are made, because the global tracer provider is a wrapper around itself: " +
 	"set a provider before WrapTracerProvider(otel.GetTracerProvider())")
 
 // start starts a span with a tracer, and reports whether the tracer has not led back here.

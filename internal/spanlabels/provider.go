@@ -11,27 +11,10 @@ import (
 	"github.com/perfline/perfline/internal/underway"
 )
 
-// A TracerProvider makes another provider's spans label the goroutines that start them, so that samples name spans:
-//
-//	provider := sdktrace.NewTracerProvider(…)
-//	otel.SetTracerProvider(spanlabels.WrapTracerProvider(provider))
-//
-// perfline.Start sets one when a provider of the SDK makes the spans.
-//
-//   - Sampled spans that start while a profiler runs label their goroutine. Without a profiler, a span costs a look at
-//     a flag at its start and at its end.
-//   - While all profilers select [LocalRoots], local roots label. Other spans label only where the
-//     goroutine does not work for their trace yet, with the local root's name and id.
-//   - All spans of the other provider label, whichever of its tracers makes them. The contexts of this provider's
-//     tracers also carry the label: pprof.Do under them adds to it. Under a context that does not carry the label,
-//     pprof.Do replaces the label until it returns. Contexts of marks.Start, bridgehttp and bridgegrpc carry labels, too.
-//   - The spans are the other provider's own, and no wrappers.
-//   - Labels of spans that never end are bounded; see [TracerProvider.UnlabelledSpans].
-//
-// A goroutine that is started inherits the labels. One that was there before, as in a pool of workers, is labelled
-// with [Do].
-//
-// All methods may be called concurrently.
+// A TracerProvider makes another provider's spans label the goroutines that start them, so that
+// samples name spans. profiling.WrapTracerProvider, which returns it to programs, says what it
+// promises. perfline.Start makes one when a provider of the SDK makes the spans. All methods may be
+// called concurrently.
 type TracerProvider struct {
 	embedded.TracerProvider
 	provider trace.TracerProvider
@@ -47,16 +30,8 @@ type registry interface {
 	UnregisterSpanProcessor(sp sdktrace.SpanProcessor)
 }
 
-// WrapTracerProvider returns a provider that makes spans with tp, and registers a span processor with tp. The provider
-// must be the SDK's, or have its methods for span processors. Spans of another provider are not labelled: label their
-// work with [Do]. Spans of bridge.TracerProvider label without it.
-//
-// Set a provider before you wrap otel.GetTracerProvider(). Without one, that is OpenTelemetry's own provider, which forwards to the first
-// one that is set: to the wrapper, if that is set. The wrapper makes no spans then until another provider is set, and reports so to
-// otel.Handle. Spans of a provider that is set later are not labelled.
-//
-// While a pyroscope.Pusher runs, the spans that its samples name also carry the attribute pyroscope.profile.id, see
-// [HoldProfileIDs].
+// WrapTracerProvider returns a provider that makes spans with tp, and registers a span processor
+// with tp if tp takes span processors. Without them the spans are not labelled.
 func WrapTracerProvider(tp trace.TracerProvider) *TracerProvider {
 	p := &TracerProvider{provider: tp}
 	if r, ok := tp.(registry); ok {

@@ -6,19 +6,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// A Selection says which spans the samples of a profiler name. The zero value is [LocalRoots].
+// A Selection says which spans the samples of a profiler name. It is profiling.Selection, whose
+// comment has the details.
 type Selection uint8
 
 // The selections.
 const (
-	// LocalRoots are the first spans of their traces in this process. For a request that is its
-	// server span, whichever span under it was active. Other spans cost next to nothing, as
-	// long as no profiler selects every span. Code that goes on when the local root has ended
-	// counts for no span, or for a span of its own. A profiler that knows only the text of labels
-	// names the active span while another one selects every span.
-	LocalRoots Selection = iota
-	// EverySpan is the span that was active on the goroutine: the innermost.
-	EverySpan
+	LocalRoots Selection = iota // the first spans of their traces in this process
+	EverySpan                   // the innermost span that is active on the goroutine
 )
 
 // A demand counts the profilers that want something of spans. In units of everySpan it counts the

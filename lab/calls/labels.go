@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling"
 )
 
@@ -57,15 +56,15 @@ func labelRows() (rows []*row) {
 		{plainSpan, false, false, span, nil, nil},
 		{theirLabels, false, false, span, profiled, nil},
 		{unlabelled, true, false, span, nil, nil},
-		{labelled, true, false, span, nil, session(spanlabels.EverySpan)},
-		{rootsOnly, true, false, span, nil, session(spanlabels.LocalRoots)},
+		{labelled, true, false, span, nil, session(profiling.EverySpan)},
+		{rootsOnly, true, false, span, nil, session(profiling.LocalRoots)},
 		{plainRequest, false, true, request, nil, nil},
 		{theirRequest, false, true, request, profiled, nil},
 		{unlabelledRequest, true, true, request, nil, nil},
-		{labelledRequest, true, true, request, nil, session(spanlabels.EverySpan)},
-		{rootsRequest, true, true, request, nil, session(spanlabels.LocalRoots)},
+		{labelledRequest, true, true, request, nil, session(profiling.EverySpan)},
+		{rootsRequest, true, true, request, nil, session(profiling.LocalRoots)},
 		{"perfline `Start…End`", true, false, ours(startEnd0), nil, nil},
-		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil, session(spanlabels.EverySpan)},
+		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil, session(profiling.EverySpan)},
 	} {
 		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
 			w := newWay(r.own, true, 1)
@@ -92,7 +91,7 @@ func labelRows() (rows []*row) {
 }
 
 // session samples until the function returned is called.
-func session(scope spanlabels.Selection) func() (stop func(), err error) {
+func session(scope profiling.Selection) func() (stop func(), err error) {
 	return func() (func(), error) {
 		p, err := profiling.Start(context.Background(), profiling.Options{
 			SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000, Spans: scope})

@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/lab/internal/figures"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -55,7 +54,7 @@ func attribution(ctx context.Context, rounds int, _ time.Duration) error {
 	tracer := pl.TracerProvider().Tracer("lab")
 	fmt.Println("Attribution: three functions, each under a span of its own, in a known split.")
 	fmt.Println("\n| engine | samples | fifty | thirty | twenty | under another's span | under none |\n|---|---:|---:|---:|---:|---:|---:|")
-	for _, o := range []profiling.Options{{Spans: spanlabels.EverySpan}, {Spans: spanlabels.EverySpan, Wall: true, WallBudget: 0.05}} {
+	for _, o := range []profiling.Options{{Spans: profiling.EverySpan}, {Spans: profiling.EverySpan, Wall: true, WallBudget: 0.05}} {
 		o.SampleInterval, o.MaxBufferSize = 10*time.Millisecond, 10_000_000
 		p, err := profiling.Start(ctx, o)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/perfline/perfline/integration/load"
 	"github.com/perfline/perfline/lab/trial/internal/service"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling"
 )
 
 func wants(t *testing.T, err error, want string) {
@@ -136,7 +136,7 @@ func TestCheck(t *testing.T) {
 			final.Stats.Timeline = observer.Stats{observer.Mark: {Recorded: c.answered * service.Marks}, observer.Measure: {Recorded: c.answered * service.Measures}}
 			spans := c.answered * service.SpansOfRequest
 			final.Stats.Delivery = exporter.Stats{Accepted: spans, Delivered: spans}
-			final.Stats.Profiles = pyroscope.Stats{Accepted: c.pending, Pending: c.pending}
+			final.Stats.Profiles = profiling.ExporterStats{Accepted: c.pending, Pending: c.pending}
 			final.Stats.Bridge = bridge.Stats{MarkEvents: c.answered * service.Marks, MeasureSpans: c.answered * service.Measures, OtherSpans: c.answered}
 			r.check(final)
 			r.checkNothingPending(final)

@@ -12,12 +12,13 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/internal/spanlabels"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
-// DefaultQueueBytes is the default of [Config].QueueBytes. It holds some minutes of a busy service while its receiver is away.
-const DefaultQueueBytes = 16 << 20
+// defaultQueueBytes is the default of [Config].QueueBytes. It holds some minutes of a busy service
+// while its receiver is away.
+const defaultQueueBytes = 16 << 20
 
 // Config configures [New]. With the zero value, OpenTelemetry's variables decide. A field that is set wins over its variable. TLS,
 // timeouts and compression have variables only.
@@ -46,11 +47,12 @@ type Config struct {
 	// and can end some programs.
 	LeakInterval time.Duration
 
-	// Spans says which spans the links of CPU samples name. With the zero value, [spanlabels.LocalRoots], all samples of a request
-	// name its server span.
-	Spans spanlabels.Selection
+	// Spans says which spans the links of CPU samples name. With the zero value,
+	// [profiling.LocalRoots], all samples of a request name its server span.
+	Spans profiling.Selection
 
-	// QueueBytes bounds the profiles that wait for delivery, in bytes of requests. 0 means DefaultQueueBytes.
+	// QueueBytes bounds the profiles that wait for delivery, in bytes of requests. 0 means 16 MiB,
+	// which is some minutes of a busy service.
 	QueueBytes int
 
 	Logger *slog.Logger // nil means the one of Start
@@ -73,7 +75,7 @@ func (c *Config) resolve(vars *environ.Reader) (err error) {
 	if c.QueueBytes < 0 {
 		return fmt.Errorf("QueueBytes %d: must not be negative", c.QueueBytes)
 	}
-	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
+	c.QueueBytes = cmp.Or(c.QueueBytes, defaultQueueBytes)
 	c.Interval = cmp.Or(c.Interval, continuous.DefaultInterval)
 	if err := continuous.CheckInterval("Interval", c.Interval); err != nil {
 		return err

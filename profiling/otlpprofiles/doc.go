@@ -13,9 +13,9 @@
 // --feature-gates=service.profilesSupport. Set OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip for a receiver that is not near: profiles
 // become about half as long.
 //
-// In a set-up of your own, wrap the tracer provider with spanlabels.WrapTracerProvider, and call [Exporter.Start] and
-// [Exporter.Shutdown]. A program that replaces itself by syscall.Exec has to call Shutdown before: signals of the CPU profiler end the
-// next program.
+// In a set-up of your own, wrap the tracer provider with [profiling.WrapTracerProvider], and call
+// Start and Shutdown of the [profiling.Exporter] that [New] returns. A program that replaces itself
+// by syscall.Exec has to call Shutdown before: signals of the CPU profiler end the next program.
 //
 // # Mapping
 //
@@ -29,8 +29,9 @@
 //	mutex, block   contentions (count), delay (nanoseconds)          contentions   since the last profile
 //	goroutineleak  goroutineleak (count)                             goroutineleak of a moment
 //
-// Types and units have the names of pprof, by which the Collector's translation goes. The attribute perfline.profile.kind, [KindAttribute],
-// tells kinds with equal types apart. Fields of a profile:
+// Types and units have the names of pprof, by which the Collector's translation goes. The attribute
+// perfline.profile.kind tells kinds with equal types apart. OpenTelemetry has no such attribute.
+// Fields of a profile:
 //
 //	Sample.values                the CPU time of each sample, corrected so that all stand for the time that the process used; of other
 //	                             kinds a sum. Samples without a value are left out
@@ -51,11 +52,11 @@
 //   - A request is below 4 MiB. A larger profile is cut into several with profiles of their own.
 //   - A dictionary has no duplicates and nothing that no sample needs. Text that is not UTF-8 is repaired.
 //   - A request is sent again if the receiver says that it may, as the specification of OTLP has it, until newer profiles need its room.
-//   - The counts balance at every read: Accepted = Delivered + Failed + Dropped + Pending.
+//   - The counts balance at every read: see [profiling.ExporterStats].
 //   - The log has one line when delivery begins to fail, and one when it works again. No line names secrets of the configuration.
 //   - When the receiver does not know profiles (UNIMPLEMENTED, 404, or a Sender's answer Unknown), the log has one line. Profiles are
 //     dropped and counted for ten minutes, and then tried again.
-//   - After [Exporter.Shutdown] no goroutine and no connection is left, unless a Sender ignores its context.
+//   - After Shutdown no goroutine and no connection is left, unless a Sender ignores its context.
 //   - It runs beside package pyroscope: each has all profiles. The CPU is sampled once for both. The runtime's profiles are taken twice.
 //
 // # Limitations

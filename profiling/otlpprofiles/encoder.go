@@ -44,9 +44,9 @@ const maxRequest = 3 << 20
 // keepBytes bounds the memory that an encoder has between two profiles. Larger profiles are rare.
 const keepBytes = 4 << 20
 
-// KindAttribute is the attribute of all profiles that tells kinds with equal sample types apart, as mutex and block. OpenTelemetry's
-// conventions have none.
-const KindAttribute = "perfline.profile.kind"
+// kindAttribute is the attribute of all profiles that tells kinds with equal sample types apart, as
+// mutex and block. OpenTelemetry's conventions have none.
+const kindAttribute = "perfline.profile.kind"
 
 // A request is an ExportProfilesServiceRequest.
 type request struct {
@@ -241,7 +241,7 @@ func (e *encoder) appendProfile(k int) bool {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	b = append(otlpwire.AppendLength(b, profileID, len(id)), id[:]...)
-	attributes := [...]int32{e.d.attribute(e.d.text(KindAttribute), attribute.StringValue(e.h.kind), ""), 0}
+	attributes := [...]int32{e.d.attribute(e.d.text(kindAttribute), attribute.StringValue(e.h.kind), ""), 0}
 	all := attributes[:1]
 	if len(e.h.comments) > 0 {
 		kv := semconv.PprofProfileComment(e.h.comments...)

@@ -11,7 +11,6 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
@@ -25,8 +24,8 @@ import (
 // lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
 const lastTries = 3
 
-// An Exporter profiles the program and sends the profiles to a receiver. Its methods may be called concurrently.
-type Exporter struct {
+// A profileExporter is the [profiling.Exporter] of this package.
+type profileExporter struct {
 	c Config
 
 	mu sync.Mutex // guards r
@@ -43,26 +42,36 @@ type run struct {
 	shutdown within.Once
 }
 
-// New returns an exporter that does nothing before its Start, for the field ProfileExporter of perfline.Config.
-func New(c Config) *Exporter { return &Exporter{c: c} }
+// New returns an exporter that does nothing before its Start, for the field ProfileExporter of
+// perfline.Config. Start checks c.
+//
+//   - Start sends a profile of each kind every [Config].Interval. [Config].Logger wins over the
+//     logger that Start gets. Errors name the field or the variable, the value and the rule. Start
+//     logs wrong variables that do no harm.
+//   - Flush and Shutdown take no profile of leaked goroutines. They give up when three attempts in
+//     a row fail. When Shutdown's context ends, Shutdown cancels the request under way. Shutdown
+//     closes the connections. Further calls of Shutdown return the same error, or an error when
+//     their own context ends before.
+//   - A profile has one sample type: a heap profile counts as up to four in Stats.
+//   - LastMinute has the samples of finished intervals. The first call returns an empty trace. From
+//     then on samples stay in memory, at most 2^18, until no call came for five minutes.
+func New(c Config) profiling.Exporter { return newExporter(c) }
+
+func newExporter(c Config) *profileExporter { return &profileExporter{c: c} }
+
+var _ profiling.Exporter = (*profileExporter)(nil)
 
 // String returns the exporter's Config without secrets.
-func (e *Exporter) String() string { return "otlpprofiles" + e.c.String() }
+func (e *profileExporter) String() string { return "otlpprofiles" + e.c.String() }
 
 // Format prints String for every verb.
-func (e *Exporter) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
+func (e *profileExporter) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
 
-// Start profiles from now on, and sends a profile of each kind every [Config].Interval until Shutdown. It does not end with ctx.
-// Start succeeds when the receiver is away. The profiles describe the service by res. log is the logger unless [Config].Logger is set;
-// nil means slog.Default().
-//
-// Errors name the field or the variable, the value and the rule. They wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids
-// profiling. Start logs wrong variables that do no harm. A second Start is an error.
-func (e *Exporter) Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error {
+func (e *profileExporter) Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error {
 	return e.start(ctx, res, log, continuous.ThisProcess(ctx, e.c.Spans))
 }
 
-func (e *Exporter) start(ctx context.Context, res *resource.Resource, log *slog.Logger, of continuous.Process) error {
+func (e *profileExporter) start(ctx context.Context, res *resource.Resource, log *slog.Logger, of continuous.Process) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.r != nil {
@@ -107,16 +116,13 @@ func (r *run) deliver(c Config, vars *environ.Reader) error {
 }
 
 // started returns what Start started, or nil.
-func (e *Exporter) started() *run {
+func (e *profileExporter) started() *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.r
 }
 
-// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost. The error says
-// how many were lost and why. It is also an error when three attempts in a row fail, or when ctx ends: then profiles still wait.
-// Before Start and after Shutdown, Flush does nothing.
-func (e *Exporter) Flush(ctx context.Context) error {
+func (e *profileExporter) Flush(ctx context.Context) error {
 	r := e.started()
 	if r == nil {
 		return nil
@@ -127,11 +133,7 @@ func (e *Exporter) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown takes the last profiles, except of leaked goroutines, delivers those that wait, and closes the connections. It gives up when
-// ctx ends, and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive, the error
-// says how many, and why. Further calls return the same, or an error when their own context ends before. Stats are final then. Before Start, Shutdown
-// does nothing.
-func (e *Exporter) Shutdown(ctx context.Context) error {
+func (e *profileExporter) Shutdown(ctx context.Context) error {
 	r := e.started()
 	if r == nil {
 		return nil
@@ -144,7 +146,7 @@ func (r *run) stop(ctx context.Context) (err error) {
 		err = fmt.Errorf("otlpprofiles: the last profiles were not taken before Shutdown's context was over: %w", e)
 	}
 	e := r.queue.Shutdown(ctx)
-	if s := exporter.Stats(r.queue.Stats()); s.Lost() > 0 {
+	if s := continuous.Stats(r.source, r.queue); s.Lost() > 0 {
 		err = errors.Join(err, fmt.Errorf("otlpprofiles: %d of %d profiles did not reach %s: %w",
 			s.Lost(), s.Accepted, r.to, cmp.Or(errors.Unwrap(e), r.queue.Reason())))
 	}
@@ -156,32 +158,18 @@ func (r *run) stop(ctx context.Context) (err error) {
 	return err
 }
 
-// Stats returns what became of the profiles that were taken. A profile has one sample type: a heap profile counts as up to four. They
-// are zero before Start.
-func (e *Exporter) Stats() exporter.Stats {
+func (e *profileExporter) Stats() profiling.ExporterStats {
 	r := e.started()
 	if r == nil {
-		return exporter.Stats{}
+		return profiling.ExporterStats{}
 	}
-	return exporter.Stats(r.queue.Stats())
+	return continuous.Stats(r.source, r.queue)
 }
 
-// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken each Interval. The first
-// call returns an empty trace. From then on samples stay in memory, at most 2^18, until no call came for five minutes. It returns nil
-// before Start.
-func (e *Exporter) LastMinute() *profile.Trace {
+func (e *profileExporter) LastMinute() *profile.Trace {
 	r := e.started()
 	if r == nil {
 		return nil
 	}
 	return r.source.LastMinute()
-}
-
-// Profiling returns how the profiles were taken. It is zero before Start.
-func (e *Exporter) Profiling() profiling.ContinuousStats {
-	r := e.started()
-	if r == nil {
-		return profiling.ContinuousStats{}
-	}
-	return r.source.Stats()
 }

@@ -98,11 +98,17 @@ func (r *receiver) received() int {
 
 func start(t *testing.T, c otlpprofiles.Config, log io.Writer) *otlpprofiles.Exporter {
 	t.Helper()
-	e := otlpprofiles.New(c)
+	e := otlpprofiles.NewExporter(c)
 	if err := e.StartProcess(t.Context(), nil, slog.New(slog.NewTextHandler(log, nil)), process()); err != nil {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// delivered returns the counts of the delivery.
+func delivered(s profiling.ExporterStats) profiling.ExporterStats {
+	s.ContinuousStats = profiling.ContinuousStats{}
+	return s
 }
 
 // Profiles are taken every interval, by Flush and by Shutdown. Each is counted once.
@@ -122,11 +128,12 @@ func TestExporter(t *testing.T) {
 		if err := e.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if want := (exporter.Stats{Accepted: 4 * perTake, Delivered: 4 * perTake}); e.Stats() != want {
-			t.Errorf("counts are %+v, want %+v", e.Stats(), want)
+		s := e.Stats()
+		if want := (profiling.ExporterStats{Accepted: 4 * perTake, Delivered: 4 * perTake}); delivered(s) != want {
+			t.Errorf("counts are %+v, want %+v", s, want)
 		}
-		if p := e.Profiling(); p.LostSamples != 4 || p.Failed != 0 || p.Engine != profile.EngineCPU {
-			t.Errorf("counts of profiling are %+v", p)
+		if s.LostSamples != 4 || s.Failed != 0 || s.Engine != profile.EngineCPU {
+			t.Errorf("counts of profiling are %+v", s.ContinuousStats)
 		}
 		if r.received() != 4*2 || r.closed != 1 || log.Len() > 0 {
 			t.Errorf("%d requests, the sender was closed %d times, logged %s", r.received(), r.closed, &log)
@@ -143,7 +150,7 @@ func TestExporter(t *testing.T) {
 // An exporter does nothing before Start.
 func TestExporterBeforeStart(t *testing.T) {
 	e := otlpprofiles.New(otlpprofiles.Config{Interval: -1})
-	if err := errors.Join(e.Flush(t.Context()), e.Shutdown(t.Context())); err != nil || e.Stats() != (exporter.Stats{}) || e.Profiling() != (profiling.ContinuousStats{}) {
+	if err := errors.Join(e.Flush(t.Context()), e.Shutdown(t.Context())); err != nil || e.Stats() != (profiling.ExporterStats{}) {
 		t.Errorf("got %v, %+v", err, e.Stats())
 	}
 }
@@ -153,21 +160,21 @@ func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer exporter.Answer
-		want   exporter.Stats // after a Shutdown
+		want   profiling.ExporterStats // after a Shutdown
 		lines  int
 		says   string
 	}{
-		{"taken", exporter.Answer{}, exporter.Stats{Accepted: perTake, Delivered: perTake}, 0, ""},
-		{"refused", exporter.Answer{Err: errors.New("no such tenant")}, exporter.Stats{Accepted: perTake, Failed: perTake}, 1, "no such tenant"},
-		{"some turned down", exporter.Answer{Rejected: 1, Message: "too old"}, exporter.Stats{Accepted: perTake, Delivered: 1, Failed: 2}, 1, "too old"},
-		{"away", exporter.Answer{Err: errors.New("connection refused"), Retry: true}, exporter.Stats{Accepted: perTake, Pending: perTake}, 1, "connection refused"},
+		{"taken", exporter.Answer{}, profiling.ExporterStats{Accepted: perTake, Delivered: perTake}, 0, ""},
+		{"refused", exporter.Answer{Err: errors.New("no such tenant")}, profiling.ExporterStats{Accepted: perTake, Refused: perTake}, 1, "no such tenant"},
+		{"some turned down", exporter.Answer{Rejected: 1, Message: "too old"}, profiling.ExporterStats{Accepted: perTake, Delivered: 1, Refused: 2}, 1, "too old"},
+		{"away", exporter.Answer{Err: errors.New("connection refused"), Retry: true}, profiling.ExporterStats{Accepted: perTake, Pending: perTake}, 1, "connection refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				e := start(t, otlpprofiles.Config{Sender: &receiver{answer: c.answer}}, &log)
 				err := e.Shutdown(t.Context())
-				got := e.Stats()
+				got := delivered(e.Stats())
 				got.PendingBytes, got.Retries = 0, 0
 				if got != c.want {
 					t.Errorf("counts are %+v, want %+v", got, c.want)
@@ -230,7 +237,7 @@ func TestUnknownSignal(t *testing.T) {
 			if n := c.requests(); n != 1 {
 				t.Errorf("%d requests, want 1", n)
 			}
-			if got := e.Stats(); got.Accepted != 6*perTake || got.Failed+got.Dropped != 6*perTake {
+			if got := e.Stats(); got.Accepted != 6*perTake || got.Refused+got.Unanswered+got.Dropped != 6*perTake {
 				t.Errorf("counts are %+v", got)
 			}
 			if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "the receiver does not know profiles") {
@@ -321,7 +328,7 @@ func TestEndpoints(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	const secret = "c4nary"
 	c := otlpprofiles.Config{Endpoint: "http://user:" + secret + "@h:4317/?token=" + secret, Headers: map[string]string{"x-token": secret}}
-	e := otlpprofiles.New(c)
+	e := otlpprofiles.NewExporter(c)
 	text, _ := c.MarshalText()
 	all := fmt.Sprintf("%v %+v %#v %s %q %d | %v %+v %#v | %s | %v", c, c, c, c, c, c, e, e, e, text, struct{ E any }{e})
 	if strings.Contains(all, secret) || !strings.Contains(all, "x-token") {
@@ -363,7 +370,7 @@ func TestBuildID(t *testing.T) {
 // Two exporters at once have all profiles each.
 func TestTwoExporters(t *testing.T) {
 	var both [2]*receiver
-	var exporters [2]*otlpprofiles.Exporter
+	var exporters [2]profiling.Exporter
 	for i := range both {
 		both[i] = &receiver{}
 		exporters[i] = otlpprofiles.New(otlpprofiles.Config{Sender: both[i]})

@@ -32,7 +32,7 @@ var profiles = faulttest.Signal{
 	Bytes: func(name string) int { return len(request(name)) },
 	Names: names,
 	New: func(c faulttest.Config) (faulttest.Delivery, error) {
-		e := otlpprofiles.New(otlpprofiles.Config{Sender: otlpSender{c.Sender}, QueueBytes: c.QueueBytes, Logger: c.Logger})
+		e := otlpprofiles.NewExporter(otlpprofiles.Config{Sender: otlpSender{c.Sender}, QueueBytes: c.QueueBytes, Logger: c.Logger})
 		err := e.StartProcess(context.Background(), nil, nil, continuous.Process{
 			Now: time.Now, Clock: func() time.Duration { return 0 }, Spent: free, Profiler: func(func()) (continuous.Profiler, error) { return &silent{}, nil },
 		})
@@ -61,7 +61,14 @@ type faulty struct{ *otlpprofiles.Exporter }
 
 func (f faulty) Add(name string)                      { f.Exporter.Add(request(name)) }
 func (f faulty) ForceFlush(ctx context.Context) error { return f.Flush(ctx) }
-func (f faulty) Stats() queue.Stats                   { return queue.Stats(f.Exporter.Stats()) }
+func (f faulty) Stats() queue.Stats {
+	s := f.Exporter.Stats()
+	return queue.Stats{
+		Accepted: s.Accepted, Delivered: s.Delivered, Failed: s.Refused + s.Unanswered,
+		Dropped: s.Dropped, Pending: s.Pending, PendingBytes: s.PendingBytes,
+		Unanswered: s.Unanswered, Retries: s.Retries,
+	}
+}
 
 // Shutdown returns an error unless the exporter's Shutdown reports the profiles that were lost since Start, and only those.
 func (f faulty) Shutdown(ctx context.Context) error {

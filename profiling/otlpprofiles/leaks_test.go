@@ -52,7 +52,7 @@ func TestLeakedGoroutine(t *testing.T) {
 	}
 	_, all := decode(t, body)
 	p := all[0]
-	if p.typ != "goroutineleak/count" || p.attributes != KindAttribute+"=goroutineleak" || p.duration != 0 || !strings.Contains(p.samples[0].stack, leakingFunction) {
+	if p.typ != "goroutineleak/count" || p.attributes != kindAttribute+"=goroutineleak" || p.duration != 0 || !strings.Contains(p.samples[0].stack, leakingFunction) {
 		t.Errorf("the profile is %+v", p)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/internal/spanlabels"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
@@ -36,9 +36,9 @@ const (
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
-// DefaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
+// defaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
 // minutes of a busy service while its server is away.
-const DefaultQueueSize = 16 << 20
+const defaultQueueSize = 16 << 20
 
 // Config configures [Start]. The zero value leaves everything to the variables. A field that is set wins over its
 // variable.
@@ -77,15 +77,15 @@ type Config struct {
 
 	// Spans says which spans the samples name, in the labels span_id and span_name. These spans carry
 	// the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero value,
-	// [spanlabels.LocalRoots], all samples of a request name its server span.
-	Spans spanlabels.Selection
+	// [profiling.LocalRoots], all samples of a request name its server span.
+	Spans profiling.Selection
 
 	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series
 	// of each trace then.
 	TraceIDs bool
 
 	// QueueSize bounds the profiles that wait for delivery, in bytes of compressed requests. A
-	// larger profile is dropped. 0 means DefaultQueueSize.
+	// larger profile is dropped. 0 means 16 MiB, which is some tens of minutes of a busy service.
 	QueueSize int
 
 	// Resource describes the service; give the tracer provider's. Its service.namespace,
@@ -144,7 +144,7 @@ func (c *Config) resolve(ctx context.Context) (tags map[string]string, err error
 	case c.QueueSize < 0:
 		return nil, fmt.Errorf("pyroscope: QueueSize %d: must not be negative", c.QueueSize)
 	case c.QueueSize == 0:
-		c.QueueSize = DefaultQueueSize
+		c.QueueSize = defaultQueueSize
 	}
 	vars := environ.FromContext(ctx, c.Logger)
 	if err := c.resolveIntervals(vars); err != nil {

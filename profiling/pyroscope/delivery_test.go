@@ -26,9 +26,9 @@ func push(t *testing.T, c pyroscope.Config, n *network) *pyroscope.Pusher {
 }
 
 // delivered are the counts of the delivery.
-func delivered(p *pyroscope.Pusher) pyroscope.Stats {
+func delivered(p *pyroscope.Pusher) profiling.ExporterStats {
 	s := p.Stats()
-	return pyroscope.Stats{
+	return profiling.ExporterStats{
 		Accepted: s.Accepted, Delivered: s.Delivered, Refused: s.Refused, Unanswered: s.Unanswered, Dropped: s.Dropped,
 		Pending: s.Pending, PendingBytes: s.PendingBytes, Retries: s.Retries,
 	}
@@ -50,7 +50,7 @@ func TestServerAway(t *testing.T) {
 		if got := n.kinds(); got != want {
 			t.Errorf("the server was sent %s, want %s", got, want)
 		}
-		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 18, Delivered: 18, Retries: uint64(tries)})
+		wantStats(t, delivered(p), profiling.ExporterStats{Accepted: 18, Delivered: 18, Retries: uint64(tries)})
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -107,7 +107,7 @@ func TestQueueSize(t *testing.T) {
 			t.Error("the oldest profile is sent")
 		}
 		n.mu.Unlock()
-		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 90, Delivered: s.Pending, Dropped: s.Dropped, Retries: delivered(p).Retries})
+		wantStats(t, delivered(p), profiling.ExporterStats{Accepted: 90, Delivered: s.Pending, Dropped: s.Dropped, Retries: delivered(p).Retries})
 		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "dropped because the queue was full") {
 			t.Error(err)
 		}
@@ -153,7 +153,7 @@ func TestOneProfileFails(t *testing.T) {
 			if got, want := n.kinds(), "cpu heap heap heap heap heap goroutine heap"; got != want {
 				t.Errorf("the server was sent %s, want %s", got, want)
 			}
-			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Delivered: 2, Refused: 1, Retries: 5})
+			wantStats(t, delivered(p), profiling.ExporterStats{Accepted: 3, Delivered: 2, Refused: 1, Retries: 5})
 			n.set(200)
 			want := fmt.Sprintf("pyroscope: 1 of 6 profiles did not reach http://server: 1 refused: heap: the server answered %d %s: oops", status, http.StatusText(status))
 			if err := p.Shutdown(t.Context()); err == nil || err.Error() != want {
@@ -180,7 +180,7 @@ func TestOneProfileFailsLater(t *testing.T) {
 			}}
 			p := push(t, pyroscope.Config{}, n)
 			time.Sleep(tick + 14*time.Second)
-			wantStats(t, delivered(p), pyroscope.Stats{Accepted: 3, Delivered: 2, Unanswered: 1, Retries: 1})
+			wantStats(t, delivered(p), profiling.ExporterStats{Accepted: 3, Delivered: 2, Unanswered: 1, Retries: 1})
 			n.set(200)
 			if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "1 not answered") {
 				t.Error(err)
@@ -250,7 +250,7 @@ func TestReasonsByKind(t *testing.T) {
 		time.Sleep(tick)
 		n.set(200)
 		time.Sleep(tick)
-		wantStats(t, delivered(p), pyroscope.Stats{Accepted: 36, Delivered: 16, Refused: 20, Retries: delivered(p).Retries})
+		wantStats(t, delivered(p), profiling.ExporterStats{Accepted: 36, Delivered: 16, Refused: 20, Retries: delivered(p).Retries})
 		_ = p.Shutdown(t.Context())
 		log.want(t, "reason=\"heap: the server answered 400", "reason=\"goroutine: the server answered 400", "not delivered", "delivered again\" to=http://server lost=0")
 	})
@@ -261,12 +261,12 @@ func TestShutdownGivesUp(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
-		want   pyroscope.Stats
+		want   profiling.ExporterStats
 		err    string
 	}{
-		{"away", away, pyroscope.Stats{Accepted: 6, Delivered: 3, Pending: 3}, "pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: connection refused"},
-		{"refusing", http.StatusUnauthorized, pyroscope.Stats{Accepted: 6, Delivered: 3, Refused: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 refused: the server answered 401 Unauthorized`},
-		{"asking for time", http.StatusTooManyRequests, pyroscope.Stats{Accepted: 6, Delivered: 3, Pending: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: the server answered 429 Too Many Requests`},
+		{"away", away, profiling.ExporterStats{Accepted: 6, Delivered: 3, Pending: 3}, "pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: connection refused"},
+		{"refusing", http.StatusUnauthorized, profiling.ExporterStats{Accepted: 6, Delivered: 3, Refused: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 refused: the server answered 401 Unauthorized`},
+		{"asking for time", http.StatusTooManyRequests, profiling.ExporterStats{Accepted: 6, Delivered: 3, Pending: 3}, `pyroscope: 3 of 6 profiles did not reach http://server: 3 given up: the server answered 429 Too Many Requests`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

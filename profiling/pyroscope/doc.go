@@ -6,7 +6,7 @@
 // own, wrap the tracer provider: otherwise samples name no span.
 //
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
-//	otel.SetTracerProvider(spanlabels.WrapTracerProvider(provider))
+//	otel.SetTracerProvider(profiling.WrapTracerProvider(provider))
 //	pusher, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", Resource: res})
 //	if err != nil && !errors.Is(err, profiling.ErrNotAllowed) { // PERFLINE_PROFILING=off: go on without profiles
 //		return err

@@ -89,13 +89,13 @@ func inBubble(t *testing.T, name string, test func(*testing.T)) {
 // delivered when the server works again.
 func TestFaults(t *testing.T) {
 	const down, refused, up = "profiles are not delivered", "profiles are refused and dropped", "profiles are delivered again"
-	refusedAll, waits, unknown := pyroscope.Stats{Accepted: perFlush, Refused: perFlush}, pyroscope.Stats{Accepted: perFlush, Pending: perFlush}, pyroscope.Stats{Accepted: perFlush, Unanswered: perFlush}
-	sent, foreign := pyroscope.Stats{Accepted: perFlush, Delivered: perFlush}, []string{"the receiver of profiles warns"}
+	refusedAll, waits, unknown := profiling.ExporterStats{Accepted: perFlush, Refused: perFlush}, profiling.ExporterStats{Accepted: perFlush, Pending: perFlush}, profiling.ExporterStats{Accepted: perFlush, Unanswered: perFlush}
+	sent, foreign := profiling.ExporterStats{Accepted: perFlush, Delivered: perFlush}, []string{"the receiver of profiles warns"}
 	turnedDown := []string{"turned down some profiles; more of them for the same reason are only counted", "reason=\"heap: ", "reason=\"goroutine: "}
 	for _, c := range []struct {
 		name    string
 		handler http.HandlerFunc
-		want    pyroscope.Stats
+		want    profiling.ExporterStats
 		says    string
 		lines   []string
 	}{
@@ -254,7 +254,7 @@ func TestUnansweredAtTheEnd(t *testing.T) {
 				t.Errorf("Shutdown: %v", err)
 			}
 			s := delivered(p)
-			wantStats(t, s, pyroscope.Stats{Accepted: perFlush, Unanswered: c.unanswered, Pending: perFlush - c.unanswered, PendingBytes: s.PendingBytes, Retries: s.Retries})
+			wantStats(t, s, profiling.ExporterStats{Accepted: perFlush, Unanswered: c.unanswered, Pending: perFlush - c.unanswered, PendingBytes: s.PendingBytes, Retries: s.Retries})
 		})
 	}
 }

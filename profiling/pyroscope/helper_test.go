@@ -286,7 +286,7 @@ func (l *testLog) want(t *testing.T, texts ...string) {
 }
 
 // wantStats fails unless each profile is counted once and the counts are these.
-func wantStats(t *testing.T, got, want pyroscope.Stats) {
+func wantStats(t *testing.T, got, want profiling.ExporterStats) {
 	t.Helper()
 	if got.Accepted != got.Delivered+got.Refused+got.Unanswered+got.Dropped+got.Pending {
 		t.Errorf("%+v do not add up", got)

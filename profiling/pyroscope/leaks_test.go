@@ -109,7 +109,7 @@ func (s *signalling) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // leakTimes returns when profiles of leaked goroutines were taken in the first three hours, each of which took so long.
-func leakTimes(t *testing.T, c pyroscope.Config, took time.Duration, fail error) (at []time.Duration, s pyroscope.Stats, n *network) {
+func leakTimes(t *testing.T, c pyroscope.Config, took time.Duration, fail error) (at []time.Duration, s profiling.ExporterStats, n *network) {
 	t.Helper()
 	n = &network{t: t}
 	c.ServerAddress, c.ApplicationName, c.Resource, c.HTTPClient = "http://server", "app", service("app"), &http.Client{Transport: n}

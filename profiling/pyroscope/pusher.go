@@ -7,11 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/secret"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/within"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -68,7 +69,7 @@ func start(ctx context.Context, c Config, of continuous.Process, dial dialer) (*
 		p.client.close()
 		return nil, err
 	}
-	p.releaseIDs = spanlabels.HoldProfileIDs(c.Spans)
+	p.releaseIDs = profiling.HoldProfileIDs(c.Spans)
 	return p, nil
 }
 
@@ -101,23 +102,29 @@ func (p *Pusher) stop(ctx context.Context) (err error) {
 		return err
 	}
 	return errors.Join(err, fmt.Errorf("pyroscope: %d of %d profiles did not reach %s: %s: %w",
-		s.Lost(), s.Accepted, p.to, s.causes(), cmp.Or(errors.Unwrap(e), p.queue.Reason())))
+		s.Lost(), s.Accepted, p.to, causes(s), cmp.Or(errors.Unwrap(e), p.queue.Reason())))
 }
 
 // LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken each UploadInterval. The
 // first call returns an empty trace. From then on samples stay in memory, at most 2^18, until no call came for five minutes.
 func (p *Pusher) LastMinute() *profile.Trace { return p.source.LastMinute() }
 
-// Stats returns the counts.
-func (p *Pusher) Stats() Stats {
-	q := p.queue.Stats()
-	s := Stats{
-		Accepted: q.Accepted, Delivered: q.Delivered, Refused: q.Failed - q.Unanswered, Unanswered: q.Unanswered, Dropped: q.Dropped,
-		Pending: q.Pending, PendingBytes: q.PendingBytes, Retries: q.Retries,
+// Stats returns the counts since Start. They are final after Shutdown.
+func (p *Pusher) Stats() profiling.ExporterStats { return continuous.Stats(p.source, p.queue) }
+
+// causes returns the causes of lost profiles, with their counts.
+func causes(s profiling.ExporterStats) string {
+	var causes []string
+	for _, c := range []struct {
+		n    uint64
+		what string
+	}{
+		{s.Refused, "refused"}, {s.Unanswered, "not answered"},
+		{s.Dropped, "dropped because the queue was full"}, {s.Pending, "given up"},
+	} {
+		if c.n > 0 {
+			causes = append(causes, fmt.Sprintf("%d %s", c.n, c.what))
+		}
 	}
-	c := p.source.Stats()
-	s.Failed, s.PutOff, s.Restarts = c.Failed, c.PutOff, c.Restarts
-	s.State, s.Engine, s.Fallback = c.State, c.Engine, c.Fallback
-	s.LostSamples, s.Gaps, s.GapTime, s.BusyGaps, s.BusyTime = c.LostSamples, c.Gaps, c.GapTime, c.BusyGaps, c.BusyTime
-	return s
+	return strings.Join(causes, ", ")
 }

@@ -39,7 +39,10 @@ func TestTicks(t *testing.T) {
 			t.Error(err)
 		}
 		s := p.Stats()
-		wantStats(t, s, pyroscope.Stats{Accepted: 4 * perFlush, Delivered: 4 * perFlush, State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4, Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond})
+		wantStats(t, s, profiling.ExporterStats{Accepted: 4 * perFlush, Delivered: 4 * perFlush, ContinuousStats: profiling.ContinuousStats{
+			State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4,
+			Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond,
+		}})
 		for _, kind := range []string{"cpu", "heap", "goroutine"} {
 			got := n.of(kind)
 			if len(got) != 4 {
@@ -291,7 +294,7 @@ func TestNothingRan(t *testing.T) {
 }
 
 func TestNotAllowed(t *testing.T) {
-	t.Setenv(profiling.EnvVariable, "off")
+	t.Setenv("PERFLINE_PROFILING", "off")
 	if _, err := pyroscope.Start(t.Context(), pyroscope.Config{ServerAddress: "http://127.0.0.1:1", Resource: service("app")}); !errors.Is(err, profiling.ErrNotAllowed) {
 		t.Errorf("error %v, want one of ErrNotAllowed", err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/service"
 	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -67,14 +66,14 @@ func TestPolicyRefusesEverything(t *testing.T) {
 	}
 	everyCall(t, url, id, refusedFor("set Policy.Remote, or PERFLINE_PROFILING=remote"))
 	t.Run("a setting that does not exist", func(t *testing.T) {
-		t.Setenv(profiling.EnvVariable, "maybe")
+		t.Setenv("PERFLINE_PROFILING", "maybe")
 		everyCall(t, url, id, refusedFor(`"maybe"`))
 	})
 	if l := r.Statuses(); len(l) != 1 || l[0].ID != sessions.SessionID(id) {
 		t.Errorf("sessions are %v, want the program's own as it was", l)
 	}
 	t.Run("who runs the program may allow it", func(t *testing.T) {
-		t.Setenv(profiling.EnvVariable, "remote")
+		t.Setenv("PERFLINE_PROFILING", "remote")
 		if _, err := client(t, url).GetSession(t.Context(), &pb.GetSessionArg{SessionId: id}); err != nil {
 			t.Error(err)
 		}

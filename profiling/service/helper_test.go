@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// The policy in the environment of the tests must not decide them.
-	if err := os.Unsetenv(profiling.EnvVariable); err != nil {
+	if err := os.Unsetenv("PERFLINE_PROFILING"); err != nil {
 		panic(err)
 	}
 	leaktest.Main(m)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/observer"
@@ -36,8 +37,8 @@ type Config struct {
 	Policy   profiling.Policy // what clients outside the program may do
 	Logger   *slog.Logger     // nil means slog.Default()
 
-	SampleInterval time.Duration // of sessions without one of their own; 0 and negative values mean profiling.DefaultSampleInterval
-	MaxSamples     int           // of a session; 0 means profiling.DefaultMaxBufferSize. A sample takes some 50 bytes
+	SampleInterval time.Duration // of sessions without one of their own; 0 and less mean 10 ms
+	MaxSamples     int           // of a session; 0 means 200 000. A sample takes some 50 bytes
 
 	// MaxEvents is how many entries a session keeps, at most 2²⁹; 0 means 1 000 000. An entry takes some 300 bytes, and its name and
 	// attributes. These have 256 bytes for each of MaxEvents together, whichever entries have them. What exceeds either bound is dropped and
@@ -101,8 +102,8 @@ func NewRecorder(c Config) *Recorder {
 		c.Timeline = observer.ProcessTimeline()
 	}
 	c.Logger = record.SafeLogger(c.Logger)
-	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), profiling.DefaultSampleInterval)
-	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), profiling.DefaultMaxBufferSize)
+	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), 10*time.Millisecond)
+	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), 200_000)
 	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<29) // twice as many are a number on every system
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
@@ -148,7 +149,7 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 }
 
 func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err error) {
-	check := profiling.CheckEnvironment
+	check := permission.Check
 	if o.Remote {
 		check = r.c.Policy.CheckRemote
 	}

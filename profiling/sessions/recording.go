@@ -11,7 +11,6 @@ import (
 
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -109,7 +108,7 @@ func (s *recording) startSampler(ctx context.Context) (err error) {
 	}
 	o := profiling.Options{
 		SampleInterval: cmp.Or(s.o.SampleInterval, s.r.c.SampleInterval), MaxBufferSize: s.r.c.MaxSamples,
-		Modules: s.o.Modules, Wall: s.o.Wall, Spans: spanlabels.EverySpan,
+		Modules: s.o.Modules, Wall: s.o.Wall, Spans: profiling.EverySpan,
 	}
 	s.sampler, err = s.r.startSampler(observer.NewContext(ctx, s.tl), s.o.Remote, o)
 	if err != nil && len(o.Modules) > 0 && !errors.Is(err, profiling.ErrNotAllowed) {

@@ -24,7 +24,7 @@ func TestRemote(t *testing.T) {
 		{"who runs it forbids it", "off", profiling.Policy{Remote: true}, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Setenv(profiling.EnvVariable, c.setting)
+			t.Setenv("PERFLINE_PROFILING", c.setting)
 			s := open(t, sessions.Config{Policy: c.policy})
 			for o, want := range map[*sessions.StartOptions]bool{&entriesOnly: c.local, &remote: c.remote} {
 				id, err := s.Start(s.ctx, *o)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -19,17 +18,17 @@ func TestOptionsOfTheSampler(t *testing.T) {
 		start  sessions.StartOptions
 		want   profiling.Options
 	}{
-		"defaults":       {sessions.Config{}, sessions.StartOptions{}, profiling.Options{SampleInterval: profiling.DefaultSampleInterval, MaxBufferSize: profiling.DefaultMaxBufferSize}},
-		"negative":       {sessions.Config{SampleInterval: -1, MaxSamples: -1}, sessions.StartOptions{}, profiling.Options{SampleInterval: profiling.DefaultSampleInterval, MaxBufferSize: profiling.DefaultMaxBufferSize}},
+		"defaults":       {sessions.Config{}, sessions.StartOptions{}, profiling.Options{SampleInterval: 10 * ms, MaxBufferSize: 200_000}},
+		"negative":       {sessions.Config{SampleInterval: -1, MaxSamples: -1}, sessions.StartOptions{}, profiling.Options{SampleInterval: 10 * ms, MaxBufferSize: 200_000}},
 		"the recorder's": {sessions.Config{SampleInterval: 30 * ms, MaxSamples: 7}, sessions.StartOptions{}, profiling.Options{SampleInterval: 30 * ms, MaxBufferSize: 7}},
-		"the session's":  {sessions.Config{SampleInterval: 30 * ms}, sessions.StartOptions{SampleInterval: 20 * ms, Wall: true}, profiling.Options{SampleInterval: 20 * ms, MaxBufferSize: profiling.DefaultMaxBufferSize, Wall: true}},
+		"the session's":  {sessions.Config{SampleInterval: 30 * ms}, sessions.StartOptions{SampleInterval: 20 * ms, Wall: true}, profiling.Options{SampleInterval: 20 * ms, MaxBufferSize: 200_000, Wall: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, c.config)
 			player := s.play()
 			s.stop(s.start(c.start))
 			got := player().o
-			if got.SampleInterval != c.want.SampleInterval || got.MaxBufferSize != c.want.MaxBufferSize || got.Wall != c.want.Wall || got.Spans != spanlabels.EverySpan {
+			if got.SampleInterval != c.want.SampleInterval || got.MaxBufferSize != c.want.MaxBufferSize || got.Wall != c.want.Wall || got.Spans != profiling.EverySpan {
 				t.Errorf("got %+v, want %+v, and every span", got, c.want)
 			}
 		})

@@ -14,9 +14,9 @@ import (
 
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -124,7 +124,7 @@ func (r *recorder) arm(d time.Duration, auto bool) error {
 	if d < 0 {
 		return fmt.Errorf("flight: arming for %v: must be 0 or more", d)
 	}
-	if err := profiling.CheckEnvironment(); err != nil {
+	if err := permission.Check(); err != nil {
 		return fmt.Errorf("flight: %w", err)
 	}
 	r.control.Lock()
@@ -259,7 +259,7 @@ func (r *recorder) Result(traceID trace.TraceID, rootID trace.SpanID) (*waits.Re
 }
 
 func (r *recorder) State() waits.State {
-	forbidden := profiling.CheckEnvironment()
+	forbidden := permission.Check()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, now := r.period, time.Now()

@@ -322,12 +322,12 @@ func TestInUse(t *testing.T) {
 
 // PERFLINE_PROFILING=off forbids recording.
 func TestForbidden(t *testing.T) {
-	t.Setenv(profiling.EnvVariable, "off")
+	t.Setenv("PERFLINE_PROFILING", "off")
 	r := NewRecorder(Config{Armed: true})
 	if err := r.Arm(0); !errors.Is(err, profiling.ErrNotAllowed) {
 		t.Errorf("Arm returned %v, want ErrNotAllowed", err)
 	}
-	if s := r.State(); s.Status != waits.Forbidden || !strings.Contains(s.Reason, profiling.EnvVariable) {
+	if s := r.State(); s.Status != waits.Forbidden || !strings.Contains(s.Reason, "PERFLINE_PROFILING") {
 		t.Errorf("got %+v, want forbidden by the variable", s)
 	}
 	if err := r.Shutdown(t.Context()); err != nil {

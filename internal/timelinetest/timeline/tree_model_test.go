@@ -12,6 +12,9 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
+// defaultMaxBuffer is what a zero observer.Options.MaxBuffer means.
+const defaultMaxBuffer = 16_384
+
 // A treeModel says, sequentially and without buffers, what a process timeline,
 // its current request and an observer of each must answer. Entries are known by
 // their ids, which are also the times at which they start.
@@ -160,7 +163,7 @@ func TestTreeAgainstModel(t *testing.T) {
 		observers[0], err = tl.Observe(callback(0), both)
 		must(err)
 		bothTypes := map[observer.Type]bool{observer.Mark: true, observer.Measure: true}
-		m.process.obs = modelObserver{types: bothTypes, max: observer.DefaultMaxBuffer, needsDrops: true}
+		m.process.obs = modelObserver{types: bothTypes, max: defaultMaxBuffer, needsDrops: true}
 		open()
 		drawName := rapid.SampledFrom([]string{"a", "b", "c"})
 		drawType := rapid.SampledFrom([]observer.Type{observer.Mark, observer.Measure, observer.Resource})
@@ -240,7 +243,7 @@ func TestTreeAgainstModel(t *testing.T) {
 			},
 			"observe the process": func(*rapid.T) {
 				must(observers[0].Observe(both))
-				m.process.obs.types, m.process.obs.max, m.process.obs.needsDrops = bothTypes, observer.DefaultMaxBuffer, true
+				m.process.obs.types, m.process.obs.max, m.process.obs.needsDrops = bothTypes, defaultMaxBuffer, true
 			},
 			"observe the request": func(t *rapid.T) {
 				if m.request.closed {

@@ -2,7 +2,7 @@
 // contention, blocking and leaked goroutines. It knows no receiver and no format but the runtime's.
 //
 //	source, err := continuous.Start(continuous.Config{
-//		Interval: 15 * time.Second, LeakInterval: -1, Sink: sink, Process: continuous.ThisProcess(ctx, spanlabels.LocalRoots),
+//		Interval: 15 * time.Second, LeakInterval: -1, Sink: sink, Process: continuous.ThisProcess(ctx, profiling.LocalRoots),
 //		Counts: "Stats", Logger: logger,
 //	})
 //	…

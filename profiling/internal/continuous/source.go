@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -75,7 +74,7 @@ type Process struct {
 }
 
 // ThisProcess returns the program's own process. The CPU samples name the spans that the selection says.
-func ThisProcess(ctx context.Context, spans spanlabels.Selection) Process {
+func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 	timeline := observer.ProcessTimeline()
 	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
 		// A timeline in ctx may have a clock of its own; profiles are of real time.

@@ -22,7 +22,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling"
 	perf "github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/pyroscope"
@@ -143,7 +142,7 @@ func record(t *testing.T, o profiling.Options) *perf.Trace {
 func TestRecorded(t *testing.T) {
 	cpu := ofTrace(t, record(t, profiling.Options{}))
 	for name, o := range map[string]profiling.Options{
-		"cpu": {}, "wall": {Wall: true, WallBudget: 1}, "main module": {Modules: []string{profiling.ModuleMain}}, "all spans": {Spans: spanlabels.EverySpan},
+		"cpu": {}, "wall": {Wall: true, WallBudget: 1}, "main module": {Modules: []string{profiling.ModuleMain}}, "all spans": {Spans: profiling.EverySpan},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := record(t, o)

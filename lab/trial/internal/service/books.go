@@ -7,8 +7,13 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/profiling/otlpprofiles"
-	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling"
+)
+
+// The bounds of the queues, which are the defaults of their packages.
+const (
+	queueSize    = 8192     // spans or log records
+	profileBytes = 16 << 20 // of profiles
 )
 
 // CheckBalance returns an error unless each accepted span, log record and profile was delivered, was lost for a cause that is
@@ -21,23 +26,28 @@ func (a Account) CheckBalance() error {
 	for _, of := range []struct {
 		what string
 		exporter.Stats
-	}{{"spans", d}, {"log records", l}, {"profiles over OTLP", o}} {
+	}{{"spans", d}, {"log records", l}} {
 		if of.Accepted != of.Delivered+of.Failed+of.Dropped+of.Pending {
 			wrong = append(wrong, fmt.Errorf("%s: %d accepted are not %d delivered, %d failed, %d dropped and %d pending",
 				of.what, of.Accepted, of.Delivered, of.Failed, of.Dropped, of.Pending))
 		}
 	}
-	if p.Accepted != p.Delivered+p.Refused+p.Unanswered+p.Dropped+p.Pending {
-		wrong = append(wrong, fmt.Errorf("profiles: %d accepted are not %d sent, %d refused, %d unanswered, %d of overflow and %d pending",
-			p.Accepted, p.Delivered, p.Refused, p.Unanswered, p.Dropped, p.Pending))
+	for _, of := range []struct {
+		what string
+		profiling.ExporterStats
+	}{{"profiles", p}, {"profiles over OTLP", o}} {
+		if of.Accepted != of.Delivered+of.Refused+of.Unanswered+of.Dropped+of.Pending {
+			wrong = append(wrong, fmt.Errorf("%s: %d accepted are not %d sent, %d refused, %d unanswered, %d of overflow and %d pending",
+				of.what, of.Accepted, of.Delivered, of.Refused, of.Unanswered, of.Dropped, of.Pending))
+		}
 	}
 	for _, of := range []struct {
 		what              string
 		accepted, pending uint64
 		each              uint64 // of a request
 	}{{"spans", d.Accepted, d.Pending, SpansOfRequest}, {"log records", l.Accepted, l.Pending, Marks}} {
-		if of.pending > exporter.DefaultQueueSize {
-			wrong = append(wrong, fmt.Errorf("%s: %d are pending, the queue holds %d", of.what, of.pending, exporter.DefaultQueueSize))
+		if of.pending > queueSize {
+			wrong = append(wrong, fmt.Errorf("%s: %d are pending, the queue holds %d", of.what, of.pending, queueSize))
 		}
 		// Read one after the other: what is counted later may be of more requests, not of fewer.
 		if most := a.Begun * of.each; of.accepted > most {
@@ -49,8 +59,8 @@ func (a Account) CheckBalance() error {
 		accepted, pending uint64
 		bytes, most       int
 	}{
-		{"profiles", p.Accepted, p.Pending, p.PendingBytes, pyroscope.DefaultQueueSize},
-		{"profiles over OTLP", o.Accepted, o.Pending, o.PendingBytes, otlpprofiles.DefaultQueueBytes},
+		{"profiles", p.Accepted, p.Pending, p.PendingBytes, profileBytes},
+		{"profiles over OTLP", o.Accepted, o.Pending, o.PendingBytes, profileBytes},
 	} {
 		if of.pending > of.accepted || of.bytes < 0 || of.bytes > of.most {
 			wrong = append(wrong, fmt.Errorf("%s: %d of %d accepted are pending with %d bytes, the queue holds %d bytes", of.what, of.pending, of.accepted, of.bytes, of.most))
@@ -124,7 +134,13 @@ func Spans(s perfline.Stats) Book { return overOTLP(s.Delivery) }
 func LogRecords(s perfline.Stats) Book { return overOTLP(s.Logs) }
 
 // OTLPProfiles is the book of profiles over OTLP.
-func OTLPProfiles(s perfline.Stats) Book { return overOTLP(s.OTLPProfiles) }
+func OTLPProfiles(s perfline.Stats) Book {
+	o := s.OTLPProfiles
+	return overOTLP(exporter.Stats{
+		Accepted: o.Accepted, Delivered: o.Delivered, Failed: o.Refused + o.Unanswered, Dropped: o.Dropped,
+		Pending: o.Pending, Unanswered: o.Unanswered,
+	})
+}
 
 // overOTLP is a book whose backend tells apart what it gets twice. Of lost items, only unanswered ones may have arrived: Shutdown
 // counts a request that it cancels as unanswered.

@@ -8,8 +8,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/otlpprofiles"
-	"github.com/perfline/perfline/profiling/pyroscope"
+	"github.com/perfline/perfline/profiling"
 )
 
 // ten is the account of ten requests, all delivered.
@@ -22,8 +21,8 @@ func ten() Account {
 		Bridge:       bridge.Stats{MarkEvents: 10 * Marks, MeasureSpans: 10 * Measures, OtherSpans: 10},
 		Delivery:     exporter.Stats{Accepted: 30, Delivered: 30},
 		Logs:         exporter.Stats{Accepted: 10 * Marks, Delivered: 10 * Marks},
-		Profiles:     pyroscope.Stats{Accepted: 4, Delivered: 4},
-		OTLPProfiles: exporter.Stats{Accepted: 5, Delivered: 5},
+		Profiles:     profiling.ExporterStats{Accepted: 4, Delivered: 4},
+		OTLPProfiles: profiling.ExporterStats{Accepted: 5, Delivered: 5},
 	}}
 }
 
@@ -36,8 +35,9 @@ func TestCheckBalance(t *testing.T) {
 		{"all delivered", func(*Account) {}, ""},
 		{"each cause", func(a *Account) {
 			a.Stats.Delivery = exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1}
-			a.Stats.Logs, a.Stats.OTLPProfiles = a.Stats.Delivery, a.Stats.Delivery
-			a.Stats.Profiles = pyroscope.Stats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1}
+			a.Stats.Logs = a.Stats.Delivery
+			a.Stats.Profiles = profiling.ExporterStats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1}
+			a.Stats.OTLPProfiles = a.Stats.Profiles
 		}, ""},
 		{"a span too few", func(a *Account) { a.Stats.Delivery.Delivered-- }, "spans: 30 accepted"},
 		{"a span too many", func(a *Account) { a.Stats.Delivery.Pending++ }, "spans: 30 accepted"},
@@ -55,8 +55,8 @@ func TestCheckBalance(t *testing.T) {
 			a.Begun, a.Stats.Logs = 3000, exporter.Stats{Accepted: 8193, Pending: 8193}
 		}, "log records: 8193 are pending, the queue holds 8192"},
 		{"less than no profile pending", func(a *Account) { a.Stats.Profiles.Delivered++; a.Stats.Profiles.Pending-- }, "profiles: 18446744073709551615 of 4 accepted are pending"},
-		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = pyroscope.DefaultQueueSize + 1 }, "with 16777217 bytes"},
-		{"profiles over OTLP larger than the queue", func(a *Account) { a.Stats.OTLPProfiles.PendingBytes = otlpprofiles.DefaultQueueBytes + 1 }, "over OTLP: 0 of 5 accepted are pending with 16777217 bytes"},
+		{"profiles larger than the queue", func(a *Account) { a.Stats.Profiles.PendingBytes = profileBytes + 1 }, "with 16777217 bytes"},
+		{"profiles over OTLP larger than the queue", func(a *Account) { a.Stats.OTLPProfiles.PendingBytes = profileBytes + 1 }, "over OTLP: 0 of 5 accepted are pending with 16777217 bytes"},
 		{"less than no bytes of profiles", func(a *Account) { a.Stats.Profiles.PendingBytes = -1 }, "with -1 bytes"},
 		{"more spans than requests make", func(a *Account) { a.Stats.Delivery.Accepted, a.Stats.Delivery.Delivered = 31, 31 }, "the 10 requests that began make 30 at most"},
 		{"more log records than requests make", func(a *Account) { a.Stats.Logs.Accepted, a.Stats.Logs.Delivered = 31, 31 }, "log records: 31 were accepted, the 10 requests that began make 30 at most"},
@@ -138,9 +138,9 @@ func wants(t *testing.T, err error, want string) {
 func TestBook(t *testing.T) {
 	s := perfline.Stats{
 		Delivery: exporter.Stats{Accepted: 10, Delivered: 4, Failed: 3, Dropped: 2, Pending: 1, Unanswered: 2},
-		Profiles: pyroscope.Stats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1, Retries: 7},
+		Profiles: profiling.ExporterStats{Accepted: 15, Delivered: 5, Refused: 4, Unanswered: 3, Dropped: 2, Pending: 1, Retries: 7},
 
-		Logs: exporter.Stats{Accepted: 7, Delivered: 7}, OTLPProfiles: exporter.Stats{Accepted: 8, Pending: 8},
+		Logs: exporter.Stats{Accepted: 7, Delivered: 7}, OTLPProfiles: profiling.ExporterStats{Accepted: 8, Pending: 8},
 	}
 	for _, c := range []struct {
 		name                                              string

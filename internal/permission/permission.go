@@ -1,0 +1,37 @@
+// Package permission says whether PERFLINE_PROFILING allows profiling, for packages that must not
+// link the sampler. The comment of package profiling lists the variable's values.
+package permission
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perfline/perfline/internal/environ"
+)
+
+// Variable restricts profiling.
+const Variable = "PERFLINE_PROFILING"
+
+// ErrNotAllowed is profiling.ErrNotAllowed.
+var ErrNotAllowed = errors.New("profiling is not allowed")
+
+// Setting returns the value of [Variable], in lower case: "remote" or "". The error wraps
+// [ErrNotAllowed] if the variable forbids profiling. A wrong value forbids it, because the variable
+// was set to restrict profiling.
+func Setting() (string, error) {
+	v, ok := environ.Choice(Variable)(environ.Get(Variable))
+	switch {
+	case v == "off":
+		return "", fmt.Errorf("profiling: %w: %s is off", ErrNotAllowed, Variable)
+	case v != "" && !ok:
+		return "", fmt.Errorf("profiling: %w: %w; it counts as off",
+			ErrNotAllowed, environ.Error(Variable))
+	}
+	return v, nil
+}
+
+// Check returns the error of [Setting].
+func Check() error {
+	_, err := Setting()
+	return err
+}
