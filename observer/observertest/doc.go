@@ -1,5 +1,5 @@
-// Package observertest helps to test code that records and code that observes. It has a recorder, a
-// clock and a task queue that a test moves by hand, and a conformance run for sinks.
+// Package observertest helps to test code that records and code that observes. It has a recorder, and a
+// clock and a task queue that a test moves by hand.
 //
 //	rec := observertest.NewRecorder()
 //	lookUp(rec.Context(t.Context()), "key")
