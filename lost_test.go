@@ -19,7 +19,7 @@ func uncollected() *observer.Timeline {
 // overfill records entries until the timeline has refused n.
 func overfill(tl *observer.Timeline, typ observer.Type, n int) (recorded int) {
 	for ; n > 0; recorded++ {
-		if !(*record.Timeline)(tl).Record(typ, "e", 0, 0, nil) {
+		if !(*record.Timeline)(tl).Record(record.Type(typ), "e", 0, 0, nil) {
 			n--
 		}
 	}

@@ -72,9 +72,10 @@
 //	Any            []string, []bool, []int64, []float64: a slice attribute;
 //	               []byte: bytes
 //
-// There are no other kinds: [record.Freeze] makes text of the rest when an entry is recorded. An attribute without a key is
-// left out. Of two with the same key, the last value counts, at the place of the first. Text that is not UTF-8 has U+FFFD in
-// its place: OTLP cannot carry it.
+// There are no other kinds: the timeline makes text of the rest when an entry is recorded, as package
+// observer says. An attribute without a key is left out. Of two with the same key, the last value
+// counts, at the place of the first. Text that is not UTF-8 has U+FFFD in its place: OTLP cannot
+// carry it.
 //
 //	OpenTelemetry                       timeline
 //	-------------                       --------

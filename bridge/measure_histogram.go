@@ -104,8 +104,6 @@ type MeasureHistogram struct {
 	panics    atomic.Uint64
 }
 
-var _ record.Meter = (*MeasureHistogram)(nil)
-
 // MeasureStats count what the histogram itself does not count.
 type MeasureStats struct {
 	Series   uint64 // combinations of attributes
@@ -134,7 +132,7 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	h := &MeasureHistogram{names: slices.Clone(c.Names), histogram: histogram}
 	h.series.init(c)
 	learn()
-	h.detach = processTimeline((*record.Timeline)(c.Timeline)).Meter(h)
+	h.detach = processTimeline((*record.Timeline)(c.Timeline)).Meter((*meter)(h))
 	return h, nil
 }
 
@@ -150,31 +148,37 @@ func (h *MeasureHistogram) Stats() MeasureStats {
 	return s
 }
 
+// A meter is a MeasureHistogram as the timeline sees it. It is a type of its own, so that users see
+// neither its methods nor the types that these need.
+type meter MeasureHistogram
+
+var _ record.Meter = (*meter)(nil)
+
 // Wants implements [record.Meter].
-func (h *MeasureHistogram) Wants(name string) (wanted bool) {
-	if !slices.ContainsFunc(h.names, func(allowed string) bool {
+func (m *meter) Wants(name string) (wanted bool) {
+	if !slices.ContainsFunc(m.names, func(allowed string) bool {
 		prefix, all := strings.CutSuffix(allowed, "*")
 		return name == allowed || all && strings.HasPrefix(name, prefix)
 	}) {
 		return false
 	}
-	defer h.noteProgramPanic()
-	return h.histogram.Enabled(context.Background())
+	defer m.noteProgramPanic()
+	return m.histogram.Enabled(context.Background())
 }
 
 // Measured implements [record.Meter].
-func (h *MeasureHistogram) Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *record.Failure) {
-	defer h.noteProgramPanic()
+func (m *meter) Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *record.Failure) {
+	defer m.noteProgramPanic()
 	kind := ""
 	if failure != nil {
 		kind = failure.Type
 	}
-	h.histogram.Record(sampledContext(span), duration.Abs().Seconds(), h.series.get(name, kind, attrs)...)
+	m.histogram.Record(sampledContext(span), duration.Abs().Seconds(), m.series.get(name, kind, attrs)...)
 }
 
 // noteProgramPanic is deferred. It counts a panic of the meter provider, and reports the first one.
-func (h *MeasureHistogram) noteProgramPanic() {
-	if p := recover(); p != nil && h.panics.Add(1) == 1 {
+func (m *meter) noteProgramPanic() {
+	if p := recover(); p != nil && m.panics.Add(1) == 1 {
 		defer func() { _ = recover() }() // of the error handler, which is the program's, too
 		otel.Handle(fmt.Errorf("perfline: the meter provider panicked; the histogram perfline.measure.duration lacks this measure and maybe others: %v", p))
 	}

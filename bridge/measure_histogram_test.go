@@ -368,14 +368,32 @@ func testMeasureContextsAreKept(t *testing.T, open func(bothproviders.Options) *
 
 // Without metrics, a histogram wants nothing: under a span that is not recorded, a measure is not even timed.
 func TestMeasureWithoutMetrics(t *testing.T) {
-	tl := observer.NewTimeline(observer.TimelineOptions{})
-	h, err := bridge.NewMeasureHistogram(bridge.MeasureConfig{Names: []string{"*"}, Timeline: tl, MeterProvider: noopmetric.NewMeterProvider()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Stop()
-	if h.Wants("a") {
-		t.Error("a histogram of no meter provider wants measures")
+	for name, c := range map[string]struct {
+		meters metric.MeterProvider
+		want   bool
+	}{"no metrics": {noopmetric.NewMeterProvider(), false}, "metrics": {sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())), true}} {
+		t.Run(name, func(t *testing.T) {
+			timed := false
+			tl := observer.NewTimeline(observer.TimelineOptions{
+				Clock: func() time.Duration { timed = true; return 0 }, Scheduler: func(func()) {},
+			})
+			h, err := bridge.NewMeasureHistogram(bridge.MeasureConfig{Names: []string{"*"}, Timeline: tl, MeterProvider: c.meters})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Stop()
+			spans := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: never})
+			ctx, span := spans.Tracer("test").Start(observer.NewContext(t.Context(), tl), "dropped")
+			timed = false
+			marks.Time(ctx, "a").End()
+			if timed != c.want {
+				t.Errorf("the measure was timed: %t, want %t", timed, c.want)
+			}
+			span.End()
+			if err := spans.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/sinktest"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/observer/observertest"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
@@ -18,7 +18,7 @@ import (
 func TestSinks(t *testing.T) {
 	for _, name := range bothproviders.All() {
 		t.Run(name, func(t *testing.T) {
-			observertest.TestSink(t, func(t *testing.T, tl *observer.Timeline) observertest.Sink {
+			sinktest.Test(t, func(t *testing.T, tl *observer.Timeline) sinktest.Sink {
 				noLimits := limits(func(l *sdktrace.SpanLimits) { l.EventCountLimit = -1 })
 				return sink(t, newRig(t, name, bothproviders.Options{Timeline: tl, Limits: noLimits}))
 			})
@@ -26,24 +26,24 @@ func TestSinks(t *testing.T) {
 	}
 }
 
-func sink(t *testing.T, r *rig) observertest.Sink {
+func sink(t *testing.T, r *rig) sinktest.Sink {
 	ctx, span := r.tracer.Start(context.Background(), "parent")
-	return observertest.Sink{
+	return sinktest.Sink{
 		Context:  ctx,
 		Unsigned: true, // a span does not end before it starts
-		Received: func() []observertest.Record {
+		Received: func() []sinktest.Record {
 			span.End()
 			r.flush(t)
-			var out []observertest.Record
+			var out []sinktest.Record
 			for _, s := range r.got.all() {
 				if s.Name() != "parent" {
-					out = append(out, observertest.Record{
+					out = append(out, sinktest.Record{
 						Type: observer.Measure, Name: s.Name(), Start: s.StartTime(),
 						Duration: s.EndTime().Sub(s.StartTime()), Attrs: slogAttrs(s.Attributes()),
 					})
 				}
 				for _, e := range s.Events() {
-					out = append(out, observertest.Record{Type: observer.Mark, Name: e.Name, Start: e.Time, Attrs: slogAttrs(e.Attributes)})
+					out = append(out, sinktest.Record{Type: observer.Mark, Name: e.Name, Start: e.Time, Attrs: slogAttrs(e.Attributes)})
 				}
 			}
 			return out

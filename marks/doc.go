@@ -24,7 +24,7 @@
 //   - Names are constant strings with dots, your library's name first ("cache.miss").
 //     They are part of your API: document them. Varying values belong in attributes.
 //   - Attributes are scalars ([slog.String], [slog.Int]) that you already have. Up to
-//     [record.InlineAttrs] cost no allocation. Other values become text during the
+//     four cost no allocation. Other values become text during the
 //     call, which takes longer. Attributes leave the process: pass no secrets and
 //     nothing of unlimited length.
 //   - Take a context and pass it on. Marks without a request's context go to the
@@ -48,11 +48,10 @@
 //
 //   - Mark, Time, Start and End never block, fail or panic. A nil context counts as
 //     an empty one. They read values from ctx and ignore its cancellation.
-//   - Mark and Time…End allocate nothing with up to [record.InlineAttrs] scalar
-//     attributes.
+//   - Mark and Time…End allocate nothing with up to four scalar attributes.
 //   - The call freezes the attributes, if anything wants the entry. It copies scalars and
 //     lists of scalars, and turns every other value into text. The program may change
-//     the values afterwards. [record.Freeze] has the rules and the bounds.
+//     the values afterwards. Package observer has the rules and the bounds.
 //   - A panic in a method of an attribute (Error, String) becomes text. A method that
 //     blocks delays only its caller.
 //   - Under a span that is not recorded, nothing happens unless an observer wants the

@@ -23,7 +23,7 @@ import (
 //   - Its attributes are the record's level ("level", as text), the handler's
 //     and the record's, where WithGroup was called in slog groups. Empty
 //     attributes and empty groups are left out.
-//   - Attributes are frozen, see [record.Freeze]: the record's when it becomes a
+//   - Attributes are frozen, as package observer says: the record's when it becomes a
 //     mark, the handler's when WithAttrs is called.
 //   - The mark allocates nothing with up to seven attributes of scalar kinds
 //     outside groups, the handler's included. Under a span that is not recorded

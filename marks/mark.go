@@ -17,7 +17,7 @@ import (
 // request that has the name.
 //
 // If a method of an attribute calls [runtime.Goexit], the mark is recorded; MarkAt and
-// Measure record nothing then. See [record.Freeze].
+// Measure record nothing then.
 func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	var p record.Place
 	p.Locate(ctx)
@@ -31,7 +31,7 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 //
 //   - A negative time: [ErrNegative].
 //   - On a request's timeline, the name of a moment of the request ("responseStart"): [ErrReserved].
-//   - A time out of range, see [record.MaxTime].
+//   - A time further than 146 years from the origin of the process's timeline.
 //
 // Where nothing wants a mark
 // (under a span that is not recorded) it is not recorded, and returned without its

@@ -47,11 +47,11 @@ const (
 
 // Named is when the most recent mark of that name was made. On a request's
 // timeline the names of PerformanceTiming stand for moments of the request:
-// [record.NavigationStart], [record.ResponseStart] and so on.
+// "navigationStart", "requestStart", "responseStart" and "responseEnd".
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
 // At is a time since the timeline's origin. Measure refuses a negative one, and one
-// above [record.MaxTime].
+// above 146 years.
 func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 
 // MeasureOptions say what Measure measures (PerformanceMeasureOptions). Of
@@ -69,7 +69,7 @@ type MeasureOptions struct {
 	Start    Point
 	End      Point
 	Duration *time.Duration // new(5 * time.Millisecond)
-	Detail   []slog.Attr    // frozen, see record.Freeze
+	Detail   []slog.Attr    // frozen: package observer has the rules
 }
 
 // Measure records the time between two moments, and returns the measure (User
@@ -83,7 +83,7 @@ type MeasureOptions struct {
 //   - ErrOptions: the options contradict each other
 //   - ErrNoTiming: a moment of the request has not come yet
 //   - ErrNoRequest: the process's timeline has no such moments
-//   - a time is out of range: see [record.MaxTime]
+//   - a time is further than 146 years from the origin of the process's timeline
 //
 // Under a span that is not recorded, Measure does not look names up, because their
 // marks were not recorded either. It then returns the zero Entry. A histogram that

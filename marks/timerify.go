@@ -12,7 +12,7 @@ import (
 
 // TimerifyOptions say what Timerify does beside measuring.
 type TimerifyOptions struct {
-	// Attrs are attributes of every measure. Timerify freezes them, see [record.Freeze].
+	// Attrs are attributes of every measure. Timerify freezes them: package observer has the rules.
 	Attrs []slog.Attr
 
 	// Histogram, when set, is given how long each call took, with the context that

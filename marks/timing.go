@@ -34,7 +34,7 @@ type Timing struct {
 //	defer marks.Time(ctx, "render").End()
 //
 // The span active in ctx now is the measure's parent. attrs are frozen now, if
-// anything wants the measure; see [record.Freeze].
+// anything wants the measure: package observer has the rules.
 func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 	t := new(Timing) // on the caller's stack: Time is inlined
 	t.begin(ctx, name, attrs)

@@ -10,8 +10,8 @@
 //	}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
 //
 // Most programs never import this package. They record with package marks, and package bridge
-// carries the entries to a tracing system. [Timeline.Queue] records requests and calls that package bridge does not know. Code
-// that connects a tracing system uses package internal/record.
+// carries the entries to a tracing system. [Timeline.Queue] records requests and calls that package
+// bridge does not know.
 //
 // # Guarantees
 //
@@ -27,6 +27,30 @@
 //     observers in the next round.
 //   - Every buffer is bounded. [Stats] counts the entries that do not fit, by type and cause.
 //   - All functions and methods may be called concurrently.
+//
+// # Attributes
+//
+// Entries freeze their attributes: later changes of the values do not show, and no method of the
+// program is called again.
+//
+//   - Scalars stay: bool, int64, uint64, float64, string, [time.Duration] and [time.Time]. A string
+//     of more than 16 KiB is cut.
+//   - []string, []bool, []int64, []float64 and []byte are copied.
+//   - Groups stay groups, and their members are frozen. Empty groups and zero attributes are left
+//     out, as slog's handlers do.
+//   - A [slog.LogValuer] is resolved. The result is frozen by these rules.
+//   - Every other value becomes the text that [slog.TextHandler] prints for it, without quotes.
+//     encoding.TextAppender comes before encoding.TextMarshaler, as in Go 1.27.
+//
+// Methods of the program (LogValue, MarshalText, Format, Error, String) run on the goroutine that
+// records, without a lock. A panic becomes text, as with slog. If a method calls [runtime.Goexit],
+// marks.Mark still records the mark: attributes that were not frozen yet have the text "!GOEXIT".
+// marks.MarkAt, marks.Measure and Queue record nothing then. A method must not record the value that
+// it belongs to: that recursion has no end.
+//
+// One attribute is converted up to 16 levels, 4096 elements and 16 KiB of text. A key is cut at 256
+// bytes. One call converts for 250 ms, checked between elements. The character "…" stands for the
+// rest. A list beyond these bounds becomes text. "<cycle>" stands for a value within itself.
 //
 // # Limitations
 //

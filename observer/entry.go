@@ -11,15 +11,15 @@ import (
 )
 
 // Type is the entryType of an entry. [Timeline.Observe] ignores unknown types.
-type Type = record.Type
+type Type string
 
 // The types of entries; see [SupportedEntryTypes].
 const (
-	Mark       = record.Mark       // User Timing: a named moment
-	Measure    = record.Measure    // User Timing: a named interval
-	Navigation = record.Navigation // an inbound request
-	Resource   = record.Resource   // an outbound request
-	Server     = record.Server     // a Server-Timing metric received
+	Mark       Type = "mark"       // User Timing: a named moment
+	Measure    Type = "measure"    // User Timing: a named interval
+	Navigation Type = "navigation" // an inbound request
+	Resource   Type = "resource"   // an outbound request
+	Server     Type = "server"     // a Server-Timing metric received
 )
 
 // GC is the type of garbage collections. Each cycle of the collector has an entry:
@@ -42,15 +42,24 @@ const (
 // the cycle had begun before the last one was noticed. When more than 256 cycles end between two
 // passes, the oldest are lost and count as Overflow. A timeline that was made in a bubble of
 // testing/synctest has no entries of type GC.
-const GC = record.GC
+const GC Type = "gc"
 
 // SupportedEntryTypes lists the types that a timeline takes, in alphabetical order (Performance
 // Timeline 2, supportedEntryTypes). The slice is the caller's.
-func SupportedEntryTypes() []Type { return record.SupportedEntryTypes() }
+func SupportedEntryTypes() []Type { return convertTypes[Type](record.SupportedEntryTypes()) }
+
+// convertTypes returns a list of this package's types as one of package record's, or the reverse.
+func convertTypes[To, From ~string](from []From) []To {
+	to := make([]To, 0, len(from))
+	for _, typ := range from {
+		to = append(to, To(typ))
+	}
+	return to
+}
 
 // An Entry is one record of a timeline (PerformanceEntry). It never changes, and copies share
-// nothing that changes. Its attributes are frozen: see [record.Freeze] for their kinds. The zero
-// Entry has no name, type or timeline.
+// nothing that changes. Its attributes are frozen: the package's documentation has the rules. The
+// zero Entry has no name, type or timeline.
 type Entry record.Entry
 
 func (e *Entry) recorded() *record.Entry { return (*record.Entry)(e) }
@@ -59,7 +68,7 @@ func (e *Entry) recorded() *record.Entry { return (*record.Entry)(e) }
 func (e *Entry) Name() string { return e.recorded().Name() }
 
 // Type returns the entry's entryType.
-func (e *Entry) Type() Type { return e.recorded().Type() }
+func (e *Entry) Type() Type { return Type(e.recorded().Type()) }
 
 // StartTime returns the entry's start since the origin of the timeline it was read from: an
 // observer of the process's timeline sees the entries of many requests on one axis. The start is

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -17,21 +16,20 @@ func ExampleTimeline_Observe() {
 		for _, e := range l.Entries() {
 			fmt.Println(e.Type(), e.Name())
 		}
-	}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
+	}, observer.Options{Types: []observer.Type{observer.Mark, observer.Resource}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer obs.Disconnect()
 
-	// Package marks records with one call: marks.Mark(ctx, "cache.miss").
-	recorder := (*record.Timeline)(tl)
-	recorder.Record(observer.Mark, "cache.miss", tl.Now(), 0, nil)
-	recorder.Record(observer.Measure, "render", tl.Now(), 0, nil)
+	// Marks come from package marks: marks.Mark(ctx, "cache.miss"). A call comes from its client.
+	if err := tl.Queue(context.Background(), observer.Resource, "/prices", tl.Now(), 0); err != nil {
+		fmt.Println(err)
+	}
 	tl.Deliver() // now instead of in some milliseconds
 	// Output:
-	// mark cache.miss
-	// measure render
+	// resource /prices
 }
 
 // A client that nobody instruments has hooks. One of them makes an entry of each call.

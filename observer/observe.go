@@ -82,7 +82,9 @@ func (o *Observer) Observe(opts Options) error {
 	if opts.MaxBuffer <= 0 {
 		opts.MaxBuffer = defaultMaxBuffer
 	}
-	err := o.recorded.Register(record.Registration{Types: types, Add: single, Buffered: single && opts.Buffered, MaxBuffer: opts.MaxBuffer})
+	err := o.recorded.Register(record.Registration{
+		Types: convertTypes[record.Type](types), Add: single, Buffered: single && opts.Buffered, MaxBuffer: opts.MaxBuffer,
+	})
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,15 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Queue records an entry of type Navigation, Resource or Server under the span that is active in ctx ("queue a
-// PerformanceEntry", Performance Timeline 2, section 3). Call it in hooks of servers and clients that package bridge does not
-// know. It starts no span. start is a time of t, as [Timeline.Now] returns it. The attributes are frozen: see [record.Freeze].
+// Queue records an entry of type Navigation, Resource or Server under the span that is active in
+// ctx ("queue a PerformanceEntry", Performance Timeline 2, section 3). Call it in hooks of servers
+// and clients that package bridge does not know. It starts no span. start is a time of t, as
+// [Timeline.Now] returns it. The attributes are frozen: the package's documentation has the rules.
 // [InitiatorKey] says what made a call.
 //
-// Another type, a negative duration, and a start or an end further than 146 years from the origin of the process's timeline are
-// errors, and nothing is recorded. An entry that finds no room is not an error, but counted by [Timeline.Stats].
+// Another type, a negative duration, and a start or an end further than 146 years from the origin
+// of the process's timeline are errors, and nothing is recorded. An entry that finds no room is not
+// an error, but counted by [Timeline.Stats].
 func (t *Timeline) Queue(ctx context.Context, typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) error {
 	if typ != Navigation && typ != Resource && typ != Server {
 		return fmt.Errorf("observer: queueing %q of type %q: must be %s, %s or %s; package marks records marks and measures", record.Name(name), record.Name(string(typ)), Navigation, Resource, Server)
@@ -23,7 +25,7 @@ func (t *Timeline) Queue(ctx context.Context, typ Type, name string, start, dura
 	if duration < 0 {
 		return fmt.Errorf("observer: queueing %s %q: duration %v must not be negative", typ, record.Name(name), duration)
 	}
-	e, err := t.recorded().NewEntry(typ, name, start, duration, attrs...)
+	e, err := t.recorded().NewEntry(record.Type(typ), name, start, duration, attrs...)
 	if err != nil {
 		return err
 	}

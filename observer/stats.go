@@ -25,7 +25,7 @@ func (t *Timeline) Stats() Stats {
 	counts := t.recorded().Stats()
 	s := make(Stats, len(counts))
 	for typ, n := range counts {
-		s[typ] = TypeStats(n)
+		s[Type(typ)] = TypeStats(n)
 	}
 	return s
 }

@@ -47,8 +47,8 @@ type TimelineOptions struct {
 	Logger *slog.Logger
 }
 
-// A Timeline holds entries and hands them to observers. All its methods may be called concurrently. Package marks records
-// on it. Package record has methods for other recorders: a *Timeline converts to a [*record.Timeline].
+// A Timeline holds entries and hands them to observers. All its methods may be called concurrently.
+// Package marks records on it.
 type Timeline record.Timeline
 
 func (t *Timeline) recorded() *record.Timeline { return (*record.Timeline)(t) }

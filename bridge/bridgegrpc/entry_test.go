@@ -179,7 +179,7 @@ func TestTimings(t *testing.T) {
 			if !ok || at < before || at > after || at != moment(t, e, "responseStart") {
 				t.Errorf("responseStart is %v (%v), in the entry %v, want between %v and %v", at, ok, moment(t, e, "responseStart"), before, after)
 			}
-			(*record.Timeline)(tl).Record(observer.Mark, "after the call", 0, 0, nil) // by a goroutine that outlives it
+			(*record.Timeline)(tl).Record(record.Mark, "after the call", 0, 0, nil) // by a goroutine that outlives it
 			if n := len(r.entriesOf(observer.Mark)); n != 1 || len(tl.EntriesByType(observer.Mark)) != 0 {
 				t.Errorf("%d marks after the call, %d of them on its timeline, which is closed", n, len(tl.EntriesByType(observer.Mark)))
 			}

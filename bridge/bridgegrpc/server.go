@@ -37,10 +37,10 @@ type Server struct {
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
-// Handler returns a handler that gives every call a timeline of its own, a server span and the metric
-// rpc.server.call.duration. The propagators read the span's parent from the metadata. Observers get a navigation entry
-// before the span ends. The timeline has [record.RequestStart], [record.ResponseStart] (the first header or message) and
-// [record.ResponseEnd].
+// Handler returns a handler that gives every call a timeline of its own, a server span and the
+// metric rpc.server.call.duration. The propagators read the span's parent from the metadata.
+// Observers get a navigation entry before the span ends. The timeline has the moments requestStart,
+// responseStart (the first header or message) and responseEnd, for marks.Measure.
 //
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.

@@ -66,9 +66,9 @@ type Server struct {
 // observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
 // ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the request.
 //
-// The timeline knows [record.RequestStart], [record.ResponseStart], when the first byte is written, and [record.ResponseEnd]. When
-// the handler is done, observers get an entry of type navigation, named by the request's path. Its attributes, times being
-// durations since its start:
+// The timeline has the moments requestStart, responseStart, when the first byte is written, and
+// responseEnd, for marks.Measure. When the handler is done, observers get an entry of type
+// navigation, named by the request's path. Its attributes, times being durations since its start:
 //
 //   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the route and the responseStatus if there are
 //   - requestStart, responseStart, responseEnd

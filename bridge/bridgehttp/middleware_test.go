@@ -187,7 +187,7 @@ func TestMiddlewareTimeline(t *testing.T) {
 	if got := s.Events(); len(got) != 1 {
 		t.Errorf("events %v", got)
 	}
-	(*record.Timeline)(tl).Record(observer.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
+	(*record.Timeline)(tl).Record(record.Mark, "after the request", 0, 0, nil) // a goroutine that outlives it
 	if r.tl.Stats()[observer.Mark].Recorded != 2 {
 		t.Error("a mark after the request was not recorded")
 	}

@@ -8,12 +8,12 @@
 //
 // docs/logs.md shows the records that arrive.
 //
-// [EventBridge] makes span events of log events, as the specification's "Event to span event bridge" does, which is in
+// [NewEventBridge] makes span events of log events, as the specification's "Event to span event bridge" does, which is in
 // development. It works in programs with any exporter. Register it beside the processor that exports, which may be one of
 // [NewProcessor]:
 //
 //	provider := sdklog.NewLoggerProvider(
-//		sdklog.WithProcessor(bridgelog.EventBridge{}),
+//		sdklog.WithProcessor(bridgelog.NewEventBridge()),
 //		sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)))
 //
 // # The bridge's rules
@@ -34,13 +34,14 @@
 //	9  all attributes are copied                            each with its kind, in the same order; the span's limits for
 //	                                                        events then apply
 //	10 the record goes on through the pipeline              later processors see the same record
-//	11 there are no parameters                              EventBridge has no fields
+//	11 there are no parameters                              NewEventBridge has no arguments
 //
 // Body, severity and scope stay with the log record: span events have no place for them.
 //
 // # Guarantees
 //
-//   - EventBridge has no state. It keeps no span and no record after the call. It works with spans of every provider.
+//   - The event bridge has no state. It keeps no span and no record after the call. It works with
+//     spans of every provider.
 //   - A delivered record is encoded once, on the goroutine that emits it. Emitting never waits for the receiver: exporter.LogDelivery
 //     counts each record as delivered, failed, dropped or pending.
 //   - All functions and methods may be called concurrently.

@@ -8,13 +8,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// An EventBridge adds each log event to the current span as a span event: the package's documentation has the rules. The zero value is ready.
-type EventBridge struct{}
+// NewEventBridge returns a processor that adds each log event to the current span as a span event:
+// the package's documentation has the rules. The processor has no state, returns no errors and does
+// not change records.
+//
+// Its Enabled reports false if no record that is emitted with the context can become a span event,
+// because no span is recording. Otherwise Enabled reports true, also for parameters without an event
+// name: the record may get its name later, from a logging library's bridge or from another
+// processor. Under a recording span, a Logger is therefore enabled for all severities.
+func NewEventBridge() sdklog.Processor { return eventBridge{} }
 
-var _ sdklog.Processor = EventBridge{}
+type eventBridge struct{}
 
-// OnEmit adds the span event. It returns no error, and does not change the record.
-func (EventBridge) OnEmit(ctx context.Context, r *sdklog.Record) error {
+// OnEmit adds the span event.
+func (eventBridge) OnEmit(ctx context.Context, r *sdklog.Record) error {
 	name := r.EventName()
 	if name == "" || !r.TraceID().IsValid() || !r.SpanID().IsValid() {
 		return nil
@@ -47,15 +54,13 @@ func (EventBridge) OnEmit(ctx context.Context, r *sdklog.Record) error {
 	return nil
 }
 
-// Enabled reports false if no record that is emitted with ctx can become a span event, because no span is recording. Otherwise it
-// reports true, also for parameters without an event name: the record may get its name later, from a logging library's bridge or from another
-// processor. Under a recording span, a Logger is therefore enabled for all severities.
-func (EventBridge) Enabled(ctx context.Context, _ sdklog.EnabledParameters) bool {
+// Enabled reports whether a record may become a span event.
+func (eventBridge) Enabled(ctx context.Context, _ sdklog.EnabledParameters) bool {
 	return trace.SpanFromContext(ctx).IsRecording()
 }
 
 // ForceFlush does nothing: span events are added at once.
-func (EventBridge) ForceFlush(context.Context) error { return nil }
+func (eventBridge) ForceFlush(context.Context) error { return nil }
 
 // Shutdown does nothing. A LoggerProvider emits nothing after its Shutdown.
-func (EventBridge) Shutdown(context.Context) error { return nil }
+func (eventBridge) Shutdown(context.Context) error { return nil }

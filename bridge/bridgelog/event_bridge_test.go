@@ -86,7 +86,7 @@ func TestConditions(t *testing.T) {
 						}
 						before.add(ctx, r)
 					})),
-					sdklog.WithProcessor(bridgelog.EventBridge{}),
+					sdklog.WithProcessor(bridgelog.NewEventBridge()),
 					sdklog.WithProcessor(hook(after.add)))
 				emitting := ctx
 				if c.ctx != nil {
@@ -126,7 +126,7 @@ func TestUnsampledSpan(t *testing.T) {
 			tracer := start(t, sdktrace.NeverSample(), tracetest.NewSpanRecorder()).Tracer("test")
 			ctx, span := tracer.Start(t.Context(), "span")
 			defer span.End()
-			logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.EventBridge{}))
+			logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.NewEventBridge()))
 			l := logs.Logger("test")
 			l.Emit(ctx, event("e"))
 			if l.Enabled(ctx, log.EnabledParameters{EventName: "e"}) {
@@ -149,7 +149,7 @@ func TestInvalidIDs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			span := &listener{Span: noop.Span{}, sc: trace.NewSpanContext(c.sc), recording: true}
-			sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.EventBridge{})).Logger("test").Emit(trace.ContextWithSpan(t.Context(), span), event("e"))
+			sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.NewEventBridge())).Logger("test").Emit(trace.ContextWithSpan(t.Context(), span), event("e"))
 			if len(span.names) != c.want {
 				t.Errorf("%d events, want %d", len(span.names), c.want)
 			}
@@ -190,7 +190,7 @@ func TestMapping(t *testing.T) {
 							c.change(r)
 						}
 					})),
-					sdklog.WithProcessor(bridgelog.EventBridge{}))
+					sdklog.WithProcessor(bridgelog.NewEventBridge()))
 				ctx, span := tracer.Start(t.Context(), "span")
 				began := time.Now()
 				logs.Logger("test").Emit(ctx, c.record)
@@ -224,7 +224,7 @@ func TestEventBridgeEnabled(t *testing.T) {
 		defer span.End()
 		ended, other := tracer.Start(t.Context(), "ended")
 		other.End()
-		l := sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.EventBridge{}), sdklog.WithProcessor(hook(func(context.Context, *sdklog.Record) {}))).Logger("test")
+		l := sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.NewEventBridge()), sdklog.WithProcessor(hook(func(context.Context, *sdklog.Record) {}))).Logger("test")
 		for _, c := range []struct {
 			name string
 			ctx  context.Context
@@ -248,7 +248,7 @@ func TestEventBridgeEnabled(t *testing.T) {
 func TestEventHasItsOwnAttributes(t *testing.T) {
 	overBoth(t, func(t *testing.T, tracer trace.Tracer, ended *tracetest.SpanRecorder) {
 		logs := sdklog.NewLoggerProvider(
-			sdklog.WithProcessor(bridgelog.EventBridge{}),
+			sdklog.WithProcessor(bridgelog.NewEventBridge()),
 			sdklog.WithProcessor(hook(func(_ context.Context, r *sdklog.Record) {
 				r.AddAttributes(attribute.String("a", "changed"), attribute.String("more", ""))
 			})))
@@ -266,7 +266,7 @@ func TestConcurrently(t *testing.T) {
 	overBoth(t, func(t *testing.T, tracer trace.Tracer, ended *tracetest.SpanRecorder) {
 		const goroutines, each = 8, 10
 		var after records
-		l := sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.EventBridge{}), sdklog.WithProcessor(hook(after.add))).Logger("test")
+		l := sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.NewEventBridge()), sdklog.WithProcessor(hook(after.add))).Logger("test")
 		ctx, span := tracer.Start(t.Context(), "span")
 		l.Emit(ctx, event("first"))
 		var all sync.WaitGroup

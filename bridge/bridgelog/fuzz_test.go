@@ -59,7 +59,7 @@ func FuzzEventBridge(f *testing.F) {
 					return true
 				})
 			})),
-			sdklog.WithProcessor(bridgelog.EventBridge{}),
+			sdklog.WithProcessor(bridgelog.NewEventBridge()),
 		).Logger("test").Emit(trace.ContextWithSpan(t.Context(), span), r)
 
 		if bridged := name != "" && ids.IsValid() && span.recording && ids.TraceID() == span.sc.TraceID() && ids.SpanID() == span.sc.SpanID(); !bridged {

@@ -7,17 +7,19 @@ import (
 	"time"
 )
 
-// Type is the entryType of an entry. Package observer documents it as [observer.Type].
+// Type is the entryType of an entry. Package observer has a type of its own, so that its API names
+// nothing of this package. The two convert.
 type Type string
 
-// The entry types that a timeline takes. Package observer documents them.
+// The entry types that a timeline takes. Package observer documents them. The constants are
+// untyped: each one is a Type and an observer.Type.
 const (
-	Mark       Type = "mark"
-	Measure    Type = "measure"
-	Navigation Type = "navigation"
-	Resource   Type = "resource"
-	Server     Type = "server"
-	GC         Type = "gc"
+	Mark       = "mark"
+	Measure    = "measure"
+	Navigation = "navigation"
+	Resource   = "resource"
+	Server     = "server"
+	GC         = "gc"
 )
 
 // kind is a Type as a small number, for masks and counters. The zero Entry has the zero kind.
@@ -34,7 +36,7 @@ const (
 	numKinds
 )
 
-// kindTypes is in alphabetical order, as SupportedEntryTypes must be (PT-32).
+// kindTypes is in alphabetical order, as observer.SupportedEntryTypes must be (PT-32).
 var kindTypes = [numKinds]Type{"", GC, Mark, Measure, Navigation, Resource, Server}
 
 func kindOf(t Type) (kind, bool) {
@@ -60,7 +62,7 @@ type kindSet uint32
 
 func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
 
-// SupportedEntryTypes is documented as observer.SupportedEntryTypes.
+// SupportedEntryTypes returns the types that a timeline takes, in alphabetical order.
 func SupportedEntryTypes() []Type { return slices.Clone(kindTypes[1:]) }
 
 // InlineAttrs is how many attributes a call records without an allocation.

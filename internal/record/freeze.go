@@ -19,25 +19,13 @@ const (
 	GoexitText = "!GOEXIT"
 )
 
-// Freeze returns attrs as an entry keeps them: later changes of the values do not show, and no method of the program is
-// called again. It returns attrs itself if all values are scalars. [Place.Record] and [Timeline.NewEntry] freeze attributes. A
-// caller needs Freeze only if it gets attributes some time before it records them, as marks.Start does.
+// Freeze returns attrs as an entry keeps them. The documentation of package observer has the rules
+// and the bounds. Freeze returns attrs itself if all values are scalars. [Place.Record] and
+// [Timeline.NewEntry] freeze attributes. A caller needs Freeze only if it gets attributes some time
+// before it records them, as marks.Start does.
 //
-//   - Scalars stay: bool, int64, uint64, float64, string, [time.Duration] and [time.Time]. A string of more than 16 KiB is cut.
-//   - []string, []bool, []int64, []float64 and []byte are copied.
-//   - Groups stay groups, and their members are frozen. Empty groups and zero attributes are left out, as slog's handlers do.
-//   - A [slog.LogValuer] is resolved. The result is frozen by these rules.
-//   - Every other value becomes the text that [slog.TextHandler] prints for it, without quotes. encoding.TextAppender comes
-//     before encoding.TextMarshaler, as in Go 1.27.
-//
-// Methods of the program (LogValue, MarshalText, Format, Error, String) run on the calling goroutine, without a lock. A panic
-// becomes text, as with slog. If a method calls [runtime.Goexit], Record still records the entry: attributes that were not frozen
-// yet have the text "!GOEXIT". NewEntry makes no entry then. A method must not record the value that it belongs to: that recursion
-// has no end.
-//
-// One attribute is converted up to 16 levels, 4096 elements and [MaxText] bytes of text. A key is cut at [MaxKey] bytes. One call
-// converts for 250 ms, checked between elements. The character "…" stands for the rest. A list beyond these bounds becomes text.
-// "<cycle>" stands for a value within itself.
+// If a method of the program calls runtime.Goexit, Record still records the entry, and NewEntry
+// makes no entry.
 func Freeze(attrs []slog.Attr) []slog.Attr {
 	if _, ok := scalars(attrs); ok {
 		return attrs

@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
 	"internal/lookup":        {"internal/local", "internal/requests", "internal/waiting", "waits"},
+	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
 	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
 }

@@ -78,7 +78,7 @@ func recordEntries(t *rapid.T) *sessions.Session {
 		if typ == observer.Mark {
 			took = 0
 		}
-		e, err := (*record.Timeline)(tl).NewEntry(typ, anyText.Draw(t, "name"), time.Duration(start)*ms, time.Duration(took)*ms,
+		e, err := (*record.Timeline)(tl).NewEntry(record.Type(typ), anyText.Draw(t, "name"), time.Duration(start)*ms, time.Duration(took)*ms,
 			slog.String(anyText.Draw(t, "key"), anyText.Draw(t, "value")), anyAttr.Draw(t, "attr"))
 		if err != nil {
 			t.Fatal(err)

@@ -159,7 +159,7 @@ func reader(ctx context.Context, length time.Duration) error {
 func full(entries int) (*observer.Timeline, error) {
 	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: entries})
 	for i := range entries {
-		for !(*record.Timeline)(tl).Record(observer.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
+		for !(*record.Timeline)(tl).Record(record.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
 			(*record.Timeline)(tl).Flush()
 		}
 	}

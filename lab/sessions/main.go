@@ -179,7 +179,7 @@ func measure(tl *observer.Timeline, self, parent int, start, end time.Duration) 
 }
 
 func show(tl *observer.Timeline, ids record.SpanIDs, typ observer.Type, name string, start, end time.Duration) {
-	(*record.Timeline)(tl).Show(ids, record.Description{Type: typ, Name: name, Start: tl.Origin().Add(start), End: tl.Origin().Add(end)})
+	(*record.Timeline)(tl).Show(ids, record.Description{Type: record.Type(typ), Name: name, Start: tl.Origin().Add(start), End: tl.Origin().Add(end)})
 }
 
 const settleEvery = 4096

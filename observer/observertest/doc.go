@@ -1,5 +1,5 @@
 // Package observertest (stable) helps to test code that records and code that observes. It has a
-// recorder with a clock that a test moves by hand, and a conformance run for sinks.
+// recorder with a clock that a test moves by hand.
 //
 //	rec := observertest.NewRecorder()
 //	lookUp(rec.Context(t.Context()), "key")

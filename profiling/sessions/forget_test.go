@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -25,7 +24,7 @@ func TestForget_SP25(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		search.mark("first")
 		inTrace := record.SpanIDs{Trace: [16]byte{1}, Self: record.ID{2}}
-		(*record.Timeline)(other.tl).Show(inTrace, record.Description{Type: observer.Navigation, Name: "/other", Start: other.tl.Origin(), End: time.Now()})
+		(*record.Timeline)(other.tl).Show(inTrace, record.Description{Type: record.Navigation, Name: "/other", Start: other.tl.Origin(), End: time.Now()})
 		unended.mark("in unended")
 		s.tl.Deliver()
 		time.Sleep(29*time.Second + 500*ms)

@@ -80,7 +80,7 @@ func (p *tape) add(on *observer.Timeline, where of, typ observer.Type, name stri
 	if on == nil {
 		on = p.Timeline
 	}
-	(*record.Timeline)(on).Show(where.ids(), record.Description{Type: typ, Name: name, Start: p.time(start), End: p.time(end), Attrs: record.Freeze(attrs)})
+	(*record.Timeline)(on).Show(where.ids(), record.Description{Type: record.Type(typ), Name: name, Start: p.time(start), End: p.time(end), Attrs: record.Freeze(attrs)})
 }
 
 // time is a time of the session by the wall clock.
@@ -93,7 +93,7 @@ func (p *tape) in(name string, start, end time.Duration, self, parent byte) {
 
 // between records a measure between two marks that had passed, in the process's frame.
 func (p *tape) between(name string, i sessions.Interval, attrs ...slog.Attr) {
-	e, err := (*record.Timeline)(p.Timeline).NewEntry(observer.Measure, name, p.zero+i.Start, i.End-i.Start, attrs...)
+	e, err := (*record.Timeline)(p.Timeline).NewEntry(record.Measure, name, p.zero+i.Start, i.End-i.Start, attrs...)
 	if err != nil {
 		p.t.Fatal(err)
 	}

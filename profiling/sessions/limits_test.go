@@ -147,7 +147,7 @@ func TestRequestsAreNotKept(t *testing.T) {
 	for i := range n {
 		child := s.tl.NewChild()
 		marks.Mark(observer.NewContext(s.ctx, child), "m")
-		(*record.Timeline)(child).Record(observer.Navigation, "/x", 0, child.Now(), nil)
+		(*record.Timeline)(child).Record(record.Navigation, "/x", 0, child.Now(), nil)
 		child.Close()
 		if i%500 == 0 {
 			some = append(some, weak.Make(child))

@@ -22,7 +22,7 @@ func many(t *testing.T, n, timelines int) sessions.Recording {
 	}
 	return sessions.Recording{Started: tl.Origin(), Length: time.Hour, Entries: func(yield func(observer.Entry) bool) {
 		for i := range n {
-			e, err := (*record.Timeline)(all[i%timelines]).NewEntry(observer.Measure, "m", time.Duration(i+1), 1)
+			e, err := (*record.Timeline)(all[i%timelines]).NewEntry(record.Measure, "m", time.Duration(i+1), 1)
 			if err != nil {
 				t.Error(err)
 			}

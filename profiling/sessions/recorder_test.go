@@ -150,7 +150,7 @@ func TestClose_SP4_SP6(t *testing.T) {
 		t.Error("the sampler goes on")
 	}
 	for _, typ := range observer.SupportedEntryTypes() {
-		if (*record.Timeline)(s.tl).Observed(typ) {
+		if (*record.Timeline)(s.tl).Observed(record.Type(typ)) {
 			t.Errorf("%s is still observed", typ)
 		}
 	}
@@ -165,7 +165,7 @@ func TestCloseWhileStarting(t *testing.T) {
 			wg.Go(func() { _, _ = s.Start(s.ctx, entriesOnly) })
 		}
 		s.Close()
-		if (*record.Timeline)(s.tl).Observed(observer.Mark) {
+		if (*record.Timeline)(s.tl).Observed(record.Mark) {
 			t.Fatal("the timeline is observed after Close")
 		}
 		wg.Wait()

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -50,7 +49,7 @@ func TestRemote(t *testing.T) {
 		if !errors.Is(err, profiling.ErrNotAllowed) {
 			t.Errorf("got %v", err)
 		}
-		if (*record.Timeline)(s.tl).Observed(observer.Mark) {
+		if (*record.Timeline)(s.tl).Observed(record.Mark) {
 			t.Error("a session that was refused observes")
 		}
 		s.start(entriesOnly) // the recorder is free

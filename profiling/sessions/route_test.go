@@ -27,11 +27,11 @@ func (s *studio) arrive() visit {
 }
 
 func (v visit) mark(name string) {
-	(*record.Timeline)(v.tl).Record(observer.Mark, name, v.tl.Now(), 0, nil)
+	(*record.Timeline)(v.tl).Record(record.Mark, name, v.tl.Now(), 0, nil)
 }
 
 func (v visit) leave(route string) {
-	(*record.Timeline)(v.tl).Record(observer.Navigation, "/path", 0, v.tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", route)})
+	(*record.Timeline)(v.tl).Record(record.Navigation, "/path", 0, v.tl.Now(), []slog.Attr{slog.String("method", "GET"), slog.String("route", route)})
 	v.tl.Close()
 }
 

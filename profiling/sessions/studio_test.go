@@ -98,7 +98,7 @@ func (s *studio) hold() (release func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	(*record.Timeline)(s.tl).Record(observer.Server, "hold", s.tl.Now(), 0, nil)
+	(*record.Timeline)(s.tl).Record(record.Server, "hold", s.tl.Now(), 0, nil)
 	<-entered
 	return sync.OnceFunc(func() { close(over); obs.Disconnect() })
 }

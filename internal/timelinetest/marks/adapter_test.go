@@ -230,8 +230,8 @@ func (p *performance) exceptions(t *testing.T) {
 			t.Errorf("%s: %q (%v), want %q", c.what, got, c.err, c.want)
 		}
 	}
-	(*record.Timeline)(p.tl).Clear(observer.Mark)
-	(*record.Timeline)(p.tl).Clear(observer.Measure)
+	(*record.Timeline)(p.tl).Clear(record.Mark)
+	(*record.Timeline)(p.tl).Clear(record.Measure)
 }
 
 func (p *performance) observers(t *testing.T) {
@@ -243,15 +243,15 @@ func (p *performance) observers(t *testing.T) {
 		}
 		calls = append(calls, call)
 	}
-	queue := func(typ observer.Type, name string) {
+	queue := func(typ record.Type, name string) {
 		e, err := (*record.Timeline)(p.tl).NewEntry(typ, name, p.tl.Now(), 0)
 		if err != nil || !(*record.Timeline)(p.tl).Queue(p.ctx, e) {
 			t.Errorf("%s %q was not queued: %v", typ, name, err)
 		}
 	}
-	queue(observer.Resource, "r1")
+	queue(record.Resource, "r1")
 	for range bufferSize {
-		queue(observer.Resource, "r2")
+		queue(record.Resource, "r2")
 	}
 	full := strings.Repeat(" r2", bufferSize-1)
 	obs, err := p.tl.Observe(callback, observer.Options{Type: observer.Resource, Buffered: true})
@@ -271,24 +271,24 @@ func (p *performance) observers(t *testing.T) {
 		t.Errorf("called at once: %q", calls)
 	}
 	p.tasks.run()
-	queue(observer.Server, "not observed")
-	queue(observer.Resource, "r3")
+	queue(record.Server, "not observed")
+	queue(record.Resource, "r3")
 	p.tasks.run()
 	if want := []string{"r1" + full + " m (1 dropped)", "r3"}; !slices.Equal(calls, want) {
 		t.Errorf("called with %q, want %q", calls, want)
 	}
-	queue(observer.Resource, "r4")
+	queue(record.Resource, "r4")
 	if got := names(obs.TakeRecords()); !slices.Equal(got, []string{"r4"}) {
 		t.Errorf("took %q, want r4", got)
 	}
-	queue(observer.Resource, "r5")
+	queue(record.Resource, "r5")
 	obs.Disconnect()
 	p.tasks.run()
 	if len(calls) != 2 || len(obs.TakeRecords()) != 0 {
 		t.Errorf("after Disconnect: called with %q", calls)
 	}
-	(*record.Timeline)(p.tl).Clear(observer.Resource)
-	queue(observer.Resource, "r6")
+	(*record.Timeline)(p.tl).Clear(record.Resource)
+	queue(record.Resource, "r6")
 	if got := names(p.tl.EntriesByType(observer.Resource)); !slices.Equal(got, []string{"r6"}) {
 		t.Errorf("the buffer has %q, want r6: clearing made room", got)
 	}

@@ -54,8 +54,8 @@ func TestObserversMakeEntriesWanted(t *testing.T) {
 		if n := len(child.EntriesByType(observer.Measure)); n != measuresWanted {
 			t.Errorf("%s: %d measures recorded, want %d", when, n, measuresWanted)
 		}
-		(*record.Timeline)(child).Clear(observer.Mark)
-		(*record.Timeline)(child).Clear(observer.Measure)
+		(*record.Timeline)(child).Clear(record.Mark)
+		(*record.Timeline)(child).Clear(record.Measure)
 	}
 	observe := func(tl *observer.Timeline, types ...observer.Type) *observer.Observer {
 		obs, err := tl.Observe(func(observer.List) {}, observer.Options{Types: types})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -16,7 +17,7 @@ func TestEntryAheadOfTheClock(t *testing.T) {
 	process := undelivered()
 	for name, on := range map[string]*observer.Timeline{"process": process, "request": process.NewChild()} {
 		obs, _ := watch(t, on, marksOnly)
-		rec(on).Record(observer.Mark, "ahead", on.Now()+500*time.Millisecond, 0, nil)
+		rec(on).Record(record.Mark, "ahead", on.Now()+500*time.Millisecond, 0, nil)
 		add(on, observer.Mark, "now")
 		if got := names(obs.TakeRecords()); len(got) != 2 {
 			t.Errorf("%s: TakeRecords gave %v, want both entries", name, got)
@@ -24,7 +25,7 @@ func TestEntryAheadOfTheClock(t *testing.T) {
 		if got := on.Entries(); len(got) != 2 {
 			t.Errorf("%s: Entries are %v, want both entries", name, names(got))
 		}
-		if n := rec(on).Clear(observer.Mark, "now"); n != 1 {
+		if n := rec(on).Clear(record.Mark, "now"); n != 1 {
 			t.Errorf("%s: cleared %d, want 1", name, n)
 		}
 		obs.Disconnect()
@@ -43,7 +44,7 @@ func TestClearedNameIsGone(t *testing.T) {
 			spawn(&all, func() {
 				for range 1000 {
 					add(on, observer.Mark, mine)
-					rec(on).Clear(observer.Mark, mine)
+					rec(on).Clear(record.Mark, mine)
 					if _, ok := rec(on).Latest(mine); ok {
 						found.Add(1)
 					}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -39,7 +40,7 @@ func TestAttributesStay(t *testing.T) {
 						}
 					}
 				}
-				rec(tl).Record(observer.Mark, "first", 0, 0, attrs)
+				rec(tl).Record(record.Mark, "first", 0, 0, attrs)
 				clear(attrs) // the caller's to use again
 				check("read at once", tl.EntriesByName("first"))
 				rec(process.Timeline).Flush()
@@ -48,7 +49,7 @@ func TestAttributesStay(t *testing.T) {
 				taken := obs.TakeRecords()
 				for range 10 { // the same memory again
 					for range 100 {
-						rec(tl).Record(observer.Measure, "other", 0, 0, []slog.Attr{slog.String("other", "other"), slog.String("other", "other")})
+						rec(tl).Record(record.Measure, "other", 0, 0, []slog.Attr{slog.String("other", "other"), slog.String("other", "other")})
 					}
 					rec(process.Timeline).Flush()
 				}

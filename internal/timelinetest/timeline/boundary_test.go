@@ -23,7 +23,7 @@ func TestAttributesAreCopied_UT6(t *testing.T) {
 	for _, n := range []int{0, 1, record.InlineAttrs, record.InlineAttrs + 1, 3 * record.InlineAttrs} {
 		want := fmt.Sprint(numberedAttrs(n))
 		for name, add := range map[string]func([]slog.Attr){
-			"Record": func(attrs []slog.Attr) { rec(tl.Timeline).Record(observer.Mark, "Record", 0, 0, attrs) },
+			"Record": func(attrs []slog.Attr) { rec(tl.Timeline).Record(record.Mark, "Record", 0, 0, attrs) },
 			"NewEntry and Queue": func(attrs []slog.Attr) {
 				e := entry(t, tl.Timeline, "NewEntry and Queue", attrs...)
 				clear(attrs)
@@ -57,7 +57,7 @@ func TestAttributesAreCopied_UT6(t *testing.T) {
 				t.Errorf("%s: Attrs gave %d of %d", name, seen, n)
 			}
 		}
-		rec(tl.Timeline).Clear(observer.Mark)
+		rec(tl.Timeline).Clear(record.Mark)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestSlicesAreTheCallers(t *testing.T) {
 		child := tl.NewChild()
 		var received []observer.Entry
 		for i := range 200 { // chunks are used again after each pass
-			rec(child).Record(observer.Mark, fmt.Sprint(i), 0, 0, numberedAttrs(i%7))
+			rec(child).Record(record.Mark, fmt.Sprint(i), 0, 0, numberedAttrs(i%7))
 			if i%10 == 9 {
 				received = append(received, obs.TakeRecords()...)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -101,7 +102,7 @@ func TestCallbackUsesItsTimeline(t *testing.T) {
 			if s := tl.Stats()[observer.Mark]; s.Delivered != 1 {
 				t.Errorf("Delivered is %d, want 1", s.Delivered)
 			}
-			if n := rec(tl.Timeline).Clear(observer.Mark); n != 1 {
+			if n := rec(tl.Timeline).Clear(record.Mark); n != 1 {
 				t.Errorf("cleared %d, want 1", n)
 			}
 			want(t, "UT-9 the list after Clear", names(l.Entries()), "m")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -91,7 +92,7 @@ func TestSiblingsAreApart(t *testing.T) {
 	if _, ok := rec(b).Latest("m"); ok {
 		t.Error("the sibling knows the mark's name")
 	}
-	if n := rec(b).Clear(observer.Mark); n != 0 {
+	if n := rec(b).Clear(record.Mark); n != 0 {
 		t.Errorf("the sibling cleared %d", n)
 	}
 	if at, ok := rec(a).Latest("m"); !ok || at != 0 {
@@ -121,7 +122,7 @@ func TestEntryTime(t *testing.T) {
 		}
 	}
 	early := &rec(process).NewUnit(origin, nil).Timeline
-	early.Record(observer.Navigation, "GET /", 0, time.Second, nil)
+	early.Record(record.Navigation, "GET /", 0, time.Second, nil)
 	if e := view(early).Entries()[0]; !e.Time().Equal(origin) || e.StartTime() != 0 {
 		t.Errorf("an entry from the origin on is at %v, start %v, want %v", e.Time(), e.StartTime(), origin)
 	}
@@ -154,7 +155,7 @@ func TestLatestOfNothing(t *testing.T) {
 	if at, ok := rec(child).Latest("never made"); ok || at != 0 {
 		t.Errorf("UT-21: got %v, %v, want 0, false", at, ok)
 	}
-	rec(child).Record(observer.Measure, "a measure", 0, 1, nil)
+	rec(child).Record(record.Measure, "a measure", 0, 1, nil)
 	if at, ok := rec(child).Latest("a measure"); ok {
 		t.Errorf("UT-21: a measure's name was taken for a mark's, at %v", at)
 	}

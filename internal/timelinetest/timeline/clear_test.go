@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -27,7 +28,7 @@ func TestClearTakesAllNames_UT8(t *testing.T) {
 			tl.add(observer.Mark, name)
 			tl.add(observer.Measure, name)
 		}
-		n := rec(tl.Timeline).Clear(observer.Mark, c.names...)
+		n := rec(tl.Timeline).Clear(record.Mark, c.names...)
 		if got := names(tl.EntriesByType(observer.Mark)); !slices.Equal(got, c.left) || n != 4-len(c.left) {
 			t.Errorf("%s: %d were removed, %q are left, want %q", c.name, n, got, c.left)
 		}

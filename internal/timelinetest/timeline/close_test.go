@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/observer"
 )
@@ -55,7 +56,7 @@ func TestCloseDelivers(t *testing.T) {
 		child := tl.NewChild()
 		watch(t, child, marksOnly)
 		child.Close()
-		if rec(child).Observed(observer.Mark) {
+		if rec(child).Observed(record.Mark) {
 			t.Error("a closed timeline's observer still makes marks recorded")
 		}
 	})
@@ -151,7 +152,7 @@ func TestCloseWhileRecording(t *testing.T) {
 			name := fmt.Sprintf("request %d writer %d entry ", r, w)
 			spawn(&all, func() {
 				for n := range each {
-					for !rec(child).Record(observer.Mark, name, child.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
+					for !rec(child).Record(record.Mark, name, child.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
 						rec(tl).Flush()
 					}
 				}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -49,7 +50,7 @@ func TestConcurrentRecording(t *testing.T) {
 				}
 				on.Entries(observer.Filter{Type: observer.Mark})
 				rec(on).Latest("m")
-				rec(on).Clear(observer.Mark, "nobody")
+				rec(on).Clear(record.Mark, "nobody")
 				obs, err := on.Observe(func(observer.List) {}, observer.Options{Type: observer.Measure, Buffered: true})
 				if err != nil {
 					t.Error(err)
@@ -68,7 +69,7 @@ func TestConcurrentRecording(t *testing.T) {
 		}
 		spawn(&all, func() {
 			for n := range each {
-				for !rec(on).Record(observer.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("w", w), slog.Int("n", n)}) {
+				for !rec(on).Record(record.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("w", w), slog.Int("n", n)}) {
 					rec(tl).Flush() // the readers hold the collector up: make room
 				}
 			}
@@ -127,7 +128,7 @@ func TestAgainstModel_UT14_UT15_UT21_UT22(t *testing.T) {
 		add := func(typ observer.Type) {
 			id++
 			e := entry{typ, draw.Draw(t, "name"), id}
-			rec(tl.Timeline).Record(typ, e.name, time.Duration(id), 0, nil)
+			rec(tl.Timeline).Record(record.Type(typ), e.name, time.Duration(id), 0, nil)
 			if count(typ) < limit {
 				buffer = append(buffer, e)
 			}
@@ -143,7 +144,7 @@ func TestAgainstModel_UT14_UT15_UT21_UT22(t *testing.T) {
 			"measure": func(*rapid.T) { add(observer.Measure) },
 			"clear": func(t *rapid.T) {
 				name := draw.Draw(t, "name")
-				rec(tl.Timeline).Clear(observer.Mark, name)
+				rec(tl.Timeline).Clear(record.Mark, name)
 				rest := buffer[:0:0]
 				for _, e := range buffer {
 					if e.typ != observer.Mark || e.name != name {

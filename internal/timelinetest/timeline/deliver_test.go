@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -209,9 +210,9 @@ func TestDelivery(t *testing.T) {
 		if _, err := tl.Observe(func(l observer.List) { list = l }, both); err != nil {
 			t.Fatal(err)
 		}
-		rec(tl.Timeline).Record(observer.Measure, "b", 20, 0, nil)
-		rec(tl.Timeline).Record(observer.Mark, "a", 10, 0, nil)
-		rec(tl.Timeline).Record(observer.Mark, "b", 5, 0, nil)
+		rec(tl.Timeline).Record(record.Measure, "b", 20, 0, nil)
+		rec(tl.Timeline).Record(record.Mark, "a", 10, 0, nil)
+		rec(tl.Timeline).Record(record.Mark, "b", 5, 0, nil)
 		tl.run()
 		want(t, "Entries", names(list.Entries()), "b", "a", "b")
 		want(t, "EntriesByType", names(list.EntriesByType(observer.Mark)), "b", "a")

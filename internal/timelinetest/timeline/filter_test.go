@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -20,15 +21,15 @@ func TestSelect_PT16_PT17(t *testing.T) {
 	initiator := func(v slog.Value) []slog.Attr {
 		return []slog.Attr{slog.Int("before", 1), {Key: observer.InitiatorKey, Value: v}}
 	}
-	rec(tl.Timeline).Record(observer.Resource, "r2", 8, 1, initiator(slog.StringValue("db")))
-	rec(tl.Timeline).Record(observer.Mark, "a", 2, 0, nil)
-	rec(tl.Timeline).Record(observer.Measure, "a", 1, 1, nil)
-	rec(tl.Timeline).Record(observer.Resource, "r1", 3, 1, initiator(slog.AnyValue(lazy("fetch"))))
-	rec(tl.Timeline).Record(observer.Navigation, "n", 0, 9, nil)
-	rec(tl.Timeline).Record(observer.Server, "s", 4, 1, nil)
-	rec(tl.Timeline).Record(observer.GC, "g", 5, 1, nil)
-	rec(tl.Timeline).Record(observer.Mark, "", 6, 0, nil)
-	rec(tl.Timeline).Record(observer.Mark, "r1", 7, 0, initiator(slog.StringValue("fetch")))
+	rec(tl.Timeline).Record(record.Resource, "r2", 8, 1, initiator(slog.StringValue("db")))
+	rec(tl.Timeline).Record(record.Mark, "a", 2, 0, nil)
+	rec(tl.Timeline).Record(record.Measure, "a", 1, 1, nil)
+	rec(tl.Timeline).Record(record.Resource, "r1", 3, 1, initiator(slog.AnyValue(lazy("fetch"))))
+	rec(tl.Timeline).Record(record.Navigation, "n", 0, 9, nil)
+	rec(tl.Timeline).Record(record.Server, "s", 4, 1, nil)
+	rec(tl.Timeline).Record(record.GC, "g", 5, 1, nil)
+	rec(tl.Timeline).Record(record.Mark, "", 6, 0, nil)
+	rec(tl.Timeline).Record(record.Mark, "r1", 7, 0, initiator(slog.StringValue("fetch")))
 	tl.run()
 
 	type source interface {

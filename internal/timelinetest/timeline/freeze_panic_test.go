@@ -130,14 +130,14 @@ func TestGoexitDoesNoHarm(t *testing.T) {
 			t.Run(name+" "+how, func(t *testing.T) {
 				tl := newManual()
 				attrs := []slog.Attr{slog.Any("a", []int64{1}), slog.Any("k", v), slog.Any("later", errors.New("e")), slog.Int("n", 1)}
-				if inGoroutine(func() { rec(tl.Timeline).Record(observer.Mark, "m", 0, 0, attrs) }) {
+				if inGoroutine(func() { rec(tl.Timeline).Record(record.Mark, "m", 0, 0, attrs) }) {
 					t.Fatal("it returned")
 				}
 				want := "[a=[1] k=!GOEXIT later=!GOEXIT n=1]"
 				if got := tl.Entries(); len(got) != 1 || fmt.Sprint(got[0].Detail()) != want {
 					t.Errorf("got %v, want %s", got, want)
 				}
-				if inGoroutine(func() { _, _ = rec(tl.Timeline).NewEntry(observer.Mark, "m", 0, 0, attrs...) }) {
+				if inGoroutine(func() { _, _ = rec(tl.Timeline).NewEntry(record.Mark, "m", 0, 0, attrs...) }) {
 					t.Fatal("NewEntry returned")
 				}
 				tl.add(observer.Mark, "next")
@@ -171,11 +171,11 @@ func TestMethodsRunWithoutLocks(t *testing.T) {
 			t.Error("called on another goroutine")
 		}
 		for _, tl := range []*observer.Timeline{tl.Timeline, child} {
-			rec(tl).Record(observer.Mark, "inner", tl.Now(), 0, []slog.Attr{slog.Int("n", 1)})
+			rec(tl).Record(record.Mark, "inner", tl.Now(), 0, []slog.Attr{slog.Int("n", 1)})
 			tl.Entries()
 			rec(tl).Latest("inner")
 			tl.Stats()
-			rec(tl).Clear(observer.Measure)
+			rec(tl).Clear(record.Measure)
 			tl.Deliver()
 			if o, err := tl.Observe(func(observer.List) {}, both); err != nil {
 				t.Error(err)
@@ -189,8 +189,8 @@ func TestMethodsRunWithoutLocks(t *testing.T) {
 		here = id()
 		for _, v := range everyMethod(m) {
 			for _, tl := range []*observer.Timeline{tl.Timeline, child} {
-				rec(tl).Record(observer.Mark, "m", 0, 0, []slog.Attr{slog.Any("k", v)})
-				if _, err := rec(tl).NewEntry(observer.Mark, "m", 0, 0, slog.Any("k", v)); err != nil {
+				rec(tl).Record(record.Mark, "m", 0, 0, []slog.Attr{slog.Any("k", v)})
+				if _, err := rec(tl).NewEntry(record.Mark, "m", 0, 0, slog.Any("k", v)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -218,7 +218,7 @@ func TestUnknownTypesAreNotFrozen(t *testing.T) {
 	if _, err := rec(tl.Timeline).NewEntry("unknown", "m", 0, 0, slog.Any("k", m)); err == nil {
 		t.Error("no error")
 	}
-	if _, err := rec(tl.Timeline).NewEntry(observer.Mark, "m", 1<<63-1, 0, slog.Any("k", m)); err == nil {
+	if _, err := rec(tl.Timeline).NewEntry(record.Mark, "m", 1<<63-1, 0, slog.Any("k", m)); err == nil {
 		t.Error("no error")
 	}
 }
@@ -237,12 +237,12 @@ func (f *frozenFor) Measure(_ any, m record.Measured) {
 // A tracer gets an entry that the timeline has no room for. Its attributes are frozen, too.
 func TestLostEntriesAreFrozenForTheTracer(t *testing.T) {
 	tl := newManual(func(o *observer.TimelineOptions) { o.MaxPending = 1 })
-	for rec(tl.Timeline).Record(observer.Mark, "m", 0, 0, nil) {
+	for rec(tl.Timeline).Record(record.Mark, "m", 0, 0, nil) {
 	}
 	tracer := &frozenFor{}
 	defer rec(tl.Timeline).Attach(tracer)()
 	attr := slog.Any("k", method(func() string { return "text" }))
-	if rec(tl.Timeline).Record(observer.Measure, "m", 0, 0, []slog.Attr{attr}) {
+	if rec(tl.Timeline).Record(record.Measure, "m", 0, 0, []slog.Attr{attr}) {
 		t.Error("the timeline has room, so this says nothing")
 	}
 	if !slices.Equal(tracer.kinds, []slog.Kind{slog.KindString}) {
@@ -264,7 +264,7 @@ func TestCallbackPanicsWithAnUnprintableValue_PT7(t *testing.T) {
 	if !strings.Contains(log.String(), "PANIC") {
 		t.Errorf("logged %s", log.String())
 	}
-	if !rec(tl.Timeline).Record(observer.Mark, "next", 0, 0, nil) || len(tl.Entries()) != 2 {
+	if !rec(tl.Timeline).Record(record.Mark, "next", 0, 0, nil) || len(tl.Entries()) != 2 {
 		t.Error("the timeline does not go on")
 	}
 }

@@ -28,11 +28,11 @@ func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	tl := newManual()
 	var stored keptAttrs
 	place := record.Place{Timeline: rec(tl.Timeline), To: record.ToSpan, Tracer: &stored}
-	place.Record(observer.Mark, "m", 0, 0, attrs)
+	place.Record(record.Mark, "m", 0, 0, attrs)
 	recorded := tl.Entries()[0].Detail()
 	made := entry(t, tl.Timeline, "m", attrs...)
 	place.Queue(record.Entry(made))
-	place.Record(observer.Measure, "m", 0, 0, attrs)
+	place.Record(record.Measure, "m", 0, 0, attrs)
 	place.End(nil, "m", 0, 0, attrs, &record.Failure{})
 	var handedOver []slog.Attr
 	tracing := spantest.New(rec(tl.Timeline))
@@ -41,7 +41,7 @@ func everyWay(t *testing.T, attrs []slog.Attr) []slog.Attr {
 	}
 	root := tracing.NewRoot("root")
 	unit := root.At()
-	unit.Record(observer.Measure, "m", 0, 0, attrs)
+	unit.Record(record.Measure, "m", 0, 0, attrs)
 	viewed := view(&root.Unit().Timeline).Entries()[0].Detail()
 	root.End()
 	tracing.HandOverEnded()
@@ -184,8 +184,8 @@ func TestFrozenValuesDoNotChange_UT6(t *testing.T) {
 		return fmt.Sprintf("%#v", values(attrs)[:12]) // pointers in lists are addresses
 	}
 	before := shown(record.Freeze(slices.Clone(attrs)))
-	rec(tl.Timeline).Record(observer.Mark, "m", 0, 0, attrs)
-	rec(tl.Timeline).Record(observer.Mark, "one of many attributes", 0, 0, append(slices.Clip(attrs), slices.Repeat([]slog.Attr{slog.Int("n", 1)}, 100)...))
+	rec(tl.Timeline).Record(record.Mark, "m", 0, 0, attrs)
+	rec(tl.Timeline).Record(record.Mark, "one of many attributes", 0, 0, append(slices.Clip(attrs), slices.Repeat([]slog.Attr{slog.Int("n", 1)}, 100)...))
 	e := entry(t, tl.Timeline, "made", attrs...)
 	header.Set("A", "2")
 	list[0], names[0], data[0], members[0], pointed.n = 2, "b", 'b', slog.Int("n", 2), 2

@@ -47,7 +47,7 @@ func (m *manual) run() {
 func (m *manual) add(typ observer.Type, name string) { add(m.Timeline, typ, name) }
 
 func add(tl *observer.Timeline, typ observer.Type, name string) {
-	rec(tl).Record(typ, name, tl.Now(), 0, nil)
+	rec(tl).Record(record.Type(typ), name, tl.Now(), 0, nil)
 }
 
 // watch observes and gathers the names delivered.
@@ -64,7 +64,7 @@ func watch(t *testing.T, tl *observer.Timeline, o observer.Options) (*observer.O
 // entry makes a mark without recording it.
 func entry(t *testing.T, tl *observer.Timeline, name string, attrs ...slog.Attr) observer.Entry {
 	t.Helper()
-	e, err := rec(tl).NewEntry(observer.Mark, name, tl.Now(), 0, attrs...)
+	e, err := rec(tl).NewEntry(record.Mark, name, tl.Now(), 0, attrs...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,8 +131,8 @@ func sortKeys(t *testing.T, text string) string {
 
 func TestJSONOfEntries(t *testing.T) {
 	tl := newManual()
-	rec(tl.Timeline).Record(observer.Measure, "backwards", 30*time.Microsecond, -20*time.Microsecond, nil)
-	rec(tl.Timeline).Record(observer.Mark, "before the origin", -time.Nanosecond, 0, nil)
+	rec(tl.Timeline).Record(record.Measure, "backwards", 30*time.Microsecond, -20*time.Microsecond, nil)
+	rec(tl.Timeline).Record(record.Mark, "before the origin", -time.Nanosecond, 0, nil)
 	got, err := json.Marshal(tl.Entries())
 	w := `[{"name":"before the origin","entryType":"mark","startTime":-0.000001,"duration":0,"detail":null},` +
 		`{"name":"backwards","entryType":"measure","startTime":0.03,"duration":-0.02,"detail":null}]`
@@ -166,7 +166,7 @@ func FuzzEntryJSON(f *testing.F) {
 	f.Add("n", "next", "name", math.Inf(1), int64(math.MaxInt64))
 	tl := newManual()
 	f.Fuzz(func(t *testing.T, name, key, text string, number float64, ns int64) {
-		e, err := rec(tl.Timeline).NewEntry(observer.Measure, name, time.Duration(ns), time.Duration(ns),
+		e, err := rec(tl.Timeline).NewEntry(record.Measure, name, time.Duration(ns), time.Duration(ns),
 			slog.String(key, text), slog.Group("g", slog.Float64(key, number), slog.Duration("d", time.Duration(ns))))
 		if err != nil {
 			if time.Duration(ns).Abs() < record.MaxTime/2 {

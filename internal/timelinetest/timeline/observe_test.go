@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -176,7 +177,7 @@ func TestTakeRecordsAndDisconnect_PT30_PT31(t *testing.T) {
 	obs, got := watch(t, tl.Timeline, both)
 	tl.now = 9
 	tl.add(observer.Mark, "later start, queued first")
-	rec(tl.Timeline).Record(observer.Measure, "earlier start", 1, 3, nil)
+	rec(tl.Timeline).Record(record.Measure, "earlier start", 1, 3, nil)
 	want(t, "PT-31 order of queueing", names(obs.TakeRecords()), "later start, queued first", "earlier start")
 	want(t, "PT-31 emptied", names(obs.TakeRecords()))
 	tl.run()

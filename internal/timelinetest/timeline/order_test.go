@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
 // numbered records a mark that carries its number. It makes room where there is none.
 func numbered(on *observer.Timeline, n int) {
-	for !rec(on).Record(observer.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
+	for !rec(on).Record(record.Mark, "m", on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
 		rec(on).Flush()
 	}
 }
@@ -127,11 +128,11 @@ func TestReadYourWrites(t *testing.T) {
 				name := fmt.Sprint("goroutine ", g)
 				spawn(&all, func() {
 					for range each {
-						if !rec(c.tl).Record(observer.Mark, name, c.tl.Now(), 0, nil) {
+						if !rec(c.tl).Record(record.Mark, name, c.tl.Now(), 0, nil) {
 							refused.Add(1)
 							return
 						}
-						if rec(c.tl).Clear(observer.Mark, name) != 1 {
+						if rec(c.tl).Clear(record.Mark, name) != 1 {
 							missed.Add(1)
 							return
 						}
@@ -208,7 +209,7 @@ func TestConcurrentOnTwoTimelines(t *testing.T) {
 		spawn(&all, func() {
 			for n := range each {
 				for _, on := range []*observer.Timeline{tl, child} {
-					for !rec(on).Record(observer.Mark, name, on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
+					for !rec(on).Record(record.Mark, name, on.Now(), 0, []slog.Attr{slog.Int("n", n)}) {
 						rec(tl).Flush()
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -19,9 +20,9 @@ func TestAttributesOfRequestsAreFreed(t *testing.T) {
 		for range each {
 			value := new([64]byte)
 			watchFreed(values, value)
-			rec(request).Record(observer.Mark, "of the request", 0, 0, []slog.Attr{slog.Any("held", value)})
+			rec(request).Record(record.Mark, "of the request", 0, 0, []slog.Attr{slog.Any("held", value)})
 		}
-		rec(tl).Record(observer.Mark, "of the process", 0, 0, []slog.Attr{slog.Int("n", 1)})
+		rec(tl).Record(record.Mark, "of the process", 0, 0, []slog.Attr{slog.Int("n", 1)})
 		rec(tl).Flush() // the request is long: its entries are in its buffer now
 		request.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -37,7 +38,7 @@ func TestBufferSize(t *testing.T) {
 		tl.add(observer.Mark, "a")
 		tl.add(observer.Mark, "b")
 		want(t, "kept", names(tl.Entries()), "a")
-		rec(tl.Timeline).Clear(observer.Mark)
+		rec(tl.Timeline).Clear(record.Mark)
 		tl.add(observer.Mark, "c")
 		tl.add(observer.Mark, "d")
 		want(t, "kept after clearing", names(tl.Entries()), "c")
@@ -63,11 +64,11 @@ func TestDefaultSizes_PT19(t *testing.T) {
 func TestManyTies_PT15(t *testing.T) {
 	tl := newManual()
 	var want []string
-	rec(tl.Timeline).Record(observer.Mark, "later", 2, 0, nil)
+	rec(tl.Timeline).Record(record.Mark, "later", 2, 0, nil)
 	for i := range 200 {
 		name := fmt.Sprint(i)
 		want = append(want, name)
-		rec(tl.Timeline).Record(observer.Mark, name, 1, 0, nil)
+		rec(tl.Timeline).Record(record.Mark, name, 1, 0, nil)
 	}
 	got := names(tl.Entries())
 	if strings.Join(got, " ") != strings.Join(append(want, "later"), " ") {
@@ -81,12 +82,12 @@ func TestLatestFindsAllThatIsKept(t *testing.T) {
 		tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize = 5000 })
 		name := func(i int) string { return fmt.Sprint("mark ", i) }
 		for i := range 5100 {
-			rec(tl.Timeline).Record(observer.Mark, name(i), 0, 0, nil)
+			rec(tl.Timeline).Record(record.Mark, name(i), 0, 0, nil)
 		}
 		rec(tl.Timeline).Latest(name(0)) // makes the index
-		rec(tl.Timeline).Clear(observer.Mark)
+		rec(tl.Timeline).Clear(record.Mark)
 		for i := range 5000 {
-			rec(tl.Timeline).Record(observer.Mark, name(i), 0, 0, nil)
+			rec(tl.Timeline).Record(record.Mark, name(i), 0, 0, nil)
 		}
 		for i := range 5000 {
 			if _, ok := rec(tl.Timeline).Latest(name(i)); !ok {
@@ -99,9 +100,9 @@ func TestLatestFindsAllThatIsKept(t *testing.T) {
 		tl.add(observer.Mark, "a")
 		tl.add(observer.Mark, "a")
 		for i := range 5000 {
-			rec(tl.Timeline).Record(observer.Mark, fmt.Sprint(i), 0, 0, nil)
+			rec(tl.Timeline).Record(record.Mark, fmt.Sprint(i), 0, 0, nil)
 		}
-		rec(tl.Timeline).Clear(observer.Mark, "a")
+		rec(tl.Timeline).Clear(record.Mark, "a")
 		tl.add(observer.Mark, "b")
 		if _, ok := rec(tl.Timeline).Latest("b"); !ok {
 			t.Errorf("b is in the buffer (%q) and is not found", names(tl.Entries()))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -27,7 +28,7 @@ func TestStatsSums(t *testing.T) {
 			typ = observer.Measure
 		}
 		tried[typ]++
-		if !rec(on).Record(typ, string(typ), 0, 0, nil) {
+		if !rec(on).Record(record.Type(typ), string(typ), 0, 0, nil) {
 			refused[typ]++
 		}
 		if i%100 == 60 {
@@ -83,10 +84,10 @@ func TestNobodyCollects(t *testing.T) {
 	child := tl.NewChild()
 	buffered := uint64(0)
 	for range 5000 {
-		if rec(tl).Record(observer.Mark, "m", 0, 0, nil) {
+		if rec(tl).Record(record.Mark, "m", 0, 0, nil) {
 			buffered++
 		}
-		rec(child).Record(observer.Mark, "m", 0, 0, nil) // to its own buffer
+		rec(child).Record(record.Mark, "m", 0, 0, nil) // to its own buffer
 	}
 	if buffered <= 168-24 || buffered > 168 { // seven chunks of 24
 		t.Errorf("%d entries wait, want 145 to 168", buffered)
@@ -95,7 +96,7 @@ func TestNobodyCollects(t *testing.T) {
 	if s := tl.Stats()[observer.Mark]; s.Recorded != buffered+5000 || s.Overflow != 5000-buffered || s.BufferFull != full {
 		t.Errorf("stats are %+v, want %d recorded, %d Overflow and %d BufferFull", s, buffered+5000, 5000-buffered, full)
 	}
-	if !rec(tl).Record(observer.Mark, "m", 0, 0, nil) {
+	if !rec(tl).Record(record.Mark, "m", 0, 0, nil) {
 		t.Error("after a collection there is no room")
 	}
 }
@@ -114,7 +115,7 @@ func TestBounds_PT3(t *testing.T) {
 	tl.add(observer.Mark, "4")
 	tl.run()
 	want(t, "the observer keeps the oldest, and more with a larger MaxBuffer", *got, "1", "2", "4")
-	if n := rec(tl.Timeline).Clear(observer.Mark, "1"); n != 1 {
+	if n := rec(tl.Timeline).Clear(record.Mark, "1"); n != 1 {
 		t.Errorf("cleared %d, want 1", n)
 	}
 	tl.add(observer.Mark, "5")
@@ -161,7 +162,7 @@ func TestDroppedByType_PT29(t *testing.T) {
 			}, c.o); err != nil {
 				t.Fatal(err)
 			}
-			rec(tl.Timeline).Record(c.wakes, "m", 0, 0, nil)
+			rec(tl.Timeline).Record(record.Type(c.wakes), "m", 0, 0, nil)
 			tl.run()
 			for _, typ := range observer.SupportedEntryTypes() {
 				tl.add(typ, "m")
@@ -177,15 +178,15 @@ func TestDroppedByType_PT29(t *testing.T) {
 func TestUnknownTypesAreNotRecorded(t *testing.T) {
 	tl := newManual()
 	for _, typ := range []observer.Type{"", "frame", "Mark", "mark "} {
-		if rec(tl.Timeline).Record(typ, "m", 0, 0, []slog.Attr{}) {
+		if rec(tl.Timeline).Record(record.Type(typ), "m", 0, 0, []slog.Attr{}) {
 			t.Errorf("PT-22: an entry of type %q was recorded", typ)
 		}
-		if _, err := rec(tl.Timeline).NewEntry(typ, "the entry", 0, 0); err == nil || !strings.Contains(err.Error(), `"the entry"`) || !strings.Contains(err.Error(), "supported are") {
+		if _, err := rec(tl.Timeline).NewEntry(record.Type(typ), "the entry", 0, 0); err == nil || !strings.Contains(err.Error(), `"the entry"`) || !strings.Contains(err.Error(), "supported are") {
 			t.Errorf("PT-22: NewEntry of type %q: %v, want an error that names the entry and the types", typ, err)
 		}
 	}
 	for _, typ := range observer.SupportedEntryTypes() {
-		if !rec(tl.Timeline).Record(typ, string(typ), 0, 0, nil) || len(tl.EntriesByType(typ)) != 1 {
+		if !rec(tl.Timeline).Record(record.Type(typ), string(typ), 0, 0, nil) || len(tl.EntriesByType(typ)) != 1 {
 			t.Errorf("PT-32: %q is said to be supported and is not recorded", typ)
 		}
 	}

@@ -31,7 +31,7 @@ func TestTimesOutOfRange(t *testing.T) {
 		{"the first moment", -record.MaxTime - time.Hour, 0, ""},
 		{"all there is", -record.MaxTime - time.Hour, 2 * record.MaxTime, ""},
 	} {
-		e, err := rec(child).NewEntry(observer.Measure, "x", c.start, c.duration)
+		e, err := rec(child).NewEntry(record.Measure, "x", c.start, c.duration)
 		if c.want == "" {
 			if err != nil || e.StartTime() != c.start || e.Duration() != c.duration {
 				t.Errorf("%s: got %v, %v", c.name, e, err)
@@ -56,12 +56,12 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	child := tl.NewChild()
 	distant := &rec(observer.NewTimeline(observer.TimelineOptions{})).NewUnit(time.Time{}, nil).Timeline
 	for _, d := range []time.Duration{math.MaxInt64, math.MinInt64} {
-		rec(child).Record(observer.Measure, "start", d, 0, nil)
-		rec(child).Record(observer.Measure, "duration", 0, d, nil)
-		rec(child).Record(observer.Measure, "both", d, d, nil)
-		distant.Record(observer.Measure, "distant", d, d, nil)
+		rec(child).Record(record.Measure, "start", d, 0, nil)
+		rec(child).Record(record.Measure, "duration", 0, d, nil)
+		rec(child).Record(record.Measure, "both", d, d, nil)
+		distant.Record(record.Measure, "distant", d, d, nil)
 	}
-	e, err := rec(observer.NewTimeline(observer.TimelineOptions{})).NewEntry(observer.Measure, "queued", record.MaxTime, 0)
+	e, err := rec(observer.NewTimeline(observer.TimelineOptions{})).NewEntry(record.Measure, "queued", record.MaxTime, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestTimesOutOfRangeAreRecorded(t *testing.T) {
 	process := newManual()
 	process.now = math.MaxInt64
 	late := process.NewChild()
-	rec(late).Record(observer.Measure, "late", 0, time.Second, nil)
+	rec(late).Record(record.Measure, "late", 0, time.Second, nil)
 	if got := late.Entries()[0]; got.StartTime() != 0 || got.Duration() != 0 {
 		t.Errorf("on a request that began after the range there is %v, want a request that begins and ends with the range", got)
 	}

@@ -8,18 +8,20 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
 func TestEntries_PT15(t *testing.T) {
 	tl := newManual()
-	rec(tl.Timeline).Record(observer.Measure, "b", 30, 5, nil)
-	rec(tl.Timeline).Record(observer.Mark, "a", 10, 0, nil)
-	rec(tl.Timeline).Record(observer.Resource, "r", 20, 1, []slog.Attr{slog.String(observer.InitiatorKey, "fetch")})
-	rec(tl.Timeline).Record(observer.Mark, "tie", 10, 0, nil)
+	rec(tl.Timeline).Record(record.Measure, "b", 30, 5, nil)
+	rec(tl.Timeline).Record(record.Mark, "a", 10, 0, nil)
+	rec(tl.Timeline).Record(record.Resource, "r", 20, 1, []slog.Attr{slog.String(observer.InitiatorKey, "fetch")})
+	rec(tl.Timeline).Record(record.Mark, "tie", 10, 0, nil)
 	want(t, "PT-15 by start, ties in order of recording", names(tl.Entries()), "a", "tie", "r", "b")
 	want(t, "PT-16 by type", names(tl.EntriesByType(observer.Mark)), "a", "tie")
 	want(t, "PT-16 by name", names(tl.EntriesByName("a")), "a")
@@ -39,6 +41,10 @@ func TestEntries_PT15(t *testing.T) {
 
 func TestSupportedEntryTypes_PT32(t *testing.T) {
 	got := observer.SupportedEntryTypes()
+	all := []observer.Type{observer.GC, observer.Mark, observer.Measure, observer.Navigation, observer.Resource, observer.Server}
+	if !slices.Equal(got, all) {
+		t.Errorf("PT-32: got %q, want %q", got, all)
+	}
 	for i := 1; i < len(got); i++ {
 		if got[i-1] >= got[i] {
 			t.Errorf("PT-32: %q before %q: not alphabetical", got[i-1], got[i])
@@ -52,8 +58,8 @@ func TestSupportedEntryTypes_PT32(t *testing.T) {
 
 func TestEntryJSON_PT12(t *testing.T) {
 	tl := newManual()
-	rec(tl.Timeline).Record(observer.Mark, "plain", 1500*time.Microsecond, 0, nil)
-	rec(tl.Timeline).Record(observer.Measure, "full", 2*time.Millisecond, 250*time.Microsecond, []slog.Attr{
+	rec(tl.Timeline).Record(record.Mark, "plain", 1500*time.Microsecond, 0, nil)
+	rec(tl.Timeline).Record(record.Measure, "full", 2*time.Millisecond, 250*time.Microsecond, []slog.Attr{
 		slog.String("s", "x"), slog.Int("i", -1), slog.Uint64("u", math.MaxUint64), slog.Float64("f", 0.5), slog.Bool("b", true),
 		slog.Duration("d", 1500*time.Microsecond), slog.Time("t", time.Unix(0, 0).UTC()),
 		slog.Group("g", slog.Int("n", 1), slog.Group("h", slog.Int("n", 2))), slog.Group("", slog.Int("inlined", 3)),
@@ -143,7 +149,7 @@ func TestOverflow(t *testing.T) {
 	_, got := watch(t, tl.Timeline, marksOnly)
 	lost := 0
 	for range 33 {
-		if !rec(tl.Timeline).Record(observer.Mark, "m", 0, 0, nil) {
+		if !rec(tl.Timeline).Record(record.Mark, "m", 0, 0, nil) {
 			lost++
 		}
 	}
@@ -155,7 +161,7 @@ func TestOverflow(t *testing.T) {
 	if len(*got) != 24 {
 		t.Errorf("%d delivered, want 24", len(*got))
 	}
-	if !rec(tl.Timeline).Record(observer.Mark, "room again", 0, 0, nil) {
+	if !rec(tl.Timeline).Record(record.Mark, "room again", 0, 0, nil) {
 		t.Error("after a collection there is no room")
 	}
 }
@@ -164,13 +170,13 @@ func TestLatestAfterTheBufferIsFull(t *testing.T) {
 	tl := newManual(func(o *observer.TimelineOptions) { o.BufferSize, o.ChildBufferSize = 3, 3 })
 	for name, on := range map[string]*observer.Timeline{"process": tl.Timeline, "child": tl.NewChild()} {
 		for i := range 10 {
-			rec(on).Record(observer.Mark, "tick", time.Duration(i), 0, nil)
+			rec(on).Record(record.Mark, "tick", time.Duration(i), 0, nil)
 			rec(tl.Timeline).Flush()
 			if at, ok := rec(on).Latest("tick"); !ok || at != time.Duration(i) {
 				t.Errorf("UT-21 %s: after tick %d Latest is %v, %v", name, i, at, ok)
 			}
 		}
-		if n := rec(on).Clear(observer.Mark, "tick"); n != 3 {
+		if n := rec(on).Clear(record.Mark, "tick"); n != 3 {
 			t.Errorf("%s: cleared %d, want 3", name, n)
 		}
 		if at, ok := rec(on).Latest("tick"); ok {
@@ -210,7 +216,7 @@ func TestEntryString(t *testing.T) {
 	tl := newManual()
 	tl.now = 2 * time.Millisecond
 	tl.add(observer.Mark, "a b")
-	rec(tl.Timeline).Record(observer.Measure, "m", time.Millisecond, -3*time.Microsecond, nil)
+	rec(tl.Timeline).Record(record.Measure, "m", time.Millisecond, -3*time.Microsecond, nil)
 	want(t, "as text", []string{fmt.Sprint(tl.Entries()), fmt.Sprint(observer.Entry{})},
 		`[measure "m" at 1ms for -3µs mark "a b" at 2ms]`, ` "" at 0s`)
 }

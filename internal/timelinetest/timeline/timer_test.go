@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -46,7 +47,7 @@ func TestTimerIsBroughtForward(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 256 {
-			if !rec(child).Record(observer.Mark, "m", 0, 0, nil) {
+			if !rec(child).Record(record.Mark, "m", 0, 0, nil) {
 				t.Fatal("an entry was lost")
 			}
 		}

@@ -65,14 +65,14 @@ func TestWants(t *testing.T) {
 	tracing := spantest.New(rec(tl.Timeline))
 	child, sibling := tl.NewChild(), tl.NewChild()
 	ownUnit := &rec(tl.Timeline).NewUnit(time.Now(), nil).Timeline
-	ownUnit.Keep(observer.Server, "frame")
+	ownUnit.Keep(record.Server, "frame")
 	unsampled := tracing.Foreign("f", record.ToObservers)
 	check := func(what string, on *observer.Timeline, typ observer.Type, want bool) {
 		t.Helper()
 		ctx := unsampled.Context(observer.NewContext(context.Background(), on))
 		var p record.Place
 		p.Locate(ctx)
-		if got := p.Wants(typ); got != want {
+		if got := p.Wants(record.Type(typ)); got != want {
 			t.Errorf("%s: wanted is %v, want %v", what, got, want)
 		}
 		if typ == observer.Mark {
@@ -109,7 +109,7 @@ func TestAttach(t *testing.T) {
 		t.Helper()
 		var p record.Place
 		p.Locate(ctx)
-		p.Record(observer.Measure, "to "+want, 0, 0, nil)
+		p.Record(record.Measure, "to "+want, 0, 0, nil)
 	}
 	measure("c")
 	if got := rec(tl.NewChild()).Tracers(); !slices.Equal(got, []record.Tracer{tracings["a"], tracings["b"], tracings["c"]}) {
@@ -150,7 +150,7 @@ func TestSpanIDs(t *testing.T) {
 		tl.now++
 		var p record.Place
 		p.Locate(ctx)
-		p.Record(typ, name, p.Timeline.Now(), 0, nil)
+		p.Record(record.Type(typ), name, p.Timeline.Now(), 0, nil)
 	}
 	add(ctx, observer.Mark, "no span")
 	add(root.Context(ctx), observer.Mark, "mark")
@@ -208,9 +208,9 @@ func TestDestinations(t *testing.T) {
 			_, got := watch(t, tl.Timeline, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure, observer.Resource}})
 			var p record.Place
 			p.Locate(ctx)
-			p.Record(observer.Mark, "mark", 0, 0, attrs)
-			p.Record(observer.Measure, "measure", 0, 0, attrs)
-			p.Record(observer.Resource, "resource", 0, 0, attrs)
+			p.Record(record.Mark, "mark", 0, 0, attrs)
+			p.Record(record.Measure, "measure", 0, 0, attrs)
+			p.Record(record.Resource, "resource", 0, 0, attrs)
 			want(t, "the sink", calls(), c.want...)
 			want(t, "the timeline", names(view(p.Timeline).Entries()), "mark", "measure", "resource")
 			tl.run()

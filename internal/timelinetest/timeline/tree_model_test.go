@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -191,7 +192,7 @@ func TestTreeAgainstModel(t *testing.T) {
 				for range rapid.IntRange(1, 20).Draw(t, "n") {
 					tick()
 					e := modelEntry{id, drawType.Draw(t, "type"), drawName.Draw(t, "name")}
-					if !rec(on).Record(e.typ, e.name, on.Now(), 0, nil) {
+					if !rec(on).Record(record.Type(e.typ), e.name, on.Now(), 0, nil) {
 						t.Fatal("refused")
 					}
 					m.add(line, e)
@@ -216,7 +217,7 @@ func TestTreeAgainstModel(t *testing.T) {
 					return
 				}
 				line.log = slices.DeleteFunc(line.log, gone)
-				if n := rec(on).Clear(typ, which...); n != before-len(line.log) {
+				if n := rec(on).Clear(record.Type(typ), which...); n != before-len(line.log) {
 					t.Fatalf("cleared %d, want %d", n, before-len(line.log))
 				}
 				for n := range line.latest {
@@ -269,7 +270,7 @@ func TestTreeAgainstModel(t *testing.T) {
 				m.request.closed, m.request.obs = true, modelObserver{}
 				tick()
 				late := modelEntry{id, observer.Mark, "late"}
-				rec(child).Record(late.typ, late.name, child.Now(), 0, nil)
+				rec(child).Record(record.Type(late.typ), late.name, child.Now(), 0, nil)
 				m.add(&m.request, late)
 				open()
 			},

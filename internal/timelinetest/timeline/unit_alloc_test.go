@@ -33,8 +33,8 @@ func TestUnitAllocs(t *testing.T) {
 			root := tracing.NewRoot("root")
 			p := root.At()
 			for range 10 {
-				p.Record(observer.Mark, "m", 0, 0, []slog.Attr{slog.String(k, v)})
-				p.Record(observer.Measure, "m", 0, 0, []slog.Attr{slog.String(k, v), slog.Int("n", 1)})
+				p.Record(record.Mark, "m", 0, 0, []slog.Attr{slog.String(k, v)})
+				p.Record(record.Measure, "m", 0, 0, []slog.Attr{slog.String(k, v), slog.Int("n", 1)})
 			}
 			root.End()
 		}},
@@ -66,7 +66,7 @@ func TestRecordAllocs(t *testing.T) {
 		ctx := c.context(t)
 		var p record.Place
 		p.Locate(ctx)
-		for _, typ := range []observer.Type{observer.Mark, observer.Measure} {
+		for _, typ := range []record.Type{record.Mark, record.Measure} {
 			check := func(what string, do func()) {
 				t.Helper()
 				if got := testing.AllocsPerRun(2000, do); got != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/timelinetest/spantest"
 	"github.com/perfline/perfline/observer"
 )
@@ -248,7 +249,7 @@ func (m *unitModel) handOver(u *modelUnit) {
 
 func (m *unitModel) clear(t *rapid.T) {
 	s := m.pick(t)
-	n := s.Unit().Clear(observer.Mark)
+	n := s.Unit().Clear(record.Mark)
 	if n != len(s.unit.view["mark"]) {
 		t.Fatalf("%d marks were cleared, want %d", n, len(s.unit.view["mark"]))
 	}

@@ -19,12 +19,12 @@ import (
 // mark and measure record under a span.
 func mark(s *spantest.Span, name string, attrs ...slog.Attr) bool {
 	p := s.At()
-	return p.Record(observer.Mark, name, p.Timeline.Now(), 0, attrs)
+	return p.Record(record.Mark, name, p.Timeline.Now(), 0, attrs)
 }
 
 func measure(s *spantest.Span, name string, attrs ...slog.Attr) bool {
 	p := s.At()
-	return p.Record(observer.Measure, name, p.Timeline.Now(), 0, attrs)
+	return p.Record(record.Measure, name, p.Timeline.Now(), 0, attrs)
 }
 
 // children ends n spans under s, each of so many bytes.
@@ -138,12 +138,12 @@ func TestUnitHandsOver(t *testing.T) {
 		}, "child 0 | a(2) | root(1 3)"},
 		"the entries of other types": {func(_ *spantest.System, root *spantest.Span) {
 			p := root.At()
-			p.Record(observer.Navigation, "n", 0, 0, nil)
-			p.Record(observer.Server, "s", 0, 0, nil)
+			p.Record(record.Navigation, "n", 0, 0, nil)
+			p.Record(record.Server, "s", 0, 0, nil)
 			root.End()
 		}, "root"},
 		"spans with an entry": {func(_ *spantest.System, root *spantest.Span) {
-			root.Child("a").EndAs(observer.Resource, slog.Int("n", 1))
+			root.Child("a").EndAs(record.Resource, slog.Int("n", 1))
 			root.End()
 		}, "a[n=1] root"},
 		"only the last marks, if a span has too many": {func(tracing *spantest.System, root *spantest.Span) {
@@ -515,7 +515,7 @@ func TestManyAttributes(t *testing.T) {
 	}
 	root := tracing.NewRoot("root")
 	p := root.At()
-	p.Record(observer.Measure, "m", 0, 0, attrs)
+	p.Record(record.Measure, "m", 0, 0, attrs)
 	root.End()
 	if came != n {
 		t.Errorf("%d attributes came, want %d", came, n)
@@ -533,10 +533,10 @@ func TestJournalOfMarksThatTheTracerHas(t *testing.T) {
 	place.Locate(root.Context(context.Background()))
 	name := strings.Repeat("x", 1000)
 	for rec(tl).UnitStats().WaitingBytes < 500_000 {
-		place.Record(observer.Mark, name, 0, 0, nil)
+		place.Record(record.Mark, name, 0, 0, nil)
 	}
 	for range 30 {
-		place.Record(observer.Mark, name, 0, 0, nil)
+		place.Record(record.Mark, name, 0, 0, nil)
 		if got := rec(tl).UnitStats(); got.WaitingBytes < 50_000 {
 			if got.Waiting > 1 || got.Waiting == 0 && got.WaitingBytes > 0 {
 				t.Errorf("stats are %+v", got)

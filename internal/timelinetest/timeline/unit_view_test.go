@@ -31,11 +31,11 @@ func TestViewOfAUnit(t *testing.T) {
 	}
 	step(func() { mark(root, "1") }, "1")
 	step(func() { measure(a, "2", slog.Int("n", 2)) }, "1", "2")
-	step(func() { u.Record(observer.Mark, "under no span", u.Now(), 0, nil) }, "1", "2", "under no span")
+	step(func() { u.Record(record.Mark, "under no span", u.Now(), 0, nil) }, "1", "2", "under no span")
 	step(func() { flush(t, tracing) }, "1", "2", "under no span")
 	step(func() { mark(root, "3", slog.Int("n", 3)) }, "1", "2", "under no span", "3")
-	step(func() { u.Clear(observer.Mark, "1") }, "2", "under no span", "3")
-	step(func() { a.EndAs(observer.Resource, slog.Int("n", 4)) }, "2", "under no span", "3", "a") // it has real times
+	step(func() { u.Clear(record.Mark, "1") }, "2", "under no span", "3")
+	step(func() { a.EndAs(record.Resource, slog.Int("n", 4)) }, "2", "under no span", "3", "a") // it has real times
 	step(func() { mark(a, "late") }, "2", "under no span", "3", "late", "a")
 	if e := view(&u.Timeline).EntriesByName("a")[0]; e.Type() != observer.Resource || fmt.Sprint(e.Detail()) != "[n=4]" || recorded(e).Span() != a.IDs() {
 		t.Errorf("the span's entry is %v with %v under %v", e, e.Detail(), recorded(e).Span())
@@ -64,9 +64,9 @@ func TestEntriesOfFinishedSpans(t *testing.T) {
 	tracing := spantest.New(rec(tl.Timeline))
 	_, got := watch(t, tl.Timeline, both)
 	root := tracing.NewRoot("root")
-	root.Child("measure").EndAs(observer.Measure)
+	root.Child("measure").EndAs(record.Measure)
 	root.Child("none").EndAs("")
-	root.Child("another").EndAs(observer.Resource)
+	root.Child("another").EndAs(record.Resource)
 	want(t, "the view", names(view(&root.Unit().Timeline).EntriesByType(observer.Measure)), "measure")
 	tl.run()
 	want(t, "the observer", *got, "measure")
@@ -79,7 +79,7 @@ func TestShow(t *testing.T) {
 	ids := record.SpanIDs{Trace: [16]byte{1}, Self: record.ID{2}, Parent: record.ID{3}}
 	for name, on := range map[string]*observer.Timeline{"process": tl, "request": child} {
 		d := record.Description{
-			Type: observer.Resource, Name: name, Start: on.Origin().Add(time.Second), End: on.Origin().Add(3 * time.Second),
+			Type: record.Resource, Name: name, Start: on.Origin().Add(time.Second), End: on.Origin().Add(3 * time.Second),
 			Attrs: []slog.Attr{slog.Int("n", 1)},
 		}
 		if !rec(on).Show(ids, d) {
@@ -266,7 +266,7 @@ func TestUnitsAreFreed(t *testing.T) {
 			watchFreed(values, referred)
 			name := string(referred[:]) // not the object itself
 			mark(root, name, slog.Any("held", referred))
-			root.Unit().Record(observer.Mark, name, 0, 0, []slog.Attr{slog.Time("t", time.Unix(1, 0))})
+			root.Unit().Record(record.Mark, name, 0, 0, []slog.Attr{slog.Time("t", time.Unix(1, 0))})
 		}
 		view(&root.Unit().Timeline).Entries()
 		root.End()

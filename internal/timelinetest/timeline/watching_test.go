@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"testing"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -16,7 +17,7 @@ func TestWatched(t *testing.T) {
 		if rec(tl.Timeline).Watched() != watched || rec(child).Watched() != watched {
 			t.Errorf("after %s Watched is %v and, of the request, %v, want %v", after, rec(tl.Timeline).Watched(), rec(child).Watched(), watched)
 		}
-		if got := rec(child).Observed(observer.Mark); got != childsMarks {
+		if got := rec(child).Observed(record.Mark); got != childsMarks {
 			t.Errorf("after %s the request's marks are observed: %v, want %v", after, got, childsMarks)
 		}
 	}

@@ -1,4 +1,5 @@
-package observertest
+// Package sinktest has a conformance run for sinks of timelines. It is for tests.
+package sinktest
 
 import (
 	"context"
@@ -13,43 +14,45 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A Sink is something that carries a timeline's entries elsewhere, through an
-// [observer.Observer] or an [record.Tracer], as a test sees it.
+// A Sink carries a timeline's entries elsewhere, through an [observer.Observer] or a
+// [record.Tracer], as a test sees it.
 type Sink struct {
-	// Context is the context of the entries, with what the sink needs to accept them, such as an active span. TestSink
-	// records some 800 marks and 800 measures under it: a limit of events for each span must be higher. nil means an
-	// empty context.
+	// Context is the context of the entries, with what the sink needs to accept them, such as an
+	// active span. Test records some 800 marks and 800 measures under it: a limit of events for each
+	// span must be higher. nil means an empty context.
 	Context context.Context //nolint:containedctx // what a test says entries are recorded under
 
-	// Received waits until everything that was recorded has arrived, and returns it. Entries of one type and goroutine are
-	// in the order of their start. It is called once for each sink.
+	// Received waits until everything that was recorded has arrived, and returns it. Entries of one
+	// type and goroutine are in the order of their start. It is called once for each sink.
 	Received func() []Record
 
 	// Resolution is how fine the times are at the other end. 0: nanoseconds.
 	Resolution time.Duration
 
-	// Unsigned says that a measure that ends before its start arrives as the same interval the other way round.
+	// Unsigned says that a measure that ends before its start arrives as the same interval the other
+	// way round.
 	Unsigned bool
 }
 
 // A Record is an entry as it arrived.
 type Record struct {
-	Type     record.Type
+	Type     observer.Type
 	Name     string
 	Start    time.Time
 	Duration time.Duration
 	Attrs    []slog.Attr // groups nested, or their keys joined with dots
 }
 
-// TestSink checks that a sink does what a timeline's user relies on. It makes a timeline, and calls open to tie the sink to it.
+// Test checks that a sink does what a timeline's user relies on. It makes a timeline, and calls open
+// to tie the sink to it.
 //
-//   - Every mark and every measure arrives once, with its name, start and duration, from the process's timeline and from
-//     requests' timelines, also after these were closed.
+//   - Every mark and every measure arrives once, with its name, start and duration, from the
+//     process's timeline and from requests' timelines, also after these were closed.
 //   - Entries of one type that one goroutine records arrive in the order of recording.
-//   - Attributes and members of groups arrive. Booleans, numbers and strings have their values or the text of these.
-//     Durations, times and lists have any form.
+//   - Attributes and members of groups arrive. Booleans, numbers and strings have their values or
+//     the text of these. Durations, times and lists have any form.
 //   - An empty name, a name that is not UTF-8 and a measure of negative duration stop nothing.
-func TestSink(t *testing.T, open func(t *testing.T, tl *observer.Timeline) Sink) {
+func Test(t *testing.T, open func(t *testing.T, tl *observer.Timeline) Sink) {
 	const shown = 5
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	sink := open(t, tl)
@@ -73,7 +76,7 @@ type sent struct {
 
 // A key finds a sent.
 type key struct {
-	typ  record.Type
+	typ  observer.Type
 	name string
 }
 
@@ -81,7 +84,7 @@ type key struct {
 func (s *Sink) check(tl *record.Timeline) (wrong []string) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	want := s.record(tl, complain)
-	last := map[observer.Type]map[int]int{record.Mark: {}, record.Measure: {}} // of each goroutine
+	last := map[observer.Type]map[int]int{observer.Mark: {}, observer.Measure: {}} // of each goroutine
 	for _, r := range s.Received() {
 		k := key{r.Type, r.Name}
 		if _, ok := want[k]; !ok {
@@ -126,8 +129,8 @@ func (s *Sink) record(tl *record.Timeline, complain func(string, ...any)) map[ke
 	}
 	var mu sync.Mutex // guards all
 	all := map[key]sent{}
-	send := func(on *record.Timeline, typ record.Type, name string, d time.Duration, goroutine, n int) {
-		e, err := on.NewEntry(typ, name, on.Now(), d,
+	send := func(on *record.Timeline, typ observer.Type, name string, d time.Duration, goroutine, n int) {
+		e, err := on.NewEntry(record.Type(typ), name, on.Now(), d,
 			slog.String("string", "s"), slog.Int("int", -7), slog.Uint64("uint", 7), slog.Float64("float", 1.5), slog.Bool("bool", true),
 			slog.Group("group", slog.Int("a", n), slog.Group("inner", slog.String("b", "2"))),
 			slog.Duration("duration", time.Second), slog.Time("time", time.Unix(1, 0)), slog.Any("list", []string{"x"}))
@@ -153,15 +156,15 @@ func (s *Sink) record(tl *record.Timeline, complain func(string, ...any)) map[ke
 					on.Close()
 				}
 				name := fmt.Sprintf("%d %03d", g, n)
-				send(on, record.Mark, name, 0, g, n)
-				send(on, record.Measure, name, time.Duration(n)*time.Millisecond, g, n)
+				send(on, observer.Mark, name, 0, g, n)
+				send(on, observer.Measure, name, time.Duration(n)*time.Millisecond, g, n)
 			}
 		}()
 	}
 	wg.Wait()
-	send(tl, record.Mark, "", 0, goroutines, 0)
-	send(tl, record.Mark, notUTF8, 0, goroutines, 1)
-	send(tl, record.Measure, "backwards", -time.Millisecond, goroutines, 2)
+	send(tl, observer.Mark, "", 0, goroutines, 0)
+	send(tl, observer.Mark, notUTF8, 0, goroutines, 1)
+	send(tl, observer.Measure, "backwards", -time.Millisecond, goroutines, 2)
 	return all
 }
 

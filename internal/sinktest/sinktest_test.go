@@ -1,4 +1,4 @@
-package observertest
+package sinktest
 
 import (
 	"log/slog"
@@ -42,7 +42,7 @@ func collecting(spoil func([]Record) []Record) func(*testing.T, *observer.Timeli
 }
 
 func TestSinkThatIsRight(t *testing.T) {
-	TestSink(t, collecting(func(r []Record) []Record { return r }))
+	Test(t, collecting(func(r []Record) []Record { return r }))
 }
 
 // The test notices each rule that a sink breaks.
@@ -102,7 +102,7 @@ func TestSinksThatAreWrong(t *testing.T) {
 
 // A name that is not UTF-8 may arrive in another form, and a backward measure as the same interval the other way round.
 func TestOtherForms(t *testing.T) {
-	TestSink(t, func(t *testing.T, tl *observer.Timeline) Sink {
+	Test(t, func(t *testing.T, tl *observer.Timeline) Sink {
 		s := collecting(func(rs []Record) []Record {
 			for i := range rs {
 				rs[i].Name = strings.ToValidUTF8(rs[i].Name, "\ufffd")
@@ -119,7 +119,7 @@ func TestOtherForms(t *testing.T) {
 
 // A coarser clock at the other end is no fault within its resolution.
 func TestResolution(t *testing.T) {
-	TestSink(t, func(t *testing.T, tl *observer.Timeline) Sink {
+	Test(t, func(t *testing.T, tl *observer.Timeline) Sink {
 		s := collecting(func(rs []Record) []Record {
 			for i := range rs {
 				rs[i].Start = rs[i].Start.Truncate(time.Microsecond)
