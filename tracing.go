@@ -10,7 +10,6 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/internal/spanlabels"
@@ -61,9 +60,9 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 }
 
 // askRecorder returns the function that asks a recorder about slow requests. With exporters, these get the spans with the answer.
-func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(local.Root) {
+func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(bridge.Root) {
 	if len(p.Exporters) == 0 {
-		return func(root local.Root) { recorder.Slow(root) }
+		return func(root bridge.Root) { recorder.Slow(root) }
 	}
 	a := newAnnotator(p.Exporters[0], recorder)
 	p.Exporters[0] = a

@@ -22,7 +22,6 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/routes"
@@ -34,10 +33,13 @@ import (
 
 // An Output takes encoded spans. Its methods may be called concurrently.
 type Output interface {
-	// Accept takes spans that have ended, of many requests together: Spans of one request and one group each. It must not block, since others wait
-	// behind these spans, and sometimes a request. A panic is counted as the provider's Stats say, and these spans are lost. The list, the
-	// bytes and the roots are valid during the call only. [otlpenc.Spans.Retain] is for an output that keeps bytes.
-	Accept([]otlpenc.Spans)
+	// Accept takes spans that have ended, of many requests together. Each element of the list has
+	// spans of one request and one scope; the elements of one request follow each other. Accept
+	// must not block, since others wait behind these spans, and sometimes a request. A panic is
+	// counted as the provider's Stats say, and these spans are lost. The list and the bytes are
+	// valid during the call only, and other outputs get them, too: Accept changes neither.
+	// [Spans.Clone] and [Spans.Retain] are for an output that keeps bytes.
+	Accept([]Spans)
 
 	// ForceFlush and Shutdown are as in a span processor.
 	ForceFlush(context.Context) error
@@ -71,9 +73,10 @@ type TracerProviderConfig struct {
 	// Keep says which requests the recorders get although the sampler drops them. nil means none.
 	Keep *KeepPolicy
 
-	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or kept. The caller is the goroutine that ended
-	// the local root, before its hand-over. OnSlow must not block.
-	OnSlow func(local.Root)
+	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or
+	// kept. The caller is the goroutine that ended the local root, before its hand-over. OnSlow
+	// must not block.
+	OnSlow func(Root)
 
 	// Routes, when set, counts each local root at its end. It counts local roots that the sampler dropped only with Keep.
 	Routes *routes.Table

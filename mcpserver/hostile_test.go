@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
@@ -51,9 +52,9 @@ func (r *recorded) Waits() waits.Recorder          { return r }
 func (r *recorded) Counts() []exporter.Count       { return nil }
 func (r *recorded) Runtime() *runtimestats.History { return nil }
 
-func (r *recorded) Watch(func(local.Root, *waits.Request)) (stop func()) { return func() {} }
-func (r *recorded) Stats() waits.Stats                                   { return waits.Stats{} }
-func (r *recorded) State() waits.State                                   { return waits.State{Status: waits.Armed} }
+func (r *recorded) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
+func (r *recorded) Stats() waits.Stats                                    { return waits.Stats{} }
+func (r *recorded) State() waits.State                                    { return waits.State{Status: waits.Armed} }
 func (r *recorded) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return r.result, root == r.result.RootID
 }

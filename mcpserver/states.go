@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/waits"
@@ -29,7 +30,7 @@ func (s *server) withStates(ctx context.Context, snapshot requests.Snapshot) req
 // awaitResult returns when the flight recorder has the result of a request, or will not have it soon.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)
-	stop := s.flight.Watch(func(r local.Root, _ *waits.Request) {
+	stop := s.flight.Watch(func(r bridge.Root, _ *waits.Request) {
 		if r.TraceID == of.TraceID && r.SpanID == of.SpanID {
 			select {
 			case arrived <- struct{}{}:

@@ -15,8 +15,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/runtimestats"
@@ -53,11 +53,11 @@ type flightRecorder struct {
 	state waits.State
 }
 
-func (*flightRecorder) Start(*slog.Logger)                                   {}
-func (*flightRecorder) Slow(local.Root) bool                                 { return false }
-func (*flightRecorder) Watch(func(local.Root, *waits.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                       { return nil }
-func (*flightRecorder) Stats() waits.Stats                                   { return waits.Stats{Results: 1} }
+func (*flightRecorder) Start(*slog.Logger)                                    {}
+func (*flightRecorder) Slow(bridge.Root) bool                                 { return false }
+func (*flightRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
+func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
+func (*flightRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 1} }
 func (f *flightRecorder) Result(id trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return f.result, id == f.result.TraceID && root == f.result.RootID
 }

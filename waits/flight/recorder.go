@@ -12,8 +12,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/profiling"
@@ -38,12 +38,12 @@ type Recorder struct {
 	log         *slog.Logger
 	started     bool
 	closed      bool
-	period      *period      // nil while the recorder is disarmed
-	waiting     []local.Root // for the next snapshot, the oldest first
-	arrivals    []time.Time  // of waiting
-	lastAt      time.Time    // of the last snapshot
-	reading     bool         // a snapshot is written or read
-	snapshot    snapshot     // reading says who owns it: its reader, or else the holder of control
+	period      *period       // nil while the recorder is disarmed
+	waiting     []bridge.Root // for the next snapshot, the oldest first
+	arrivals    []time.Time   // of waiting
+	lastAt      time.Time     // of the last snapshot
+	reading     bool          // a snapshot is written or read
+	snapshot    snapshot      // reading says who owns it: its reader, or else the holder of control
 	budget      budget
 	results     results
 	watchers    []*watcher // copied on write
@@ -146,7 +146,7 @@ func (r *Recorder) arm(d time.Duration, auto bool) error {
 	}
 	r.inUseAt = time.Time{}
 	r.period = p
-	r.waiting = make([]local.Root, 0, maxWaiting)
+	r.waiting = make([]bridge.Root, 0, maxWaiting)
 	r.arrivals = make([]time.Time, 0, maxWaiting)
 	r.goroutines.Add(1)
 	go p.run()
@@ -189,7 +189,7 @@ func (r *Recorder) Disarm() {
 }
 
 // Slow asks for the result of a request that has just ended.
-func (r *Recorder) Slow(root local.Root) bool {
+func (r *Recorder) Slow(root bridge.Root) bool {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
