@@ -55,7 +55,7 @@ func TestFirefoxWithStates(t *testing.T) {
 	if err := viewers.WriteRecordedFirefox(&b, aTracedSession(), nil, aResult()); err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "waits.firefox.json", b.Bytes())
+	compareGolden(t, "states.firefox.json", b.Bytes())
 
 	// Results of other requests change nothing.
 	other := aResult()
