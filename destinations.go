@@ -33,12 +33,16 @@ func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd encodes a span once for the requests in memory and for the delivery.
+// OnEnd encodes a span once for the requests in memory and for the delivery, and counts it in its
+// route if it is a local root.
 func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	d.encoder.Encode(s, func(encoded otlpenc.Spans) {
 		list, ok := d.lists.Get().(*[1]bridge.Spans)
 		if !ok {
 			list = new([1]bridge.Spans)
+		}
+		if root := encoded.Root(); root != nil {
+			d.recent.Routes().Add(*root)
 		}
 		list[0] = bridge.Spans(encoded)
 		d.recent.Accept(list[:])

@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -37,8 +38,11 @@ type keepRig struct {
 // keptSpans is an output that keeps the spans and the reasons.
 type keptSpans struct {
 	exportedSpans
-	reasons []string // of local roots, with the number of refused spans if there are any
+	table   *routes.Table // nil: the provider has its own
+	reasons []string      // of local roots, with the number of refused spans if there are any
 }
+
+func (o *keptSpans) Routes() *routes.Table { return o.table }
 
 func (o *keptSpans) Accept(all []bridge.Spans) {
 	o.exportedSpans.Accept(all)
@@ -82,7 +86,7 @@ func newKeepRig(t *testing.T, policy bridge.KeepPolicy, sampler sdktrace.Sampler
 func openKeepRig(t *testing.T, c bridge.TracerProviderConfig) *keepRig {
 	t.Helper()
 	c.Timeline = observer.NewTimeline(observer.TimelineOptions{})
-	r := &keepRig{ctx: observer.NewContext(context.Background(), c.Timeline), recorded: &keptSpans{}, exported: &exportedSpans{}}
+	r := &keepRig{ctx: observer.NewContext(context.Background(), c.Timeline), recorded: &keptSpans{table: routes.NewTable(routes.Config{})}, exported: &exportedSpans{}}
 	c.Recorders, c.Exporters = []bridge.Output{r.recorded}, []bridge.Output{r.exported}
 	r.provider = bridge.NewTracerProvider(c)
 	t.Cleanup(func() { _ = r.provider.Shutdown(context.Background()) })

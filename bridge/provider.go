@@ -78,9 +78,6 @@ type TracerProviderConfig struct {
 	// must not block.
 	OnSlow func(Root)
 
-	// Routes, when set, counts each local root at its end. It counts local roots that the sampler dropped only with Keep.
-	Routes *routes.Table
-
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
 	// with the SDK's provider. Unlike there, a panic of theirs does not reach the span's caller: it is counted.
 	Processors []sdktrace.SpanProcessor
@@ -138,17 +135,16 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
 		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
-		exporters: c.Exporters, recorders: c.Recorders, routes: c.Routes, tracers: map[instrumentation.Scope]*tracer{},
+		exporters: c.Exporters, recorders: c.Recorders, routes: routesOf(c.Recorders), tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
 	if p.keeper = newKeeper(c.Keep, c.OnSlow); p.keeper != nil && c.Keep.Factor > 0 {
-		if c.Routes == nil {
-			c.Routes = routes.NewTable(routes.Config{})
-			p.routes = c.Routes
+		if p.routes == nil {
+			p.routes = routes.NewTable(routes.Config{})
 		}
-		p.keeper.usual = c.Routes.Usual
+		p.keeper.usual = p.routes.Usual
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
@@ -175,6 +171,18 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	return p
 }
 
+// routesOf returns the table of the first recorder that has one, as requests.Recent has, and nil
+// without one. The provider adds the local roots to the table, since a recorder does not see those
+// that the policy drops.
+func routesOf(recorders []Output) *routes.Table {
+	for _, o := range recorders {
+		if r, ok := o.(interface{ Routes() *routes.Table }); ok {
+			return r.Routes()
+		}
+	}
+	return nil
+}
+
 // A readable is an output whose readers expect everything that ended before. It is [requests.Recent], [routes.Table] and [exporter.Delivery].
 type readable interface {
 	// OnRead says that readers call f first: also after Shutdown, since spans that end later are counted.
@@ -183,8 +191,8 @@ type readable interface {
 
 // serveReaders lets readers of the outputs wait until these have everything that has ended.
 func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
-	if c.Routes != nil {
-		c.Routes.OnRead(p.handOverEnded)
+	if p.routes != nil {
+		p.routes.OnRead(p.handOverEnded)
 	}
 	all := []any{c.Logs}
 	for _, o := range p.outputs() {

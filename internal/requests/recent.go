@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/routes"
 )
 
 // Config configures [NewRecent].
@@ -50,6 +51,7 @@ type Recent struct {
 	c      Config
 	share  int  // of MaxBytes, for one trace
 	copies bool // all spans are copied: see maxReferences
+	routes *routes.Table
 	groups otlpenc.Groups
 	onRead onread.Functions
 
@@ -94,7 +96,10 @@ var (
 )
 
 // NewRecent makes an empty Recent.
-func NewRecent(c Config) *Recent {
+func NewRecent(c Config) *Recent { return NewRecentWithRoutes(c, routes.NewTable(routes.Config{})) }
+
+// NewRecentWithRoutes makes an empty Recent with a table of routes.
+func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
 	c.KeptRequests = max(0, cmp.Or(c.KeptRequests, 128))
@@ -103,7 +108,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
+	return &Recent{c: c, routes: table, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
 
 // OnStart does nothing.
@@ -124,6 +129,11 @@ func (r *Recent) Shutdown(context.Context) error {
 // tracer provider that hands spans over late registers it, so that a reader sees each span that ended before the call. Several functions
 // may be registered. The function must not read from r.
 func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
+
+// Routes returns the counts and the durations of requests by route. Recent adds nothing to them: a
+// [bridge.TracerProvider] with r among its recorders adds each local root, also those that its
+// policy drops and whose spans no recorder gets.
+func (r *Recent) Routes() *routes.Table { return r.routes }
 
 // Stats returns the counts.
 func (r *Recent) Stats() Stats {
