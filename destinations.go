@@ -2,10 +2,12 @@ package perfline
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
@@ -21,6 +23,7 @@ type destinations struct {
 	logs     *exporter.LogDelivery // nil unless log records go over OTLP
 
 	encoder otlpenc.Groups
+	lists   sync.Pool // of *[1]bridge.Spans: the lists of OnEnd
 	removed atomic.Bool
 }
 
@@ -30,16 +33,27 @@ func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd encodes a span once for the requests in memory and for the delivery.
+// OnEnd encodes a span once for the requests in memory and for the delivery, and counts it in its
+// route if it is a local root.
 func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
-	d.encoder.Encode(s, func(encoded []otlpenc.Spans) {
-		d.recent.Accept(encoded)
+	d.encoder.Encode(s, func(encoded otlpenc.Spans) {
+		list, ok := d.lists.Get().(*[1]bridge.Spans)
+		if !ok {
+			list = new([1]bridge.Spans)
+		}
+		if root := encoded.Root(); root != nil {
+			d.recent.Routes().Add(*root)
+		}
+		list[0] = bridge.Spans(encoded)
+		d.recent.Accept(list[:])
 		switch {
 		case d.snapshot != nil:
 			d.snapshot.OnEnd(s)
 		case d.encoded != nil && s.SpanContext().IsSampled():
-			d.encoded.Accept(encoded)
+			d.encoded.Accept(list[:])
 		}
+		list[0] = bridge.Spans{}
+		d.lists.Put(list)
 	})
 }
 

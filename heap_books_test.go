@@ -22,7 +22,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	memory "github.com/perfline/perfline/internal/garbage"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
@@ -139,7 +138,7 @@ func (s silentReceiver) Send(context.Context, []byte) exporter.Answer {
 // nowhere keeps nothing.
 type nowhere struct{}
 
-func (nowhere) Accept([]otlpenc.Spans)           {}
+func (nowhere) Accept([]bridge.Spans)            {}
 func (nowhere) ForceFlush(context.Context) error { return nil }
 func (nowhere) Shutdown(context.Context) error   { return nil }
 

@@ -27,7 +27,6 @@ import (
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -108,7 +107,6 @@ type Pipeline struct {
 	resource *resource.Resource    // nil with OTEL_SDK_DISABLED
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *requests.Recent
-	routes   *routes.Table
 	profiles *pyroscope.Pusher  // nil without a server for profiles
 	exported profiling.Exporter // of profiles; nil without one
 	sessions *sessions.Recorder
@@ -176,7 +174,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	c.fill()
 	vars := environ.NewReader(c.Logger)
 	p = &Pipeline{
-		timeline: c.Timeline, recent: requests.NewRecent(c.Recent), routes: routes.NewTable(routes.Config{}), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
+		timeline: c.Timeline, recent: requests.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 	}
 	checkOthers(vars)
 	propagator := c.Propagator
@@ -246,7 +244,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
-	p.tracing = startTracing(c, res, p.Logs(), to, p.routes, vars)
+	p.tracing = startTracing(c, res, p.Logs(), to, vars)
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
@@ -348,12 +346,10 @@ func (p *Pipeline) Logs() bridge.LogOutput {
 // Resource describes the service in all signals. It is nil with OTEL_SDK_DISABLED.
 func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 
-// Recent holds the most recent requests, with and without a backend.
+// Recent holds the most recent requests, with and without a backend. It also counts the requests of
+// each route and their durations, sampled or not. With Config.TracerProvider, it counts those that
+// are recorded.
 func (p *Pipeline) Recent() *requests.Recent { return p.recent }
-
-// Routes counts the requests of each route and their durations, sampled or not. With Config.TracerProvider, it counts those that are
-// recorded.
-func (p *Pipeline) Routes() *routes.Table { return p.routes }
 
 // Sessions records what the program does between a start and a stop. It costs nothing until
 // a session is started, and ends with Shutdown.

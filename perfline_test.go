@@ -112,7 +112,7 @@ func testWithoutEndpoint(t *testing.T, start starter) {
 	if s := pl.Stats(); s.Delivery != (exporter.Stats{}) || s.Bridge.MarkEvents != 1 || s.Bridge.MeasureSpans != 1 {
 		t.Errorf("stats %+v", s)
 	}
-	if r := pl.Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Class != local.Request || r[0].Count != 1 || r[0].Route != q.Root.Name || r[0].Max != q.Duration() {
+	if r := pl.Recent().Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Class != local.Request || r[0].Count != 1 || r[0].Route != q.Root.Name || r[0].Max != q.Duration() {
 		t.Errorf("the routes are %+v, want the request of %v", r, q.Duration())
 	}
 	if log.Len() > 0 {

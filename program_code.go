@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling"
@@ -36,7 +36,7 @@ func (w *guardedWaits) try(f func()) bool { return w.timeline.Try(ofWaits, f) }
 
 func (w *guardedWaits) Start(log *slog.Logger) { w.try(func() { w.recorder.Start(log) }) }
 
-func (w *guardedWaits) Slow(r local.Root) (asked bool) {
+func (w *guardedWaits) Slow(r bridge.Root) (asked bool) {
 	w.try(func() { asked = w.recorder.Slow(r) })
 	return asked
 }
@@ -46,7 +46,7 @@ func (w *guardedWaits) Result(t trace.TraceID, s trace.SpanID) (q *waits.Request
 	return q, ok && q != nil
 }
 
-func (w *guardedWaits) Watch(f func(local.Root, *waits.Request)) (stop func()) {
+func (w *guardedWaits) Watch(f func(bridge.Root, *waits.Request)) (stop func()) {
 	var stopped func()
 	w.try(func() { stopped = w.recorder.Watch(f) })
 	return func() {

@@ -27,8 +27,6 @@ import (
 	"github.com/perfline/perfline/bridge/bridgegrpc"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/local"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -143,12 +141,12 @@ type programWaits struct{ *program }
 
 func (w programWaits) Start(*slog.Logger) { w.at("waits.Recorder.Start") }
 
-func (w programWaits) Watch(func(local.Root, *waits.Request)) func() {
+func (w programWaits) Watch(func(bridge.Root, *waits.Request)) func() {
 	w.at("waits.Recorder.Watch")
 	return func() { w.at("waits.Recorder.Watch: stop") }
 }
 
-func (w programWaits) Slow(local.Root) bool {
+func (w programWaits) Slow(bridge.Root) bool {
 	w.at("waits.Recorder.Slow")
 	return false
 }
@@ -311,7 +309,7 @@ func (s programProcessor) Shutdown(context.Context) error {
 
 type programOutput struct{ *programSender }
 
-func (o programOutput) Accept(all []otlpenc.Spans) {
+func (o programOutput) Accept(all []bridge.Spans) {
 	o.at("bridge.Output.Accept")
 	o.sending.Lock()
 	defer o.sending.Unlock()
@@ -332,7 +330,7 @@ func (o programOutput) Shutdown(context.Context) error {
 
 type programLogs struct{ *program }
 
-func (o programLogs) AcceptLogs(otlpenc.Records) { o.at("bridge.LogOutput.AcceptLogs") }
+func (o programLogs) AcceptLogs(bridge.Records) { o.at("bridge.LogOutput.AcceptLogs") }
 
 func (o programLogs) ForceFlush(context.Context) error {
 	o.at("bridge.LogOutput.ForceFlush")
@@ -482,7 +480,7 @@ func pipelinePart(t *testing.T, p *program, to *programSender, c perfline.Config
 			func() { _ = pl.LastMinute() },
 			func() { _ = pl.Waits().Arm(time.Second) },
 			func() { pl.Waits().Disarm() },
-			func() { pl.Waits().Watch(func(local.Root, *waits.Request) {})() },
+			func() { pl.Waits().Watch(func(bridge.Root, *waits.Request) {})() },
 			func() { pl.Waits().Result(trace.TraceID{1}, trace.SpanID{1}) },
 			func() { _ = pl.Waits().State() },
 			func() {
@@ -511,7 +509,7 @@ func newProviderPart(t *testing.T, p *program) *part {
 	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 		Sampler: programSampler{p}, IDs: programIDs{p}, Timeline: tl, Exporters: []bridge.Output{programOutput{to}}, Logs: programLogs{p},
 		Marks: bridge.SpanEventsAndLogRecords, Keep: &bridge.KeepPolicy{Slow: time.Nanosecond}, Processors: []sdktrace.SpanProcessor{programProcessor{p}},
-		OnSlow: func(local.Root) { p.at("bridge.TracerProviderConfig.OnSlow") },
+		OnSlow: func(bridge.Root) { p.at("bridge.TracerProviderConfig.OnSlow") },
 	})
 	complete := false
 	defer func() {

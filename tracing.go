@@ -10,8 +10,6 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/local"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/within"
@@ -37,15 +35,15 @@ func (t *tracing) global() trace.TracerProvider {
 }
 
 // startTracing returns the tracing that c asks for.
-func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *destinations, counts *routes.Table, vars *environ.Reader) *tracing {
+func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *destinations, vars *environ.Reader) *tracing {
 	logLimits := bridge.LogLimits(spanconfig.ReadLogLimits(vars))
 	if c.TracerProvider != nil {
-		return joinTracing(c, res, logs, &logLimits, to, counts)
+		return joinTracing(c, res, logs, &logLimits, to)
 	}
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent},
-		Keep: &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits, Routes: counts,
+		Keep: &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits,
 	}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
@@ -61,9 +59,9 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 }
 
 // askRecorder returns the function that asks a recorder about slow requests. With exporters, these get the spans with the answer.
-func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(local.Root) {
+func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(bridge.Root) {
 	if len(p.Exporters) == 0 {
-		return func(root local.Root) { recorder.Slow(root) }
+		return func(root bridge.Root) { recorder.Slow(root) }
 	}
 	a := newAnnotator(p.Exporters[0], recorder)
 	p.Exporters[0] = a
@@ -72,9 +70,9 @@ func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(l
 
 // joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
 // shuts them down once more.
-func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput, logLimits *bridge.LogLimits, to *destinations, counts *routes.Table) *tracing {
+func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput, logLimits *bridge.LogLimits, to *destinations) *tracing {
 	joined := bridge.NewProcessor(bridge.ProcessorConfig{
-		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs, LogLimits: logLimits, Resource: res, Routes: counts,
+		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs, LogLimits: logLimits, Resource: res,
 	})
 	c.TracerProvider.RegisterSpanProcessor(joined)
 	c.TracerProvider.RegisterSpanProcessor(to)

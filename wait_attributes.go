@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/internal/within"
@@ -38,7 +37,7 @@ type annotator struct {
 type waitingTrace struct {
 	roots   []waitingRoot
 	results []*waits.Request
-	spans   []otlpenc.Spans
+	spans   []bridge.Spans
 	timer   *time.Timer // ends the waiting
 }
 
@@ -88,7 +87,7 @@ func newAnnotator(next bridge.Output, recorder waits.Recorder) *annotator {
 }
 
 // slow makes the spans of a request wait if the recorder finds out about it. They have not been handed over yet.
-func (a *annotator) slow(root local.Root) {
+func (a *annotator) slow(root bridge.Root) {
 	a.await(root.TraceID, root.SpanID)
 	if !a.recorder.Slow(root) {
 		a.forget(root)
@@ -96,7 +95,7 @@ func (a *annotator) slow(root local.Root) {
 }
 
 // forget stops waiting for a request that has no result. A timer's goroutine passes the spans of other requests of the trace.
-func (a *annotator) forget(root local.Root) {
+func (a *annotator) forget(root bridge.Root) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.traces[root.TraceID]
@@ -130,7 +129,7 @@ func (a *annotator) await(id trace.TraceID, root trace.SpanID) {
 }
 
 // known takes the result of a request. The result is nil if there is none.
-func (a *annotator) known(root local.Root, result *waits.Request) {
+func (a *annotator) known(root bridge.Root, result *waits.Request) {
 	if result == nil {
 		a.forget(root)
 		return
@@ -141,7 +140,7 @@ func (a *annotator) known(root local.Root, result *waits.Request) {
 }
 
 // settle notes the result of a request. It returns the trace if that does not wait any more, and else nil.
-func (a *annotator) settle(root local.Root, result *waits.Request) *waitingTrace {
+func (a *annotator) settle(root bridge.Root, result *waits.Request) *waitingTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.traces[root.TraceID]
@@ -197,7 +196,7 @@ func (a *annotator) pass(t *waitingTrace) {
 			attributes := func(id trace.SpanID) []attribute.KeyValue {
 				return waiting.Attributes(result, id)
 			}
-			b, err := s.WithAttributes(make([]byte, 0, len(s.Bytes)+512), attributes)
+			b, err := otlpenc.Spans(*s).WithAttributes(make([]byte, 0, len(s.Bytes)+512), attributes)
 			if err == nil { // it always is: the encoder made the spans
 				s.Bytes = b
 			}
@@ -207,7 +206,7 @@ func (a *annotator) pass(t *waitingTrace) {
 }
 
 // Accept implements [bridge.Output].
-func (a *annotator) Accept(all []otlpenc.Spans) {
+func (a *annotator) Accept(all []bridge.Spans) {
 	if a.waiting.Load() > 0 {
 		a.passing.RLock()
 		defer a.passing.RUnlock()
@@ -224,7 +223,7 @@ func (a *annotator) Accept(all []otlpenc.Spans) {
 
 // hold copies the spans whose traces wait, and returns the others. It takes out the traces that do not wait any more, because
 // their results came before their spans. Slow requests are few: each one that retained its spans would keep a whole block of memory.
-func (a *annotator) hold(all []otlpenc.Spans) (others []otlpenc.Spans, complete []*waitingTrace) {
+func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []*waitingTrace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var arrived []trace.TraceID
@@ -234,8 +233,8 @@ func (a *annotator) hold(all []otlpenc.Spans) (others []otlpenc.Spans, complete 
 			others = append(others, s)
 			continue
 		}
-		if s.Root != nil {
-			if r := t.root(s.Root.SpanID); r != nil {
+		if root := (*otlpenc.Spans)(&s).Root(); root != nil {
+			if r := t.root(root.SpanID); r != nil {
 				r.arrived = true
 				arrived = append(arrived, s.TraceID)
 			}

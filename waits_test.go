@@ -23,7 +23,6 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
@@ -37,7 +36,7 @@ func TestWaits(t *testing.T) {
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	recorder := flight.NewRecorder(flight.Config{Armed: true, MinInterval: -1})
 	done := make(chan *waits.Request, 1)
-	recorder.Watch(func(_ local.Root, result *waits.Request) { done <- result })
+	recorder.Watch(func(_ bridge.Root, result *waits.Request) { done <- result })
 	pl, ctx, log := start(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1}})
 	if w := pl.Waits(); w == nil || w.State().Status != waits.Armed || recorder.State().Status != waits.Armed {
 		t.Fatalf("after Start, the recorder is %+v", recorder.State())
@@ -71,8 +70,8 @@ func TestWaits(t *testing.T) {
 type answers struct {
 	waits.Recorder // nil: the pipeline of these tests calls nothing else
 	refuses        bool
-	asked          []local.Root
-	watcher        func(local.Root, *waits.Request)
+	asked          []bridge.Root
+	watcher        func(bridge.Root, *waits.Request)
 }
 
 func (*answers) Start(*slog.Logger)             {}
@@ -80,12 +79,12 @@ func (*answers) Shutdown(context.Context) error { return nil }
 func (*answers) Stats() waits.Stats             { return waits.Stats{} }
 func (*answers) State() waits.State             { return waits.State{} }
 
-func (a *answers) Slow(r local.Root) bool {
+func (a *answers) Slow(r bridge.Root) bool {
 	a.asked = append(a.asked, r)
 	return !a.refuses
 }
 
-func (a *answers) Watch(f func(local.Root, *waits.Request)) func() {
+func (a *answers) Watch(f func(bridge.Root, *waits.Request)) func() {
 	a.watcher = f
 	return func() { a.watcher = nil }
 }
@@ -133,7 +132,7 @@ func TestWaitsAsAttributes(t *testing.T) {
 		marks.Time(ctx, "render").End()
 		span.End()
 	}
-	answer := func(root local.Root) *waits.Request {
+	answer := func(root bridge.Root) *waits.Request {
 		return &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
 			Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}},
 		}}}
@@ -226,7 +225,7 @@ func TestWaitsAsAttributesBeforeTheSpans(t *testing.T) {
 			recorder, sent := &answers{}, &collected{}
 			pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
 			tracer := pl.TracerProvider().Tracer("t")
-			answer := func(root local.Root) {
+			answer := func(root bridge.Root) {
 				recorder.watcher(root, &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
 					Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}},
 				}}})
@@ -274,7 +273,7 @@ func TestWaitsAsAttributesOfRequestsInMemory(t *testing.T) {
 			_, span := pl.TracerProvider().Tracer("t").Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)))
 			span.End()
 		}
-		answer := func(root local.Root) {
+		answer := func(root bridge.Root) {
 			recorder.watcher(root, &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
 				Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}},
 			}}})

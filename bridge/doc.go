@@ -123,13 +123,15 @@
 //     attributes.
 //   - With the form LogRecords, exporters get spans without marks, and recorders get the same spans with them. Events by AddEvent and
 //     RecordError stay.
-//   - TracerProviderConfig.Routes counts each local root once, at its end. It counts sampled roots, roots that are only recorded, and, with a
-//     [KeepPolicy], roots that the sampler dropped.
+//   - The counts of routes, which perfline.Start shows, have each local root once, at its end. They
+//     have sampled roots, roots that are only recorded, and, with a [KeepPolicy], roots that the
+//     sampler dropped.
 //
 // # Limitations
 //
-//   - Routes does not count the requests that the sampler dropped if KeepPolicy.Off is set or there is no policy, or if the policy does not
-//     see them (RequestStats.Untracked). With the SDK's provider, it counts only the spans that are recorded.
+//   - The counts of routes lack the requests that the sampler dropped if KeepPolicy.Off is set or
+//     there is no policy, or if the policy does not see them (RequestStats.Untracked). With the
+//     SDK's provider, they have only the spans that are recorded.
 //   - A mark made after its span's End is not added to it, but counted in MarksAfterEnd if it is no log record.
 //   - With the form LogRecords, a span whose marks do not wait has no events of them. Its processors and recorders miss them. It is a
 //     span of another provider, or of a [TracerProvider] with processors or with a sampler that decides about each child. The form

@@ -63,9 +63,9 @@ func attributesSize(attrs []attribute.KeyValue) int {
 // An encoding is the storage of a hand-over. Later ones use it again.
 type encoding struct {
 	writer     otlpenc.Writer
-	recorded   []otlpenc.Spans // for the recorders
-	exported   []otlpenc.Spans // for the exporters
-	roots      []local.Root    // of these spans
+	recorded   []Spans      // for the recorders
+	exported   []Spans      // for the exporters
+	roots      []local.Root // of these spans
 	counts     counts
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
@@ -192,7 +192,8 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		case part == this:
 		case part.group == nil:
 			part = this
-			spans.Group, spans.TraceID = this.group, span.spanContext.TraceID()
+			spans = otlpenc.NewSpans(this.group, nil, 0)
+			spans.TraceID = span.spanContext.TraceID()
 		case next < 0 && !slices.Contains(s.known, this):
 			next = i
 			continue
@@ -203,15 +204,17 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 			s.appendSpan(finished, span, it.Attrs)
 			if span.root {
 				s.roots = append(s.roots, span.asRoot())
-				spans.Root = &s.roots[len(s.roots)-1]
-				spans.Root.Refused = s.refused
+				root := &s.roots[len(s.roots)-1]
+				root.Refused = s.refused
+				spans = spans.WithRoot(root)
 			}
 		} else {
 			s.appendMeasure(span, it, i)
 		}
 		if spans.Count++; s.writer.Full(s.bytes) {
 			s.emit(part, spans)
-			spans.Count, spans.Root, s.bytes = 0, nil, s.writer.Next()
+			spans.Count, s.bytes = 0, s.writer.Next()
+			spans = spans.WithRoot(nil)
 		}
 	}
 	s.known = append(s.known, part)
@@ -226,13 +229,13 @@ func (s *encoding) emit(part encodedPart, spans otlpenc.Spans) {
 	spans.Bytes = s.bytes
 	spans = s.writer.Spans(spans)
 	if s.toRecorders {
-		s.recorded = append(s.recorded, spans)
+		s.recorded = append(s.recorded, Spans(spans))
 	}
 	if s.toExporters && (part.sampled || s.exports) {
 		if s.toRecorders {
 			spans = spans.Retain()
 		}
-		s.exported = append(s.exported, spans)
+		s.exported = append(s.exported, Spans(spans))
 	}
 }
 

@@ -29,7 +29,7 @@ type lists struct {
 	lengths []int
 }
 
-func (l *lists) Accept(all []otlpenc.Spans) {
+func (l *lists) Accept(all []bridge.Spans) {
 	l.arrivals.Accept(all)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,9 +117,9 @@ func TestReadersMissNothing(t *testing.T) {
 // printed is an output that prints the names of spans at once.
 type printed struct{ came chan string }
 
-func (p printed) Accept(all []otlpenc.Spans) {
+func (p printed) Accept(all []bridge.Spans) {
 	for _, spans := range all {
-		for s, err := range spans.All() {
+		for s, err := range otlpenc.Spans(spans).All() {
 			if err != nil {
 				panic(err) // the encoder made them
 			}

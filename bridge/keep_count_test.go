@@ -24,7 +24,7 @@ func TestDroppedRequestsAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			timeline, table := observer.NewTimeline(observer.TimelineOptions{}), routes.NewTable(routes.Config{})
 			p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
-				Timeline: timeline, Sampler: sdktrace.NeverSample(), Keep: &bridge.KeepPolicy{Slow: -1}, Routes: table,
+				Timeline: timeline, Sampler: sdktrace.NeverSample(), Keep: &bridge.KeepPolicy{Slow: -1}, Recorders: []bridge.Output{&keptSpans{table: table}},
 			})
 			defer func() { _ = p.Shutdown(t.Context()) }()
 			tracer := p.Tracer("")

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -82,7 +81,7 @@ type endingOutput struct {
 	end atomic.Pointer[func()] // nil once it has been called
 }
 
-func (o *endingOutput) Accept(s []otlpenc.Spans) {
+func (o *endingOutput) Accept(s []bridge.Spans) {
 	if end := o.end.Swap(nil); end != nil {
 		(*end)()
 	}

@@ -26,8 +26,10 @@ type KeepPolicy struct {
 	Slow   time.Duration            // the threshold; 0 means 1 s, negative none
 	Routes map[string]time.Duration // thresholds of single routes in place of Slow, by the local root's name at its end, as "GET /items/{id}"
 
-	// Factor, when positive, makes a request slow as well if it took Factor times as long as is usual for its route, by
-	// [routes.Table.Usual]: about the 95th percentile of the last minutes. Nothing is usual before 128 requests.
+	// Factor, when positive, makes a request slow as well if it took Factor times as long as is
+	// usual for its route: about the 95th percentile of the last minutes, or of the time since the
+	// start if these have fewer than 128 requests. Nothing is usual before 128 requests of the
+	// route.
 	Factor float64
 
 	WithoutFailed bool    // a failure is no reason

@@ -20,6 +20,7 @@ import (
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -37,18 +38,21 @@ type keepRig struct {
 // keptSpans is an output that keeps the spans and the reasons.
 type keptSpans struct {
 	exportedSpans
-	reasons []string // of local roots, with the number of refused spans if there are any
+	table   *routes.Table // nil: the provider has its own
+	reasons []string      // of local roots, with the number of refused spans if there are any
 }
 
-func (o *keptSpans) Accept(all []otlpenc.Spans) {
+func (o *keptSpans) Routes() *routes.Table { return o.table }
+
+func (o *keptSpans) Accept(all []bridge.Spans) {
 	o.exportedSpans.Accept(all)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, s := range all {
-		if s.Root != nil && s.Root.Keep != local.NotKept {
-			reason := s.Root.Keep.String()
-			if s.Root.Refused > 0 {
-				reason += fmt.Sprint(" refused ", s.Root.Refused)
+		if root := s.Root(); root != nil && root.Keep != "" {
+			reason := root.Keep
+			if root.Refused > 0 {
+				reason += fmt.Sprint(" refused ", root.Refused)
 			}
 			o.reasons = append(o.reasons, reason)
 		}
@@ -82,7 +86,7 @@ func newKeepRig(t *testing.T, policy bridge.KeepPolicy, sampler sdktrace.Sampler
 func openKeepRig(t *testing.T, c bridge.TracerProviderConfig) *keepRig {
 	t.Helper()
 	c.Timeline = observer.NewTimeline(observer.TimelineOptions{})
-	r := &keepRig{ctx: observer.NewContext(context.Background(), c.Timeline), recorded: &keptSpans{}, exported: &exportedSpans{}}
+	r := &keepRig{ctx: observer.NewContext(context.Background(), c.Timeline), recorded: &keptSpans{table: routes.NewTable(routes.Config{})}, exported: &exportedSpans{}}
 	c.Recorders, c.Exporters = []bridge.Output{r.recorded}, []bridge.Output{r.exported}
 	r.provider = bridge.NewTracerProvider(c)
 	t.Cleanup(func() { _ = r.provider.Shutdown(context.Background()) })
@@ -491,7 +495,7 @@ func TestKeepAndObservers(t *testing.T) {
 // OnSlow gets each slow request that someone can look at: it is sampled, or it is kept, for whatever reason.
 func TestOnSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got []local.Root
+		var got []bridge.Root
 		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 			Timeline: observer.NewTimeline(observer.TimelineOptions{}),
 			Sampler: samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
@@ -501,7 +505,7 @@ func TestOnSlow(t *testing.T) {
 				return sdktrace.SamplingResult{}
 			}),
 			Keep:   &bridge.KeepPolicy{PerSecond: 1},
-			OnSlow: func(q local.Root) { got = append(got, q) },
+			OnSlow: func(q bridge.Root) { got = append(got, q) },
 		})
 		defer func() { _ = p.Shutdown(t.Context()) }()
 		serve := func(name string, took time.Duration) trace.SpanContext {
@@ -521,7 +525,7 @@ func TestOnSlow(t *testing.T) {
 		if len(got) != 2 || got[1].Name != "sampled, over the ceiling" {
 			t.Fatalf("slow are %+v", got)
 		}
-		if want := (local.Root{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Start: began, End: began.Add(time.Second), Keep: local.KeptForTime}); got[0] != want {
+		if want := (bridge.Root{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Class: "request", Start: began, End: began.Add(time.Second), Keep: "slow"}); got[0] != want {
 			t.Errorf("slow is %+v, want %+v", got[0], want)
 		}
 	})

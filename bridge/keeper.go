@@ -26,13 +26,13 @@ const (
 // A keeper applies a KeepPolicy.
 type keeper struct {
 	policy  KeepPolicy
-	onSlow  func(local.Root)                        // may be nil
+	onSlow  func(Root)                              // may be nil
 	usual   func(local.Class, string) time.Duration // how long a route usually takes; with a factor only
 	ceiling ceiling
 }
 
 // newKeeper returns nil if the policy is off.
-func newKeeper(policy *KeepPolicy, onSlow func(local.Root)) *keeper {
+func newKeeper(policy *KeepPolicy, onSlow func(Root)) *keeper {
 	if policy == nil || policy.Off {
 		return nil
 	}
@@ -78,7 +78,8 @@ func (k *keeper) decide(s *recordedSpan, unit *record.Unit) {
 	}
 	s.setKeep(reason)
 	if slow && k.onSlow != nil && (s.sampled || reason != local.NotKept) {
-		root := s.asRoot()
+		end := s.asRoot()
+		root := publicRoot(&end)
 		s.tracer.provider.timeline.Try("OnSlow", func() { k.onSlow(root) })
 	}
 }

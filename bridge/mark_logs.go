@@ -41,9 +41,10 @@ func (f MarkForm) String() string {
 
 // A LogOutput takes encoded log records. exporter.LogDelivery is one. Its methods may be called concurrently.
 type LogOutput interface {
-	// AcceptLogs takes log records. It runs on a goroutine that records a mark, or that hands over spans: it must not block. After a panic,
-	// these records are lost. The bytes are valid during the call only. An output that keeps them copies them, or calls Retain.
-	AcceptLogs(otlpenc.Records)
+	// AcceptLogs takes log records. It runs on a goroutine that records a mark, or that hands over
+	// spans: it must not block. After a panic, these records are lost. The bytes are valid during
+	// the call only. [Records.Clone] and [Records.Retain] are for an output that keeps bytes.
+	AcceptLogs(Records)
 
 	// ForceFlush and Shutdown are as in a span processor.
 	ForceFlush(context.Context) error
@@ -122,7 +123,7 @@ func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs [
 
 // acceptLogs gives the log records that were appended to the output.
 func (s *encoding) acceptLogs(l *markLogs, count int) {
-	records := s.writer.Records(otlpenc.Records{Group: l.group, Bytes: s.bytes, Count: count})
+	records := Records(s.writer.Records(otlpenc.NewRecords(l.group, s.bytes, count)))
 	l.timeline.Try("a LogOutput's AcceptLogs", func() { l.output.AcceptLogs(records) })
 	records.Release()
 }

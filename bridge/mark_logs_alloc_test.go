@@ -15,7 +15,6 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -23,7 +22,7 @@ import (
 // noLogs is an output that reads no record.
 type noLogs struct{}
 
-func (noLogs) AcceptLogs(otlpenc.Records)       {}
+func (noLogs) AcceptLogs(bridge.Records)        {}
 func (noLogs) ForceFlush(context.Context) error { return nil }
 func (noLogs) Shutdown(context.Context) error   { return nil }
 

@@ -10,7 +10,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -40,8 +39,8 @@ func (b *backend) ForceFlush(ctx context.Context) error {
 }
 
 func (b *backend) Shutdown(ctx context.Context) error              { return b.ForceFlush(ctx) }
-func (b *backend) Accept([]otlpenc.Spans)                          {}
-func (b *backend) AcceptLogs(otlpenc.Records)                      {}
+func (b *backend) Accept([]bridge.Spans)                           {}
+func (b *backend) AcceptLogs(bridge.Records)                       {}
 func (b *backend) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 func (b *backend) OnEnd(sdktrace.ReadOnlySpan)                     {}
 

@@ -42,7 +42,7 @@ type logRecords struct {
 	late     int // records after Shutdown
 }
 
-func (o *logRecords) AcceptLogs(r otlpenc.Records) {
+func (o *logRecords) AcceptLogs(r bridge.Records) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.downs > 0 {
@@ -50,7 +50,7 @@ func (o *logRecords) AcceptLogs(r otlpenc.Records) {
 		return
 	}
 	var request collogspb.ExportLogsServiceRequest
-	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, []otlpenc.Records{r}), &request); err != nil {
+	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, []otlpenc.Records{otlpenc.Records(r)}), &request); err != nil {
 		o.err = err
 		return
 	}

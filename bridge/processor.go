@@ -11,7 +11,6 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/tracelog"
 	"github.com/perfline/perfline/internal/underway"
@@ -36,9 +35,6 @@ type ProcessorConfig struct {
 	// LogLimits are the limits of these records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
 	LogLimits *LogLimits
 
-	// Routes, when set, counts each local root that the processor sees at its end. It sees those that are recorded.
-	Routes *routes.Table
-
 	// Resource describes the program in log records. nil means resource.Default().
 	Resource *resource.Resource
 }
@@ -54,7 +50,6 @@ type Processor struct {
 	detach   func()
 	provider atomic.Pointer[trace.TracerProvider]
 	requests *requests
-	routes   *routes.Table // as of a TracerProvider
 	stopped  atomic.Bool
 }
 
@@ -81,7 +76,7 @@ var _ sdktrace.SpanProcessor = (*Processor)(nil)
 // NewProcessor returns a processor, which joins the timeline at once. If several processors or TracerProviders join a
 // timeline, the last one makes the spans of measures that have no active span.
 func NewProcessor(c ProcessorConfig) *Processor {
-	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline)), routes: c.Routes}
+	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.joined.tracer = p.tracer
 	var groups otlpenc.Groups
 	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
@@ -133,11 +128,6 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 	if _, own := s.(endedSpan); !own && tracelog.Enabled() {
 		tracelog.End(s.SpanContext().SpanID(), s.Name())
-	}
-	if p.routes != nil {
-		if root, ok := otlpenc.RootOf(s); ok {
-			p.routes.Add(root)
-		}
 	}
 	if s.InstrumentationScope().Name == ScopeName {
 		return

@@ -5,14 +5,12 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // This file calls what a program has given to a provider. A panic there is counted, and ends no request and no goroutine of perfline's.
 
 // accept gives spans to outputs. After a panic, the output lacks them.
-func (p *TracerProvider) accept(outputs []Output, spans []otlpenc.Spans) {
+func (p *TracerProvider) accept(outputs []Output, spans []Spans) {
 	if len(spans) == 0 {
 		return
 	}

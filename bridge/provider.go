@@ -22,7 +22,6 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/routes"
@@ -34,10 +33,13 @@ import (
 
 // An Output takes encoded spans. Its methods may be called concurrently.
 type Output interface {
-	// Accept takes spans that have ended, of many requests together: Spans of one request and one group each. It must not block, since others wait
-	// behind these spans, and sometimes a request. A panic is counted as the provider's Stats say, and these spans are lost. The list, the
-	// bytes and the roots are valid during the call only. [otlpenc.Spans.Retain] is for an output that keeps bytes.
-	Accept([]otlpenc.Spans)
+	// Accept takes spans that have ended, of many requests together. Each element of the list has
+	// spans of one request and one scope; the elements of one request follow each other. Accept
+	// must not block, since others wait behind these spans, and sometimes a request. A panic is
+	// counted as the provider's Stats say, and these spans are lost. The list and the bytes are
+	// valid during the call only, and other outputs get them, too: Accept changes neither.
+	// [Spans.Clone] and [Spans.Retain] are for an output that keeps bytes.
+	Accept([]Spans)
 
 	// ForceFlush and Shutdown are as in a span processor.
 	ForceFlush(context.Context) error
@@ -71,12 +73,10 @@ type TracerProviderConfig struct {
 	// Keep says which requests the recorders get although the sampler drops them. nil means none.
 	Keep *KeepPolicy
 
-	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or kept. The caller is the goroutine that ended
-	// the local root, before its hand-over. OnSlow must not block.
-	OnSlow func(local.Root)
-
-	// Routes, when set, counts each local root at its end. It counts local roots that the sampler dropped only with Keep.
-	Routes *routes.Table
+	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or
+	// kept. The caller is the goroutine that ended the local root, before its hand-over. OnSlow
+	// must not block.
+	OnSlow func(Root)
 
 	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
 	// with the SDK's provider. Unlike there, a panic of theirs does not reach the span's caller: it is counted.
@@ -137,17 +137,16 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
 		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
-		exporters: c.Exporters, recorders: c.Recorders, routes: c.Routes, tracers: map[instrumentation.Scope]*tracer{},
+		exporters: c.Exporters, recorders: c.Recorders, routes: routesOf(c.Recorders), tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
 	if p.keeper = newKeeper(c.Keep, c.OnSlow); p.keeper != nil && c.Keep.Factor > 0 {
-		if c.Routes == nil {
-			c.Routes = routes.NewTable(routes.Config{})
-			p.routes = c.Routes
+		if p.routes == nil {
+			p.routes = routes.NewTable(routes.Config{})
 		}
-		p.keeper.usual = c.Routes.Usual
+		p.keeper.usual = p.routes.Usual
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
@@ -174,6 +173,18 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	return p
 }
 
+// routesOf returns the table of the first recorder that has one, as requests.Recent has, and nil
+// without one. The provider adds the local roots to the table, since a recorder does not see those
+// that the policy drops.
+func routesOf(recorders []Output) *routes.Table {
+	for _, o := range recorders {
+		if r, ok := o.(interface{ Routes() *routes.Table }); ok {
+			return r.Routes()
+		}
+	}
+	return nil
+}
+
 // A readable is an output whose readers expect everything that ended before. It is [requests.Recent], [routes.Table] and [exporter.Delivery].
 type readable interface {
 	// OnRead says that readers call f first: also after Shutdown, since spans that end later are counted.
@@ -182,8 +193,8 @@ type readable interface {
 
 // serveReaders lets readers of the outputs wait until these have everything that has ended.
 func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
-	if c.Routes != nil {
-		c.Routes.OnRead(p.handOverEnded)
+	if p.routes != nil {
+		p.routes.OnRead(p.handOverEnded)
 	}
 	all := []any{c.Logs}
 	for _, o := range p.outputs() {

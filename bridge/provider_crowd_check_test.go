@@ -57,7 +57,7 @@ func (c *crowd) checkOutput(what string, o *output, members map[spanKey]*member)
 	found := map[spanKey]int{}
 	for _, part := range o.spans {
 		unit, count := 0, 0
-		for s, err := range part.All() {
+		for s, err := range otlpenc.Spans(part).All() {
 			if err != nil {
 				c.t.Fatal(err)
 			}

@@ -147,10 +147,10 @@ func newCrowd(t *testing.T, config byte) *crowd {
 	if config&32 != 0 {
 		pc.Recorders = []bridge.Output{c.recorded}
 	}
-	c.exported.accepted = func(s otlpenc.Spans) {
+	c.exported.accepted = func(s bridge.Spans) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for span, err := range s.All() {
+		for span, err := range otlpenc.Spans(s).All() {
 			if err != nil {
 				t.Error(err)
 			}

@@ -169,11 +169,11 @@ type exportedSpans struct {
 	closed bool
 }
 
-func (o *exportedSpans) Accept(all []otlpenc.Spans) {
+func (o *exportedSpans) Accept(all []bridge.Spans) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, spans := range all {
-		for s, err := range spans.All() {
+		for s, err := range otlpenc.Spans(spans).All() {
 			if err != nil {
 				s.Name = err.Error()
 			}

@@ -166,16 +166,16 @@ type output struct {
 	readable
 
 	mu       sync.Mutex
-	spans    []otlpenc.Spans
+	spans    []bridge.Spans
 	count    int
 	flushes  int
 	down     bool
-	accepted func(otlpenc.Spans) // nil: nothing
+	accepted func(bridge.Spans) // nil: nothing
 }
 
 var _ bridge.Output = (*output)(nil)
 
-func (o *output) Accept(all []otlpenc.Spans) {
+func (o *output) Accept(all []bridge.Spans) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down {
@@ -192,11 +192,19 @@ func (o *output) Accept(all []otlpenc.Spans) {
 }
 
 // taken returns the spans that have ended.
-func (o *output) taken() []otlpenc.Spans {
+func (o *output) taken() []bridge.Spans {
 	o.read()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.spans
+}
+
+// inside returns spans as package otlpenc has them.
+func inside(all []bridge.Spans) (list []otlpenc.Spans) {
+	for _, s := range all {
+		list = append(list, otlpenc.Spans(s))
+	}
+	return list
 }
 
 func (o *output) ForceFlush(context.Context) error {

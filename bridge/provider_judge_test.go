@@ -306,10 +306,10 @@ func (j *judge) flush(i int) {
 	}
 }
 
-func (j *judge) compareRequests(what string, all []otlpenc.Spans, spans []sdktrace.ReadOnlySpan) {
+func (j *judge) compareRequests(what string, all []bridge.Spans, spans []sdktrace.ReadOnlySpan) {
 	j.t.Helper()
 	got := &collector.ExportTraceServiceRequest{}
-	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, all), got); err != nil {
+	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, inside(all)), got); err != nil {
 		j.fatalf("the request of %s spans: %v", what, err)
 	}
 	want := spanfuzz.BySDK(j.t, spans)

@@ -19,7 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/bridge"
 )
 
 // settingDifferences are differences of variables, logs and metrics.
@@ -141,7 +141,7 @@ type request struct {
 	bytes []byte
 }
 
-func (r *request) Accept(all []otlpenc.Spans) {
+func (r *request) Accept(all []bridge.Spans) {
 	for _, spans := range all {
 		r.bytes = append(r.bytes, spans.Bytes...)
 	}

@@ -27,10 +27,10 @@ type arrivals struct {
 	count     atomic.Int64
 
 	mu    sync.Mutex // guards what follows
-	spans []otlpenc.Spans
+	spans []bridge.Spans
 }
 
-func (a *arrivals) Accept(all []otlpenc.Spans) {
+func (a *arrivals) Accept(all []bridge.Spans) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range all {
@@ -57,7 +57,7 @@ func (a *arrivals) decoded(t *testing.T) (all []otlpenc.Span) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.spans {
-		for span, err := range s.All() {
+		for span, err := range otlpenc.Spans(s).All() {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,10 +345,10 @@ func TestProviderFillsBlocks(t *testing.T) {
 		bytes, next, roots := 0, map[string]int{"b": 1}, 0
 		for i, s := range o.spans {
 			bytes += len(s.Bytes)
-			if len(s.Bytes) > block || s.Root != nil && (roots > 0 || s.Group.Scope().Name != "a") {
-				t.Errorf("part %d of %q has %d bytes and the root %v", i, s.Group.Scope().Name, len(s.Bytes), s.Root)
+			if len(s.Bytes) > block || s.Root() != nil && (roots > 0 || s.Scope().Name != "a") {
+				t.Errorf("part %d of %q has %d bytes and the root %v", i, s.Scope().Name, len(s.Bytes), s.Root())
 			}
-			if s.Root != nil {
+			if s.Root() != nil {
 				roots++
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/observer"
 )
 
 // doWork makes local roots of each kind. The contexts and the spans below them do not count.
@@ -90,8 +89,8 @@ func TestRoutesOfProvider(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				table := routes.NewTable(routes.Config{})
-				r := openKeepRig(t, bridge.TracerProviderConfig{Sampler: c.sampler, Keep: c.keep, Routes: table})
+				r := openKeepRig(t, bridge.TracerProviderConfig{Sampler: c.sampler, Keep: c.keep})
+				table := r.recorded.table
 				doWork(r.ctx, r.tracer)
 				compareRoutes(t, table, c.want)
 				if len(c.want) > 0 {
@@ -100,30 +99,6 @@ func TestRoutesOfProvider(t *testing.T) {
 						t.Errorf("with a measure under no span, there are %d routes, want %d", got, len(c.want)+1)
 					}
 				}
-			})
-		})
-	}
-}
-
-// With the SDK's provider, the spans count that it records.
-func TestRoutesOfProcessor(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		sampler sdktrace.Sampler
-		want    []routes.Summary
-	}{
-		{"sampled", sdktrace.AlwaysSample(), workDone},
-		{"only recorded", fixed{Decision: sdktrace.RecordOnly}, workDone},
-		{"dropped", sdktrace.NeverSample(), nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table, timeline := routes.NewTable(routes.Config{}), observer.NewTimeline(observer.TimelineOptions{})
-				processor := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: timeline, Routes: table})
-				provider := sdktrace.NewTracerProvider(sdktrace.WithSampler(c.sampler), sdktrace.WithSpanProcessor(processor))
-				defer func() { _ = provider.Shutdown(t.Context()) }()
-				doWork(observer.NewContext(t.Context(), timeline), provider.Tracer("test"))
-				compareRoutes(t, table, c.want)
 			})
 		})
 	}

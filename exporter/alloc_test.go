@@ -16,6 +16,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -29,12 +30,15 @@ func TestAllocDelivery(t *testing.T) {
 	var groups otlpenc.Groups
 	var w otlpenc.Writer
 	one := encode(&groups, span)
-	encoded := []otlpenc.Spans{write(&w, one)}
-	together := []otlpenc.Spans{write(&w, otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, items), Count: items})}
+	encoded := []bridge.Spans{write(&w, one)}
+	together := []bridge.Spans{write(&w, otlpenc.NewSpans(one.Group(), bytes.Repeat(one.Bytes, items), items))}
 	separate := slices.Repeat(encoded, items)
-	record := recordsOf(one.Group, strings.Repeat("e", 200))
-	records := w.Records(otlpenc.Records{Group: one.Group, Bytes: append(w.Next(), bytes.Repeat(record.Bytes, items)...), Count: items})
-	record = w.Records(otlpenc.Records{Group: one.Group, Bytes: append(w.Next(), record.Bytes...), Count: 1})
+	record := recordsOf(one.Group(), strings.Repeat("e", 200))
+	written := func(n int) bridge.Records {
+		return bridge.Records(w.Records(otlpenc.NewRecords(one.Group(), append(w.Next(), bytes.Repeat(record.Bytes, n)...), n)))
+	}
+	records := written(items)
+	record = written(1)
 	for _, c := range []struct {
 		name   string
 		signal signal
@@ -77,7 +81,7 @@ func TestAllocInThePause(t *testing.T) {
 	d, _, _ := logsTo(t, func(context.Context) exporter.Answer { return exporter.Answer{Err: errors.New("404"), Unknown: true} }, 0)
 	group := new(otlpenc.Groups).Group(nil, instrumentation.Scope{})
 	var w otlpenc.Writer
-	record := w.Records(otlpenc.Records{Group: group, Bytes: append(w.Next(), recordsOf(group, "e").Bytes...), Count: 1})
+	record := bridge.Records(w.Records(otlpenc.NewRecords(group, append(w.Next(), recordsOf(group, "e").Bytes...), 1)))
 	d.AcceptLogs(record)
 	if err := d.ForceFlush(t.Context()); err == nil {
 		t.Error("ForceFlush returned no error")

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -120,7 +121,7 @@ func TestDeliveryJoinsSpans(t *testing.T) {
 		var groups otlpenc.Groups
 		var w otlpenc.Writer
 		one, bytes := encode(&groups, sampled), 0
-		var all []otlpenc.Spans
+		var all []bridge.Spans
 		for range items {
 			all = append(all, write(&w, one))
 			bytes += len(one.Bytes)

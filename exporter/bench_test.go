@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -17,7 +18,7 @@ func BenchmarkAccept(b *testing.B) {
 	var groups otlpenc.Groups
 	one := encode(&groups, span)
 	var w otlpenc.Writer
-	encoded := []otlpenc.Spans{write(&w, otlpenc.Spans{Group: one.Group, Bytes: bytes.Repeat(one.Bytes, 3), Count: 3})}
+	encoded := []bridge.Spans{write(&w, otlpenc.NewSpans(one.Group(), bytes.Repeat(one.Bytes, 3), 3))}
 	benchmark(b, ofSpans, func(d sender) { d.(*spanSender).Accept(encoded) })
 }
 

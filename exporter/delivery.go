@@ -5,6 +5,7 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -17,7 +18,10 @@ type Delivery struct {
 	groups otlpenc.Groups
 }
 
-var _ sdktrace.SpanProcessor = (*Delivery)(nil)
+var (
+	_ sdktrace.SpanProcessor = (*Delivery)(nil)
+	_ bridge.Output          = (*Delivery)(nil)
+)
 
 // NewDelivery starts a delivery that c and the variables describe: OTEL_EXPORTER_OTLP_* and OTEL_BSP_*. It does
 // not connect. Wrong fields are errors, and so are variables without which nothing can be sent. Other
@@ -38,18 +42,22 @@ func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 // that have been delivered or lost. It may allocate for a span of more than 1 KiB, and it allocates when more spans wait than before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
-		d.groups.Encode(s, d.Accept)
+		d.groups.Encode(s, d.acceptOne)
 	}
 }
 
-// Accept queues spans that are encoded already, or drops them when the queue is full. It retains their bytes as [otlpenc.Spans.Retain]
-// does, so that bytes of an [otlpenc.Writer] are not copied. Accept never blocks, and allocates only for bytes of others and when
-// [Delivery.OnEnd] would. Spans are queued, and dropped, in parts of 4 KiB at most, unless a single span has more. Spans without a
-// group, bytes or a count of at least 1 are dropped, too, and count as at least one.
-func (d *Delivery) Accept(all []otlpenc.Spans) {
+func (d *Delivery) acceptOne(s otlpenc.Spans) { d.add(d.append(d.begin(), s.Records())) }
+
+// Accept queues spans that are encoded already, or drops them when the queue is full. It retains
+// their bytes as [bridge.Spans.Retain] does, so that bytes of perfline's provider are not copied.
+// Accept never blocks, and allocates only for bytes of others and when [Delivery.OnEnd] would.
+// Spans are queued, and dropped, in parts of 4 KiB at most, unless a single span has more. Spans
+// that a program made itself have no resource and no scope. They are dropped, as spans without
+// bytes or a count of at least 1 are, and count as at least one.
+func (d *Delivery) Accept(all []bridge.Spans) {
 	batch := d.begin()
 	for _, s := range all {
-		batch = d.append(batch, s.Records())
+		batch = d.append(batch, otlpenc.Spans(s).Records())
 	}
 	d.add(batch)
 }

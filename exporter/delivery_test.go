@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/internal/otlpenc"
@@ -100,18 +101,18 @@ func TestDeliveryAcceptChecksSpans(t *testing.T) {
 			dropped uint64
 		}{
 			{"nothing", otlpenc.Spans{}, 1},
-			{"no group", otlpenc.Spans{Bytes: good.Bytes, Count: 1}, 1},
-			{"no count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes}, 1},
-			{"a negative count", otlpenc.Spans{Group: good.Group, Bytes: good.Bytes, Count: -5}, 1},
-			{"no bytes", otlpenc.Spans{Group: good.Group, Count: 3}, 3},
+			{"no group", otlpenc.NewSpans(nil, good.Bytes, 1), 1},
+			{"no count", otlpenc.NewSpans(good.Group(), good.Bytes, 0), 1},
+			{"a negative count", otlpenc.NewSpans(good.Group(), good.Bytes, -5), 1},
+			{"no bytes", otlpenc.NewSpans(good.Group(), nil, 3), 3},
 		} {
 			before := d.Stats()
-			d.Accept([]otlpenc.Spans{c.spans})
+			d.Accept([]bridge.Spans{bridge.Spans(c.spans)})
 			if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
 				t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
 			}
 		}
-		d.Accept([]otlpenc.Spans{{}, good, {}})
+		d.Accept([]bridge.Spans{{}, bridge.Spans(good), {}})
 		if err := d.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}

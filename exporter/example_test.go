@@ -2,16 +2,16 @@ package exporter_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"time"
 
-	"go.opentelemetry.io/otel/sdk/instrumentation"
-	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // A memory is a receiver in the process. Programs with a Collector need none.
@@ -49,7 +49,8 @@ func ExampleNewDelivery() {
 	// accepted: 2 delivered: 2 failed: 0 dropped: 0 pending: 0
 }
 
-// Log records have a delivery of their own. Without a Sender, OTEL_EXPORTER_OTLP_LOGS_* say where they go.
+// Log records have a delivery of their own, here for those of the log SDK. Without a Sender,
+// OTEL_EXPORTER_OTLP_LOGS_* say where they go.
 func ExampleNewLogDelivery() {
 	receiver := &memory{}
 	logs, err := exporter.NewLogDelivery(exporter.Config{Sender: receiver})
@@ -57,14 +58,15 @@ func ExampleNewLogDelivery() {
 		fmt.Println(err)
 		return
 	}
-	var groups otlpenc.Groups // one for all records
-	group := groups.Group(resource.Default(), instrumentation.Scope{Name: "shop"})
+	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(bridgelog.NewProcessor(logs, nil)))
 
-	event := otlpenc.LogRecord{Time: time.Now(), EventName: "cache miss"}
-	encoded := event.Append(nil, []slog.Attr{slog.String("key", "cart-42")})
-	logs.AcceptLogs(otlpenc.Records{Group: group, Bytes: encoded, Count: 1})
+	var event log.Record
+	event.SetEventName("cache miss")
+	event.AddAttributes(attribute.String("key", "cart-42"))
+	provider.Logger("shop").Emit(context.Background(), event)
 
-	if err := logs.Shutdown(context.Background()); err != nil {
+	// The delivery may have records of others, so that the program shuts both down.
+	if err := errors.Join(provider.Shutdown(context.Background()), logs.Shutdown(context.Background())); err != nil {
 		fmt.Println(err)
 	}
 	s := logs.Stats()

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -11,6 +12,8 @@ import (
 // A receiver may not know logs: it answers UNIMPLEMENTED over gRPC, or 404 over HTTP. The log has one line then. The records that
 // wait count as Failed, and records of the next 10 minutes as Dropped. The next record is tried.
 type LogDelivery struct{ outbox }
+
+var _ bridge.LogOutput = (*LogDelivery)(nil)
 
 // NewLogDelivery starts a delivery of log records as [NewDelivery] starts one of spans. The variables are OTEL_EXPORTER_OTLP_LOGS_*,
 // OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
@@ -23,4 +26,6 @@ func NewLogDelivery(c Config) (*LogDelivery, error) {
 }
 
 // AcceptLogs queues records that are encoded already, as [Delivery.Accept] queues spans.
-func (d *LogDelivery) AcceptLogs(r otlpenc.Records) { d.add(d.append(d.begin(), r)) }
+func (d *LogDelivery) AcceptLogs(r bridge.Records) {
+	d.add(d.append(d.begin(), otlpenc.Records(r)))
+}

@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -20,7 +21,8 @@ import (
 // TestLogDeliveryAcceptChecksRecords gives the delivery records that no request can have. They are dropped and counted.
 func TestLogDeliveryAcceptChecksRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		good := recordsOf(new(otlpenc.Groups).Group(nil, instrumentation.Scope{}), "e")
+		group := new(otlpenc.Groups).Group(nil, instrumentation.Scope{})
+		good := recordsOf(group, "e")
 		d, r, _ := logsTo(t, fine, 0)
 		for _, c := range []struct {
 			name    string
@@ -28,13 +30,13 @@ func TestLogDeliveryAcceptChecksRecords(t *testing.T) {
 			dropped uint64
 		}{
 			{"nothing", otlpenc.Records{}, 1},
-			{"no group", otlpenc.Records{Bytes: good.Bytes, Count: 1}, 1},
-			{"no count", otlpenc.Records{Group: good.Group, Bytes: good.Bytes}, 1},
-			{"a negative count", otlpenc.Records{Group: good.Group, Bytes: good.Bytes, Count: -5}, 1},
-			{"no bytes", otlpenc.Records{Group: good.Group, Count: 3}, 3},
+			{"no group", otlpenc.NewRecords(nil, good.Bytes, 1), 1},
+			{"no count", otlpenc.NewRecords(group, good.Bytes, 0), 1},
+			{"a negative count", otlpenc.NewRecords(group, good.Bytes, -5), 1},
+			{"no bytes", otlpenc.NewRecords(group, nil, 3), 3},
 		} {
 			before := d.Stats()
-			d.AcceptLogs(c.records)
+			d.AcceptLogs(bridge.Records(c.records))
 			if s := d.Stats(); s.Accepted-before.Accepted != c.dropped || s.Dropped-before.Dropped != c.dropped {
 				t.Errorf("%s: stats %+v, before %+v, want %d more dropped", c.name, s, before, c.dropped)
 			}

@@ -114,7 +114,7 @@ func (o *outbox) begin() *[]encoded { return batches.Get().(*[]encoded) }
 // append appends items in parts, the first one to the last part if that has room. Items without a group, bytes or a count are dropped
 // and counted.
 func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
-	if items.Group == nil || len(items.Bytes) == 0 || items.Count < 1 {
+	if items.Group() == nil || len(items.Bytes) == 0 || items.Count < 1 {
 		o.invalid.Add(uint64(max(items.Count, 1)))
 		return to
 	}

@@ -19,6 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -157,11 +158,11 @@ func TestDeliveryReleasesBlocks(t *testing.T) {
 							spans := func(what string) (s otlpenc.Spans) {
 								for j := range 1 + i%5 {
 									one := encode(&groups, numberedSpan(fmt.Sprint(g, "/", i, what, j)))
-									s = otlpenc.Spans{Group: one.Group, Bytes: append(s.Bytes, one.Bytes...), Count: s.Count + 1}
+									s = otlpenc.NewSpans(one.Group(), append(s.Bytes, one.Bytes...), s.Count+1)
 								}
 								return s
 							}
-							all := []otlpenc.Spans{write(&w, spans("/in a block/")), spans("/")}
+							all := []bridge.Spans{write(&w, spans("/in a block/")), bridge.Spans(spans("/"))}
 							d.Accept(all)
 							all[0].Release()
 							overwrite(all[1].Bytes)
@@ -197,12 +198,12 @@ func TestDeliveryReleasesBlocks(t *testing.T) {
 
 // encode returns s with bytes of its own.
 func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
-	groups.Encode(s, func(one []otlpenc.Spans) { encoded = one[0].Clone() })
+	groups.Encode(s, func(one otlpenc.Spans) { encoded = one.Clone() })
 	return encoded
 }
 
 // write returns spans whose bytes the writer has.
-func write(w *otlpenc.Writer, s otlpenc.Spans) otlpenc.Spans {
+func write(w *otlpenc.Writer, s otlpenc.Spans) bridge.Spans {
 	s.Bytes = append(w.Next(), s.Bytes...)
-	return w.Spans(s)
+	return bridge.Spans(w.Spans(s))
 }

@@ -11,6 +11,7 @@ import (
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/faulttest"
 	"github.com/perfline/perfline/internal/otlp"
@@ -107,9 +108,9 @@ func (s *spanSender) accept(names ...string) {
 	var all otlpenc.Spans
 	for _, name := range names {
 		one := encode(&s.groups, spanOf(name))
-		all = otlpenc.Spans{Group: one.Group, Bytes: append(all.Bytes, one.Bytes...), Count: all.Count + 1}
+		all = otlpenc.NewSpans(one.Group(), append(all.Bytes, one.Bytes...), all.Count+1)
 	}
-	s.Accept([]otlpenc.Spans{all})
+	s.Accept([]bridge.Spans{bridge.Spans(all)})
 	overwrite(all.Bytes)
 }
 
@@ -141,8 +142,8 @@ func (l *logSender) accept(names ...string) {
 }
 
 // recordsOf returns events with these names.
-func recordsOf(group *otlpenc.Group, names ...string) otlpenc.Records {
-	all := otlpenc.Records{Group: group, Count: len(names)}
+func recordsOf(group *otlpenc.Group, names ...string) bridge.Records {
+	all := bridge.Records(otlpenc.NewRecords(group, nil, len(names)))
 	for _, name := range names {
 		r := otlpenc.LogRecord{EventName: name}
 		all.Bytes = r.Append(all.Bytes, nil)

@@ -149,11 +149,9 @@ func quoted(s string) string { return `"` + shown(s) + `"` }
 // second result is the median since the start, or 0.
 func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, float64, error) {
 	var most routes.Summary
-	if table := h.source.Routes(); table != nil {
-		for _, s := range table.Summaries(routes.SinceStart).Routes {
-			if s.Route == route && s.Count > most.Count {
-				most = s
-			}
+	for _, s := range h.source.Recent().Routes().Summaries(routes.SinceStart).Routes {
+		if s.Route == route && s.Count > most.Count {
+			most = s
 		}
 	}
 	b, ok := requests.Usual(h.source.Recent().All(), route, most.P50, a.SpanID)

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
 )
@@ -190,19 +192,16 @@ func TestChoicesAreBounded(t *testing.T) {
 	}
 }
 
-// An uncounted program does not count routes.
-type uncounted struct{ live.Source }
-
-func (uncounted) Routes() *routes.Table { return nil }
-
-// Without counts of routes, a usual request has the median of the requests in memory.
+// Without counts of its route, a usual request has the median of the requests in memory.
 func TestCompareWithoutRoutes(t *testing.T) {
-	p := start(t, perfline.Config{}, live.Config{})
+	recent := requests.NewRecent(requests.Config{})
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent)).Tracer("shop")
 	for range 2 {
-		p.serve("GET /cart", "/cart", queries(1))
+		_, span := tracer.Start(t.Context(), "GET /cart", trace.WithSpanKind(trace.SpanKindServer))
+		span.End()
 	}
+	p := &program{t: t, page: live.Handler(quiet{recent}, live.Config{})}
 	all := p.overview().Requests.Requests
-	p.page = live.Handler(uncounted{p.pl}, live.Config{})
 	var c compared
 	p.get("data/v1/compare?a="+all[0].Trace+"/"+all[0].Span, http.StatusOK, &c)
 	if c.B.row != all[1] || c.Median != 0 {

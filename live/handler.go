@@ -15,7 +15,6 @@ import (
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling"
@@ -31,7 +30,6 @@ const Prefix = "/debug/perfline/"
 // Source is what the page shows; *perfline.Pipeline is one.
 type Source interface {
 	Recent() *requests.Recent
-	Routes() *routes.Table
 	Sessions() *sessions.Recorder
 	Waits() waits.Recorder          // of what slow requests waited for; nil if the program has none
 	Runtime() *runtimestats.History // nil if the program has none

@@ -10,7 +10,6 @@ import (
 
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/live"
 )
@@ -70,7 +69,7 @@ func TestHealth(t *testing.T) {
 
 // A losing program lost some records.
 type losing struct {
-	counted
+	quiet
 	history *runtimestats.History
 	lost    *atomic.Uint64
 }
@@ -85,7 +84,7 @@ func (l losing) Counts() []exporter.Count {
 func TestHealthOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := new(atomic.Uint64)
-		source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, lost}
+		source := losing{quiet{requests.NewRecent(requests.Config{})}, nil, lost}
 		source.history = runtimestats.Start(runtimestats.Config{Counts: source.Counts, Read: func([]metrics.Sample) {}})
 		defer source.history.Stop()
 		p := &program{t: t, page: live.Handler(source, live.Config{})}
@@ -121,7 +120,7 @@ func TestHealthOfLosses(t *testing.T) {
 
 // Without a history, all losses are recent.
 func TestHealthWithoutHistory(t *testing.T) {
-	source := losing{counted{quiet{requests.NewRecent(requests.Config{})}, routes.NewTable(routes.Config{})}, nil, new(atomic.Uint64)}
+	source := losing{quiet{requests.NewRecent(requests.Config{})}, nil, new(atomic.Uint64)}
 	source.lost.Store(20)
 	h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
 	if len(h.Concerns) != 1 || h.Concerns[0].Text != "perfline lost 20 records in the last 5 minutes" {

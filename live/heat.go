@@ -31,15 +31,11 @@ func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	table := h.source.Routes()
 	if !h.hasRoutesOf(class) {
 		refuse(w, http.StatusNotFound, onlySummary)
 		return
 	}
-	if table == nil {
-		refuse(w, http.StatusNotFound, "this program does not count routes")
-		return
-	}
+	table := h.source.Recent().Routes()
 	var m routes.HeatMap
 	if name := r.URL.Query().Get("route"); name == "" {
 		_, m = table.Total(class, window)

@@ -20,7 +20,7 @@ type routesData struct {
 	Window string     `json:"window"` // start or minutes
 	Routes []routeRow `json:"routes"` // of all classes
 	All    *routeRow  `json:"all"`    // all requests together, without streams; null if there are none
-	Health *health    `json:"health"` // of the last 5 minutes; null if the program does not count routes
+	Health *health    `json:"health"` // of the last 5 minutes
 }
 
 // routeRow has the figures of a route. Its columns are the columns of its heat map.
@@ -68,10 +68,7 @@ func (h *handler) routes(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) routesData(name string, w routes.Window) routesData {
 	d := routesData{Window: name, Routes: []routeRow{}}
-	table := h.source.Routes()
-	if table == nil {
-		return d
-	}
+	table := h.source.Recent().Routes()
 	var lines [local.Classes]map[string]routes.Line
 	for class := range lines {
 		lines[class] = table.Lines(local.Class(class), w)
@@ -122,10 +119,7 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 
 // routeNamed returns the route of some classes that the page shows by a name, or the name if there is none.
 func (h *handler) routeNamed(name string, classes ...local.Class) string {
-	table := h.source.Routes()
-	if table == nil {
-		return name
-	}
+	table := h.source.Recent().Routes()
 	for _, class := range classes {
 		names := table.Names(class)
 		if slices.Contains(names, name) {

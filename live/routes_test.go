@@ -16,19 +16,11 @@ import (
 	"github.com/perfline/perfline/live"
 )
 
-// A counted program counts the requests of its routes, and has none in memory.
-type counted struct {
-	quiet
-	table *routes.Table
-}
-
-func (c counted) Routes() *routes.Table { return c.table }
-
 // count serves the page of a program whose table has at most a number of routes of each kind.
 func count(t *testing.T, maxRoutes int, c live.Config) (*program, *routes.Table) {
 	t.Helper()
 	table := routes.NewTable(routes.Config{MaxRoutes: maxRoutes})
-	return &program{t: t, page: live.Handler(counted{quiet{requests.NewRecent(requests.Config{})}, table}, c)}, table
+	return &program{t: t, page: live.Handler(quiet{requests.NewRecentWithRoutes(requests.Config{}, table)}, c)}, table
 }
 
 func (p *program) routes(window string) (d routesData) {

@@ -15,7 +15,6 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/profiling/profile"
@@ -27,7 +26,6 @@ import (
 type quiet struct{ recent *requests.Recent }
 
 func (q quiet) Recent() *requests.Recent     { return q.recent }
-func (quiet) Routes() *routes.Table          { return nil }
 func (quiet) Sessions() *sessions.Recorder   { return nil }
 func (quiet) Waits() waits.Recorder          { return nil }
 func (quiet) Runtime() *runtimestats.History { return nil }

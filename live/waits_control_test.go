@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/waits"
 )
@@ -30,11 +30,11 @@ type flightRecorder struct {
 
 var _ waits.Recorder = (*flightRecorder)(nil)
 
-func (*flightRecorder) Start(*slog.Logger)                                   {}
-func (*flightRecorder) Slow(local.Root) bool                                 { return false }
-func (*flightRecorder) Watch(func(local.Root, *waits.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                       { return nil }
-func (*flightRecorder) Stats() waits.Stats                                   { return waits.Stats{Results: 3} }
+func (*flightRecorder) Start(*slog.Logger)                                    {}
+func (*flightRecorder) Slow(bridge.Root) bool                                 { return false }
+func (*flightRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
+func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
+func (*flightRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 3} }
 
 func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	f.mu.Lock()

@@ -77,7 +77,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 
 // median returns the median duration of a route since the start, or 0 if it has none.
 func (s *server) median(route string) time.Duration {
-	for _, r := range s.source.Routes().Summaries(routes.SinceStart).Routes {
+	for _, r := range s.source.Recent().Routes().Summaries(routes.SinceStart).Routes {
 		if r.Class == local.Request && r.Route == route {
 			return r.P50
 		}

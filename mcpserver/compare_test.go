@@ -11,7 +11,6 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/waits"
 )
@@ -39,12 +38,12 @@ func queried(r *recorded, id byte, route, path string, queries int) {
 	}
 	took := time.Duration(queries) * each
 	span(root, trace.SpanID{}, trace.SpanKindServer, route, 0, took)
-	r.routes.Add(local.Root{Name: route, Start: start, End: start.Add(took)})
+	r.recent.Routes().Add(local.Root{Name: route, Start: start, End: start.Add(took)})
 }
 
 // A slow request is compared with a usual one of its route, and with one that the agent names.
 func TestCompare(t *testing.T) {
-	r := &recorded{recent: requests.NewRecent(requests.Config{}), routes: routes.NewTable(routes.Config{}), result: new(waits.Request)}
+	r := &recorded{recent: requests.NewRecent(requests.Config{}), result: new(waits.Request)}
 	for id := range byte(3) {
 		queried(r, id+1, "GET /orders/{id}", "/orders/17", 1)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling"
@@ -28,7 +27,6 @@ type Source interface {
 	Sessions() *sessions.Recorder
 	Waits() waits.Recorder // of what slow requests waited for; nil if the program has none
 	Counts() []exporter.Count
-	Routes() *routes.Table
 	Runtime() *runtimestats.History // it begins with the first call
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
@@ -40,20 +41,18 @@ var showsAll = sessions.NewRecorder(sessions.Config{Policy: profiling.Policy{Mod
 type recorded struct {
 	waits.Recorder
 	recent *requests.Recent
-	routes *routes.Table
 	result *waits.Request
 }
 
 func (r *recorded) Recent() *requests.Recent       { return r.recent }
-func (r *recorded) Routes() *routes.Table          { return r.routes }
 func (r *recorded) Sessions() *sessions.Recorder   { return showsAll }
 func (r *recorded) Waits() waits.Recorder          { return r }
 func (r *recorded) Counts() []exporter.Count       { return nil }
 func (r *recorded) Runtime() *runtimestats.History { return nil }
 
-func (r *recorded) Watch(func(local.Root, *waits.Request)) (stop func()) { return func() {} }
-func (r *recorded) Stats() waits.Stats                                   { return waits.Stats{} }
-func (r *recorded) State() waits.State                                   { return waits.State{Status: waits.Armed} }
+func (r *recorded) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
+func (r *recorded) Stats() waits.Stats                                    { return waits.Stats{} }
+func (r *recorded) State() waits.State                                    { return waits.State{Status: waits.Armed} }
 func (r *recorded) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return r.result, root == r.result.RootID
 }
@@ -69,8 +68,11 @@ var (
 
 const ms = time.Millisecond
 
-func record(n names) *recorded {
-	r := &recorded{recent: requests.NewRecent(requests.Config{}), routes: routes.NewTable(routes.Config{})}
+func record(n names) *recorded { return recordRoutes(n, 0) }
+
+// recordRoutes is record with at most a number of routes. 0 means the usual number, and -1 none.
+func recordRoutes(n names, most int) *recorded {
+	r := &recorded{recent: requests.NewRecentWithRoutes(requests.Config{}, routes.NewTable(routes.Config{MaxRoutes: most}))}
 	span := func(id trace.TraceID, span, parent trace.SpanID, kind trace.SpanKind, name string, start, took time.Duration) tracetest.SpanStub {
 		s := tracetest.SpanStub{
 			Name: name, SpanKind: kind, StartTime: origin.Add(start), EndTime: origin.Add(start + took),
@@ -92,8 +94,8 @@ func record(n names) *recorded {
 		r.recent.OnEnd(s.Snapshot())
 	}
 	now := time.Now()
-	r.routes.Add(local.Root{Name: n.route, Start: now.Add(-100 * ms), End: now, Failed: true})
-	r.routes.Add(local.Root{Name: n.other, Start: now.Add(-50 * ms), End: now})
+	r.recent.Routes().Add(local.Root{Name: n.route, Start: now.Add(-100 * ms), End: now, Failed: true})
+	r.recent.Routes().Add(local.Root{Name: n.other, Start: now.Add(-50 * ms), End: now})
 	by := &waits.Party{Goroutine: 9, Function: n.function, Request: n.other, TraceID: otherTrace, RootID: otherID}
 	frames := []waits.Frame{{Function: n.function}}
 	r.result = &waits.Request{

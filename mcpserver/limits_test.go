@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/mcpserver"
 )
 
 // A faulty is a source with a defect.
 type faulty struct{ *recorded }
 
-func (faulty) Routes() *routes.Table { panic("a defect") }
+func (faulty) Recent() *requests.Recent { panic("a defect") }
 
 // The protocol's SDK runs a tool on a goroutine of its own, where a panic would end the program.
 func TestPanic(t *testing.T) {
@@ -46,17 +46,17 @@ func TestNoBatch(t *testing.T) {
 	}
 }
 
-// A gate is a source whose routes come when it opens.
+// A gate is a source whose requests and routes come when it opens.
 type gate struct {
 	*recorded
 	inside chan struct{} // gets an element for each call
 	open   chan struct{}
 }
 
-func (g gate) Routes() *routes.Table {
+func (g gate) Recent() *requests.Recent {
 	g.inside <- struct{}{}
 	<-g.open
-	return g.recorded.Routes()
+	return g.recorded.Recent()
 }
 
 // More calls than the most at a time are refused at once. They may come again when the others have ended.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/waits"
 )
@@ -21,16 +20,16 @@ import (
 // A waitsRecorder records nothing: it knows whether it is armed, and gets its results from a test.
 type waitsRecorder struct {
 	waits.Recorder
-	watching chan func(local.Root, *waits.Request) // gets what watches
+	watching chan func(bridge.Root, *waits.Request) // gets what watches
 
 	mu      sync.Mutex // guards what follows
 	state   waits.State
-	pending []local.Root
+	pending []bridge.Root
 	result  *waits.Request
 }
 
 func disarmed() *waitsRecorder {
-	return &waitsRecorder{state: waits.State{Status: waits.Disarmed}, watching: make(chan func(local.Root, *waits.Request), 10)}
+	return &waitsRecorder{state: waits.State{Status: waits.Disarmed}, watching: make(chan func(bridge.Root, *waits.Request), 10)}
 }
 
 func (*waitsRecorder) Start(*slog.Logger)             {}
@@ -42,14 +41,14 @@ func (f *waitsRecorder) Stats() waits.Stats {
 	return waits.Stats{Slow: uint64(len(f.pending)), Pending: uint64(len(f.pending))}
 }
 
-func (f *waitsRecorder) Slow(root local.Root) bool {
+func (f *waitsRecorder) Slow(root bridge.Root) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending = append(f.pending, root)
 	return true
 }
 
-func (f *waitsRecorder) Watch(watcher func(local.Root, *waits.Request)) (stop func()) {
+func (f *waitsRecorder) Watch(watcher func(bridge.Root, *waits.Request)) (stop func()) {
 	f.watching <- watcher
 	return func() {}
 }
@@ -61,7 +60,7 @@ func (f *waitsRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Reque
 }
 
 // give makes the result of the only request that waits for one.
-func (f *waitsRecorder) give() (local.Root, *waits.Request) {
+func (f *waitsRecorder) give() (bridge.Root, *waits.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	root := f.pending[0]
@@ -195,7 +194,7 @@ func TestUsualRequestDoesNotWait(t *testing.T) {
 	f := disarmed()
 	p := start(t, perfline.Config{Waits: f, Keep: bridge.KeepPolicy{Slow: -1}}) // or a request that stands still for a second is slow
 	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
-	f.Slow(local.Root{}) // another one
+	f.Slow(bridge.Root{}) // another one
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 	next := suggested(t, a.ask("list_requests", nil), "get_request")
 	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "cause: unknown") || len(f.watching) > 0 {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/mcpserver"
 )
@@ -130,8 +129,7 @@ func TestErrors(t *testing.T) {
 
 // The table of routes has a bound. The id of a further route is known as long as a request of it is in memory.
 func TestRouteOutsideTheTable(t *testing.T) {
-	r := record(benign)
-	r.routes = routes.NewTable(routes.Config{})
+	r := recordRoutes(benign, -1)
 	a := connect(t, mount(t, mcpserver.Handler(r, quiet(mcpserver.Config{}))).URL)
 	id := suggested(t, a.ask("get_request", map[string]any{"request": rootID.String()}), "profile_route").arguments["route"]
 	if text := a.ask("list_requests", map[string]any{"route": id}); !strings.Contains(text, "requests in memory that match: 1\n") || !strings.Contains(text, "‹GET /a›") {

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/text"
@@ -35,7 +36,7 @@ func (s *server) withWaits(ctx context.Context, snapshot requests.Snapshot) requ
 // soon.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)
-	stop := s.waitsRecorder.Watch(func(r local.Root, _ *waits.Request) {
+	stop := s.waitsRecorder.Watch(func(r bridge.Root, _ *waits.Request) {
 		if r.TraceID == of.TraceID && r.SpanID == of.SpanID {
 			select {
 			case arrived <- struct{}{}:

@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 )
 
 // A Recorder finds out what slow requests waited for. Package flight has the implementation, which
@@ -32,7 +32,7 @@ type Recorder interface {
 	//   - It returns true if a result may come. Then each function that watches is called exactly
 	//     once for this root.
 	//   - It returns false if no result will come. Stats has the reason.
-	Slow(local.Root) bool
+	Slow(bridge.Root) bool
 
 	// Result returns the result for a request. It returns false if there is none yet, if there will
 	// be none, or if newer results have replaced it. All callers share the result: they must not
@@ -43,7 +43,7 @@ type Recorder interface {
 	// request is nil if the recorder has given up. Calls come from the recorder's goroutines: two
 	// may run at the same time, and one may still run when stop returns. f must return soon and
 	// must not call Shutdown. A panic of f is logged.
-	Watch(f func(local.Root, *Request)) (stop func())
+	Watch(f func(bridge.Root, *Request)) (stop func())
 
 	// Arm records from now on for the duration, and 0 means until Disarm. If the recorder is armed
 	// already, the new duration replaces the rest of the old one. The error wraps ErrInUse if other

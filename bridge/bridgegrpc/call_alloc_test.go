@@ -18,14 +18,13 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgegrpc"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/observer"
 )
 
 // nowhere is an output that takes spans and keeps none.
 type nowhere struct{}
 
-func (nowhere) Accept([]otlpenc.Spans)           {}
+func (nowhere) Accept([]bridge.Spans)            {}
 func (nowhere) ForceFlush(context.Context) error { return nil }
 func (nowhere) Shutdown(context.Context) error   { return nil }
 

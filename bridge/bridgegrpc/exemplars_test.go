@@ -12,13 +12,12 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgegrpc"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/observer"
 )
 
 type discarded struct{}
 
-func (discarded) Accept([]otlpenc.Spans)           {}
+func (discarded) Accept([]bridge.Spans)            {}
 func (discarded) ForceFlush(context.Context) error { return nil }
 func (discarded) Shutdown(context.Context) error   { return nil }
 

@@ -15,14 +15,13 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/observer"
 )
 
 // exportedSpans counts the spans that an exporter gets.
 type exportedSpans struct{ n int }
 
-func (e *exportedSpans) Accept(all []otlpenc.Spans) {
+func (e *exportedSpans) Accept(all []bridge.Spans) {
 	for _, s := range all {
 		e.n += s.Count
 	}

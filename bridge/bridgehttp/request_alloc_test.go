@@ -19,7 +19,6 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/memnet"
-	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -33,7 +32,7 @@ func (quietWriter) Write(b []byte) (int, error) { return len(b), nil }
 // nowhere is an output that takes spans and keeps none.
 type nowhere struct{}
 
-func (nowhere) Accept([]otlpenc.Spans)           {}
+func (nowhere) Accept([]bridge.Spans)            {}
 func (nowhere) ForceFlush(context.Context) error { return nil }
 func (nowhere) Shutdown(context.Context) error   { return nil }
 

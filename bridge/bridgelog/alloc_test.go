@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgelog"
-	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 // A mute span is recording and forgets its events, so that only the bridge's allocations count.
@@ -95,6 +95,6 @@ func TestProcessorAllocs(t *testing.T) {
 // nothing forgets the records that it is given.
 type nothing struct{}
 
-func (nothing) AcceptLogs(otlpenc.Records)       {}
+func (nothing) AcceptLogs(bridge.Records)        {}
 func (nothing) ForceFlush(context.Context) error { return nil }
 func (nothing) Shutdown(context.Context) error   { return nil }

@@ -92,7 +92,8 @@ func (p *processor) OnEmit(_ context.Context, r *sdklog.Record) error {
 		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: r.TraceID(), SpanID: r.SpanID(), TraceFlags: r.TraceFlags()}),
 	}
 	b := record.Append(s.bytes[:0], nil)
-	p.out.AcceptLogs(otlpenc.Records{Group: p.groups.Group(r.Resource(), r.InstrumentationScope()), Bytes: b[:len(b):len(b)], Count: 1})
+	group := p.groups.Group(r.Resource(), r.InstrumentationScope())
+	p.out.AcceptLogs(bridge.Records(otlpenc.NewRecords(group, b[:len(b):len(b)], 1)))
 	if cap(attrs) <= maxScratchAttrs && cap(b) <= maxScratchBytes {
 		clear(attrs) // which keep values of the program in memory
 		s.attrs, s.bytes = attrs, b

@@ -37,10 +37,10 @@ type output struct {
 	err     error // of ForceFlush
 }
 
-func (o *output) AcceptLogs(r otlpenc.Records) {
+func (o *output) AcceptLogs(r bridge.Records) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.request = otlpenc.AppendRequest(o.request, []otlpenc.Records{r})
+	o.request = otlpenc.AppendRequest(o.request, []otlpenc.Records{otlpenc.Records(r)})
 	o.count += r.Count
 }
 

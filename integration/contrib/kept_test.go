@@ -89,11 +89,11 @@ type spans struct {
 	all []otlpenc.Span
 }
 
-func (o *spans) Accept(all []otlpenc.Spans) {
+func (o *spans) Accept(all []bridge.Spans) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, s := range all {
-		for span, err := range s.All() {
+		for span, err := range otlpenc.Spans(s).All() {
 			if err != nil {
 				panic(err)
 			}

@@ -15,10 +15,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/observer"
@@ -31,14 +30,12 @@ import (
 // A waiting program has two requests, of which one waited for the other, as its flight recorder says.
 type waiting struct {
 	recent   *requests.Recent
-	routes   *routes.Table
 	sessions *sessions.Recorder
 	flight   waits.Recorder // nil without one
 	minute   *profile.Trace // nil without a profiler that runs all the time
 }
 
 func (w *waiting) Recent() *requests.Recent     { return w.recent }
-func (w *waiting) Routes() *routes.Table        { return w.routes }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() waits.Recorder        { return w.flight }
 func (*waiting) Runtime() *runtimestats.History { return nil }
@@ -53,11 +50,11 @@ type flightRecorder struct {
 	state waits.State
 }
 
-func (*flightRecorder) Start(*slog.Logger)                                   {}
-func (*flightRecorder) Slow(local.Root) bool                                 { return false }
-func (*flightRecorder) Watch(func(local.Root, *waits.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                       { return nil }
-func (*flightRecorder) Stats() waits.Stats                                   { return waits.Stats{Results: 1} }
+func (*flightRecorder) Start(*slog.Logger)                                    {}
+func (*flightRecorder) Slow(bridge.Root) bool                                 { return false }
+func (*flightRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
+func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
+func (*flightRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 1} }
 func (f *flightRecorder) Result(id trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return f.result, id == f.result.TraceID && root == f.result.RootID
 }
@@ -89,7 +86,7 @@ const ms = time.Millisecond
 // startWaiting starts the program and its page, and returns the address of the request that waited.
 func startWaiting(t *testing.T) (w *waiting, page, request string) {
 	t.Helper()
-	w = &waiting{recent: requests.NewRecent(requests.Config{}), routes: routes.NewTable(routes.Config{})}
+	w = &waiting{recent: requests.NewRecent(requests.Config{})}
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	t.Cleanup(tl.Close)
 	w.sessions = sessions.NewRecorder(sessions.Config{Timeline: tl, Policy: profiling.Policy{Remote: true}})

@@ -88,9 +88,9 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 type Decoded struct{ To sdktrace.SpanProcessor }
 
 // Accept implements [bridge.Output].
-func (d Decoded) Accept(all []otlpenc.Spans) {
+func (d Decoded) Accept(all []bridge.Spans) {
 	for _, spans := range all {
-		for s, err := range spans.All() {
+		for s, err := range otlpenc.Spans(spans).All() {
 			if err != nil {
 				panic(err) // the encoder made them
 			}

@@ -38,7 +38,7 @@ func TestAlloc(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Encode": func() {
 			for _, s := range spans {
-				groups.Encode(s, func([]otlpenc.Spans) {})
+				groups.Encode(s, func(otlpenc.Spans) {})
 			}
 		},
 		"AppendRequest": func() { otlpenc.AppendRequest(buf, all) },
@@ -67,7 +67,7 @@ func TestAllocGroupsAfterManyOthers(t *testing.T) {
 		groupOf(&groups, scope(i))
 	}
 	last := scope(1000)
-	if n := testing.AllocsPerRun(100, func() { groups.Encode(last, func([]otlpenc.Spans) {}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { groups.Encode(last, func(otlpenc.Spans) {}) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
@@ -85,7 +85,7 @@ func TestAllocEncodeOfAllSizes(t *testing.T) {
 	for name, spans := range all {
 		if n := testing.AllocsPerRun(100, func() {
 			for _, s := range spans {
-				groups.Encode(s, func(one []otlpenc.Spans) { count += one[0].Count })
+				groups.Encode(s, func(one otlpenc.Spans) { count += one.Count })
 			}
 		}); n > 0 {
 			t.Errorf("%s: %v allocations for %d spans", name, n, len(spans))

@@ -45,9 +45,9 @@ func BenchmarkRequest(b *testing.B) {
 		buf, all = buf[:0], all[:0]
 		for _, s := range spans {
 			from := len(buf)
-			groups.Encode(s, func(one []otlpenc.Spans) {
-				buf = append(buf, one[0].Bytes...)
-				all = append(all, otlpenc.Spans{Group: one[0].Group, Bytes: buf[from:], Count: 1})
+			groups.Encode(s, func(one otlpenc.Spans) {
+				buf = append(buf, one.Bytes...)
+				all = append(all, otlpenc.NewSpans(one.Group(), buf[from:], 1))
 			})
 		}
 		body = otlpenc.AppendRequest(body[:0], all)
@@ -61,7 +61,7 @@ func encoded(tb testing.TB) otlpenc.Spans {
 	spans := otlpenc.Spans{}
 	for _, s := range request(tb) {
 		one := encodeIn(&groups, s)
-		spans = otlpenc.Spans{Group: one.Group, Bytes: append(spans.Bytes, one.Bytes...), Count: spans.Count + 1}
+		spans = otlpenc.NewSpans(one.Group(), append(spans.Bytes, one.Bytes...), spans.Count+1)
 	}
 	return spans
 }
@@ -87,7 +87,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, s := range spans {
-			groups.Encode(s, func([]otlpenc.Spans) {})
+			groups.Encode(s, func(otlpenc.Spans) {})
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestRetainedBytesStay(t *testing.T) {
 			var w otlpenc.Writer
 			for i := range uint64(2000) {
 				number := g<<32 | i
-				s := w.Spans(otlpenc.Spans{Group: group, Bytes: filled(w.Next(), number, anySize(r)), Count: 1})
+				s := w.Spans(otlpenc.NewSpans(group, filled(w.Next(), number, anySize(r)), 1))
 				for range r.IntN(4) {
 					handed <- user{s.Retain(), number}
 				}
@@ -98,7 +98,7 @@ func TestPartsAreRetained(t *testing.T) {
 		for i := range 6 {
 			b = append(b, encodeIn(&groups, tracetest.SpanStub{Name: fmt.Sprint("span ", i)}.Snapshot()).Bytes...)
 		}
-		s := w.Spans(otlpenc.Spans{Group: groups.Group(nil, instrumentation.Scope{}), Bytes: b, Count: 6})
+		s := w.Spans(otlpenc.NewSpans(groups.Group(nil, instrumentation.Scope{}), b, 6))
 		want = bytes.Clone(s.Bytes)
 		var parts []otlpenc.Records
 		for part, others := s.Records().Cut(2, 1<<20); ; part, others = others.Cut(2, 1<<20) {
@@ -132,7 +132,7 @@ func TestRecordsAreJoined(t *testing.T) {
 	group, another := groups.Group(nil, instrumentation.Scope{}), groups.Group(nil, instrumentation.Scope{Name: "another"})
 	var all []otlpenc.Records
 	for _, g := range []*otlpenc.Group{group, group, group, another, group} {
-		all = append(all, w.Records(otlpenc.Records{Group: g, Bytes: append(w.Next(), fmt.Sprint("record ", len(all))...), Count: 1}))
+		all = append(all, w.Records(otlpenc.NewRecords(g, append(w.Next(), fmt.Sprint("record ", len(all))...), 1)))
 	}
 	foreign := all[1]
 	foreign.Bytes = bytes.Clone(foreign.Bytes)
@@ -176,7 +176,7 @@ func TestRecordsAreJoined(t *testing.T) {
 func TestRetainCopiesOtherBytes(t *testing.T) {
 	var w otlpenc.Writer
 	root := local.Root{Name: "GET /"}
-	written := w.Spans(otlpenc.Spans{Bytes: append(w.Next(), "written"...), Count: 1, Root: &root})
+	written := w.Spans(otlpenc.NewSpans(nil, append(w.Next(), "written"...), 1).WithRoot(&root))
 	replaced := written
 	replaced.Bytes = []byte("replaced")
 	for name, s := range map[string]otlpenc.Spans{"a caller's": {Bytes: []byte("of the caller")}, "replaced": replaced} {
@@ -193,8 +193,8 @@ func TestRetainCopiesOtherBytes(t *testing.T) {
 		t.Error("Retain copied a Writer's bytes, or Clone did not")
 	}
 	root.Name = "another"
-	if own.Root.Name != "GET /" || string(own.Bytes) != "written" {
-		t.Errorf("the clone is %q with the root %+v", own.Bytes, own.Root)
+	if own.Root().Name != "GET /" || string(own.Bytes) != "written" {
+		t.Errorf("the clone is %q with the root %+v", own.Bytes, own.Root())
 	}
 	var nothing otlpenc.Spans
 	nothing.Retain().Release()

@@ -61,7 +61,7 @@ func (s Spans) First(h *Header) (size int, err error) {
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := fields(s.Bytes); len(b) > 0; {
-			decoded := Span{Header: Header{Start: epoch, End: epoch}, Group: s.Group}
+			decoded := Span{Header: Header{Start: epoch, End: epoch}, Group: s.group}
 			body, err := b.nextItem()
 			if err == nil {
 				err = body.each(decoded.field)

@@ -47,7 +47,7 @@ func TestAll(t *testing.T) {
 	start := time.Unix(0, testTime.UnixNano())
 	want := otlpenc.Span{
 		Header: otlpenc.Header{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, ParentID: trace.SpanID{3}, Remote: true, TraceFlags: 1, Start: start, End: start.Add(time.Second)},
-		Group:  encoded.Group, TraceState: "vendor=1,other=2", Name: "name", Kind: trace.SpanKindServer, Attributes: attrs,
+		Group:  encoded.Group(), TraceState: "vendor=1,other=2", Name: "name", Kind: trace.SpanKindServer, Attributes: attrs,
 		Events: []sdktrace.Event{{Name: "event", Time: start, Attributes: attrs, DroppedAttributeCount: 4}}, Links: s.Links(), Status: s.Status(),
 		DroppedAttributes: 1, DroppedEvents: 2, DroppedLinks: 3,
 	}

@@ -14,14 +14,13 @@ import (
 func TestEncode(t *testing.T) {
 	var groups otlpenc.Groups
 	for _, s := range request(t) {
-		groups.Encode(s, func(all []otlpenc.Spans) {
-			groups.Encode(tracetest.SpanStub{Name: "another within the call"}.Snapshot(), func([]otlpenc.Spans) {})
-			got := all[0]
+		groups.Encode(s, func(got otlpenc.Spans) {
+			groups.Encode(tracetest.SpanStub{Name: "another within the call"}.Snapshot(), func(otlpenc.Spans) {})
 			root, isRoot := otlpenc.RootOf(s)
-			if len(all) != 1 || got.TraceID != s.SpanContext().TraceID() || isRoot != (got.Root != nil) || isRoot && *got.Root != root {
-				t.Errorf("got %+v with the root %+v", all, got.Root)
+			if got.TraceID != s.SpanContext().TraceID() || isRoot != (got.Root() != nil) || isRoot && *got.Root() != root {
+				t.Errorf("got %+v with the root %+v", got, got.Root())
 			}
-			if got.Group != groupOf(&groups, s) || got.Count != 1 || !bytes.Equal(got.Bytes, encode(s)) || cap(got.Bytes) != len(got.Bytes) {
+			if got.Group() != groupOf(&groups, s) || got.Count != 1 || !bytes.Equal(got.Bytes, encode(s)) || cap(got.Bytes) != len(got.Bytes) {
 				t.Errorf("got %+v", got)
 			}
 		})

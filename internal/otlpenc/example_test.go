@@ -18,11 +18,11 @@ func Example() {
 	}.Snapshot()
 
 	var groups otlpenc.Groups // one for all spans
-	groups.Encode(span, func(spans []otlpenc.Spans) {
-		request := otlpenc.AppendRequest(nil, spans) // the body for a receiver of OTLP
+	groups.Encode(span, func(spans otlpenc.Spans) {
+		request := otlpenc.AppendRequest(nil, []otlpenc.Spans{spans}) // the body for a receiver of OTLP
 		fmt.Println(len(request), "bytes")
 
-		for s, err := range spans[0].All() {
+		for s, err := range spans.All() {
 			fmt.Println(s.Kind, s.Name, "of", s.Group.Scope().Name, err)
 		}
 	})

@@ -107,12 +107,12 @@ func reordered(t *testing.T, s otlpenc.Spans) otlpenc.Spans {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return otlpenc.Spans{Group: s.Group, Bytes: b, Count: s.Count}
+	return otlpenc.NewSpans(s.Group(), b, s.Count)
 }
 
 func severalDecode(t *testing.T, all []otlpenc.Spans) {
 	t.Helper()
-	joined := otlpenc.Spans{Group: all[0].Group, Count: len(all)}
+	joined := otlpenc.NewSpans(all[0].Group(), nil, len(all))
 	for _, one := range all {
 		joined.Bytes = append(joined.Bytes, one.Bytes...)
 	}
@@ -146,7 +146,7 @@ func FuzzDecode(f *testing.F) {
 	var groups otlpenc.Groups
 	group := groupOf(&groups, request(f)[0])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		spans := otlpenc.Spans{Group: group, Bytes: data}
+		spans := otlpenc.NewSpans(group, data, 0)
 		var failed error
 		count, headers := 0, 0
 		var h otlpenc.Header

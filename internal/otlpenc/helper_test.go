@@ -56,14 +56,14 @@ func encode(s sdktrace.ReadOnlySpan) []byte { return encodeIn(new(otlpenc.Groups
 
 // encodeIn returns s with bytes of its own.
 func encodeIn(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
-	groups.Encode(s, func(one []otlpenc.Spans) { encoded = one[0].Clone() })
+	groups.Encode(s, func(one otlpenc.Spans) { encoded = one.Clone() })
 	return encoded
 }
 
 // groupOf returns the group of a span.
 func groupOf(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) *otlpenc.Group {
 	var group *otlpenc.Group
-	groups.Encode(s, func(one []otlpenc.Spans) { group = one[0].Group })
+	groups.Encode(s, func(one otlpenc.Spans) { group = one.Group() })
 	return group
 }
 

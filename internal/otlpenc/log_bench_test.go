@@ -56,7 +56,7 @@ func BenchmarkMarks(b *testing.B) {
 		}
 		return otlpenc.AppendRequest(nil, all)
 	}
-	logs := otlpenc.AppendRequest(nil, []otlpenc.Records{{Group: group, Bytes: asRecords(nil), Count: len(marks)}})
+	logs := otlpenc.AppendRequest(nil, []otlpenc.Records{otlpenc.NewRecords(group, asRecords(nil), len(marks))})
 	for _, c := range []struct {
 		name   string
 		encode func([]byte) []byte

@@ -38,7 +38,7 @@ func TestRecordsProperty(t *testing.T) {
 		}
 		equalLogs(t, all)
 
-		joined := otlpenc.Records{Group: all[0].group, Count: len(all)}
+		joined := otlpenc.NewRecords(all[0].group, nil, len(all))
 		var sizes []int
 		for _, l := range all {
 			one := l.encode().Bytes
@@ -61,7 +61,7 @@ func cutsWhole(rt *rapid.T, all otlpenc.Records, sizes []int, count, size int) {
 			n += one
 		}
 		sizes = sizes[first.Count:]
-		if n != len(first.Bytes) || cap(first.Bytes) > n && len(others.Bytes) > 0 || first.Group != all.Group {
+		if n != len(first.Bytes) || cap(first.Bytes) > n && len(others.Bytes) > 0 || first.Group() != all.Group() {
 			rt.Fatalf("%d records have %d bytes and room for %d, want %d", first.Count, len(first.Bytes), cap(first.Bytes), n)
 		}
 		if len(sizes) > 0 && first.Count < count && n+sizes[0] <= size {
@@ -71,7 +71,7 @@ func cutsWhole(rt *rapid.T, all otlpenc.Records, sizes []int, count, size int) {
 		if len(others.Bytes) == 0 {
 			break
 		}
-		if others.Count != len(sizes) || others.Group != all.Group {
+		if others.Count != len(sizes) || others.Group() != all.Group() {
 			rt.Fatalf("%d others, want %d", others.Count, len(sizes))
 		}
 	}

@@ -29,7 +29,7 @@ type logged struct {
 }
 
 func (l logged) encode() otlpenc.Records {
-	return otlpenc.Records{Group: l.group, Bytes: l.record.Append(nil, l.detail), Count: 1}
+	return otlpenc.NewRecords(l.group, l.record.Append(nil, l.detail), 1)
 }
 
 // logsByUs is the request that this package makes of log records. It fails the test unless a protobuf library understands it, and finds

@@ -2,6 +2,7 @@ package otlpenc
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -58,18 +59,27 @@ func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	return otlpwire.EndMessage(b, start)
 }
 
-// Records are encoded log records of one group. The rules for their bytes are the same as for [Spans]. The bytes of spans can be
-// cut, and their request measured, as Records too.
+// Records are encoded log records of one group. The rules for their bytes are the same as for
+// [Spans]. The bytes of spans can be cut, and their request measured, as Records too. As for Spans,
+// the exported fields are part of the public API: see bridge.Records.
 type Records struct {
-	Group *Group
+	group *Group
 	Bytes []byte // encoded records, one after the other
 	Count int
 
 	shared shared
 }
 
+// NewRecords returns records of a group.
+func NewRecords(group *Group, bytes []byte, count int) Records {
+	return Records{group: group, Bytes: bytes, Count: count}
+}
+
+// Group returns the group of the records.
+func (r Records) Group() *Group { return r.group }
+
 // Records returns s as records: a queue cuts and joins both in the same way.
-func (s Spans) Records() Records { return Records{s.Group, s.Bytes, s.Count, s.shared} }
+func (s Spans) Records() Records { return Records{s.group, s.Bytes, s.Count, s.shared} }
 
 // Retain is as [Spans.Retain].
 func (r Records) Retain() Records {
@@ -77,17 +87,23 @@ func (r Records) Retain() Records {
 	return r
 }
 
+// Clone returns a copy of r with bytes of its own, which needs no Release.
+func (r Records) Clone() Records {
+	r.Bytes, r.shared = slices.Clone(r.Bytes), shared{}
+	return r
+}
+
 // Release is as [Spans.Release].
 func (r Records) Release() { r.shared.release(r.Bytes) }
 
 // RequestSize returns the length of a request with these records alone, as [Spans.RequestSize] does.
-func (r Records) RequestSize() int { return requestSize(r.Group, len(r.Bytes)) }
+func (r Records) RequestSize() int { return requestSize(r.group, len(r.Bytes)) }
 
 // Join appends others to r, which is retained, if their bytes come next in the same block, and the bounds of Cut admit both. The block
 // needs no second user. Join reports whether it has done so.
 func (r *Records) Join(others Records, count, bytes int) bool {
 	all := len(r.Bytes) + len(others.Bytes)
-	if r.Group != others.Group || r.Count+others.Count > count || all > bytes || !r.shared.holds(r.Bytes) ||
+	if r.group != others.group || r.Count+others.Count > count || all > bytes || !r.shared.holds(r.Bytes) ||
 		!others.shared.holds(others.Bytes) || others.shared != r.shared.from(len(r.Bytes)) {
 		return false
 	}
@@ -108,7 +124,7 @@ func (r Records) Cut(count, bytes int) (first, others Records) {
 			break
 		}
 		if n > 0 && (n >= count || len(r.Bytes)-len(rest) > bytes) {
-			return Records{r.Group, r.Bytes[:end:end], n, r.shared}, Records{r.Group, r.Bytes[end:], max(r.Count-n, 1), r.shared.from(end)}
+			return Records{r.group, r.Bytes[:end:end], n, r.shared}, Records{r.group, r.Bytes[end:], max(r.Count-n, 1), r.shared.from(end)}
 		}
 	}
 	return r, Records{}

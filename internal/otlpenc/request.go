@@ -9,19 +9,49 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// Spans are encoded spans of one trace and one group. A function that gets Spans may read them until it returns, and must not change
-// them. [Spans.Retain] is for a function that needs the bytes longer.
+// Spans are encoded spans of one trace and one group. A function that gets Spans may read them
+// until it returns, and must not change them. [Spans.Retain] is for a function that needs the bytes
+// longer.
+//
+// Package bridge declares a public type over this one. So the exported fields and their comments
+// are part of the public API: godoc does not show them there, and bridge.Spans repeats them.
 type Spans struct {
-	Group   *Group
+	group   *Group
 	TraceID trace.TraceID
 	Bytes   []byte // encoded spans, one after the other
 	Count   int
 
-	// Root is the end of the local root, which is the last one of the spans; nil if the local root is not among them. A function that
-	// keeps Spans keeps a copy of what it needs.
-	Root *local.Root
-
+	root   *local.Root
 	shared shared
+}
+
+// NewSpans returns spans of a group, without a local root. The caller sets their TraceID.
+func NewSpans(group *Group, bytes []byte, count int) Spans {
+	return Spans{group: group, Bytes: bytes, Count: count}
+}
+
+// Group returns the group of the spans. The receiver is a pointer, here and in Root, because a copy
+// of Spans has 80 bytes.
+func (s *Spans) Group() *Group { return s.group }
+
+// Root returns the end of the local root, which is the last one of the spans, and nil if the local
+// root is not among them. A function that keeps Spans keeps a copy of what it needs.
+func (s *Spans) Root() *local.Root { return s.root }
+
+// WithRoot returns s with the end of the local root, which must be the last one of the spans. nil
+// says that the local root is not among them.
+func (s Spans) WithRoot(root *local.Root) Spans {
+	s.root = root
+	return s
+}
+
+// WithOwnRoot returns s with a copy of the root.
+func (s Spans) WithOwnRoot() Spans {
+	if s.root != nil {
+		root := *s.root
+		s.root = &root
+	}
+	return s
 }
 
 // Retain returns s with bytes that do not change until Release, which the caller owes. They are the same bytes if a [Writer] has made them, and else a copy.
@@ -33,11 +63,7 @@ func (s Spans) Retain() Spans {
 // Clone returns a copy of s with bytes and a root of its own, which needs no Release.
 func (s Spans) Clone() Spans {
 	s.Bytes, s.shared = slices.Clone(s.Bytes), shared{}
-	if s.Root != nil {
-		root := *s.Root
-		s.Root = &root
-	}
-	return s
+	return s.WithOwnRoot()
 }
 
 // Release ends what Retain or [Writer.Spans] began. Others may write to the bytes then. A caller that does not know who else reads the
@@ -46,7 +72,7 @@ func (s Spans) Release() { s.shared.release(s.Bytes) }
 
 // RequestSize returns the length of a request with these spans alone. A request of several Spans is never longer
 // than the sum of the requests of each of them.
-func (s Spans) RequestSize() int { return requestSize(s.Group, len(s.Bytes)) }
+func (s Spans) RequestSize() int { return requestSize(s.group, len(s.Bytes)) }
 
 func requestSize(g *Group, n int) int {
 	return otlpwire.FieldSize(len(g.resourceFields) + otlpwire.FieldSize(len(g.scopeFields)+n))
@@ -58,8 +84,8 @@ type Encoded interface {
 	parts() (*Group, []byte)
 }
 
-func (s Spans) parts() (*Group, []byte)   { return s.Group, s.Bytes }
-func (r Records) parts() (*Group, []byte) { return r.Group, r.Bytes }
+func (s Spans) parts() (*Group, []byte)   { return s.group, s.Bytes }
+func (r Records) parts() (*Group, []byte) { return r.group, r.Bytes }
 
 // AppendRequest appends an ExportTraceServiceRequest with all spans, or an ExportLogsServiceRequest with all records, by
 // resource and then by group. Both messages have the same fields. Resources, groups and items are in the order in which they first

@@ -13,10 +13,9 @@ import (
 
 // Spans with further attributes are the spans that had them from the beginning, in the eyes of every receiver.
 func TestWithAttributes(t *testing.T) {
-	var all otlpenc.Spans
 	var groups otlpenc.Groups
 	spans := request(t)
-	all.Group = groupOf(&groups, spans[0])
+	all := otlpenc.NewSpans(groupOf(&groups, spans[0]), nil, 0)
 	for _, s := range spans {
 		all.Bytes, all.Count = append(all.Bytes, encode(s)...), all.Count+1
 	}
@@ -33,7 +32,7 @@ func TestWithAttributes(t *testing.T) {
 		t.Fatalf("%v, after %q", err, b[:6])
 	}
 	i := 0
-	for got, err := range (otlpenc.Spans{Group: all.Group, Bytes: b[6:]}).All() {
+	for got, err := range otlpenc.NewSpans(all.Group(), b[6:], 0).All() {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,8 @@ import (
 
 // allowed says which folders of this module a folder may import. A package follows the rule
 // of the longest folder that has it, so that a sub-package without a rule of its own follows
-// its parent's. Data flows one way. The folder exporter is for every program that sends
+// its parent's. Data flows one way. Package bridge declares what outputs and recorders of slow
+// requests get, and so they import it. The folder exporter is for every program that sends
 // spans, and must not cost it the profiler, the requests in memory or the files for viewers.
 // Requests in memory read profiles, and must not cost a program the sampler.
 var allowed = map[string][]string{
@@ -26,13 +27,13 @@ var allowed = map[string][]string{
 	"profiling/otlpprofiles": {"internal", "internal/record", "observer", "exporter", "profiling", "profiling/profile"},
 	"profiling/sessions":     {"internal", "internal/profiles", "internal/record", "observer", "profiling", "profiling/profile"},
 	"profiling/service":      {"internal", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions"},
-	"waits":                  {"internal", "internal/local"},
-	"waits/flight":           {"internal", "internal/record", "observer", "waits", "internal/local", "internal/waiting"},
-	"exporter":               {"internal", "internal/record", "observer", "internal/otlpenc"},
+	"waits":                  {"internal", "bridge"},
+	"waits/flight":           {"internal", "internal/record", "observer", "bridge", "waits", "internal/waiting"},
+	"exporter":               {"internal", "internal/record", "observer", "bridge", "internal/otlpenc"},
 	"internal/local":         {},
 	"internal/otlpenc":       {"internal", "internal/record", "observer", "internal/local"},
 	"internal/profiles":      {"internal", "profiling/profile"},
-	"internal/requests":      {"internal", "internal/record", "observer", "profiling/profile", "waits", "internal/local", "internal/otlpenc", "internal/profiles", "internal/routes", "internal/waiting"},
+	"internal/requests":      {"internal", "internal/record", "observer", "bridge", "profiling/profile", "waits", "internal/local", "internal/otlpenc", "internal/profiles", "internal/routes", "internal/waiting"},
 	"internal/routes":        {"internal", "internal/local"},
 	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
 	"internal/viewers":       {"internal", "internal/record", "observer", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
@@ -46,7 +47,7 @@ var allowed = map[string][]string{
 	"internal/lookup":        {"internal/local", "internal/requests", "internal/waiting", "waits"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
+	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -154,12 +155,33 @@ func TestSpanLabelsAreLight(t *testing.T) {
 	}
 }
 
-// Code that shows what requests waited for needs no tracer and no parser.
+// The sampler and what reads its profiles, the readers of execution traces, and what serves them. A
+// program gets them only if it imports them.
+var heavyParts = []string{
+	module + "/profiling", module + "/waits/flight", module + "/live", module + "/internal/viewers",
+	"github.com/google/pprof", "golang.org/x/exp/", "go.opentelemetry.io/otel/exporters/",
+}
+
+// Code that shows what requests waited for, or that implements a recorder, gets package bridge, and
+// no reader of traces, no parser of profiles and no client of OTLP.
 func TestWaitsAreLight(t *testing.T) {
 	atRoot(t)
 	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/waits") {
-		if dep != module+"/internal/text" && dep != module+"/internal/local" && !strings.HasPrefix(dep, "go.opentelemetry.io/otel/") && !strings.HasPrefix(dep, "github.com/cespare/xxhash/") {
+		heavy := append(slices.Clone(heavyParts), module+"/exporter", module+"/internal/requests", "google.golang.org/grpc")
+		if slices.ContainsFunc(heavy, func(prefix string) bool { return strings.HasPrefix(dep, prefix) }) {
 			t.Errorf("waits reaches %s", dep)
+		}
+	}
+}
+
+// A program with the SDK's provider and package exporter gets package bridge, and neither the
+// profiler nor what is in memory for the page.
+func TestExporterIsLight(t *testing.T) {
+	atRoot(t)
+	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/exporter") {
+		heavy := append(slices.Clone(heavyParts), module+"/waits", module+"/internal/requests")
+		if slices.ContainsFunc(heavy, func(prefix string) bool { return strings.HasPrefix(dep, prefix) }) {
+			t.Errorf("exporter reaches %s", dep)
 		}
 	}
 }

@@ -10,17 +10,18 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 )
 
 // anyList returns spans one by one, and the same spans as a provider hands them over: spans of a trace and a group are together.
-func anyList(r *rand.Rand, groups *otlpenc.Groups, from, text int) (single, list []otlpenc.Spans) {
+func anyList(r *rand.Rand, groups *otlpenc.Groups, from, text int) (single, list []bridge.Spans) {
 	for i := range 1 + r.IntN(10) {
 		one := encode(groups, randomSpan(r, from+i, text))
 		single = append(single, one)
 		last := len(list) - 1
-		if last >= 0 && list[last].Root == nil && list[last].TraceID == one.TraceID && list[last].Group == one.Group {
+		if last >= 0 && rootOf(list[last]) == nil && list[last].TraceID == one.TraceID && groupOf(list[last]) == groupOf(one) {
 			list[last] = join(list[last], one)
 		} else {
 			list = append(list, one)
@@ -45,7 +46,7 @@ func TestRecentAcceptsManyAtOnce(t *testing.T) {
 		for i := 0; i < 60; {
 			spans, list := anyList(r, &groups, i, 600)
 			for _, one := range spans {
-				single.Accept([]otlpenc.Spans{one})
+				single.Accept([]bridge.Spans{one})
 			}
 			i += len(spans)
 			written := write(&w, list...)
@@ -78,8 +79,8 @@ func TestRecentReleasesTracers(t *testing.T) {
 	accept := func(i int) weak.Pointer[otlpenc.Group] {
 		var groups otlpenc.Groups
 		s := encode(&groups, span(i, 1, 0, "request", 0, ms, func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = fmt.Sprint(i) }))
-		r.Accept([]otlpenc.Spans{s})
-		return weak.Make(s.Group)
+		r.Accept([]bridge.Spans{s})
+		return weak.Make(groupOf(s))
 	}
 	gone := accept(1)
 	accept(2)

@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/garbage"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
@@ -24,27 +25,27 @@ import (
 func TestAllocAccept(t *testing.T) {
 	var groups otlpenc.Groups
 	var spans [][3]sdktrace.ReadOnlySpan
-	var encoded [][3]otlpenc.Spans
-	var joined []otlpenc.Spans
+	var encoded [][3]bridge.Spans
+	var joined []bridge.Spans
 	for i := range 3000 {
 		request := [3]sdktrace.ReadOnlySpan{
 			span(i, 2, 1, "load", 0, ms, ofText(i%100)),
 			span(i, 3, 1, "render", 0, ms, event("row", ms), ofText(200)),
 			span(i, 1, 0, "GET /products/{id}", 0, time.Duration(i)*time.Second, event("miss", ms), ofText(i%400)), // every tenth is an example
 		}
-		var each [3]otlpenc.Spans
+		var each [3]bridge.Spans
 		for k, s := range request {
 			each[k] = encode(&groups, s)
 		}
 		spans, encoded, joined = append(spans, request), append(encoded, each), append(joined, join(each[:]...))
 	}
 	var w otlpenc.Writer
-	list := make([]otlpenc.Spans, 0, 4)
-	handOver := func(r *requests.Recent, all ...otlpenc.Spans) {
+	list := make([]bridge.Spans, 0, 4)
+	handOver := func(r *requests.Recent, all ...bridge.Spans) {
 		list = list[:0]
 		for _, s := range all {
 			s.Bytes = append(w.Next(), s.Bytes...)
-			list = append(list, w.Spans(s))
+			list = append(list, bridge.Spans(w.Spans(otlpenc.Spans(s))))
 		}
 		r.Accept(list)
 		release(list)
@@ -97,12 +98,12 @@ func TestAllocBlocksAreUsedAgain(t *testing.T) {
 		var groups otlpenc.Groups
 		h := &handing{to: recent, r: r, groups: &groups}
 		const lists = 5000
-		var all [lists][]otlpenc.Spans
+		var all [lists][]bridge.Spans
 		for i := range all {
 			all[i] = h.list()
 		}
 		var w otlpenc.Writer
-		written := make([]otlpenc.Spans, 0, 100)
+		written := make([]bridge.Spans, 0, 100)
 		total := 0
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -111,7 +112,7 @@ func TestAllocBlocksAreUsedAgain(t *testing.T) {
 			for _, s := range list {
 				total += len(s.Bytes)
 				s.Bytes = append(w.Next(), s.Bytes...)
-				written = append(written, w.Spans(s))
+				written = append(written, bridge.Spans(w.Spans(otlpenc.Spans(s))))
 			}
 			recent.Accept(written)
 			release(written)
@@ -135,7 +136,7 @@ func TestAllocOfKeptRequests(t *testing.T) {
 	for i := range 2 * kept * (1 + others) {
 		s := encode(&groups, span(i, 1, 0, "GET /", 0, ms, ofText(1000)))
 		if i%(1+others) == 0 {
-			s.Root.Keep = local.KeptForTime
+			rootOf(s).Keep = local.KeptForTime
 		}
 		list := write(&w, s)
 		r.Accept(list)

@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 )
@@ -56,7 +57,7 @@ func BenchmarkOnEnd(b *testing.B) {
 }
 
 // encodedSpans returns the spans of 256 requests, three of each.
-func encodedSpans() (all []otlpenc.Spans) {
+func encodedSpans() (all []bridge.Spans) {
 	k := &keep{}
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(k))
 	for i := range 256 {
@@ -77,7 +78,7 @@ func BenchmarkAccept(b *testing.B) {
 	for i := range b.N {
 		at := i % 256 * 3
 		for _, s := range all[at : at+3] {
-			r.Accept([]otlpenc.Spans{s})
+			r.Accept([]bridge.Spans{s})
 		}
 	}
 }
@@ -86,7 +87,7 @@ func BenchmarkAccept(b *testing.B) {
 func BenchmarkAcceptRequests(b *testing.B) {
 	const requestsOfAList = 16
 	var w otlpenc.Writer
-	var lists [][]otlpenc.Spans
+	var lists [][]bridge.Spans
 	for request := range slices.Chunk(encodedSpans(), 3) { // two measures and the root
 		if len(lists) == 0 || len(lists[len(lists)-1]) == 2*requestsOfAList {
 			lists = append(lists, nil)

@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 )
@@ -198,19 +200,19 @@ func TestRecentAccept(t *testing.T) {
 	child, one := encode(&groups, span(1, 2, 1, "a", ms, 2*ms)), encode(&groups, span(1, 1, 0, "one", 0, 9*ms))
 	two, late := encode(&groups, span(2, 1, 0, "two", 0, ms)), encode(&groups, span(1, 3, 1, "late", 3*ms, 4*ms))
 	r := requests.NewRecent(requests.Config{})
-	r.Accept([]otlpenc.Spans{join(child, one), two, late})
+	r.Accept([]bridge.Spans{join(child, one), two, late})
 	q := decoded(r.Requests())
 	if len(q) != 2 || !slices.Equal(spanNames(q[0]), []string{"two"}) || !slices.Equal(spanNames(q[1]), []string{"one", "a", "late"}) {
 		t.Errorf("got %v", q)
 	}
-	var wrong []otlpenc.Spans
-	for _, change := range []func(*otlpenc.Spans){
-		func(s *otlpenc.Spans) { s.Group = nil },
-		func(s *otlpenc.Spans) { s.TraceID = trace.TraceID{} },
-		func(s *otlpenc.Spans) { s.Bytes = nil },
-		func(s *otlpenc.Spans) { s.Count = 0 },
-		func(s *otlpenc.Spans) { s.Count = -5 },
-		func(s *otlpenc.Spans) { s.Group, s.Count = nil, 3 },
+	var wrong []bridge.Spans
+	for _, change := range []func(*bridge.Spans){
+		func(s *bridge.Spans) { *s = bridge.Spans{TraceID: s.TraceID, Bytes: s.Bytes, Count: 1} },
+		func(s *bridge.Spans) { s.TraceID = trace.TraceID{} },
+		func(s *bridge.Spans) { s.Bytes = nil },
+		func(s *bridge.Spans) { s.Count = 0 },
+		func(s *bridge.Spans) { s.Count = -5 },
+		func(s *bridge.Spans) { *s = bridge.Spans{TraceID: s.TraceID, Bytes: s.Bytes, Count: 3} },
 	} {
 		s := encode(&groups, span(3, 1, 0, "wrong", 0, ms))
 		change(&s)
@@ -223,13 +225,18 @@ func TestRecentAccept(t *testing.T) {
 }
 
 // encode returns s with bytes of its own.
-func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded otlpenc.Spans) {
-	groups.Encode(s, func(one []otlpenc.Spans) { encoded = one[0].Clone() })
+func encode(groups *otlpenc.Groups, s sdktrace.ReadOnlySpan) (encoded bridge.Spans) {
+	groups.Encode(s, func(one otlpenc.Spans) { encoded = bridge.Spans(one.Clone()) })
 	return encoded
 }
 
+// rootOf returns the end of the local root, which tests may change.
+func rootOf(s bridge.Spans) *local.Root { return (*otlpenc.Spans)(&s).Root() }
+
+func groupOf(s bridge.Spans) *otlpenc.Group { return (*otlpenc.Spans)(&s).Group() }
+
 // join returns spans of one trace and one group together. Only the last may be a local root.
-func join(all ...otlpenc.Spans) otlpenc.Spans {
+func join(all ...bridge.Spans) bridge.Spans {
 	joined := all[len(all)-1]
 	joined.Bytes, joined.Count = nil, 0
 	for _, s := range all {
@@ -240,16 +247,16 @@ func join(all ...otlpenc.Spans) otlpenc.Spans {
 }
 
 // write returns a list of spans whose bytes the writer has.
-func write(w *otlpenc.Writer, all ...otlpenc.Spans) (list []otlpenc.Spans) {
+func write(w *otlpenc.Writer, all ...bridge.Spans) (list []bridge.Spans) {
 	for _, s := range all {
 		s.Bytes = append(w.Next(), s.Bytes...)
-		list = append(list, w.Spans(s))
+		list = append(list, bridge.Spans(w.Spans(otlpenc.Spans(s))))
 	}
 	return list
 }
 
 // release releases the spans of a list.
-func release(all []otlpenc.Spans) {
+func release(all []bridge.Spans) {
 	for _, s := range all {
 		s.Release()
 	}
@@ -258,14 +265,14 @@ func release(all []otlpenc.Spans) {
 // A span whose bytes are wrong after its ids is shown as far as it can be decoded if it is a root, and dropped if not.
 func TestRecentWithMalformedSpans(t *testing.T) {
 	var groups otlpenc.Groups
-	malformed := func(s sdktrace.ReadOnlySpan) otlpenc.Spans {
+	malformed := func(s sdktrace.ReadOnlySpan) bridge.Spans {
 		spans := encode(&groups, s)
 		at := bytes.Index(spans.Bytes, []byte("text")) - 1 // the length of the attribute's key
 		spans.Bytes[at] = 100
 		return spans
 	}
 	r := requests.NewRecent(requests.Config{})
-	r.Accept([]otlpenc.Spans{
+	r.Accept([]bridge.Spans{
 		malformed(span(1, 2, 1, "child", 0, ms, ofText(10))),
 		encode(&groups, span(1, 3, 1, "right", 0, ms, ofText(10))),
 		malformed(span(1, 1, 0, "root", 0, ms, ofText(10))),

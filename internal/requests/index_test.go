@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/requests"
 )
 
@@ -19,7 +19,7 @@ func TestNumbersWithoutBound(t *testing.T) {
 	} {
 		r := requests.NewRecent(c)
 		for _, s := range all {
-			r.Accept([]otlpenc.Spans{s})
+			r.Accept([]bridge.Spans{s})
 		}
 		if got := r.Stats().Requests; got != 256 {
 			t.Errorf("%+v: %d requests ended, want 256", c, got)

@@ -8,6 +8,7 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
@@ -23,9 +24,10 @@ func (k *keeper) keep(reason local.KeepReason, refused uint32, spans ...sdktrace
 	for _, s := range spans {
 		encoded := encode(&k.groups, s)
 		if !s.Parent().IsValid() {
-			encoded.Root.Keep, encoded.Root.Refused = reason, refused
+			root := rootOf(encoded)
+			root.Keep, root.Refused = reason, refused
 		}
-		k.Accept([]otlpenc.Spans{encoded})
+		k.Accept([]bridge.Spans{encoded})
 	}
 }
 
@@ -130,13 +132,14 @@ func TestKeptWithTooManySpans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := requests.NewRecent(c.config)
 			var groups otlpenc.Groups
-			var all []otlpenc.Spans
+			var all []bridge.Spans
 			for i := range c.spans {
 				all = append(all, encode(&groups, span(1, 2+i, 1, "measure", 0, ms, ofMeasure, ofText(c.text))))
 			}
 			root := encode(&groups, span(1, 1, 0, "root", 0, ms, ofMeasure))
-			root.Root.Keep, root.Root.Refused = local.KeptForProgram, 2
-			r.Accept([]otlpenc.Spans{join(append(all, root)...)})
+			end := rootOf(root)
+			end.Keep, end.Refused = local.KeptForProgram, 2
+			r.Accept([]bridge.Spans{join(append(all, root)...)})
 			if got, want := keptNames(r), "root chosen"; got != want {
 				t.Fatalf("kept are %q, want %q", got, want)
 			}

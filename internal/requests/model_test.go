@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
@@ -275,7 +276,7 @@ func TestRecentIsBoundedInBytes(t *testing.T) {
 		together := seed%2 > 0 // the spans of a trace
 		var groups otlpenc.Groups
 		var w otlpenc.Writer
-		var list []otlpenc.Spans
+		var list []bridge.Spans
 		recent := requests.NewRecent(requests.Config{Requests: []int{unbounded, 200}[seed/2%2], Slowest: -1, Examples: -1, MaxPending: unbounded, MaxBytes: most})
 		ended := map[trace.TraceID]string{} // roots, by their traces
 		spans := map[string]sdktrace.ReadOnlySpan{}

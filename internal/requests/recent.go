@@ -9,8 +9,10 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/routes"
 )
 
 // Config configures [NewRecent].
@@ -49,6 +51,7 @@ type Recent struct {
 	c      Config
 	share  int  // of MaxBytes, for one trace
 	copies bool // all spans are copied: see maxReferences
+	routes *routes.Table
 	groups otlpenc.Groups
 	onRead onread.Functions
 
@@ -61,7 +64,8 @@ type Recent struct {
 	slowestSince time.Time  // none of them ended before
 	keptRequests fifo       // by a bridge.KeepPolicy
 	examples     examples
-	arrivals     uint64 // of requests and of traces that wait
+	arrivals     uint64          // of requests and of traces that wait
+	one          [1]bridge.Spans // the list of OnEnd
 	stats        Stats
 	closed       bool
 
@@ -86,10 +90,16 @@ type Stats struct {
 	Bytes uint64 // memory for spans now, at most MaxBytes
 }
 
-var _ sdktrace.SpanProcessor = (*Recent)(nil)
+var (
+	_ sdktrace.SpanProcessor = (*Recent)(nil)
+	_ bridge.Output          = (*Recent)(nil)
+)
 
 // NewRecent makes an empty Recent.
-func NewRecent(c Config) *Recent {
+func NewRecent(c Config) *Recent { return NewRecentWithRoutes(c, routes.NewTable(routes.Config{})) }
+
+// NewRecentWithRoutes makes an empty Recent with a table of routes.
+func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
 	c.KeptRequests = max(0, cmp.Or(c.KeptRequests, 128))
@@ -98,7 +108,7 @@ func NewRecent(c Config) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
+	return &Recent{c: c, routes: table, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
 
 // OnStart does nothing.
@@ -120,6 +130,11 @@ func (r *Recent) Shutdown(context.Context) error {
 // may be registered. The function must not read from r.
 func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 
+// Routes returns the counts and the durations of requests by route. Recent adds nothing to them: a
+// [bridge.TracerProvider] with r among its recorders adds each local root, also those that its
+// policy drops and whose spans no recorder gets.
+func (r *Recent) Routes() *routes.Table { return r.routes }
+
 // Stats returns the counts.
 func (r *Recent) Stats() Stats {
 	r.onRead.Call()
@@ -131,22 +146,36 @@ func (r *Recent) Stats() Stats {
 // OnEnd encodes a span and keeps it, sampled or not.
 func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !r.off() {
-		r.groups.Encode(s, r.Accept)
+		r.groups.Encode(s, r.acceptOne)
 	}
+}
+
+func (r *Recent) acceptOne(s otlpenc.Spans) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.one[0] = bridge.Spans(s)
+	r.accept(r.one[:])
+	r.one[0] = bridge.Spans{}
 }
 
 func (r *Recent) off() bool {
 	return max(r.c.Requests, r.c.Slowest, r.c.KeptRequests, r.c.Background, r.c.Examples) == 0
 }
 
-// Accept keeps spans, sampled or not. It retains their bytes or copies them, so the caller may use the list and the roots again. What a
-// request is, [otlpenc.Spans].Root says. Spans without a group, a trace id, bytes or a count of at least 1 are dropped.
-func (r *Recent) Accept(all []otlpenc.Spans) {
+// Accept keeps spans, sampled or not. It retains their bytes or copies them, so the caller may use
+// the list and the roots again. What a request is, the root of the spans says. Spans without a
+// group, a trace id, bytes or a count of at least 1 are dropped.
+func (r *Recent) Accept(all []bridge.Spans) {
 	if r.off() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.accept(all)
+}
+
+// accept is Accept with r.mu held.
+func (r *Recent) accept(all []bridge.Spans) {
 	for len(all) > 0 && !r.closed {
 		n := 0 // of one trace
 		for n < len(all) && isComplete(&all[n]) && all[n].TraceID == all[0].TraceID {
@@ -162,6 +191,9 @@ func (r *Recent) Accept(all []otlpenc.Spans) {
 	}
 }
 
-func isComplete(s *otlpenc.Spans) bool {
-	return s.Group != nil && s.TraceID.IsValid() && len(s.Bytes) > 0 && s.Count > 0
+// inside returns spans as this module has them, without a copy.
+func inside(s *bridge.Spans) *otlpenc.Spans { return (*otlpenc.Spans)(s) }
+
+func isComplete(s *bridge.Spans) bool {
+	return inside(s).Group() != nil && s.TraceID.IsValid() && len(s.Bytes) > 0 && s.Count > 0
 }

@@ -93,7 +93,7 @@ func (s Snapshot) Request() Request {
 	var all []span
 	known := map[trace.SpanID]bool{s.SpanID: true}
 	for _, p := range s.parts {
-		one := span{encoded: otlpenc.Spans{Group: p.Group, Bytes: p.Bytes}}
+		one := span{encoded: otlpenc.NewSpans(p.Group(), p.Bytes, 0)}
 		for len(one.encoded.Bytes) > 0 {
 			size, err := one.encoded.First(&one.Header)
 			if err != nil {

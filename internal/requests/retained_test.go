@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
@@ -37,7 +38,7 @@ type handing struct {
 }
 
 // span returns a span of a trace.
-func (h *handing) span(trace, id, parent int) otlpenc.Spans {
+func (h *handing) span(trace, id, parent int) bridge.Spans {
 	name := fmt.Sprintf("%d/%d", trace, id)
 	return encode(h.groups, span(trace, id, parent, name, 0, ms, func(s *tracetest.SpanStub) {
 		s.InstrumentationScope = someScopes[h.r.IntN(2)]
@@ -46,7 +47,7 @@ func (h *handing) span(trace, id, parent int) otlpenc.Spans {
 }
 
 // list returns the spans of some requests, which are handed over together.
-func (h *handing) list() (list []otlpenc.Spans) {
+func (h *handing) list() (list []bridge.Spans) {
 	for range 1 + h.r.IntN(5) {
 		h.last++
 		for id := range h.r.IntN(4) {
@@ -54,7 +55,7 @@ func (h *handing) list() (list []otlpenc.Spans) {
 		}
 		if h.r.IntN(8) > 0 { // else the request goes on
 			root := h.span(h.last, 1, 0)
-			root.Root.Keep = local.KeepReason(max(0, h.r.IntN(20)-16))
+			rootOf(root).Keep = local.KeepReason(max(0, h.r.IntN(20)-16))
 			list = append(list, root)
 		}
 		if before := h.last - h.r.IntN(10); h.r.IntN(6) == 0 && before > 0 { // late, or of a request that goes on
@@ -210,8 +211,8 @@ func TestReadersBringInWhatHasEnded(t *testing.T) {
 			r.OnRead(func() {
 				if calls++; calls == 1 {
 					one := encode(&groups, request)
-					one.Root.Keep = local.KeptForTime
-					r.Accept([]otlpenc.Spans{one, encode(&groups, background)})
+					rootOf(one).Keep = local.KeptForTime
+					r.Accept([]bridge.Spans{one, encode(&groups, background)})
 				}
 			})
 			if n := read(r); n != 1 || calls != 1 {

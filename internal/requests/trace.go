@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -63,12 +64,12 @@ func (q *request) bytes() int {
 }
 
 // add adds spans of one trace, which come together. r.mu is held.
-func (r *Recent) add(all []otlpenc.Spans) {
+func (r *Recent) add(all []bridge.Spans) {
 	if r.retain(all) {
 		return
 	}
 	for i := range all {
-		r.takeCopy(&all[i])
+		r.takeCopy(inside(&all[i]))
 	}
 }
 
@@ -86,14 +87,14 @@ func (r *Recent) open(id trace.TraceID) *traceData {
 
 // retain retains spans of a trace that is not in memory. It returns false if it is, or if the spans end no request, exceed the limits of a
 // trace, or have no room in memory.
-func (r *Recent) retain(all []otlpenc.Spans) bool {
+func (r *Recent) retain(all []bridge.Spans) bool {
 	count, size, names, ends := 0, 0, 0, false
 	for i := range all {
-		s := &all[i]
+		s := inside(&all[i])
 		count += s.Count
 		size += len(s.Bytes) + partBytes
-		if s.Root != nil {
-			names += len(s.Root.Name)
+		if root := s.Root(); root != nil {
+			names += len(root.Name)
 			ends = true
 		}
 	}
@@ -101,7 +102,7 @@ func (r *Recent) retain(all []otlpenc.Spans) bool {
 		return false
 	}
 	for i := range all {
-		if root := all[i].Root; root != nil {
+		if root := inside(&all[i]).Root(); root != nil {
 			r.makeRoom(root.Class, 1) // first: the request gets its memory, which is then in this processor's cache
 		}
 	}
@@ -111,14 +112,13 @@ func (r *Recent) retain(all []otlpenc.Spans) bool {
 	t := r.open(all[0].TraceID)
 	defer r.leave(t)
 	for i := range all {
-		s := all[i].Retain()
-		s.Root = nil
+		s := inside(&all[i]).Retain().WithRoot(nil)
 		t.parts = append(t.parts, s)
 		t.size += len(s.Bytes)
 		t.count += s.Count
 	}
 	for i := range all {
-		if root := all[i].Root; root != nil {
+		if root := inside(&all[i]).Root(); root != nil {
 			r.end(t, root)
 			r.keep(t, root, rootPlace{part: int32(i), end: int32(len(all[i].Bytes))}, nil)
 		}
@@ -130,8 +130,8 @@ func (r *Recent) retain(all []otlpenc.Spans) bool {
 func (r *Recent) takeCopy(s *otlpenc.Spans) {
 	t := r.open(s.TraceID) // it stays while others go
 	defer r.leave(t)
-	if s.Root != nil && len(s.Bytes)+partBytes <= r.share {
-		r.makeRoom(s.Root.Class, 1)
+	if root := s.Root(); root != nil && len(s.Bytes)+partBytes <= r.share {
+		r.makeRoom(root.Class, 1)
 	}
 	if at, ok := r.write(t, s); ok {
 		r.arrived(t, s, at, true)
@@ -150,7 +150,8 @@ func each(s otlpenc.Spans) iter.Seq[otlpenc.Spans] {
 		for len(s.Bytes) > 0 {
 			one := s
 			if size, err := s.First(&h); err == nil && size < len(s.Bytes) {
-				one.Bytes, one.Count, one.Root = s.Bytes[:size:size], 1, nil
+				one = s.WithRoot(nil)
+				one.Bytes, one.Count = s.Bytes[:size:size], 1
 			}
 			s.Bytes, s.Count = s.Bytes[len(one.Bytes):], max(1, s.Count-1)
 			if !yield(one) {
@@ -162,7 +163,7 @@ func each(s otlpenc.Spans) iter.Seq[otlpenc.Spans] {
 
 // arrived notes that spans arrived, which are at a place in their trace unless the trace had no room for them.
 func (r *Recent) arrived(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) {
-	root := s.Root
+	root := s.Root()
 	if root == nil {
 		if !ok {
 			r.drop(t, s.Count)
@@ -177,7 +178,8 @@ func (r *Recent) arrived(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) 
 	if !ok {
 		size += len(s.Bytes) + partBytes
 		if ok = size <= r.share; ok {
-			alone = &otlpenc.Spans{Group: s.Group, TraceID: s.TraceID, Bytes: slices.Clone(s.Bytes), Count: s.Count}
+			copied := s.WithRoot(nil).Clone()
+			alone = &copied
 		}
 	}
 	r.end(t, root)
@@ -214,7 +216,7 @@ func isRequest(c local.Class) bool { return c <= local.Stream }
 func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
 	size, more := t.size+len(s.Bytes), 0
 	last := len(t.parts) - 1
-	begins := last < 0 || t.parts[last].Group != s.Group
+	begins := last < 0 || t.parts[last].Group() != s.Group()
 	if begins {
 		more = partBytes
 	}
@@ -234,7 +236,9 @@ func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
 	switch {
 	case begins:
 		last++
-		t.parts = append(t.parts, otlpenc.Spans{Group: s.Group, TraceID: t.id})
+		part := otlpenc.NewSpans(s.Group(), nil, 0)
+		part.TraceID = t.id
+		t.parts = append(t.parts, part)
 	case t.shared:
 		t.parts = slices.Clone(t.parts)
 	}
@@ -260,7 +264,8 @@ func (r *Recent) move(t *traceData, to []byte) {
 		if !t.shared {
 			p.Release()
 		}
-		parts[i] = otlpenc.Spans{Group: p.Group, TraceID: p.TraceID, Bytes: to[at:], Count: p.Count}
+		parts[i] = otlpenc.NewSpans(p.Group(), to[at:], p.Count)
+		parts[i].TraceID = p.TraceID
 	}
 	if !t.shared {
 		r.buffers.put(t.own)

@@ -1,9 +1,10 @@
 // Package routes counts the requests of each route: how many, how many failed, and how long they took, since the start and in the
 // last minutes. It needs no sampled request.
 //
-//	table := routes.NewTable(routes.Config{})
-//	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{Routes: table})
+//	recent := requests.NewRecent(requests.Config{})
+//	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{Recorders: []bridge.Output{recent}})
 //	…
+//	table := recent.Routes()
 //	for _, s := range table.Summaries(routes.LastMinutes).Routes {
 //		fmt.Println(s.Route, s.PerSecond, s.P99)
 //	}

@@ -34,9 +34,9 @@ func encoded(t *testing.T, spans tracetest.SpanStubs) (requests.Request, *collec
 	var all []otlpenc.Spans
 	var q requests.Request
 	for _, s := range spans.Snapshots() {
-		groups.Encode(s, func(one []otlpenc.Spans) {
-			all = append(all, one[0].Clone())
-			for decoded, err := range one[0].All() {
+		groups.Encode(s, func(one otlpenc.Spans) {
+			all = append(all, one.Clone())
+			for decoded, err := range one.All() {
 				if err != nil {
 					t.Fatal(err)
 				}

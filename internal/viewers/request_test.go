@@ -53,8 +53,8 @@ func requestOf(tb testing.TB, spans ...tracetest.SpanStub) requests.Request {
 	shop := resource.NewSchemaless(attribute.String("service.name", "shop"))
 	for _, s := range spans {
 		s.Resource = shop
-		groups.Encode(s.Snapshot(), func(one []otlpenc.Spans) {
-			for decoded, err := range one[0].All() {
+		groups.Encode(s.Snapshot(), func(one otlpenc.Spans) {
+			for decoded, err := range one.All() {
 				if err != nil {
 					tb.Fatal(err)
 				}

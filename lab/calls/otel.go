@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/otlpenc"
 )
 
 const (
@@ -26,7 +25,7 @@ func (c *counting) OnEnd(s sdktrace.ReadOnlySpan) {
 	c.spans++
 	c.events += uint64(len(s.Events()))
 }
-func (c *counting) Accept(all []otlpenc.Spans) {
+func (c *counting) Accept(all []bridge.Spans) {
 	for _, s := range all {
 		c.spans += uint64(s.Count)
 	}

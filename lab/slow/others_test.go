@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
 )
@@ -44,7 +44,7 @@ func TestOthers_AnotherFlightRecorderRuns(t *testing.T) {
 		t.Errorf("Arm returns %v, want %v", err, waits.ErrInUse)
 	}
 	serveOne(t)
-	if recorder.Slow(local.Root{Start: time.Now(), End: time.Now()}) {
+	if recorder.Slow(bridge.Root{Start: time.Now(), End: time.Now()}) {
 		t.Error("Slow promises a result")
 	}
 	var snapshot bytes.Buffer

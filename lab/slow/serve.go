@@ -23,7 +23,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/waits"
@@ -147,7 +146,7 @@ type asked struct {
 	roots map[trace.SpanID]bool
 }
 
-func (a *asked) Slow(r local.Root) bool {
+func (a *asked) Slow(r bridge.Root) bool {
 	a.mu.Lock()
 	a.roots[r.SpanID] = true
 	a.mu.Unlock()
@@ -189,7 +188,7 @@ func (b *bench) observe(next http.Handler) http.Handler {
 			b.spans[n.span.TraceID()] = snapshot.Request()
 			b.mu.Unlock()
 		}
-		root := local.Root{TraceID: n.span.TraceID(), SpanID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}
+		root := bridge.Root{TraceID: n.span.TraceID(), SpanID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}
 		if !b.recorder.was(root.SpanID) && !b.recorder.Slow(root) {
 			b.result(root.TraceID) <- outcome{Trouble: fmt.Sprintf("the recorder takes no snapshot: %+v", b.recorder.Stats())}
 		}
@@ -209,7 +208,7 @@ func (b *bench) result(id trace.TraceID) chan outcome {
 }
 
 // arrived is called by the recorder.
-func (b *bench) arrived(root local.Root, r *waits.Request) {
+func (b *bench) arrived(root bridge.Root, r *waits.Request) {
 	o := outcome{Trouble: fmt.Sprintf("the recorder has no result: %+v", b.recorder.Stats())}
 	if r != nil {
 		o = b.describe(r)

@@ -10,7 +10,7 @@ import (
 	"runtime/pprof"
 	"time"
 
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -31,7 +31,7 @@ type analyst struct {
 }
 
 // analyse reads the snapshot and makes the results of roots.
-func (r *recorder) analyse(roots []local.Root) {
+func (r *recorder) analyse(roots []bridge.Root) {
 	defer r.goroutines.Done()
 	pprof.SetGoroutineLabels(context.Background()) // not the labels of the code that called Disarm
 	results, err := r.read(roots)
@@ -66,7 +66,7 @@ func (r *recorder) analyse(roots []local.Root) {
 }
 
 // read calls the reader, and returns its panic as an error.
-func (r *recorder) read(roots []local.Root) (results map[key]result, err error) {
+func (r *recorder) read(roots []bridge.Root) (results map[key]result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
 		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.SpanID, Duration: root.End.Sub(root.Start)}

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -148,7 +148,7 @@ func TestFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, Config{MaxBytes: 100, MinInterval: -1}, c.fake)
 				if c.name == "watch" {
-					stop := h.Watch(func(local.Root, *waits.Request) { panic("watching is hard") })
+					stop := h.Watch(func(bridge.Root, *waits.Request) { panic("watching is hard") })
 					defer stop()
 				}
 				h.arm(t, 0)
@@ -178,7 +178,7 @@ func TestStopWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, Config{MinInterval: -1}, &fake{})
 		answers := 0
-		stop := h.Watch(func(local.Root, *waits.Request) { answers++ })
+		stop := h.Watch(func(bridge.Root, *waits.Request) { answers++ })
 		h.arm(t, 0)
 		h.Slow(root(1))
 		time.Sleep(time.Second)
@@ -233,7 +233,7 @@ func TestWatchers(t *testing.T) {
 				h := newHarness(t, Config{MinInterval: -1, Requests: 2 * maxNotices}, &fake{})
 				stop := make(chan struct{})
 				var told atomic.Int32
-				h.Watch(func(local.Root, *waits.Request) {
+				h.Watch(func(bridge.Root, *waits.Request) {
 					told.Add(1)
 					c.fails(stop)
 				})

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
@@ -67,7 +66,7 @@ func switches(_ context.Context, n int) {
 
 // Slow, when it refuses and when it accepts.
 func BenchmarkSlow(b *testing.B) {
-	root := local.Root{Name: "GET /", Start: time.Now(), End: time.Now()}
+	root := bridge.Root{Name: "GET /", Start: time.Now(), End: time.Now()}
 	b.Run("disarmed", func(b *testing.B) {
 		r := flight.NewRecorder(flight.Config{})
 		b.ReportAllocs()
@@ -97,16 +96,16 @@ func BenchmarkSnapshot(b *testing.B) {
 	tracer := provider.Tracer("test")
 	r := flight.NewRecorder(flight.Config{MinInterval: -1, MaxCPU: -1})
 	answers := make(chan *waits.Request, 1)
-	r.Watch(func(_ local.Root, result *waits.Request) { answers <- result })
+	r.Watch(func(_ bridge.Root, result *waits.Request) { answers <- result })
 	if err := r.Arm(0); err != nil {
 		b.Fatal(err)
 	}
-	request := func() local.Root {
+	request := func() bridge.Root {
 		began := time.Now()
 		ctx, span := tracer.Start(context.Background(), "GET /", trace.WithSpanKind(trace.SpanKindServer))
 		switches(ctx, 20)
 		span.End()
-		return local.Root{TraceID: span.SpanContext().TraceID(), SpanID: span.SpanContext().SpanID(), Name: "GET /", Start: began, End: time.Now()}
+		return bridge.Root{TraceID: span.SpanContext().TraceID(), SpanID: span.SpanContext().SpanID(), Name: "GET /", Start: began, End: time.Now()}
 	}
 	for b.Loop() {
 		b.StopTimer()

@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 )
 
 // Methods may be called concurrently, and each accepted request gets one answer: the harness counts
@@ -55,7 +55,7 @@ func TestSlowAllocations(t *testing.T) {
 		h := newHarness(t, Config{MinInterval: time.Hour, MinAge: time.Hour}, &fake{})
 		number := uint16(0)
 		slow := func() bool { // another request each time
-			r := local.Root{SpanID: trace.SpanID{1, byte(number >> 8), byte(number)}, Name: "GET /"}
+			r := bridge.Root{SpanID: trace.SpanID{1, byte(number >> 8), byte(number)}, Name: "GET /"}
 			number++
 			return h.Slow(r)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
@@ -23,7 +22,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	ready := make(chan *waits.Request)
-	recorder.Watch(func(_ local.Root, result *waits.Request) { ready <- result })
+	recorder.Watch(func(_ bridge.Root, result *waits.Request) { ready <- result })
 
 	var index sync.Mutex
 	index.Lock()
@@ -33,7 +32,7 @@ func Example() {
 	_, span := provider.Tracer("shop").Start(ctx, "GET /search")
 	index.Lock() // 50 ms
 	span.End()
-	recorder.Slow(local.Root{
+	recorder.Slow(bridge.Root{
 		TraceID: span.SpanContext().TraceID(), SpanID: span.SpanContext().SpanID(), Name: "GET /search", Start: began, End: time.Now(),
 	})
 

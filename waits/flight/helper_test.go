@@ -13,8 +13,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/leaktest"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -105,9 +105,9 @@ func (f *fake) batches() []int {
 }
 
 // root returns a root that ended now. Each number is another one.
-func root(number byte) local.Root {
+func root(number byte) bridge.Root {
 	now := time.Now()
-	return local.Root{TraceID: trace.TraceID{1, number}, SpanID: trace.SpanID{2, number}, Name: "GET /slow", Start: now, End: now}
+	return bridge.Root{TraceID: trace.TraceID{1, number}, SpanID: trace.SpanID{2, number}, Name: "GET /slow", Start: now, End: now}
 }
 
 // A harness is a recorder in a bubble of testing/synctest.
@@ -125,7 +125,7 @@ func newHarness(t *testing.T, c Config, f *fake) *harness {
 	h := &harness{fake: f, log: &bytes.Buffer{}, answers: map[trace.SpanID][]*waits.Request{}}
 	c.Logger = slog.New(slog.NewTextHandler(h.log, nil))
 	h.recorder = newRecorder(c, f.process())
-	h.Watch(func(root local.Root, request *waits.Request) {
+	h.Watch(func(root bridge.Root, request *waits.Request) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.answers[root.SpanID] = append(h.answers[root.SpanID], request)

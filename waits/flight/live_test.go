@@ -16,7 +16,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/goruntime"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -56,7 +55,7 @@ func newService(t *testing.T) *service {
 		},
 		threadTime: cputime.Thread,
 	})
-	s.Watch(func(_ local.Root, result *waits.Request) { s.answers <- result })
+	s.Watch(func(_ bridge.Root, result *waits.Request) { s.answers <- result })
 	t.Cleanup(func() {
 		if err := errors.Join(s.Shutdown(context.Background()), provider.Shutdown(context.Background())); err != nil {
 			t.Error(err)
@@ -73,7 +72,7 @@ func (s *service) serve(t *testing.T, name string, do func(context.Context)) *wa
 	do(ctx)
 	span.End()
 	id := span.SpanContext()
-	if !s.Slow(local.Root{TraceID: id.TraceID(), SpanID: id.SpanID(), Name: name, Start: began, End: time.Now()}) {
+	if !s.Slow(bridge.Root{TraceID: id.TraceID(), SpanID: id.SpanID(), Name: name, Start: began, End: time.Now()}) {
 		t.Fatalf("the recorder refuses the request: %+v", s.Stats())
 	}
 	result := <-s.answers

@@ -6,8 +6,8 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
@@ -27,7 +27,7 @@ type period struct {
 
 // An outcome has the roots that get no result, which are counted already, and the reason if it is an error.
 type outcome struct {
-	roots []local.Root
+	roots []bridge.Root
 	err   error
 }
 
@@ -116,7 +116,7 @@ func (p *period) end(last bool) {
 }
 
 // expired takes the roots that have left the window while they waited, and counts them. The caller holds mu.
-func (r *recorder) expired(now time.Time) (late []local.Root) {
+func (r *recorder) expired(now time.Time) (late []bridge.Root) {
 	n := 0
 	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) > r.c.MinAge+generation {
 		n++
@@ -131,11 +131,11 @@ func (r *recorder) due(now time.Time, age time.Duration) bool {
 }
 
 // dequeue takes the n oldest roots that wait. The caller holds mu.
-func (r *recorder) dequeue(n int) []local.Root {
+func (r *recorder) dequeue(n int) []bridge.Root {
 	if n == 0 {
 		return nil
 	}
-	roots := append([]local.Root(nil), r.waiting[:n]...)
+	roots := append([]bridge.Root(nil), r.waiting[:n]...)
 	r.waiting = append(r.waiting[:0], r.waiting[n:]...)
 	r.arrivals = append(r.arrivals[:0], r.arrivals[n:]...)
 	return roots

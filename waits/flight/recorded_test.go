@@ -11,7 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -28,7 +28,7 @@ func TestRecordedTrace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, Config{}, &fake{data: data, read: analysis.Read})
 				h.arm(t, 0)
-				item := local.Root{TraceID: trace.TraceID{1, 15: 1}, SpanID: trace.SpanID{7: 2}, Name: "GET /item"}
+				item := bridge.Root{TraceID: trace.TraceID{1, 15: 1}, SpanID: trace.SpanID{7: 2}, Name: "GET /item"}
 				other := root(1)
 				h.Slow(item)
 				h.Slow(other)

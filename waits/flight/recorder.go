@@ -12,8 +12,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/cputime"
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
@@ -39,12 +39,12 @@ type recorder struct {
 	log         *slog.Logger
 	started     bool
 	closed      bool
-	period      *period      // nil while the recorder is disarmed
-	waiting     []local.Root // for the next snapshot, the oldest first
-	arrivals    []time.Time  // of waiting
-	lastAt      time.Time    // of the last snapshot
-	reading     bool         // a snapshot is written or read
-	snapshot    snapshot     // reading says who owns it: its reader, or else the holder of control
+	period      *period       // nil while the recorder is disarmed
+	waiting     []bridge.Root // for the next snapshot, the oldest first
+	arrivals    []time.Time   // of waiting
+	lastAt      time.Time     // of the last snapshot
+	reading     bool          // a snapshot is written or read
+	snapshot    snapshot      // reading says who owns it: its reader, or else the holder of control
 	budget      budget
 	results     results
 	watchers    []*watcher // copied on write
@@ -151,7 +151,7 @@ func (r *recorder) arm(d time.Duration, auto bool) error {
 	}
 	r.inUseAt = time.Time{}
 	r.period = p
-	r.waiting = make([]local.Root, 0, maxWaiting)
+	r.waiting = make([]bridge.Root, 0, maxWaiting)
 	r.arrivals = make([]time.Time, 0, maxWaiting)
 	r.goroutines.Add(1)
 	go p.run()
@@ -192,7 +192,7 @@ func (r *recorder) Disarm() {
 	}
 }
 
-func (r *recorder) Slow(root local.Root) bool {
+func (r *recorder) Slow(root bridge.Root) bool {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/waits"
 )
@@ -15,7 +15,7 @@ const maxNotices = 1024
 // A watcher is a function that watches. It is the program's code, which may panic, hang, or end its goroutine. Therefore each watcher has a goroutine
 // of its own, which runs while there is something to tell.
 type watcher struct {
-	f func(local.Root, *waits.Request)
+	f func(bridge.Root, *waits.Request)
 
 	mu      sync.Mutex // guards what follows
 	waiting []notice
@@ -24,11 +24,11 @@ type watcher struct {
 
 // A notice is a result, or that there is none.
 type notice struct {
-	root    local.Root
+	root    bridge.Root
 	request *waits.Request
 }
 
-func (r *recorder) Watch(f func(local.Root, *waits.Request)) (stop func()) {
+func (r *recorder) Watch(f func(bridge.Root, *waits.Request)) (stop func()) {
 	w := &watcher{f: f}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +41,7 @@ func (r *recorder) Watch(f func(local.Root, *waits.Request)) (stop func()) {
 }
 
 // notify tells the functions that watch. A nil requests means that no root has a result.
-func (r *recorder) notify(roots []local.Root, requests []*waits.Request) {
+func (r *recorder) notify(roots []bridge.Root, requests []*waits.Request) {
 	r.mu.Lock()
 	watchers := r.watchers
 	r.mu.Unlock()

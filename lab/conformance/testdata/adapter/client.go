@@ -15,6 +15,7 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
@@ -95,7 +96,7 @@ func (c *Client) Stop(ctx context.Context) error {
 // ExportSpans delivers spans, also those that are not sampled, as an exporter does. Unlike it, a delivery does not read ctx's values.
 func (c *Client) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	for _, s := range spans {
-		c.groups.Encode(s, c.delivery.Accept)
+		c.groups.Encode(s, func(one Spans) { c.delivery.Accept([]bridge.Spans{bridge.Spans(one)}) })
 	}
 	err := c.delivery.ForceFlush(ctx)
 	if err != nil {

@@ -41,9 +41,9 @@ func provider(c sdktrace.Substitution) sdktrace.Substituted {
 // An output gives an exporter the spans of journals.
 type output struct{ to sdktrace.SpanExporter }
 
-func (o output) Accept(all []otlpenc.Spans) {
+func (o output) Accept(all []bridge.Spans) {
 	for _, spans := range all {
-		o.export(spans)
+		o.export(otlpenc.Spans(spans))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	lpb "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/conformance/adapter"
 )
@@ -24,10 +25,7 @@ import (
 // An output has the records that a processor hands out.
 type output struct{ all []adapter.Records }
 
-func (o *output) AcceptLogs(r adapter.Records) {
-	r.Bytes = append([]byte(nil), r.Bytes...)
-	o.all = append(o.all, r)
-}
+func (o *output) AcceptLogs(r bridge.Records) { o.all = append(o.all, adapter.Records(r.Clone())) }
 
 func (*output) ForceFlush(context.Context) error { return nil }
 func (*output) Shutdown(context.Context) error   { return nil }
@@ -61,7 +59,7 @@ func Attrs(attrs []attribute.KeyValue) []*cpb.KeyValue {
 	var groups adapter.Groups
 	record := adapter.LogRecord{Attributes: attrs}
 	group := groups.Group(nil, instrumentation.Scope{})
-	return decoded([]adapter.Records{{Group: group, Bytes: record.Append(nil, nil), Count: 1}})[0].ScopeLogs[0].LogRecords[0].Attributes
+	return decoded([]adapter.Records{adapter.NewRecords(group, record.Append(nil, nil))})[0].ScopeLogs[0].LogRecords[0].Attributes
 }
 
 func AttrIter(iter attribute.Iterator) []*cpb.KeyValue { return Attrs(iter.ToSlice()) }

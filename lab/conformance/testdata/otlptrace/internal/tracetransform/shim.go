@@ -34,7 +34,7 @@ func snapshot(s adapter.Snapshot) *tracepb.Span {
 
 func group(res *resource.Resource, scope instrumentation.Scope, s adapter.Snapshot) *tracepb.ResourceSpans {
 	var groups adapter.Groups
-	return decoded([]adapter.Spans{{Group: groups.Group(res, scope), Bytes: s.Append(nil, adapter.Extra{}), Count: 1}})[0]
+	return decoded([]adapter.Spans{adapter.NewSpans(groups.Group(res, scope), s.Append(nil, adapter.Extra{}))})[0]
 }
 
 func Spans(sdl []tracesdk.ReadOnlySpan) []*tracepb.ResourceSpans {
@@ -44,7 +44,7 @@ func Spans(sdl []tracesdk.ReadOnlySpan) []*tracepb.ResourceSpans {
 		if s == nil {
 			continue
 		}
-		groups.Encode(s, func(e []adapter.Spans) { all = append(all, e[0].Clone()) })
+		groups.Encode(s, func(e adapter.Spans) { all = append(all, e.Clone()) })
 	}
 	return decoded(all)
 }

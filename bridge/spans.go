@@ -1,0 +1,98 @@
+package bridge
+
+import (
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/perfline/perfline/internal/otlpenc"
+)
+
+// Spans are encoded spans of one trace, which have a resource and an instrumentation scope in
+// common. An [Output] takes them. They have three fields:
+//
+//   - TraceID, of type trace.TraceID.
+//   - Bytes, a []byte: the spans, one after the other, each as the field spans of OTLP's message
+//     ScopeSpans. So proto.Unmarshal of Bytes as a ScopeSpans decodes them.
+//   - Count, an int: how many spans Bytes has, at least 1.
+//
+// A function that gets Spans may read them until it returns, and must not change Bytes. A function
+// that needs the spans longer calls Clone or Retain. Several goroutines may read the same Spans.
+// Spans that a program makes itself have no resource and no scope, and outputs of perfline drop
+// them.
+type Spans otlpenc.Spans
+
+// Scope returns the instrumentation scope of the spans: the name, version and attributes of the
+// tracer.
+func (s Spans) Scope() instrumentation.Scope { return scopeOf((*otlpenc.Spans)(&s).Group()) }
+
+// Resource returns the resource of the spans, which describes the process. It is nil if they have
+// none.
+func (s Spans) Resource() *resource.Resource { return resourceOf((*otlpenc.Spans)(&s).Group()) }
+
+// Root returns the end of the local root, which is the last one of the spans. It is nil if the
+// local root is not among them: the spans of a request come as several Spans, one for each scope,
+// and as more of them if they are many or ended long before the root. Each call allocates a new
+// Root.
+func (s Spans) Root() *Root {
+	end := (*otlpenc.Spans)(&s).Root()
+	if end == nil {
+		return nil
+	}
+	root := publicRoot(end)
+	return &root
+}
+
+// Clone returns a copy with bytes of its own, which the caller may keep and change.
+func (s Spans) Clone() Spans { return Spans(otlpenc.Spans(s).Clone()) }
+
+// Retain returns s with bytes that do not change until Release, which the caller owes. It is for an
+// output that keeps many spans: it copies no bytes if perfline's provider made them, and copies
+// them otherwise. The bytes lie in a block of 16 KiB with those of other spans, which is not used
+// again before all of them are released. So an output that keeps few spans for long takes Clone.
+func (s Spans) Retain() Spans { return Spans(otlpenc.Spans(s).Retain().WithOwnRoot()) }
+
+// Release ends what Retain began: others write to the bytes then. The caller calls it once, with
+// the result of Retain. Without Release, the garbage collector frees the bytes when nothing refers
+// to them.
+func (s Spans) Release() { otlpenc.Spans(s).Release() }
+
+// Records are encoded log records, which have a resource and an instrumentation scope in common. A
+// [LogOutput] takes them. They have two fields:
+//
+//   - Bytes, a []byte: the records, one after the other, each as the field log_records of OTLP's
+//     message ScopeLogs. So proto.Unmarshal of Bytes as a ScopeLogs decodes them.
+//   - Count, an int: how many records Bytes has, at least 1.
+//
+// The rules for Bytes are those of [Spans].
+type Records otlpenc.Records
+
+// Scope returns the instrumentation scope of the records: the name, version and attributes of the
+// logger.
+func (r Records) Scope() instrumentation.Scope { return scopeOf(otlpenc.Records(r).Group()) }
+
+// Resource returns the resource of the records, which describes the process. It is nil if they have
+// none.
+func (r Records) Resource() *resource.Resource { return resourceOf(otlpenc.Records(r).Group()) }
+
+// Clone returns a copy with bytes of its own, which the caller may keep and change.
+func (r Records) Clone() Records { return Records(otlpenc.Records(r).Clone()) }
+
+// Retain returns r with bytes that do not change until Release, as [Spans.Retain] does.
+func (r Records) Retain() Records { return Records(otlpenc.Records(r).Retain()) }
+
+// Release ends what Retain began, as [Spans.Release] does.
+func (r Records) Release() { otlpenc.Records(r).Release() }
+
+func scopeOf(g *otlpenc.Group) instrumentation.Scope {
+	if g == nil {
+		return instrumentation.Scope{}
+	}
+	return g.Scope()
+}
+
+func resourceOf(g *otlpenc.Group) *resource.Resource {
+	if g == nil {
+		return nil
+	}
+	return g.Resource()
+}
