@@ -120,7 +120,6 @@ var passes = map[string]string{
 	"marks.Timerify f":                "the caller's function",
 	"marks.TimerifyOptions.Histogram": "the caller's function, after the measure has ended",
 	"profiling.Do f":                  "the caller's function",
-	"observer/observertest.":          "helpers of tests",
 	"profiling/profile.":              "reading a profile for the caller",
 	"bridge/bridgelog.Pipeline.":      "the caller of NewLoggerProvider is asked once",
 	"otel/sdk/metric.Reader.Collect":  "the program or the SDK calls it",

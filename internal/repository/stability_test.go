@@ -48,8 +48,9 @@ func TestStabilityOfEachPackage(t *testing.T) {
 }
 
 // packageDoc returns the documentation of the package in a folder.
-func packageDoc(t *testing.T, folder string) (doc string) {
+func packageDoc(t *testing.T, folder string) string {
 	t.Helper()
+	var doc strings.Builder
 	files, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -62,9 +63,9 @@ func packageDoc(t *testing.T, folder string) (doc string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc += f.Doc.Text()
+		doc.WriteString(f.Doc.Text())
 	}
-	return doc
+	return doc.String()
 }
 
 // The table of releases that perfline works with is made from what the gate runs, and from what go.mod requires.
