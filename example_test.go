@@ -6,11 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
 )
 
@@ -36,14 +34,9 @@ func Example() {
 	if err := pl.Shutdown(ctx); err != nil {
 		fmt.Println(err) // what was lost, by cause
 	}
-	for _, row := range requests.Rows(pl.Recent().Requests()[0].Request()) {
-		fmt.Printf("%s%s\n", strings.Repeat("  ", row.Depth), row.Span.Name)
-		for _, event := range row.Span.Events {
-			fmt.Printf("%s◆ %s %s=%s\n", strings.Repeat("  ", row.Depth), event.Name, event.Attributes[0].Key, event.Attributes[0].Value.String())
-		}
+	for _, q := range pl.Recent().Newest() {
+		fmt.Println(q.Root().Class, q.Root().Name)
 	}
 	// Output:
-	// GET /products/{id}
-	// ◆ cache.miss id=7
-	//   render
+	// request GET /products/{id}
 }

@@ -32,7 +32,7 @@ func TestKeep(t *testing.T) {
 		for _, path := range []string{"/items/1", "/items/0", "/items/2"} {
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		}
-		all := pl.Recent().KeptRequests()
+		all := stored(pl).KeptRequests()
 		var counts []string
 		for _, c := range pl.Counts() {
 			if c.Group == "perfline.requests" && c.N > 0 {

@@ -171,7 +171,7 @@ func TestPageHasMarksOfLogRecords(t *testing.T) {
 	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
-	all := pl.Recent().Requests()
+	all := stored(pl).Requests()
 	if len(all) != 1 {
 		t.Fatalf("%d requests, want 1", len(all))
 	}

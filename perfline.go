@@ -26,12 +26,13 @@ import (
 	"github.com/perfline/perfline/internal/outputs"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/requests"
+	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/pyroscope"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/requests"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -106,7 +107,7 @@ type Pipeline struct {
 	delivery delivery              // nil without a backend
 	resource *resource.Resource    // nil with OTEL_SDK_DISABLED
 	logs     *exporter.LogDelivery // nil unless log records are exported
-	recent   *requests.Recent
+	recent   *memory.Recent
 	profiles *pyroscope.Pusher  // nil without a server for profiles
 	exported profiling.Exporter // of profiles; nil without one
 	sessions *sessions.Recorder
@@ -174,7 +175,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	c.fill()
 	vars := environ.NewReader(c.Logger)
 	p = &Pipeline{
-		timeline: c.Timeline, recent: requests.NewRecent(c.Recent), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
+		timeline: c.Timeline, recent: newStore(c.Recent), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 	}
 	checkOthers(vars)
 	propagator := c.Propagator
@@ -349,7 +350,7 @@ func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 // Recent holds the most recent requests, with and without a backend. It also counts the requests of
 // each route and their durations, sampled or not. With Config.TracerProvider, it counts those that
 // are recorded.
-func (p *Pipeline) Recent() *requests.Recent { return p.recent }
+func (p *Pipeline) Recent() *requests.Store { return (*requests.Store)(p.recent) }
 
 // Sessions records what the program does between a start and a stop. It costs nothing until
 // a session is started, and ends with Shutdown.

@@ -101,7 +101,7 @@ func testWithoutEndpoint(t *testing.T, start starter) {
 			t.Fatal(err)
 		}
 	}
-	all := pl.Recent().Requests()
+	all := stored(pl).Requests()
 	if len(all) != 1 {
 		t.Fatalf("%d requests, want 1", len(all))
 	}
@@ -112,7 +112,7 @@ func testWithoutEndpoint(t *testing.T, start starter) {
 	if s := pl.Stats(); s.Delivery != (exporter.Stats{}) || s.Bridge.MarkEvents != 1 || s.Bridge.MeasureSpans != 1 {
 		t.Errorf("stats %+v", s)
 	}
-	if r := pl.Recent().Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Class != local.Request || r[0].Count != 1 || r[0].Route != q.Root.Name || r[0].Max != q.Duration() {
+	if r := stored(pl).Routes().Summaries(routes.SinceStart).Routes; len(r) != 1 || r[0].Class != local.Request || r[0].Count != 1 || r[0].Route != q.Root.Name || r[0].Max != q.Duration() {
 		t.Errorf("the routes are %+v, want the request of %v", r, q.Duration())
 	}
 	if log.Len() > 0 {

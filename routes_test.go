@@ -49,7 +49,7 @@ func TestRoutesAreCountedOnce(t *testing.T) {
 				_, ping := tracer.Start(ctx, "ping", trace.WithSpanKind(trace.SpanKindClient))
 				ping.End()
 				got := []string{}
-				for _, r := range pl.Recent().Routes().Summaries(routes.SinceStart).Routes {
+				for _, r := range stored(pl).Routes().Summaries(routes.SinceStart).Routes {
 					if r.Class == local.Request && r.Count != 3 || r.Class == local.Background && r.Count != 1 {
 						t.Errorf("%s counts %d", r.Route, r.Count)
 					}

@@ -8,7 +8,7 @@ import (
 
 // Runtime is the history of the Go runtime's figures, with perfline's counts beside them. The first call begins it: from then on it
 // takes a sample every 5 s. It ends with Shutdown.
-func (p *Pipeline) Runtime() *runtimestats.History {
+func (p *Pipeline) Runtime() *Runtime {
 	r := &p.history
 	r.mu.Lock()
 	late := r.started == nil && r.ended
@@ -20,7 +20,7 @@ func (p *Pipeline) Runtime() *runtimestats.History {
 	if late {
 		h.Stop()
 	}
-	return h
+	return (*Runtime)(h)
 }
 
 // A runtimeHistory begins with its first use. It has the history by an interface, so that a program without a page does not link

@@ -1,6 +1,7 @@
 package perfline_test
 
 import (
+	"github.com/perfline/perfline/internal/runtimestats"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,8 @@ func TestRuntimeHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl, _, _ := start(t, perfline.Config{})
 		time.Sleep(time.Minute)
-		h := pl.Runtime()
-		if pl.Runtime() != h {
+		h := (*runtimestats.History)(pl.Runtime())
+		if (*runtimestats.History)(pl.Runtime()) != h {
 			t.Error("the second call begins another history")
 		}
 		time.Sleep(12 * time.Second)
@@ -38,7 +39,7 @@ func TestRuntimeHistoryAfterShutdown(t *testing.T) {
 		if err := pl.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		h := pl.Runtime()
+		h := (*runtimestats.History)(pl.Runtime())
 		time.Sleep(time.Minute)
 		if n := len(h.Samples()); n > 1 {
 			t.Errorf("there are %d samples, want one at most", n)

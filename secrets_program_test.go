@@ -149,7 +149,7 @@ func printPage(pl *perfline.Pipeline) error {
 	err := get("data/v1/overview?token="+canary, http.StatusForbidden)
 	refused = nil
 	err = errors.Join(err, get("", http.StatusOK), get("data/v1/overview", http.StatusOK))
-	all := pl.Recent().Requests()
+	all := stored(pl).Requests()
 	if len(all) != 1 {
 		err = errors.Join(err, fmt.Errorf("%d requests are kept, want the one", len(all)))
 	}

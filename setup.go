@@ -47,8 +47,8 @@ func (c Config) check() error {
 		name  string
 		value int
 	}{
-		{"Traces.QueueSize", c.Traces.QueueSize}, {"Traces.QueueBytes", c.Traces.QueueBytes}, {"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxPending", c.Recent.MaxPending},
-		{"Recent.MaxBytes", c.Recent.MaxBytes}, {"Logs.QueueSize", c.Logs.QueueSize}, {"Logs.QueueBytes", c.Logs.QueueBytes},
+		{"Traces.QueueSize", c.Traces.QueueSize}, {"Traces.QueueBytes", c.Traces.QueueBytes},
+		{"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxBytes", c.Recent.MaxBytes}, {"Logs.QueueSize", c.Logs.QueueSize}, {"Logs.QueueBytes", c.Logs.QueueBytes},
 		{"Sessions.MaxSamples", c.Sessions.MaxSamples}, {"Sessions.MaxEvents", c.Sessions.MaxEvents},
 		{"Sessions.MaxLength", int(c.Sessions.MaxLength)}, {"Sessions.MaxSessions", c.Sessions.MaxSessions},
 	} {

@@ -1,6 +1,8 @@
 package perfline_test
 
 import (
+	public "github.com/perfline/perfline/requests"
+
 	"context"
 	"errors"
 	"log/slog"
@@ -26,7 +28,6 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/pyroscope"
@@ -57,8 +58,8 @@ func TestStartErrors(t *testing.T) {
 		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: names must be of letters`},
 		{"queue", perfline.Config{Traces: exporter.Config{QueueSize: -1}}, nil, "perfline: Traces.QueueSize -1: must not be negative"},
 		{"queue that is too large", perfline.Config{Traces: exporter.Config{QueueSize: 1<<24 + 1}}, nil, "perfline: Traces.QueueSize 16777217: must be 16777216 or less"},
-		{"recent", perfline.Config{Recent: requests.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
-		{"bytes of requests", perfline.Config{Recent: requests.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
+		{"recent", perfline.Config{Recent: public.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
+		{"bytes of requests", perfline.Config{Recent: public.Config{MaxBytes: -1}}, nil, "perfline: Recent.MaxBytes -1: must not be negative"},
 		{"sessions", perfline.Config{Sessions: sessions.Config{MaxEvents: -3}}, nil, "perfline: Sessions.MaxEvents -3: must not be negative"},
 		{"share", perfline.Config{Keep: bridge.KeepPolicy{Share: 2}}, nil, "perfline: field Keep: KeepPolicy.Share 2: must be from 0 to 1"},
 		{"measures", perfline.Config{Measures: bridge.MeasureConfig{Names: []string{"*.query"}}}, nil, `perfline: field Measures: MeasureConfig.Names[0] "*.query": must be a name in UTF-8, with * at its end at most`},
@@ -143,7 +144,7 @@ func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 				if err := pl.Shutdown(patient(t)); err != nil {
 					t.Error(err)
 				}
-				for _, s := range pl.Recent().Requests() {
+				for _, s := range stored(pl).Requests() {
 					if got := s.RootSpan().Group.Resource().String(); strings.Contains(got, canary) || strings.Contains(got, "team=") || !strings.Contains(got, "service.name=corner shop") {
 						t.Errorf("the request's resource is %s", got)
 					}
@@ -378,7 +379,7 @@ func testLimitOfMarks(t *testing.T, start starter) {
 	}
 	span.End()
 	_ = pl.Shutdown(t.Context())
-	if root := pl.Recent().Requests()[0].RootSpan(); len(root.Events) != 2 || root.DroppedEvents != 3 {
+	if root := stored(pl).Requests()[0].RootSpan(); len(root.Events) != 2 || root.DroppedEvents != 3 {
 		t.Errorf("the span has %d events and dropped %d, want 2 and 3", len(root.Events), root.DroppedEvents)
 	}
 	want := bridge.Stats{MarkEvents: 2, MarksOverLimit: 3, OtherSpans: 1, Requests: bridge.RequestStats{Others: 1}}

@@ -47,8 +47,8 @@ func TestStartJoinsAProvider(t *testing.T) {
 	if err := pl.Flush(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if len(pl.Recent().Requests()) != 1 || len(theirs.Ended()) != 2 {
-		t.Errorf("%d requests are in memory, and the program's processor got %d spans, want 1 and 2", len(pl.Recent().Requests()), len(theirs.Ended()))
+	if len(stored(pl).Requests()) != 1 || len(theirs.Ended()) != 2 {
+		t.Errorf("%d requests are in memory, and the program's processor got %d spans, want 1 and 2", len(stored(pl).Requests()), len(theirs.Ended()))
 	}
 	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)

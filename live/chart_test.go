@@ -59,7 +59,7 @@ func TestSamplesOfARequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, began := session.Trace(), p.pl.Recent().Requests()[0].RootSpan().Start
+	taken, began := session.Trace(), stored(p.pl).Requests()[0].RootSpan().Start
 	for i, s := range c.Spans {
 		var want [][2]float64 // when, and for how long
 		for _, sample := range taken.Samples {

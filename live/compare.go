@@ -149,12 +149,12 @@ func quoted(s string) string { return `"` + shown(s) + `"` }
 // second result is the median since the start, or 0.
 func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, float64, error) {
 	var most routes.Summary
-	for _, s := range h.source.Recent().Routes().Summaries(routes.SinceStart).Routes {
+	for _, s := range h.recent().Routes().Summaries(routes.SinceStart).Routes {
 		if s.Route == route && s.Count > most.Count {
 			most = s
 		}
 	}
-	b, ok := requests.Usual(h.source.Recent().All(), route, most.P50, a.SpanID)
+	b, ok := requests.Usual(h.recent().All(), route, most.P50, a.SpanID)
 	if !ok {
 		return b, 0, errors.New("no other request " + shown(route) + " without an error is in memory: send one, and compare again")
 	}
@@ -163,7 +163,7 @@ func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, f
 
 // choices returns the requests of a route in memory without the compared ones, the newest first. They can be opened later, too.
 func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow, cut int) {
-	all := slices.DeleteFunc(requests.OfRoute(h.source.Recent().All(), route), func(s requests.Snapshot) bool {
+	all := slices.DeleteFunc(requests.OfRoute(h.recent().All(), route), func(s requests.Snapshot) bool {
 		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
 	})
 	cut = max(0, len(all)-maxChoices)

@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	public "github.com/perfline/perfline/requests"
+
 	"fmt"
 	"math"
 	"net/http"
@@ -119,11 +121,11 @@ func TestCompareWithUsual(t *testing.T) {
 
 // Links to compared requests work when newer requests have taken their places.
 func TestComparedRequestsStay(t *testing.T) {
-	p := start(t, perfline.Config{Recent: requests.Config{Requests: 2, Slowest: -1, Examples: -1}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{Newest: 2, Slowest: -1, Examples: -1}}, live.Config{})
 	for range 2 {
 		p.serve("GET /cart", "/cart", queries(1))
 	}
-	newest := p.pl.Recent().Requests()
+	newest := stored(p.pl).Requests()
 	path := fmt.Sprintf("data/v1/compare?a=%s/%s&b=%s/%s", newest[0].TraceID, newest[0].SpanID, newest[1].TraceID, newest[1].SpanID)
 	p.get(path, http.StatusOK, nil)
 	for range 2 {
@@ -159,7 +161,7 @@ func TestCompareRefused(t *testing.T) {
 
 // However many spans there are, the data is bounded, and counts the rest.
 func TestCompareIsBounded(t *testing.T) {
-	p := start(t, perfline.Config{Recent: requests.Config{MaxSpans: 5000}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{MaxSpans: 5000}}, live.Config{})
 	for range 2 {
 		p.serve("GET /cart", "/cart", queries(1500))
 	}
@@ -180,7 +182,7 @@ func TestCompareIsBounded(t *testing.T) {
 
 // Each request of the route is listed or counted.
 func TestChoicesAreBounded(t *testing.T) {
-	p := start(t, perfline.Config{Recent: requests.Config{Requests: 100, Slowest: -1, Examples: -1}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{Newest: 100, Slowest: -1, Examples: -1}}, live.Config{})
 	for range 63 {
 		p.serve("GET /cart", "/cart", queries(1))
 	}

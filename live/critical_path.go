@@ -9,7 +9,7 @@ import (
 // maxShares is the number of names that have a share of the critical path on the page.
 const maxShares = 8
 
-// A pathRow is a part of the critical path: see requests.CriticalPath.
+// A pathRow is a part of the critical path: see CriticalPath of internal/requests.
 type pathRow struct {
 	Row   int     `json:"row"` // index in requestDetail.Rows
 	Start float64 `json:"start"`

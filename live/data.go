@@ -43,5 +43,5 @@ type serviceOnly struct {
 }
 
 func (h *handler) serviceOnly() serviceOnly {
-	return serviceOnly{serviceOf(h.source.Recent().Requests())}
+	return serviceOnly{serviceOf(h.recent().Requests())}
 }

@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"errors"
+	"github.com/perfline/perfline/internal/runtimestats"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -63,7 +64,7 @@ func withCanaries(t *testing.T, c live.Config) (p *program, all map[string]strin
 	if err := p.pl.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	q := p.pl.Recent().Requests()[0].Request()
+	q := stored(p.pl).Requests()[0].Request()
 	f.mu.Lock()
 	f.results[q.Root.SpanID] = &waits.Request{
 		TraceID: q.TraceID(), RootID: q.Root.SpanID, Name: q.Root.Name, Duration: q.Root.Duration(),
@@ -72,7 +73,7 @@ func withCanaries(t *testing.T, c live.Config) (p *program, all map[string]strin
 	f.mu.Unlock()
 	all = maps.Clone(canaries)
 	all["a trace id"], all["a span id"] = q.TraceID().String(), q.Root.SpanID.String()
-	for len(p.pl.Runtime().Samples()) == 0 { // the first comes from another goroutine
+	for len((*runtimestats.History)(p.pl.Runtime()).Samples()) == 0 { // the first comes from another goroutine
 		time.Sleep(time.Millisecond)
 	}
 	return p, all

@@ -33,7 +33,7 @@ func ExampleHandler() {
 	}
 	defer page.Body.Close()
 	fmt.Println(page.Status, page.Header.Get("Content-Type"))
-	fmt.Println("requests on the page:", len(pl.Recent().Requests()))
+	fmt.Println("requests on the page:", len(stored(pl).Requests()))
 	// Output:
 	// 200 OK text/html; charset=utf-8
 	// requests on the page: 0

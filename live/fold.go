@@ -5,7 +5,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A groupRow is equal rows, which the page shows as one: see requests.Groups.
+// A groupRow is equal rows, which the page shows as one: see Groups of internal/requests.
 type groupRow struct {
 	Rows    []int   `json:"rows"`            // indices in requestDetail.Rows; some may be left out there
 	Count   int     `json:"count"`           // spans, also those that are left out

@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	public "github.com/perfline/perfline/requests"
+
 	"errors"
 	"math"
 	"net/http"
@@ -11,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/live"
 )
 
@@ -77,7 +78,7 @@ func TestGroupsAndCriticalPath(t *testing.T) {
 
 // The number of rows is bounded. The group counts all its spans.
 func TestGroupsOfRowsThatAreCut(t *testing.T) {
-	p := start(t, perfline.Config{Recent: requests.Config{MaxSpans: 2000}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{MaxSpans: 2000}}, live.Config{})
 	p.serve("GET /", "/", func(_ http.ResponseWriter, r *http.Request) {
 		for range 700 {
 			_, s := p.pl.TracerProvider().Tracer("t").Start(r.Context(), strings.Repeat("q", 10))

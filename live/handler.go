@@ -10,15 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
@@ -26,16 +24,6 @@ import (
 
 // Prefix is where the page is at home.
 const Prefix = "/debug/perfline/"
-
-// Source is what the page shows; *perfline.Pipeline is one.
-type Source interface {
-	Recent() *requests.Recent
-	Sessions() *sessions.Recorder
-	Waits() waits.Recorder          // of what slow requests waited for; nil if the program has none
-	Runtime() *runtimestats.History // nil if the program has none
-	Counts() []exporter.Count
-	LastMinute() *profile.Trace // of the profiler that runs all the time; nil if none runs
-}
 
 // Config configures [Handler]. The zero value is for a page at [Prefix] for those on the
 // same machine.
@@ -77,7 +65,7 @@ type Config struct {
 var files embed.FS
 
 type handler struct {
-	source        Source
+	source        perfline.Source
 	data          guard.Data
 	page          pageState
 	history       *runtimestats.History // of the runtime; nil without one
@@ -101,7 +89,7 @@ type handler struct {
 }
 
 // Handler serves the page. It panics if c.Prefix does not begin and end with a slash. It begins the history of the runtime's figures.
-func Handler(source Source, c Config) http.Handler {
+func Handler(source perfline.Source, c Config) http.Handler {
 	c.Prefix = cmp.Or(c.Prefix, Prefix)
 	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {
 		panic("live: Config.Prefix " + c.Prefix + ": must begin and end with a slash")
@@ -114,7 +102,7 @@ func Handler(source Source, c Config) http.Handler {
 		source:        source,
 		data:          c.Data,
 		page:          pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: dataNames[c.Data]},
-		history:       source.Runtime(), // from now on, so that the page has the last minutes when it is opened
+		history:       (*runtimestats.History)(source.Runtime()), // from now on, so that the page has the last minutes when it is opened
 		recorder:      source.Sessions(),
 		waitsRecorder: source.Waits(),
 		arms:          serve.NewRate(maxArms),

@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	"github.com/perfline/perfline"
+
 	"runtime/metrics"
 	"slices"
 	"sync/atomic"
@@ -74,7 +76,7 @@ type losing struct {
 	lost    *atomic.Uint64
 }
 
-func (l losing) Runtime() *runtimestats.History { return l.history }
+func (l losing) Runtime() *perfline.Runtime { return (*perfline.Runtime)(l.history) }
 
 func (l losing) Counts() []exporter.Count {
 	return []exporter.Count{{Group: "g", Name: "lost", N: l.lost.Load(), Lost: true}, {Group: "g", Name: "sent", N: 100}}

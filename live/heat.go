@@ -35,7 +35,7 @@ func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, onlySummary)
 		return
 	}
-	table := h.source.Recent().Routes()
+	table := h.recent().Routes()
 	var m routes.HeatMap
 	if name := r.URL.Query().Get("route"); name == "" {
 		_, m = table.Total(class, window)

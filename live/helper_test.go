@@ -19,7 +19,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-var _ live.Source = (*perfline.Pipeline)(nil)
+var _ perfline.Source = (*perfline.Pipeline)(nil)
 
 func TestMain(m *testing.M) {
 	if hasLeakProfile() { // TestLeaks leaks goroutines with more than 100 frames: goleak cannot read such stacks

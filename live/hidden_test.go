@@ -61,7 +61,7 @@ func waitedIn(q requests.Request, file string) *waits.Request {
 
 // A minute is a source with a profile of the last minute.
 type minute struct {
-	live.Source
+	perfline.Source
 	trace *profile.Trace
 }
 
@@ -105,7 +105,7 @@ func marked(t *testing.T, modules ...string) *markedProgram {
 		t.Fatalf("the marker is in the file %q", m.file)
 	}
 	p.page = live.Handler(minute{p.pl, last}, live.Config{Logger: slog.New(slog.DiscardHandler)})
-	for i, s := range p.pl.Recent().Requests()[:len(m.roots)] {
+	for i, s := range stored(p.pl).Requests()[:len(m.roots)] {
 		m.roots[i] = s.Request()
 	}
 	f.mu.Lock()

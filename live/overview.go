@@ -44,7 +44,7 @@ type keptRow struct {
 }
 
 func (h *handler) overview() overview {
-	recent := h.source.Recent()
+	recent := h.recent()
 	newest, slowest, background, keptRequests := recent.Requests(), recent.Slowest(), recent.Background(), recent.KeptRequests()
 	for _, all := range [][]requests.Snapshot{newest, background, keptRequests} {
 		newestFirst(all)

@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	public "github.com/perfline/perfline/requests"
+
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
 )
@@ -146,7 +147,7 @@ func TestHostileText(t *testing.T) {
 }
 
 func TestRequestsAreCut(t *testing.T) {
-	p := start(t, perfline.Config{Recent: requests.Config{MaxSpans: 2000}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{MaxSpans: 2000}}, live.Config{})
 	p.serve("GET /", "/", func(_ http.ResponseWriter, r *http.Request) {
 		for i := range 600 {
 			ctx, m := marks.Start(r.Context(), "m", slog.Int("a", i), slog.Int("b", i), slog.Int("c", i), slog.Int("d", i))
@@ -188,7 +189,7 @@ func TestRequestsAreCutByBytes(t *testing.T) {
 		"errors":     {1, 1, long, long, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, perfline.Config{Recent: requests.Config{MaxSpans: 2000, MaxBytes: 1 << 30}}, live.Config{})
+			p := start(t, perfline.Config{Recent: public.Config{MaxSpans: 2000, MaxBytes: 1 << 30}}, live.Config{})
 			p.serve("GET /", "/", func(_ http.ResponseWriter, r *http.Request) {
 				for range 600 {
 					_, s := p.pl.TracerProvider().Tracer("t").Start(r.Context(), c.span)
@@ -230,7 +231,7 @@ func TestRequestsAreCutByBytes(t *testing.T) {
 
 // A list's links work also when newer requests have taken the places of those it has.
 func TestListedRequestsStay(t *testing.T) {
-	p := start(t, perfline.Config{Recent: requests.Config{Requests: 1, Slowest: -1}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{Newest: 1, Slowest: -1}}, live.Config{})
 	p.serve("GET /first", "/first", func(http.ResponseWriter, *http.Request) {})
 	first := p.overview().Requests.Requests[0]
 	p.serve("GET /second", "/second", func(http.ResponseWriter, *http.Request) {})

@@ -68,7 +68,7 @@ func (h *handler) routes(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) routesData(name string, w routes.Window) routesData {
 	d := routesData{Window: name, Routes: []routeRow{}}
-	table := h.source.Recent().Routes()
+	table := h.recent().Routes()
 	var lines [local.Classes]map[string]routes.Line
 	for class := range lines {
 		lines[class] = table.Lines(local.Class(class), w)
@@ -119,7 +119,7 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 
 // routeNamed returns the route of some classes that the page shows by a name, or the name if there is none.
 func (h *handler) routeNamed(name string, classes ...local.Class) string {
-	table := h.source.Recent().Routes()
+	table := h.recent().Routes()
 	for _, class := range classes {
 		names := table.Names(class)
 		if slices.Contains(names, name) {

@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	"github.com/perfline/perfline"
+
 	"bufio"
 	"encoding/json"
 	"fmt"
@@ -26,7 +28,7 @@ type watched struct {
 	history *runtimestats.History
 }
 
-func (w watched) Runtime() *runtimestats.History { return w.history }
+func (w watched) Runtime() *perfline.Runtime { return (*perfline.Runtime)(w.history) }
 
 type runtimeHistory struct {
 	Instance   string

@@ -58,7 +58,7 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 
 // found searches in memory and in what pages listed and opened.
 func (h *handler) found(q requests.Query) searchAnswer {
-	inMemory, listed, opened := h.source.Recent().All(), h.listed.All(), h.opened.All()
+	inMemory, listed, opened := h.recent().All(), h.listed.All(), h.opened.All()
 	q.Limit = maxFound + 1
 	found := requests.Search(q, inMemory, listed, opened)
 	all := requests.Query{Classes: q.Classes, Limit: math.MaxInt}

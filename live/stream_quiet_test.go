@@ -1,6 +1,10 @@
 package live_test
 
 import (
+	"github.com/perfline/perfline"
+
+	public "github.com/perfline/perfline/requests"
+
 	"bufio"
 	"context"
 	"io"
@@ -15,7 +19,6 @@ import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -25,12 +28,12 @@ import (
 // A quiet program has nothing to show.
 type quiet struct{ recent *requests.Recent }
 
-func (q quiet) Recent() *requests.Recent     { return q.recent }
-func (quiet) Sessions() *sessions.Recorder   { return nil }
-func (quiet) Waits() waits.Recorder          { return nil }
-func (quiet) Runtime() *runtimestats.History { return nil }
-func (quiet) Counts() []exporter.Count       { return nil }
-func (quiet) LastMinute() *profile.Trace     { return nil }
+func (q quiet) Recent() *public.Store      { return (*public.Store)(q.recent) }
+func (quiet) Sessions() *sessions.Recorder { return nil }
+func (quiet) Waits() waits.Recorder        { return nil }
+func (quiet) Runtime() *perfline.Runtime   { return nil }
+func (quiet) Counts() []exporter.Count     { return nil }
+func (quiet) LastMinute() *profile.Trace   { return nil }
 
 // pipes is a listener in memory, whose connections are in the time of a synctest bubble.
 type pipes struct {
@@ -73,7 +76,7 @@ func nextEvent(t *testing.T, events *bufio.Scanner, kind string) string {
 }
 
 // openQuietly serves the page of a program over a protocol, and opens its stream.
-func openQuietly(t *testing.T, protocol string, source live.Source) (server *http.Server, events io.Reader) {
+func openQuietly(t *testing.T, protocol string, source perfline.Source) (server *http.Server, events io.Reader) {
 	t.Helper()
 	var protocols http.Protocols
 	protocols.SetHTTP1(protocol == "HTTP/1.1")

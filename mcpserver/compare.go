@@ -66,7 +66,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 		return s.find(id)
 	}
 	route := slow.Name
-	usual, ok := requests.Usual(s.source.Recent().All(), route, s.median(route), slow.SpanID)
+	usual, ok := requests.Usual(s.recent().All(), route, s.median(route), slow.SpanID)
 	if !ok {
 		return usual, refuse("no other request of %s without an error is in memory: repeat this call after the program has served some", route).
 			or(toolListRequests, struct{}{}, "another request to compare with, as the argument usual")
@@ -77,7 +77,7 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 
 // median returns the median duration of a route since the start, or 0 if it has none.
 func (s *server) median(route string) time.Duration {
-	for _, r := range s.source.Recent().Routes().Summaries(routes.SinceStart).Routes {
+	for _, r := range s.recent().Routes().Summaries(routes.SinceStart).Routes {
 		if r.Class == local.Request && r.Route == route {
 			return r.P50
 		}

@@ -9,26 +9,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
 )
-
-// Source has what the tools show; *perfline.Pipeline is one.
-type Source interface {
-	Recent() *requests.Recent
-	Sessions() *sessions.Recorder
-	Waits() waits.Recorder // of what slow requests waited for; nil if the program has none
-	Counts() []exporter.Count
-	Runtime() *runtimestats.History // it begins with the first call
-}
 
 // Config configures [Handler]. The zero value is for agents on the same machine.
 type Config struct {
@@ -61,7 +49,7 @@ var errTooLong = errors.New("the call took too long")
 
 // A server has the tools' state.
 type server struct {
-	source        Source
+	source        perfline.Source
 	data          guard.Data
 	logger        *slog.Logger
 	listed        *lookup.Cache
@@ -74,7 +62,7 @@ type server struct {
 }
 
 // Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall find it.
-func Handler(source Source, c Config) http.Handler {
+func Handler(source perfline.Source, c Config) http.Handler {
 	s := &server{
 		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: record.SafeLogger(c.Logger), waitsRecorder: source.Waits(),
 		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls), starts: serve.NewRate(maxStarts),

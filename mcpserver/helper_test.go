@@ -18,7 +18,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-var _ mcpserver.Source = (*perfline.Pipeline)(nil)
+var _ perfline.Source = (*perfline.Pipeline)(nil)
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 

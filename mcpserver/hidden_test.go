@@ -80,7 +80,7 @@ func TestHiddenModulesAreNowhere(t *testing.T) {
 				}
 			}
 			wantNamed("profile_route", profiled(map[string]any{"route": "GET /marked"}), true) // compare_requests has its samples
-			two := p.pl.Recent().Requests()                                                    // the newest first
+			two := stored(p.pl).Requests()                                                     // the newest first
 			r.mu.Lock()
 			for _, s := range two {
 				r.results[s.SpanID] = waitedInMarker(s.Request())

@@ -1,6 +1,11 @@
 package mcpserver_test
 
 import (
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/profiling/profile"
+
+	public "github.com/perfline/perfline/requests"
+
 	"fmt"
 	"regexp"
 	"strings"
@@ -20,7 +25,6 @@ import (
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/routes"
-	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -44,11 +48,12 @@ type recorded struct {
 	result *waits.Request
 }
 
-func (r *recorded) Recent() *requests.Recent       { return r.recent }
-func (r *recorded) Sessions() *sessions.Recorder   { return showsAll }
-func (r *recorded) Waits() waits.Recorder          { return r }
-func (r *recorded) Counts() []exporter.Count       { return nil }
-func (r *recorded) Runtime() *runtimestats.History { return nil }
+func (r *recorded) Recent() *public.Store        { return (*public.Store)(r.recent) }
+func (r *recorded) Sessions() *sessions.Recorder { return showsAll }
+func (r *recorded) Waits() waits.Recorder        { return r }
+func (r *recorded) Counts() []exporter.Count     { return nil }
+func (r *recorded) Runtime() *perfline.Runtime   { return nil }
+func (r *recorded) LastMinute() *profile.Trace   { return nil }
 
 func (r *recorded) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
 func (r *recorded) Stats() waits.Stats                                    { return waits.Stats{} }

@@ -1,6 +1,8 @@
 package mcpserver_test
 
 import (
+	public "github.com/perfline/perfline/requests"
+
 	"log/slog"
 	"math"
 	"net/http"
@@ -9,14 +11,13 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/mcpserver"
 )
 
 // A faulty is a source with a defect.
 type faulty struct{ *recorded }
 
-func (faulty) Recent() *requests.Recent { panic("a defect") }
+func (faulty) Recent() *public.Store { panic("a defect") }
 
 // The protocol's SDK runs a tool on a goroutine of its own, where a panic would end the program.
 func TestPanic(t *testing.T) {
@@ -53,7 +54,7 @@ type gate struct {
 	open   chan struct{}
 }
 
-func (g gate) Recent() *requests.Recent {
+func (g gate) Recent() *public.Store {
 	g.inside <- struct{}{}
 	<-g.open
 	return g.recorded.Recent()

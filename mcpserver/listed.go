@@ -34,7 +34,7 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 
 // inMemory returns the requests and background units in memory. One may come twice.
 func (s *server) inMemory() []requests.Snapshot {
-	return slices.Concat(s.source.Recent().All(), s.listed.All())
+	return slices.Concat(s.recent().All(), s.listed.All())
 }
 
 // parseID returns a function that recognizes the request of an id.
@@ -47,3 +47,6 @@ func parseID(id string) (is func(requests.Snapshot) bool, ok bool) {
 	}
 	return nil, false
 }
+
+// recent returns the requests in memory.
+func (s *server) recent() *requests.Recent { return (*requests.Recent)(s.source.Recent()) }

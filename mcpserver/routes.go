@@ -49,7 +49,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 	if !ok {
 		return nil, refuse("sort %s: must be p99, p50, count or failed", in.Sort)
 	}
-	report := s.source.Recent().Routes().Summaries(window)
+	report := s.recent().Routes().Summaries(window)
 	slices.SortStableFunc(report.Routes, func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Class, b.Class), order(a, b)) })
 	a := new(answer)
 	a.line("routes from %s to %s: %d, requests before streams and background", moment(report.Start), moment(report.End), len(report.Routes))
@@ -114,7 +114,7 @@ func (s *server) route(argument string) string {
 	if len(argument) != len(routeID("")) || argument[0] != 'r' {
 		return argument
 	}
-	for _, r := range s.source.Recent().Routes().Summaries(routes.SinceStart).Routes {
+	for _, r := range s.recent().Routes().Summaries(routes.SinceStart).Routes {
 		if routeID(r.Route) == argument {
 			return r.Route
 		}

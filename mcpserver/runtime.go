@@ -24,7 +24,7 @@ func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest, in runtim
 	}
 	most := cmp.Or(in.Samples, usualSamples)
 	a := new(answer)
-	all := s.source.Runtime().Samples()
+	all := (*runtimestats.History)(s.source.Runtime()).Samples()
 	if len(all) > 0 && all[0].Interval == 0 {
 		all = all[1:] // the first has no rates
 	}

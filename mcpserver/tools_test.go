@@ -1,6 +1,8 @@
 package mcpserver_test
 
 import (
+	public "github.com/perfline/perfline/requests"
+
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/mcpserver"
 )
@@ -140,7 +141,7 @@ func TestRouteOutsideTheTable(t *testing.T) {
 // many has requests of many spans, marks and attributes with long names.
 func many(t *testing.T, n, spans int) *program {
 	t.Helper()
-	p := start(t, perfline.Config{Recent: requests.Config{Requests: 500, MaxBytes: 64 << 20}})
+	p := start(t, perfline.Config{Recent: public.Config{Newest: 500, MaxBytes: 64 << 20}})
 	long := strings.Repeat("\u202elong ", 100)
 	for i := range n {
 		p.serve(fmt.Sprintf("GET /route%d/{id}", i%150), fmt.Sprintf("/route%d/17", i%150), func(_ http.ResponseWriter, r *http.Request) {

@@ -31,7 +31,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/guard"
-	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/mcpserver"
@@ -40,6 +39,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/requests"
 )
 
 const summaryPrefix = "/debug/summary/"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/requests"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
 )
@@ -22,7 +22,7 @@ func newRecorder(o options) waits.Recorder {
 }
 
 // slowest returns the slowest request, with what it waited for if that is known or will be soon.
-func slowest(ctx context.Context, recent *requests.Recent, recorder waits.Recorder) (q requests.Request, ok bool) {
+func slowest(ctx context.Context, recent *requests.Store, recorder waits.Recorder) (q requests.Request, ok bool) {
 	defer recorder.Disarm()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -36,7 +36,7 @@ func slowest(ctx context.Context, recent *requests.Recent, recorder waits.Record
 	if len(all) == 0 {
 		return q, false
 	}
-	q = all[0].Request()
-	q.Waits, _ = recorder.Result(q.TraceID(), q.Root.SpanID)
-	return q, true
+	root := all[0].Root()
+	waited, _ := recorder.Result(root.TraceID, root.SpanID)
+	return all[0].WithWaits(waited), true
 }

@@ -1,6 +1,10 @@
 package livepage
 
 import (
+	"github.com/perfline/perfline"
+
+	public "github.com/perfline/perfline/requests"
+
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,7 +22,6 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -35,10 +38,10 @@ type waiting struct {
 	minute   *profile.Trace // nil without a profiler that runs all the time
 }
 
-func (w *waiting) Recent() *requests.Recent     { return w.recent }
+func (w *waiting) Recent() *public.Store        { return (*public.Store)(w.recent) }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
 func (w *waiting) Waits() waits.Recorder        { return w.flight }
-func (*waiting) Runtime() *runtimestats.History { return nil }
+func (*waiting) Runtime() *perfline.Runtime     { return nil }
 func (w *waiting) Counts() []exporter.Count     { return nil }
 func (w *waiting) LastMinute() *profile.Trace   { return w.minute }
 

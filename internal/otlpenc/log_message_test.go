@@ -102,7 +102,7 @@ func (l logged) message() *logspb.LogRecord {
 		TimeUnixNano: nanos(r.Time), ObservedTimeUnixNano: nanos(r.ObservedTime),
 		SeverityText: repaired(r.SeverityText), EventName: repaired(r.EventName),
 		Attributes:             append(attributeMessages(r.Attributes, 0), detailMessages(l.detail)...),
-		DroppedAttributesCount: uint32(min(max(r.DroppedAttributes, 0), math.MaxUint32)),
+		DroppedAttributesCount: uint32(min(uint64(max(r.DroppedAttributes, 0)), math.MaxUint32)),
 		Flags:                  uint32(r.SpanContext.TraceFlags()),
 	}
 	if _, known := logspb.SeverityNumber_name[int32(r.Severity)]; known && r.Severity <= math.MaxInt8 {

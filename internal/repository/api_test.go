@@ -33,7 +33,7 @@ func TestAPIDocumented(t *testing.T) {
 // packages, of which package requests is to come. Code that protoc-gen-go and protoc-gen-connect-go
 // generate does not count.
 const (
-	maxAPILines    = 966
+	maxAPILines    = 979
 	maxAPIPackages = 22
 )
 
@@ -51,7 +51,7 @@ func TestAPISize(t *testing.T) {
 // internalInAPI counts the lines of docs/api.txt that name an internal type, by the beginning of the
 // name that a line describes. Users cannot write such types. The goal is an empty table: numbers only
 // become smaller, and entries go.
-var internalInAPI = map[string]int{"perfline.": 3, "live.": 2, "mcpserver.": 2}
+var internalInAPI = map[string]int{}
 
 func TestAPINamesInternalTypes(t *testing.T) {
 	atRoot(t)

@@ -33,12 +33,13 @@ var allowed = map[string][]string{
 	"internal/local":         {},
 	"internal/otlpenc":       {"internal", "internal/record", "observer", "internal/local"},
 	"internal/profiles":      {"internal", "profiling/profile"},
+	"requests":               {"internal/requests", "bridge", "waits", "profiling/profile"},
 	"internal/requests":      {"internal", "internal/record", "observer", "bridge", "profiling/profile", "waits", "internal/local", "internal/otlpenc", "internal/profiles", "internal/routes", "internal/waiting"},
 	"internal/routes":        {"internal", "internal/local"},
 	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
 	"internal/viewers":       {"internal", "internal/record", "observer", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
 	"internal/waiting":       {"internal", "waits"},
-	"live": {"internal", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "waits",
+	"live": {"", "internal", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "waits",
 		"exporter", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/routes", "internal/runtimestats", "internal/viewers", "internal/waiting"},
 	"guard":                  {"internal", "internal/record", "observer"},
 	"internal":               {"internal/record"}, // which calls the program's code safely
@@ -47,7 +48,7 @@ var allowed = map[string][]string{
 	"internal/lookup":        {"internal/local", "internal/requests", "internal/waiting", "waits"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
+	"":                       {"internal", "requests", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
@@ -54,6 +55,11 @@ func (s Snapshot) Clone() Snapshot {
 	}
 	s.parts = parts
 	return s
+}
+
+// PublicRoot returns the end of the root span as users get it.
+func (s Snapshot) PublicRoot() bridge.Root {
+	return *bridge.Spans(otlpenc.Spans{}.WithRoot(&s.Root)).Root()
 }
 
 // RootSpan decodes the request's root span.

@@ -89,7 +89,7 @@ func TestSVGWithStates(t *testing.T) {
 	if err := requests.WriteSVG(&got, q); err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "states.svg", got.Bytes())
+	compareGolden(t, "waits.svg", got.Bytes())
 }
 
 // Rows of waits are within the 60 rows, and those without room are counted.

@@ -189,7 +189,7 @@ func appendOTLPNumber(b []byte, name string, n uint64) []byte {
 }
 
 // otlpCount returns a count within the range of OTLP's.
-func otlpCount(n int) uint64 { return uint64(max(0, min(n, math.MaxUint32))) }
+func otlpCount(n int) uint64 { return min(uint64(max(0, n)), math.MaxUint32) }
 
 func appendOTLPTime(b []byte, name string, t time.Time) []byte {
 	b = append(append(b, name...), '"')

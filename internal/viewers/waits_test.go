@@ -56,7 +56,7 @@ func TestFirefoxWithStates(t *testing.T) {
 	if err := viewers.WriteRecordedFirefox(&b, aTracedSession(), nil, aResult()); err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "states.firefox.json", b.Bytes())
+	compareGolden(t, "waits.firefox.json", b.Bytes())
 
 	// Results of other requests change nothing.
 	other := aResult()

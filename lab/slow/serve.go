@@ -1,6 +1,8 @@
 package main
 
 import (
+	public "github.com/perfline/perfline/requests"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,14 +79,14 @@ func serve(ctx context.Context, args []string) (err error) {
 	pipeline, err := perfline.Start(ctx, perfline.Config{
 		Service: "shop", SpanExporter: discard{}, Traces: exporter.Config{QueueSize: 1 << 16}, // for the time when others have the processors
 		Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1, Routes: map[string]time.Duration{slowRoute: little}, PerSecond: -1},
-		Recent: requests.Config{Requests: 2000, Slowest: 100, MaxBytes: 64 << 20},
+		Recent: public.Config{Newest: 2000, Slowest: 100, MaxBytes: 64 << 20},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pipeline.Shutdown(ctx)) }()
-	b := newBench(recorder, pipeline.Recent())
+	b := newBench(recorder, (*requests.Recent)(pipeline.Recent()))
 	defer recorder.Watch(b.arrived)()
 	s, err := newShop(ctx, o)
 	if err != nil {

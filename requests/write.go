@@ -1,0 +1,19 @@
+package requests
+
+import (
+	"io"
+
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// WriteWaterfall writes a request as text: a line for each span with its place in time, its marks
+// below it, and what it waited for. With a profile that was taken meanwhile, lines with ▸ show the
+// functions that ran for each span; t may be nil. It returns the error of w.
+func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
+	return requests.WriteWaterfall(w, q.decoded(), t)
+}
+
+// WriteSVG writes a request as a picture in SVG: its spans as bars, with marks and waits. It returns
+// the error of w.
+func WriteSVG(w io.Writer, q Request) error { return requests.WriteSVG(w, q.decoded()) }
