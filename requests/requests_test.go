@@ -54,8 +54,8 @@ func TestLists(t *testing.T) {
 		Keep:   bridge.KeepPolicy{Slow: time.Second},
 		Recent: requests.Config{Newest: 2, Slowest: 1},
 	})
-	for i, took := range []time.Duration{5, 2000, 1000, 10} {
-		serve(t, pl, fmt.Sprint("r", i), took*time.Millisecond)
+	for i, took := range []time.Duration{5 * time.Millisecond, 2 * time.Second, time.Second, 10 * time.Millisecond} {
+		serve(t, pl, fmt.Sprint("r", i), took)
 	}
 	s := pl.Recent()
 	for list, c := range map[string][2]string{

@@ -55,8 +55,8 @@ func TestLargestMaxEvents(t *testing.T) {
 		id := s.start(o)
 		marks.Mark(s.ctx, "a")
 		s.tl.Deliver()
-		if got := s.Statuses()[0]; got.Entries != 1 || got.Dropped != 0 {
-			t.Errorf("got %+v, want one entry", got)
+		if got := s.Statuses()[0]; got.Entries < 1 || got.Dropped != 0 { // a garbage collection is an entry, too
+			t.Errorf("got %+v, want one entry or more", got)
 		}
 		s.stop(id)
 	}
