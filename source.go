@@ -10,10 +10,11 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Source has what the live page and the agents' tools show. A [Pipeline] is one. Its methods are
-// called concurrently.
+// A Source has what the live page and the agents' tools show. A [Pipeline] is one. Another Source
+// embeds a *Pipeline and replaces some methods: only a Pipeline makes a Store and a Runtime. The
+// methods are called concurrently.
 type Source interface {
-	Recent() *requests.Store
+	Recent() *requests.Store      // never nil
 	Sessions() *sessions.Recorder // nil if the program has none
 	Waits() waits.Recorder        // of what slow requests waited for; nil if the program has none
 	Runtime() *Runtime            // nil if the program has none

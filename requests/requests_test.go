@@ -114,6 +114,20 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// Who does not look at the result of Find gets an error, and no panic.
+func TestWriteWithoutRequest(t *testing.T) {
+	q, _ := start(t, perfline.Config{}).Recent().Find(trace.TraceID{1}, trace.SpanID{1})
+	var b bytes.Buffer
+	for name, err := range map[string]error{"waterfall": requests.WriteWaterfall(&b, q, nil), "SVG": requests.WriteSVG(&b, q)} {
+		if err == nil || !strings.Contains(err.Error(), "the zero Request") || b.Len() > 0 {
+			t.Errorf("%s: %v, and wrote %q", name, err, &b)
+		}
+	}
+	if root := q.Root(); root.TraceID.IsValid() {
+		t.Errorf("the zero Request has the root %+v", root)
+	}
+}
+
 func Example() {
 	pl, err := perfline.Start(context.Background(), perfline.Config{Service: "shop"})
 	if err != nil {

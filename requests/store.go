@@ -1,6 +1,8 @@
 package requests
 
 import (
+	"errors"
+
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
@@ -23,8 +25,8 @@ type Config struct {
 	MaxBytes int
 }
 
-// A Store has requests in memory. Its methods may be called concurrently, and see each request that
-// ended before the call.
+// A Store has requests in memory; perfline.Start makes it. Its methods may be called concurrently,
+// and see each request that ended before the call.
 type Store requests.Recent
 
 // Newest returns the requests that ended last, the newest first.
@@ -45,7 +47,8 @@ func (s *Store) Find(id trace.TraceID, root trace.SpanID) (q Request, ok bool) {
 }
 
 // A Request is a request at one moment. It does not change; its spans are decoded when they are
-// read. It keeps memory that other requests have in common with it: do not hold many for long.
+// read. It keeps memory that other requests have in common with it: do not hold many for long. The
+// zero Request is none.
 type Request struct {
 	snapshot requests.Snapshot
 	waits    *waits.Request
@@ -69,8 +72,12 @@ func (q Request) WithWaits(w *waits.Request) Request {
 	return q
 }
 
-func (q Request) decoded() requests.Request {
-	d := q.snapshot.Request()
+// decoded returns an error for the zero Request.
+func (q Request) decoded() (d requests.Request, err error) {
+	if !q.snapshot.TraceID.IsValid() {
+		return d, errors.New("requests: the zero Request has nothing to write: Find returned false")
+	}
+	d = q.snapshot.Request()
 	d.Waits = q.waits
-	return d
+	return d, nil
 }
