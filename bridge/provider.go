@@ -92,9 +92,9 @@ type TracerProviderConfig struct {
 // Spans wait in the journal of their local root: the span whose parent is not a span of this
 // provider. A server span is a local root, too, unless a request that bridgehttp or bridgegrpc
 // serves is above it. Spans are encoded after the end of 64 local roots, or after 100 ms. A long
-// journal is encoded in parts before its root ends. Readers of the outputs, Stats and flushes do not
-// miss what has ended. A crash loses what ended in the last 100 ms, and up to 5 s of spans under a
-// local root that has not ended.
+// journal is encoded in parts before its root ends. Stats, flushes and readers of the outputs see
+// all spans that have ended. A crash loses the spans of the last 100 ms, and up to 5 s of spans
+// under a local root that has not ended.
 //
 // The differences from the SDK's provider are in docs/lab/tracerprovider.md.
 type TracerProvider struct {

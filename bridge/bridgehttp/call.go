@@ -128,8 +128,8 @@ func (b switchedBody) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
-// abandon ends a call whose body is unreachable, at the time of the body's last use. The runtime calls abandon, and must not wait
-// for span processors.
+// abandon ends a call when the program has lost the body. The call ends at the time when the body was read last. The runtime calls
+// abandon, and must not wait for span processors.
 func (c *call) abandon() {
 	go c.tl.Try("the context or the span of a call that was abandoned", func() { c.complete(time.Duration(c.used.Load()), "abandoned") })
 }
