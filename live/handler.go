@@ -14,9 +14,9 @@ import (
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
@@ -70,8 +70,8 @@ type handler struct {
 	page          pageState
 	history       *runtimestats.History // of the runtime; nil without one
 	recorder      *sessions.Recorder
-	policy        profiling.Policy // the recorder's
-	waitsRecorder waits.Recorder   // nil without one
+	policy        remote.Policy  // the recorder's
+	waitsRecorder waits.Recorder // nil without one
 	waits         *lookup.Waits
 	arms          *serve.Rate
 	logger        *slog.Logger
@@ -114,7 +114,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		opened:        lookup.NewCache(maxOpened, maxHeld),
 	}
 	if h.recorder != nil {
-		h.policy = h.recorder.Config().Policy
+		h.policy = remote.Policy(h.recorder.Config().Policy)
 	}
 	h.waits = lookup.NewWaits(h.waitsRecorder, h.policy.Shows)
 	get := http.NewServeMux()

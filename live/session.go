@@ -42,7 +42,7 @@ func (h *handler) refused() error {
 	if h.recorder == nil {
 		return errNoSessions
 	}
-	return h.policy.CheckRemote()
+	return h.policy.Check()
 }
 
 func (h *handler) sessions() sessionList {

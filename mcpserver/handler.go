@@ -13,8 +13,8 @@ import (
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/serve"
-	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -67,9 +67,9 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: record.SafeLogger(c.Logger), waitsRecorder: source.Waits(),
 		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls), starts: serve.NewRate(maxStarts),
 	}
-	var policy profiling.Policy
+	var policy remote.Policy
 	if sessions := source.Sessions(); sessions != nil {
-		policy = sessions.Config().Policy
+		policy = remote.Policy(sessions.Config().Policy)
 	}
 	s.waits = lookup.NewWaits(s.waitsRecorder, policy.Shows)
 	tools := s.tools()

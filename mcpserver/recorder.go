@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/internal/permission"
+	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
@@ -27,7 +28,7 @@ func (s *server) check() *refusal {
 	if recorder == nil {
 		return refuse("the program has no recorder: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a recording")
 	}
-	if err := recorder.Config().Policy.CheckRemote(); err != nil {
+	if err := remote.Policy(recorder.Config().Policy).Check(); err != nil {
 		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + permission.Variable + "=remote")
 		if v := os.Getenv(permission.Variable); v != "" {
 			way = word("the program was started with "+permission.Variable+", which forbids it: start it with ") + permission.Variable + "=remote"

@@ -9,6 +9,7 @@ import (
 	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -81,7 +82,7 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep, err := filter(modules.Read(), o.Modules)
+	keep, err := remote.Filter(modules.Read(), o.Modules)
 	if err != nil {
 		return nil, err
 	}

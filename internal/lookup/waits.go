@@ -25,7 +25,7 @@ const (
 	maxShown = 16
 )
 
-// NewWaits returns the results of a recorder, which may be nil. shows is [profiling.Policy.Shows] of the program's policy.
+// NewWaits returns the results of a recorder, which may be nil. shows is [remote.Policy.Shows] of the program's policy.
 func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits {
 	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{}, shown: map[*waits.Request]*waits.Request{}}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/serve"
 	"github.com/perfline/perfline/profiling/service/profilerv1/profilerv1connect"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -113,7 +114,7 @@ var _ profilerv1connect.ProfilerServiceHandler = (*server)(nil)
 
 // allowed refuses a call before it is read if the recorder's policy does.
 func (s *server) allowed(ctx context.Context, _ connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
-	if err := s.recorder.Config().Policy.CheckRemote(); err != nil {
+	if err := remote.Policy(s.recorder.Config().Policy).Check(); err != nil {
 		return nil, connect.NewError(connect.CodePermissionDenied, err)
 	}
 	return ctx, nil

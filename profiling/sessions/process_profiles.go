@@ -143,7 +143,7 @@ func hide(p *profile.Profile, shows func(function string) bool) {
 
 // shows reports whether the session may show a function.
 func (s *recording) shows(function string) bool {
-	return !s.o.Remote || s.r.c.Policy.Shows(function)
+	return !s.o.Remote || s.r.policy().Shows(function)
 }
 
 // takeProcess takes what the profiles of the process have grown by, unless the session is released already.

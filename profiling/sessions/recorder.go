@@ -122,8 +122,7 @@ func (r *Recorder) readCounts() sessioncounts.Counts {
 	return r.counts
 }
 
-// Config returns the recorder's configuration, with defaults in place of zero fields. A handler
-// asks Policy.CheckRemote of it before it lets a client outside the program use the recorder.
+// Config returns the recorder's configuration, with defaults in place of zero fields.
 func (r *Recorder) Config() Config {
 	c := r.c
 	c.Policy.Modules = slices.Clone(c.Policy.Modules)
@@ -151,7 +150,7 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err error) {
 	check := permission.Check
 	if o.Remote {
-		check = r.c.Policy.CheckRemote
+		check = r.policy().Check
 	}
 	if err := check(); err != nil {
 		return 0, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/internal/remote"
 )
 
 // RemoteSession is [Recorder.Session] for clients outside the program. They see no functions that Config.Policy hides, also if the program has
@@ -21,15 +21,17 @@ func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
 	return s.remote(), nil
 }
 
+func (r *Recorder) policy() remote.Policy { return remote.Policy(r.c.Policy) }
+
 // remoteSession returns what [recording.remote] returns: the session as remote clients may see it. The session is ready.
 func (s *recording) remoteSession() *Session {
-	if s.o.Remote || slices.Contains(s.r.c.Policy.Visible(), profiling.ModuleAny) { // its sampler has applied the policy
+	if s.o.Remote || s.r.policy().ShowsAll() { // its sampler has applied the policy
 		return s.session
 	}
 	shown := *s.session
-	shows := remembering(s.r.c.Policy.Shows)
+	shows := remembering(s.r.policy().Shows)
 	if shown.trace != nil {
-		shown.trace = s.r.c.Policy.Shown(shown.trace)
+		shown.trace = s.r.policy().Shown(shown.trace)
 	}
 	shown.processProfiles = nil
 	for _, p := range s.session.processProfiles {

@@ -1,4 +1,4 @@
-package profiling_test
+package remote_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/profiles"
+	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
@@ -30,7 +31,7 @@ func TestAllowed_JSP24(t *testing.T) {
 			for who, got := range map[string]struct {
 				err  error
 				want string
-			}{"own code": {permission.Check(), c.own}, "somebody outside": {c.policy.CheckRemote(), c.outside}} {
+			}{"own code": {permission.Check(), c.own}, "somebody outside": {remote.Policy(c.policy).Check(), c.outside}} {
 				if (got.err == nil) != (got.want == "") {
 					t.Errorf("%s: got %v, want %q", who, got.err, got.want)
 				}
@@ -44,7 +45,7 @@ func TestAllowed_JSP24(t *testing.T) {
 
 // A policy shows the functions of its modules only.
 func TestPolicyShows(t *testing.T) {
-	const own, std, dep = "github.com/perfline/perfline/profiling_test.TestPolicyShows", "net/http.(*conn).serve", "go.opentelemetry.io/otel/attribute.F[net/http.Header]"
+	const own, std, dep = "github.com/perfline/perfline/internal/remote_test.TestPolicyShows", "net/http.(*conn).serve", "go.opentelemetry.io/otel/attribute.F[net/http.Header]"
 	for _, c := range []struct {
 		name    string
 		modules []string
@@ -59,7 +60,7 @@ func TestPolicyShows(t *testing.T) {
 			var got []string
 			for _, function := range []string{own, std, dep} {
 				answer := "no"
-				if (profiling.Policy{Modules: c.modules}).Shows(function) {
+				if (remote.Policy{Modules: c.modules}).Shows(function) {
 					answer = "yes"
 				}
 				got = append(got, answer)
@@ -108,7 +109,7 @@ func TestPolicyShown(t *testing.T) {
 		{[]string{profiling.ModuleAny}, "go.opentelemetry.io/otel.F main.main, go.opentelemetry.io/otel.G"},
 		{[]string{"go.opentelemetry.io/otel"}, "go.opentelemetry.io/otel.F, go.opentelemetry.io/otel.G"},
 	} {
-		shown := profiling.Policy{Modules: c.modules}.Shown(whole)
+		shown := remote.Policy{Modules: c.modules}.Shown(whole)
 		var stacks []string
 		for _, s := range shown.Samples {
 			var names []string

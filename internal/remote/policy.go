@@ -1,0 +1,93 @@
+// Package remote says what callers outside the program may profile and see.
+package remote
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perfline/perfline/internal/modules"
+	"github.com/perfline/perfline/internal/permission"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// Policy is profiling.Policy, with what perfline's own packages ask it.
+type Policy struct {
+	Remote  bool
+	Modules []string
+}
+
+// Check returns an error, which wraps [permission.ErrNotAllowed], unless remote callers may
+// profile.
+func (p Policy) Check() error {
+	setting, err := permission.Setting()
+	if err != nil {
+		return err
+	}
+	if !p.Remote && setting != "remote" {
+		return fmt.Errorf("profiling: a remote caller: %w: set Policy.Remote, or %s=remote",
+			permission.ErrNotAllowed, permission.Variable)
+	}
+	return nil
+}
+
+// Visible returns the modules whose frames remote callers may see.
+func (p Policy) Visible() []string {
+	if len(p.Modules) == 0 {
+		return []string{Main, Standard}
+	}
+	return slices.Clone(p.Modules)
+}
+
+// ShowsAll reports whether remote callers may see the frames of all modules.
+func (p Policy) ShowsAll() bool { return slices.Contains(p.Modules, Any) }
+
+// Select returns the modules of a profile that a remote caller asks for: the named modules, or all
+// visible modules if none is named. It returns none for a profile of all modules. The error wraps
+// [permission.ErrNotAllowed] if a named module is not visible.
+func (p Policy) Select(names []string) ([]string, error) {
+	if err := checkAny(names); err != nil {
+		return nil, err
+	}
+	if p.ShowsAll() {
+		return names, nil
+	}
+	visible := p.Visible()
+	for _, m := range names {
+		if !slices.Contains(visible, m) {
+			return nil, fmt.Errorf("profiling: module %q for a remote caller: %w: Policy.Modules has %s",
+				m, permission.ErrNotAllowed, strings.Join(visible, ", "))
+		}
+	}
+	if len(names) == 0 {
+		return visible, nil
+	}
+	return names, nil
+}
+
+// Shows reports whether remote callers may see frames of a function, by the name that the runtime
+// has for it, such as "net/http.(*conn).serve". Shows does not look at Remote: see [Policy.Check].
+func (p Policy) Shows(function string) bool {
+	return p.ShowsAll() || p.filter()(&profile.Call{Name: function})
+}
+
+// Shown returns a trace with the frames that remote callers may see. Shown does not look at
+// Remote: see [Policy.Check].
+func (p Policy) Shown(t *profile.Trace) *profile.Trace {
+	if p.ShowsAll() {
+		return t
+	}
+	shown := t.WithCalls(p.filter())
+	shown.Modules = p.Visible()
+	return shown
+}
+
+// filter returns a function that keeps the visible frames. A module that the program does not have
+// hides all frames.
+func (p Policy) filter() func(*profile.Call) bool {
+	keep, err := Filter(modules.Read(), p.Visible())
+	if err != nil {
+		return func(*profile.Call) bool { return false }
+	}
+	return keep
+}
