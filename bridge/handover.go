@@ -129,10 +129,10 @@ func (s *encoding) add(p *TracerProvider, finished *record.Finished) {
 // free gives the storage to later hand-overs.
 func (s *encoding) free() {
 	for _, spans := range s.recorded {
-		spans.Release()
+		otlpenc.Spans(spans).Release()
 	}
 	for _, spans := range s.exported {
-		spans.Release()
+		otlpenc.Spans(spans).Release()
 	}
 	s.recorded, s.exported, s.roots = emptied(s.recorded), emptied(s.exported), emptied(s.roots)
 	s.clearScratch()

@@ -43,7 +43,7 @@ func (f MarkForm) String() string {
 type LogOutput interface {
 	// AcceptLogs takes log records. It runs on a goroutine that records a mark, or that hands over
 	// spans: it must not block. After a panic, these records are lost. The bytes are valid during
-	// the call only. [Records.Clone] and [Records.Retain] are for an output that keeps bytes.
+	// the call only. [Records.Clone] is for an output that keeps bytes.
 	AcceptLogs(Records)
 
 	// ForceFlush and Shutdown are as in a span processor.
@@ -123,8 +123,8 @@ func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs [
 
 // acceptLogs gives the log records that were appended to the output.
 func (s *encoding) acceptLogs(l *markLogs, count int) {
-	records := Records(s.writer.Records(otlpenc.NewRecords(l.group, s.bytes, count)))
-	l.timeline.Try("a LogOutput's AcceptLogs", func() { l.output.AcceptLogs(records) })
+	records := s.writer.Records(otlpenc.NewRecords(l.group, s.bytes, count))
+	l.timeline.Try("a LogOutput's AcceptLogs", func() { l.output.AcceptLogs(Records(records)) })
 	records.Release()
 }
 

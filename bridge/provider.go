@@ -38,7 +38,7 @@ type Output interface {
 	// must not block, since others wait behind these spans, and sometimes a request. A panic is
 	// counted as the provider's Stats say, and these spans are lost. The list and the bytes are
 	// valid during the call only, and other outputs get them, too: Accept changes neither.
-	// [Spans.Clone] and [Spans.Retain] are for an output that keeps bytes.
+	// [Spans.Clone] is for an output that keeps bytes.
 	Accept([]Spans)
 
 	// ForceFlush and Shutdown are as in a span processor.

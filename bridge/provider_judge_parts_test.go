@@ -182,7 +182,7 @@ func (o *output) Accept(all []bridge.Spans) {
 		return
 	}
 	for _, s := range all {
-		s = s.Retain()
+		s = s.Clone()
 		o.spans = append(o.spans, s)
 		o.count += s.Count
 		if o.accepted != nil {

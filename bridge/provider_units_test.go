@@ -36,7 +36,7 @@ func (a *arrivals) Accept(all []bridge.Spans) {
 	for _, s := range all {
 		a.count.Add(int64(s.Count))
 		if !a.countOnly {
-			a.spans = append(a.spans, s.Retain())
+			a.spans = append(a.spans, s.Clone())
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 //   - Count, an int: how many spans Bytes has, at least 1.
 //
 // A function that gets Spans may read them until it returns, and must not change Bytes. A function
-// that needs the spans longer calls Clone or Retain. Several goroutines may read the same Spans.
+// that needs the spans longer calls Clone. Several goroutines may read the same Spans.
 // Spans that a program makes itself have no resource and no scope, and outputs of perfline drop
 // them.
 type Spans otlpenc.Spans
@@ -45,17 +45,6 @@ func (s Spans) Root() *Root {
 // Clone returns a copy with bytes of its own, which the caller may keep and change.
 func (s Spans) Clone() Spans { return Spans(otlpenc.Spans(s).Clone()) }
 
-// Retain returns s with bytes that do not change until Release, which the caller owes. It is for an
-// output that keeps many spans: it copies no bytes if perfline's provider made them, and copies
-// them otherwise. The bytes lie in a block of 16 KiB with those of other spans, which is not used
-// again before all of them are released. So an output that keeps few spans for long takes Clone.
-func (s Spans) Retain() Spans { return Spans(otlpenc.Spans(s).Retain().WithOwnRoot()) }
-
-// Release ends what Retain began: others write to the bytes then. The caller calls it once, with
-// the result of Retain. Without Release, the garbage collector frees the bytes when nothing refers
-// to them.
-func (s Spans) Release() { otlpenc.Spans(s).Release() }
-
 // Records are encoded log records, which have a resource and an instrumentation scope in common. A
 // [LogOutput] takes them. They have two fields:
 //
@@ -76,12 +65,6 @@ func (r Records) Resource() *resource.Resource { return resourceOf(otlpenc.Recor
 
 // Clone returns a copy with bytes of its own, which the caller may keep and change.
 func (r Records) Clone() Records { return Records(otlpenc.Records(r).Clone()) }
-
-// Retain returns r with bytes that do not change until Release, as [Spans.Retain] does.
-func (r Records) Retain() Records { return Records(otlpenc.Records(r).Retain()) }
-
-// Release ends what Retain began, as [Spans.Release] does.
-func (r Records) Release() { otlpenc.Records(r).Release() }
 
 func scopeOf(g *otlpenc.Group) instrumentation.Scope {
 	if g == nil {

@@ -22,26 +22,25 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A retainer is an output, as one outside this module, that keeps what it gets, once without a copy
-// and once as a copy.
+// A retainer is an output, as one outside this module, that keeps copies of what it gets.
 type retainer struct {
 	mu      sync.Mutex // guards what follows
-	spans   [2][]bridge.Spans
-	records [2][]bridge.Records
+	spans   []bridge.Spans
+	records []bridge.Records
 }
 
 func (r *retainer) Accept(all []bridge.Spans) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range all {
-		r.spans[0], r.spans[1] = append(r.spans[0], s.Retain()), append(r.spans[1], s.Clone())
+		r.spans = append(r.spans, s.Clone())
 	}
 }
 
 func (r *retainer) AcceptLogs(l bridge.Records) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.records[0], r.records[1] = append(r.records[0], l.Retain()), append(r.records[1], l.Clone())
+	r.records = append(r.records, l.Clone())
 }
 
 func (*retainer) ForceFlush(context.Context) error { return nil }
@@ -68,41 +67,37 @@ func TestOutputKeepsSpans(t *testing.T) {
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i, how := range []string{"retained", "cloned"} {
-		count := map[string]int{}
-		for _, s := range kept.spans[i] {
-			var decoded tracepb.ScopeSpans
-			if err := proto.Unmarshal(s.Bytes, &decoded); err != nil || len(decoded.GetSpans()) != s.Count {
-				t.Fatalf("%s: %d spans, want %d: %v", how, len(decoded.GetSpans()), s.Count, err)
-			}
-			name, root := decoded.GetSpans()[0].GetName(), s.Root()
-			count[s.Scope().Name+s.Scope().Version+" "+name]++
-			if s.Resource() != res || !slices.Equal(decoded.GetSpans()[0].GetTraceId(), s.TraceID[:]) {
-				t.Errorf("%s: resource %v, trace %v of %v", how, s.Resource(), s.TraceID, &decoded)
-			}
-			if (root != nil) != (name == "GET /") || root != nil && (root.TraceID != s.TraceID || root.Name != name || root.Class != "request") {
-				t.Errorf("%s: the root of %q is %+v", how, name, root)
-			}
-			s.Release()
+	count := map[string]int{}
+	for _, s := range kept.spans {
+		var decoded tracepb.ScopeSpans
+		if err := proto.Unmarshal(s.Bytes, &decoded); err != nil || len(decoded.GetSpans()) != s.Count {
+			t.Fatalf("%d spans, want %d: %v", len(decoded.GetSpans()), s.Count, err)
 		}
-		if len(count) != 2 || count["shop1 GET /"] != requests || count["pay charge"] != requests {
-			t.Errorf("%s: %v", how, count)
+		name, root := decoded.GetSpans()[0].GetName(), s.Root()
+		count[s.Scope().Name+s.Scope().Version+" "+name]++
+		if s.Resource() != res || !slices.Equal(decoded.GetSpans()[0].GetTraceId(), s.TraceID[:]) {
+			t.Errorf("resource %v, trace %v of %v", s.Resource(), s.TraceID, &decoded)
 		}
-		events := 0
-		for _, r := range kept.records[i] {
-			var decoded logspb.ScopeLogs
-			if err := proto.Unmarshal(r.Bytes, &decoded); err != nil || len(decoded.GetLogRecords()) != r.Count {
-				t.Fatalf("%s: %d records, want %d: %v", how, len(decoded.GetLogRecords()), r.Count, err)
-			}
-			if r.Resource() != res || r.Scope().Name != bridge.ScopeName || decoded.GetLogRecords()[0].GetEventName() != "paid" {
-				t.Errorf("%s: resource %v and scope %v of %v", how, r.Resource(), r.Scope(), &decoded)
-			}
-			events += r.Count
-			r.Release()
+		if (root != nil) != (name == "GET /") || root != nil && (root.TraceID != s.TraceID || root.Name != name || root.Class != "request") {
+			t.Errorf("the root of %q is %+v", name, root)
 		}
-		if events != requests {
-			t.Errorf("%s: %d log records, want %d", how, events, requests)
+	}
+	if len(count) != 2 || count["shop1 GET /"] != requests || count["pay charge"] != requests {
+		t.Errorf("%v", count)
+	}
+	events := 0
+	for _, r := range kept.records {
+		var decoded logspb.ScopeLogs
+		if err := proto.Unmarshal(r.Bytes, &decoded); err != nil || len(decoded.GetLogRecords()) != r.Count {
+			t.Fatalf("%d records, want %d: %v", len(decoded.GetLogRecords()), r.Count, err)
 		}
+		if r.Resource() != res || r.Scope().Name != bridge.ScopeName || decoded.GetLogRecords()[0].GetEventName() != "paid" {
+			t.Errorf("resource %v and scope %v of %v", r.Resource(), r.Scope(), &decoded)
+		}
+		events += r.Count
+	}
+	if events != requests {
+		t.Errorf("%d log records, want %d", events, requests)
 	}
 }
 
@@ -114,8 +109,8 @@ func TestSpansOfAProgram(t *testing.T) {
 	if s.Scope().Name != "" || s.Resource() != nil || s.Root() != nil {
 		t.Errorf("scope %v, resource %v, root %v", s.Scope(), s.Resource(), s.Root())
 	}
-	if own := s.Retain(); &own.Bytes[0] == &s.Bytes[0] {
-		t.Error("Retain returns the program's bytes")
+	if own := s.Clone(); &own.Bytes[0] == &s.Bytes[0] {
+		t.Error("Clone returns the program's bytes")
 	}
 	r := bridge.Records{Bytes: []byte{1}, Count: 1}
 	if r.Scope().Name != "" || r.Resource() != nil {
@@ -124,8 +119,6 @@ func TestSpansOfAProgram(t *testing.T) {
 	if own := r.Clone(); &own.Bytes[0] == &r.Bytes[0] {
 		t.Error("Clone returns the program's bytes")
 	}
-	s.Release()
-	r.Release()
 }
 
 // A Root has words for the class of a local root and for why it is kept.
@@ -154,7 +147,7 @@ func TestRootOfSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, s := range kept.spans[0] {
+	for _, s := range kept.spans {
 		root := s.Root()
 		got = append(got, root.Name+": "+root.Class+" "+root.Keep)
 		if want := (bridge.Root{

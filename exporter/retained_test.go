@@ -164,7 +164,7 @@ func TestDeliveryReleasesBlocks(t *testing.T) {
 							}
 							all := []bridge.Spans{write(&w, spans("/in a block/")), bridge.Spans(spans("/"))}
 							d.Accept(all)
-							all[0].Release()
+							otlpenc.Spans(all[0]).Release()
 							overwrite(all[1].Bytes)
 						}
 					})

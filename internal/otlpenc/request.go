@@ -45,15 +45,6 @@ func (s Spans) WithRoot(root *local.Root) Spans {
 	return s
 }
 
-// WithOwnRoot returns s with a copy of the root.
-func (s Spans) WithOwnRoot() Spans {
-	if s.root != nil {
-		root := *s.root
-		s.root = &root
-	}
-	return s
-}
-
 // Retain returns s with bytes that do not change until Release, which the caller owes. They are the same bytes if a [Writer] has made them, and else a copy.
 func (s Spans) Retain() Spans {
 	s.Bytes, s.shared = s.shared.retain(s.Bytes)
@@ -63,7 +54,11 @@ func (s Spans) Retain() Spans {
 // Clone returns a copy of s with bytes and a root of its own, which needs no Release.
 func (s Spans) Clone() Spans {
 	s.Bytes, s.shared = slices.Clone(s.Bytes), shared{}
-	return s.WithOwnRoot()
+	if s.root != nil {
+		root := *s.root
+		s.root = &root
+	}
+	return s
 }
 
 // Release ends what Retain or [Writer.Spans] began. Others may write to the bytes then. A caller that does not know who else reads the

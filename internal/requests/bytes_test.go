@@ -258,7 +258,7 @@ func write(w *otlpenc.Writer, all ...bridge.Spans) (list []bridge.Spans) {
 // release releases the spans of a list.
 func release(all []bridge.Spans) {
 	for _, s := range all {
-		s.Release()
+		otlpenc.Spans(s).Release()
 	}
 }
 
