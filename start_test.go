@@ -55,7 +55,7 @@ func TestStartErrors(t *testing.T) {
 		{"endpoint", perfline.Config{Traces: exporter.Config{Endpoint: "localhost"}}, nil, `perfline: exporter: Endpoint "localhost": must be a URL`},
 		{"protocol", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: "udp"}}, nil, `perfline: exporter: Protocol "udp": must be grpc or http/protobuf`},
 		{"header over gRPC", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: names must be of letters`},
-		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: exporter.HTTP, Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: names must be of letters`},
+		{"header over HTTP", perfline.Config{Traces: exporter.Config{Endpoint: otlp, Protocol: "http/protobuf", Headers: map[string]string{"k": canary + "\r\nx: y"}}}, nil, `perfline: exporter: Headers: "k" cannot be sent: names must be of letters`},
 		{"queue", perfline.Config{Traces: exporter.Config{QueueSize: -1}}, nil, "perfline: Traces.QueueSize -1: must not be negative"},
 		{"queue that is too large", perfline.Config{Traces: exporter.Config{QueueSize: 1<<24 + 1}}, nil, "perfline: Traces.QueueSize 16777217: must be 16777216 or less"},
 		{"recent", perfline.Config{Recent: public.Config{MaxSpans: -2}}, nil, "perfline: Recent.MaxSpans -2: must not be negative"},
@@ -110,7 +110,7 @@ func TestExportsInSpiteOfWrongVariables(t *testing.T) {
 		"OTEL_METRICS_EXEMPLAR_FILTER": "some", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "past", "PERFLINE_PROFILING": "on",
 		"OTEL_PROPAGATORS": "b3", "OTEL_TRACES_EXPORTER": "zipkin", "OTEL_LOGS_EXPORTER": "syslog", "OTEL_PROFILES_EXPORTER": "console",
 	}
-	for _, protocol := range []string{exporter.GRPC, exporter.HTTP} {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		for name, attributes := range map[string]string{
 			"a value that is not UTF-8": "team=" + canary + "\xff", "an escaped value that is not UTF-8": "team=" + canary + "%FF", "a key that is not UTF-8": "\xff" + canary + "=web",
 			"no pair": "team=web," + canary, "an escape that is none": "team=%zz" + canary, "no key": "=" + canary,

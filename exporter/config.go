@@ -11,12 +11,6 @@ import (
 	"github.com/perfline/perfline/internal/secret"
 )
 
-// The OTLP protocols.
-const (
-	GRPC = otlp.GRPC
-	HTTP = otlp.HTTP
-)
-
 // defaultQueueBytes bounds the queue unless a [Config] has another bound.
 const defaultQueueBytes = 32 << 20
 
@@ -32,8 +26,9 @@ type Config struct {
 	// OTLP: port 4317 of localhost, or 4318 for HTTP.
 	Endpoint string
 
-	// Protocol is GRPC or HTTP. When neither it nor a variable says which, it is
-	// HTTP for port 4318, OTLP's registered one for HTTP, and else GRPC.
+	// Protocol is "grpc" or "http/protobuf", as in OTEL_EXPORTER_OTLP_PROTOCOL. If neither Protocol
+	// nor a variable is set, it is "http/protobuf" for port 4318, OTLP's registered port for HTTP,
+	// and "grpc" for other ports.
 	Protocol string
 
 	// Headers are sent with every request, for a tenant or a token.
@@ -54,18 +49,19 @@ type Config struct {
 	Logger *slog.Logger // nil means slog.Default()
 }
 
-// String leaves out what is often secret: the values of headers, and what is before the
+// text describes c without what is often secret: the values of headers, and what is before the
 // endpoint's host or in its query.
-func (c Config) String() string {
-	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
+func (c Config) text() string {
+	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}",
+		secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
 }
 
-// Format prints String for every verb. A struct that embeds a Config inherits Format, and needs
-// one of its own.
-func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+// Format prints c for every verb, without the values of headers and what the endpoint has of
+// secrets. A struct that embeds a Config inherits Format, and needs one of its own.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText is String for encoding/json, log/slog and others that go by it.
-func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText returns what Format prints, for encoding/json, log/slog and other encoders.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
 
 // check returns an error that names the first wrong field. Package otlp checks where spans go.
 func (c Config) check() error {

@@ -96,7 +96,7 @@ func TestSecretsAreNotLogged(t *testing.T) {
 				defer receiver.Close()
 				t.Setenv("OTEL_EXPORTER_OTLP_"+s.of.Variable+"_HEADERS", "x-token=hunter2-of-the-variable")
 				var log bytes.Buffer
-				c := exporter.Config{Endpoint: strings.Replace(receiver.URL, "http://", "http://me:hunter2-of-the-url@", 1) + "?token=hunter2-of-the-query", Protocol: exporter.HTTP,
+				c := exporter.Config{Endpoint: strings.Replace(receiver.URL, "http://", "http://me:hunter2-of-the-url@", 1) + "?token=hunter2-of-the-query", Protocol: "http/protobuf",
 					Headers: map[string]string{"x-key": "hunter2-of-the-field"}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 				d, err := s.start(c)
 				if err != nil {

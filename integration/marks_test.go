@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
@@ -90,7 +89,7 @@ type key struct {
 
 func TestEveryMarkAndMeasureArrives(t *testing.T) {
 	overBoth(t, func(t *testing.T) {
-		for _, protocol := range []string{exporter.GRPC, exporter.HTTP} {
+		for _, protocol := range []string{"grpc", "http/protobuf"} {
 			t.Run(protocol, func(t *testing.T) { everyMarkAndMeasureArrives(t, protocol) })
 		}
 	})
@@ -101,7 +100,7 @@ func everyMarkAndMeasureArrives(t *testing.T, protocol string) {
 	pl, tl, _ := start(t, jaeger, func(c *perfline.Config) {
 		service = c.Service
 		c.Traces.Protocol = protocol
-		if protocol == exporter.HTTP {
+		if protocol == "http/protobuf" {
 			c.Traces.Endpoint = jaeger.OTLPHTTP()
 		}
 	})

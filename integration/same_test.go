@@ -54,9 +54,9 @@ func TestSameAsSDK(t *testing.T) {
 		certificate string
 		has         func(context.Context, trace.TraceID) (*tracepb.TracesData, error)
 	}{
-		{"Jaeger", endpoints{exporter.GRPC: jaeger.OTLPGRPC(), exporter.HTTP: jaeger.OTLPHTTP()}, "", jaeger.Trace},
-		{"Collector", endpoints{exporter.GRPC: plain.OTLPGRPC(), exporter.HTTP: plain.OTLPHTTP()}, "", collected.trace},
-		{"Collector by TLS", endpoints{exporter.GRPC: secured.OTLPGRPC(), exporter.HTTP: secured.OTLPHTTP()}, certificate, collected.trace},
+		{"Jaeger", endpoints{"grpc": jaeger.OTLPGRPC(), "http/protobuf": jaeger.OTLPHTTP()}, "", jaeger.Trace},
+		{"Collector", endpoints{"grpc": plain.OTLPGRPC(), "http/protobuf": plain.OTLPHTTP()}, "", collected.trace},
+		{"Collector by TLS", endpoints{"grpc": secured.OTLPGRPC(), "http/protobuf": secured.OTLPHTTP()}, certificate, collected.trace},
 	} {
 		for protocol, endpoint := range b.endpoints {
 			for _, compression := range []string{"none", "gzip"} {
@@ -109,7 +109,7 @@ func bySDK(ctx context.Context, t *testing.T, protocol string, spans []sdktrace.
 	t.Helper()
 	var sdk *otlptrace.Exporter
 	var err error
-	if protocol == exporter.GRPC {
+	if protocol == "grpc" {
 		sdk, err = otlptracegrpc.New(ctx)
 	} else {
 		sdk, err = otlptracehttp.New(ctx)

@@ -90,7 +90,7 @@ func (r *otlpReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 func receive(t *testing.T, protocol string) (*otlpReceiver, string) {
 	t.Helper()
 	r := &otlpReceiver{}
-	if protocol == exporter.HTTP {
+	if protocol == "http/protobuf" {
 		s := httptest.NewServer(r)
 		t.Cleanup(s.Close)
 		return r, s.URL
@@ -113,7 +113,7 @@ func receive(t *testing.T, protocol string) (*otlpReceiver, string) {
 
 // A record of slog arrives over OTLP once, with all that it has, and as a line. A warning is a mark, once.
 func TestLogRecords(t *testing.T) {
-	for _, protocol := range []string{exporter.GRPC, exporter.HTTP} {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		t.Run(protocol, func(t *testing.T) { testLogRecords(t, protocol) })
 	}
 }

@@ -221,7 +221,7 @@ func perflineTo(s setting) exporter.Config {
 	if s.memory != nil {
 		return exporter.Config{Sender: taking{s.memory}}
 	}
-	return exporter.Config{Endpoint: s.endpoint, Protocol: exporter.GRPC}
+	return exporter.Config{Endpoint: s.endpoint, Protocol: "grpc"}
 }
 
 // taking is the counterpart of a marshaller: requests are encoded already.

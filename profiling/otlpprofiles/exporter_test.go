@@ -222,7 +222,7 @@ func TestUnknownSignal(t *testing.T) {
 		config   otlpprofiles.Config
 		requests func() int
 	}{
-		{"HTTP", otlpprofiles.Config{Endpoint: s.URL, Protocol: exporter.HTTP, Interval: 30 * time.Minute}, func() int { return len(requests) }},
+		{"HTTP", otlpprofiles.Config{Endpoint: s.URL, Protocol: "http/protobuf", Interval: 30 * time.Minute}, func() int { return len(requests) }},
 		{"Sender", otlpprofiles.Config{Sender: sender, Interval: 30 * time.Minute}, sender.received},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -287,10 +287,10 @@ func TestEndpoints(t *testing.T) {
 		wantPath string
 	}{
 		{"field", nil, func(url string) otlpprofiles.Config {
-			return otlpprofiles.Config{Endpoint: url, Protocol: exporter.HTTP, Headers: map[string]string{"x-token": "t"}}
+			return otlpprofiles.Config{Endpoint: url, Protocol: "http/protobuf", Headers: map[string]string{"x-token": "t"}}
 		}, "/v1development/profiles"},
 		{"field with a path", nil, func(url string) otlpprofiles.Config {
-			return otlpprofiles.Config{Endpoint: url + "/p", Protocol: exporter.HTTP, Headers: map[string]string{"x-token": "t"}}
+			return otlpprofiles.Config{Endpoint: url + "/p", Protocol: "http/protobuf", Headers: map[string]string{"x-token": "t"}}
 		}, "/p"},
 		{"all signals", func(url string) (string, string) { return "OTEL_EXPORTER_OTLP_ENDPOINT", url }, nil, "/v1development/profiles"},
 		{"this signal", func(url string) (string, string) { return "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", url + "/q" }, nil, "/q"},
@@ -339,7 +339,7 @@ func TestSecrets(t *testing.T) {
 	}))
 	defer s.Close()
 	var log bytes.Buffer
-	e = start(t, otlpprofiles.Config{Endpoint: s.URL, Protocol: exporter.HTTP, Headers: c.Headers}, &log)
+	e = start(t, otlpprofiles.Config{Endpoint: s.URL, Protocol: "http/protobuf", Headers: c.Headers}, &log)
 	err := e.Flush(t.Context())
 	if err == nil || strings.Contains(err.Error()+log.String(), secret) || !strings.Contains(log.String(), "quoting") {
 		t.Errorf("error %v, logged %s", err, &log)

@@ -10,7 +10,6 @@ import (
 	pprofpb "github.com/google/pprof/profile"
 	"google.golang.org/grpc"
 
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
 
@@ -26,7 +25,7 @@ func TestGoroutinesWithoutLabels(t *testing.T) {
 	var e *otlpprofiles.Exporter
 	const label = "started by"
 	pprof.Do(t.Context(), pprof.Labels(label, "a request"), func(context.Context) {
-		e = start(t, otlpprofiles.Config{Endpoint: "http://" + listener.Addr().String(), Protocol: exporter.GRPC}, t.Output())
+		e = start(t, otlpprofiles.Config{Endpoint: "http://" + listener.Addr().String(), Protocol: "grpc"}, t.Output())
 	})
 	_ = e.Flush(t.Context()) // the server does not know profiles, but there is a connection
 	var data bytes.Buffer

@@ -48,7 +48,7 @@ func newClient(opts ...Option) *client {
 	for _, o := range opts {
 		o(&s)
 	}
-	s.Config.Protocol, s.Config.Endpoint = exporter.GRPC, s.url
+	s.Config.Protocol, s.Config.Endpoint = "grpc", s.url
 	switch {
 	case s.host != "" && s.insecure:
 		s.Config.Endpoint = "http://" + s.host

@@ -34,7 +34,7 @@ const (
 	NoCompression   Compression = "none"
 	GzipCompression Compression = "gzip"
 
-	EncodingProtobuf Encoding = exporter.HTTP
+	EncodingProtobuf Encoding = "http/protobuf"
 	EncodingJSON     Encoding = "http/json"
 )
 
@@ -52,7 +52,7 @@ type client struct{ adapter.Client }
 
 func NewClient(opts ...Option) otlptrace.Client {
 	s := settings{timeout: 10 * time.Second, retry: RetryConfig(retry.DefaultConfig)}
-	s.Config.Protocol = exporter.HTTP
+	s.Config.Protocol = "http/protobuf"
 	for _, o := range opts {
 		o(&s)
 	}
