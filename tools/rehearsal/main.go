@@ -3,7 +3,8 @@
 //
 //   - a library with old dependencies and an old Go release adds marks. Three lines are added
 //     to its go.mod, and no version moves;
-//   - a service adds everything, and all packages of the five modules build there.
+//   - a service adds everything, and all packages of the five modules build there;
+//   - a program implements each public interface, and perfline calls each implementation.
 //
 // The modules are released one after the other. The command fails when a go.mod requires
 // a version that is not released before it. Nothing outside of the temporary folder
@@ -162,5 +163,12 @@ func addToService(ctx context.Context, p *proxy) error {
 		}
 		fmt.Println("built", all)
 	}
+	if err := s.write("main.go", outside); err != nil {
+		return err
+	}
+	if err := s.runs(ctx, "all called"); err != nil {
+		return fmt.Errorf("a program with implementations of the public interfaces: %w", err)
+	}
+	fmt.Println("a program implements each public interface, and perfline calls each implementation")
 	return nil
 }

@@ -21,6 +21,8 @@ var (
 	libraryAfter string
 	//go:embed testdata/service.go.txt
 	service string
+	//go:embed testdata/outside.go.txt
+	outside string
 )
 
 // A program is a module in a folder of its own, which gets perfline from a proxy.
