@@ -23,10 +23,9 @@ var ErrNotAllowed = permission.ErrNotAllowed
 type Policy struct {
 	Remote bool // remote callers may profile
 
-	// Modules are the modules whose frames remote callers may see, as in
-	// [Options].Modules, or [ModuleAny]; empty means [ModuleMain] and [ModuleStandard]. Frames name files
-	// as they were when the program was built, with their folders unless it was built with
-	// -trimpath.
+	// Modules are the modules whose frames remote callers may see, as in [Options].Modules, or
+	// [ModuleAny]; empty means [ModuleMain] and [ModuleStandard]. Frames name files as they were
+	// when the program was built, with their folders unless it was built with -trimpath.
 	Modules []string
 }
 

@@ -55,7 +55,8 @@ func (p Policy) Select(names []string) ([]string, error) {
 	visible := p.Visible()
 	for _, m := range names {
 		if !slices.Contains(visible, m) {
-			return nil, fmt.Errorf("profiling: module %q for a remote caller: %w: Policy.Modules has %s",
+			return nil, fmt.Errorf(
+				"profiling: module %q for a remote caller: %w: Policy.Modules has %s",
 				m, permission.ErrNotAllowed, strings.Join(visible, ", "))
 		}
 	}
