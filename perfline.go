@@ -47,14 +47,17 @@ type Config struct {
 	// further attributes of the resource, unless a variable has them
 	Attributes []attribute.KeyValue
 
-	// where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
+	// where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*,
+	// OTEL_BSP_*. Its Logger is this one unless set
 	Traces exporter.Config
-	// where log records go and how many wait; else OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BLRP_*. Its Logger is this one unless set
+	// where log records go and how many wait; else OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_*,
+	// OTEL_BLRP_*. Its Logger is this one unless set
 	Logs exporter.Config
 	// what marks become; the zero value leaves it to PERFLINE_MARKS, which defaults to span events
 	Marks  bridge.MarkForm
 	Recent requests.Config // how many requests stay in memory
-	// which requests stay in memory whole although the sampler drops them: by default, slow and failed ones. Only of spans that Start's own provider makes
+	// which requests stay in memory whole although the sampler drops them: by default, slow and
+	// failed ones. Only of spans that Start's own provider makes
 	Keep    bridge.KeepPolicy
 	Sampler sdktrace.Sampler // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
 	// where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'

@@ -25,7 +25,8 @@ type KeepPolicy struct {
 	Off bool // keep nothing that the sampler drops, and mark no request as kept
 
 	Slow time.Duration // the threshold; 0 means 1 s, negative none
-	// thresholds of single routes in place of Slow, by the local root's name at its end, as "GET /items/{id}"
+	// thresholds of single routes in place of Slow, by the local root's name at its end, as "GET
+	// /items/{id}"
 	Routes map[string]time.Duration
 
 	// Factor, when positive, makes a request slow as well if it took Factor times as long as is

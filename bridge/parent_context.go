@@ -12,7 +12,8 @@ type parentContext struct {
 
 	elsewhere bool // the trace began in another process, as far as is known
 
-	// the parent's trace state is not the span's own: a sampler has changed that. The span's details have it
+	// the parent's trace state is not the span's own: a sampler has changed that. The span's
+	// details have it
 	state bool
 }
 

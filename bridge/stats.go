@@ -11,7 +11,8 @@ import (
 type Stats struct {
 	// marks that became events of their span, and perhaps log records as well
 	MarkEvents uint64
-	// marks that became log records and no events; if their span lost them, all providers of the timeline count them
+	// marks that became log records and no events; if their span lost them, all providers of the
+	// timeline count them
 	MarkRecords  uint64
 	MeasureSpans uint64 // measures that became spans
 	OtherSpans   uint64 // other spans that a TracerProvider handed over
@@ -30,7 +31,8 @@ type Stats struct {
 	// spans of the SDK that did not join their request's timeline: too many had not ended
 	SpansOffTimeline uint64
 
-	// calls of outputs, processors, samplers, observers and the like that panicked or ended their goroutine; of all providers
+	// calls of outputs, processors, samplers, observers and the like that panicked or ended their
+	// goroutine; of all providers
 	Panics uint64
 }
 
@@ -48,7 +50,8 @@ type RequestStats struct {
 
 	// of those that are kept, requests that the sampler dropped and that were exported
 	Exported uint64
-	// marks, measures and spans without room in memory before the decision; of all providers of the timeline
+	// marks, measures and spans without room in memory before the decision; of all providers of the
+	// timeline
 	Refused uint64
 }
 

@@ -38,7 +38,8 @@ type Stats struct {
 	Accepted  uint64 // sampled spans that have ended, or log records
 	Delivered uint64 // taken by the receiver
 	Failed    uint64 // not taken by the receiver, for good
-	// found the queue full, came after Shutdown or in a pause for the signal, or lacked their group, bytes or count
+	// found the queue full, came after Shutdown or in a pause for the signal, or lacked their
+	// group, bytes or count
 	Dropped uint64
 	Pending uint64 // waiting or being sent; after Shutdown, given up
 

@@ -29,16 +29,20 @@ type Sender interface {
 // An Answer says whether the receiver took a request. The zero value says that it took all items:
 // spans or log records.
 type Answer struct {
-	// nil: the receiver took the request, except for Rejected; it goes to the log and must name no secrets
+	// nil: the receiver took the request, except for Rejected; it goes to the log and must name no
+	// secrets
 	Err error
 	// with Err: the same request may succeed later; otherwise its items are lost
 	Retry bool
-	// with Retry: the pause that the receiver wants, 5 minutes at most, of which ForceFlush and Shutdown leave 3 s; 0 leaves it to the delivery
+	// with Retry: the pause that the receiver wants, 5 minutes at most, of which ForceFlush and
+	// Shutdown leave 3 s; 0 leaves it to the delivery
 	After      time.Duration
 	Unanswered bool // with Err: the receiver may have taken the request nevertheless
-	// with Err, without Retry: the receiver does not know the signal; log records and profiles then pause for 10 minutes, spans do not
+	// with Err, without Retry: the receiver does not know the signal; log records and profiles then
+	// pause for 10 minutes, spans do not
 	Unknown bool
-	// with Err, without Retry: the receiver takes no requests as large as that; their items are sent again in smaller ones, those of profiles are lost
+	// with Err, without Retry: the receiver takes no requests as large as that; their items are
+	// sent again in smaller ones, those of profiles are lost
 	TooLarge bool
 	// without Err: how many items the receiver turned down, for the reason in Message
 	Rejected int64

@@ -41,7 +41,8 @@ type chartFrame struct {
 
 type chartSpan struct {
 	ID string `json:"id"` // of the span, 16 hex digits
-	// by time: milliseconds since the request's start, the milliseconds that it stands for, and its stack
+	// by time: milliseconds since the request's start, the milliseconds that it stands for, and its
+	// stack
 	Samples [][3]float64 `json:"samples"`
 }
 

@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	// flame graphs, files and searches at a time: each goes through all of a session or of the requests in memory
+	// flame graphs, files and searches at a time: each goes through all of a session or of the
+	// requests in memory
 	maxWork  = 2
 	workTime = 3 * time.Second // to wait for one's turn
 )

@@ -27,7 +27,8 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	// for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
+	// for other providers than a bridge.TracerProvider, which has its own; nil:
+	// observer.ProcessTimeline()
 	Timeline *observer.Timeline
 
 	// Filter is asked about every call. A call for which it returns false gets nothing: no

@@ -34,7 +34,8 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	// for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
+	// for other providers than a bridge.TracerProvider, which has its own; nil:
+	// observer.ProcessTimeline()
 	Timeline *observer.Timeline
 
 	// Filter, when it returns false, lets the request pass as if there were no middleware: its

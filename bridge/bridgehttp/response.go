@@ -21,7 +21,8 @@ type response struct {
 
 	request *request
 	arrival arrival
-	// the first final one; 0 before it, when the handler took the connection and when it cannot be sent
+	// the first final one; 0 before it, when the handler took the connection and when it cannot be
+	// sent
 	status   int
 	written  int64 // bytes of the body
 	begun    bool  // the header is on its way, or the connection the handler's

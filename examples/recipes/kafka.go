@@ -11,7 +11,8 @@ import (
 
 // NewKafka returns a client with a span for each record that is sent. The record carries its trace.
 func NewKafka(t *kotel.Tracer, opts ...kgo.Opt) (*kgo.Client, error) {
-	// not kotel's hooks for fetched records: their span would be the unit of work, and be over before the work begins
+	// not kotel's hooks for fetched records: their span would be the unit of work, and be over
+	// before the work begins
 	sending := struct {
 		kgo.HookProduceRecordBuffered
 		kgo.HookProduceRecordUnbuffered

@@ -154,7 +154,8 @@ func HasEndpoint(c Config, signal Signal) (bool, error) {
 // An endpoint is a URL and its origin, which decides about its path; or a target of gRPC.
 type endpoint struct {
 	url *url.URL // nil means none
-	// of gRPC, as the target was given; url has the host and the port of the target then. Empty for a URL with http or https
+	// of gRPC, as the target was given; url has the host and the port of the target then. Empty for
+	// a URL with http or https
 	target string
 	origin origin
 }

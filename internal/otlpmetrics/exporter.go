@@ -49,7 +49,8 @@ const (
 type Exporter struct {
 	c     Config
 	queue *queue.Queue[*export]
-	// bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has not. The queue's goroutine owns it
+	// bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has
+	// not. The queue's goroutine owns it
 	most int
 }
 

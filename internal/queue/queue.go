@@ -42,9 +42,11 @@ type Config[T Item] struct {
 	DropOldest bool
 
 	Delay time.Duration // how long an item waits for a batch to fill; 0 means not at all
-	// how long a batch is tried, with all its attempts; 0 means until it is delivered, refused or dropped
+	// how long a batch is tried, with all its attempts; 0 means until it is delivered, refused or
+	// dropped
 	Timeout time.Duration
-	// attempts in a row after whose failure Flush and Shutdown give up; 0 means only with their context
+	// attempts in a row after whose failure Flush and Shutdown give up; 0 means only with their
+	// context
 	GiveUp int
 
 	// UnknownPause is the pause after an answer that is Unknown. Items that wait then fail, and
@@ -121,9 +123,11 @@ type Queue[T Item] struct {
 	first uint64    // the number of the first item
 	since time.Time // the first attempt
 	tries int
-	// how many of the first items the receiver may have, because an attempt with them was not answered
+	// how many of the first items the receiver may have, because an attempt with them was not
+	// answered
 	doubtful int
-	// bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has not
+	// bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has
+	// not
 	most  int
 	aside []setAside[T]
 

@@ -25,7 +25,8 @@ type Answer struct {
 	TooLarge   bool // with Err: the receiver does not take requests as large as that
 	Aside      bool // with Retry: the others go first, the request itself may be at fault
 	Unanswered bool // with Err: the receiver may have taken the request nevertheless
-	// with Err, without Retry: the receiver does not know this kind of data; see [Config].UnknownPause
+	// with Err, without Retry: the receiver does not know this kind of data; see
+	// [Config].UnknownPause
 	Unknown bool
 	// without Err: how many items' counts the receiver turned down, for the reason in Message
 	Rejected int64

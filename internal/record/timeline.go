@@ -45,7 +45,8 @@ type Timeline struct {
 	wants  atomic.Uint32 // kindSet some registered observer of this timeline wants
 	always atomic.Uint32 // kindSet recorded even if nothing else wants them
 
-	// guards what follows, and the journal of the unit; taken after the root's mu and before the mu of an inlet or a shard
+	// guards what follows, and the journal of the unit; taken after the root's mu and before the mu
+	// of an inlet or a shard
 	mu     sync.Mutex
 	buffer *entryBuffer // nil while there is nothing in it; see ensureBuffer
 
@@ -106,7 +107,8 @@ type root struct {
 	again      bool                // another collection is wanted; see unlock
 	registered uint64              // observers ever registered, for their order
 	overdue    bool                // the timer found observers ready while callbacks ran
-	// closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+	// closed when the round of callbacks that runs, or is about to, has ended; nil when there is
+	// none
 	calling chan struct{}
 }
 

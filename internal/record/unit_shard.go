@@ -38,7 +38,8 @@ type unitShard struct {
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64
 
 	mu sync.Mutex // guards what follows
-	// units that have not ended, or have marks of spans that have not, and whose journal is not empty
+	// units that have not ended, or have marks of spans that have not, and whose journal is not
+	// empty
 	waiting []*Unit
 	ended   []*Finished // that can be handed over
 	idle    []*Finished // an empty list for ended

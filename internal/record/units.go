@@ -48,12 +48,14 @@ type UnitStats struct {
 	// over the limit of their span, or the bounds of its journal, before the span ended
 	MarksOverLimit   uint64
 	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
-	// that the process timeline or their unit had no room for, and that did not reach a span otherwise
+	// that the process timeline or their unit had no room for, and that did not reach a span
+	// otherwise
 	MarksDropped uint64
 
 	MarksOnlyTaken uint64 // marks that their span lost, but that the receiver took by themselves
 	Refused        uint64 // entries that the journals of undecided units had no room for
-	// marks that stay on their timeline, because no span was active and the tracer does not take them
+	// marks that stay on their timeline, because no span was active and the tracer does not take
+	// them
 	MarksWithoutSpan uint64
 
 	Waiting      int // units whose journal is not empty now

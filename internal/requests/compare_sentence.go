@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// a tenth of the difference: what a second cause, or the opposite of the first, must have for the sentence
+	// a tenth of the difference: what a second cause, or the opposite of the first, must have for
+	// the sentence
 	notable        = 10
 	spanInSentence = 80 // characters
 )

@@ -21,7 +21,8 @@ const watcher = "net/http.(*connReader).backgroundRead"
 // function of one request.
 type Wait struct {
 	Kind waits.Kind
-	// where the goroutines waited: the innermost function outside the standard library; may be empty
+	// where the goroutines waited: the innermost function outside the standard library; may be
+	// empty
 	Function string
 	By       *waits.Party // ended the longest of them; nil if no goroutine did, or if it is unknown
 	Total    time.Duration

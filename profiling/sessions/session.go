@@ -70,7 +70,8 @@ type Stats struct {
 	Events  uint64 // in all timelines, groups of samples included
 	Entries uint64 // of the program's timeline
 	Dropped uint64 // entries over Config.MaxEvents
-	// entries that did not reach the session: the recorder was behind, or the timeline's buffers were full
+	// entries that did not reach the session: the recorder was behind, or the timeline's buffers
+	// were full
 	Lost        uint64
 	Samples     uint64
 	Profiling   profile.Stats // of the sampler

@@ -106,7 +106,8 @@ func (p *processors) account(at xtrace.Time, got cputime.Usage) {
 type holder struct {
 	by      *goroutine // nil if only the garbage collector ran
 	longest run        // of it
-	// one processor was free for most of the time: the runtime could have started another goroutine on it
+	// one processor was free for most of the time: the runtime could have started another goroutine
+	// on it
 	free bool
 
 	// The garbage collector: the worker that ran most, nil if none did, and the part of the time in
