@@ -1,7 +1,7 @@
 // Package exporter (stable) sends spans and log records over OTLP. In programs with OpenTelemetry's
 // SDK it replaces the batch span processor together with otlptracegrpc or otlptracehttp:
 //
-//	spans, err := exporter.NewDelivery(exporter.Config{}) // OTEL_EXPORTER_OTLP_* and OTEL_BSP_* say where and how
+//	spans, err := exporter.NewDelivery(exporter.Config{}) // see OTEL_EXPORTER_OTLP_*, OTEL_BSP_*
 //	if err != nil {
 //		return err
 //	}

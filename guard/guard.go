@@ -9,7 +9,7 @@
 // server listens on: see [Local]. With Authorize, that function alone decides. An Authorize that
 // decides by the address of the client must check the Host header, as Local does:
 //
-//	if r.Host != "10.0.0.7:8080" { // otherwise a page whose name resolves to 10.0.0.7 gets in, through an allowed client's browser
+//	if r.Host != "10.0.0.7:8080" { // or a page whose name resolves to 10.0.0.7 gets in
 //		return fmt.Errorf("host %q: must be 10.0.0.7:8080", r.Host)
 //	}
 //

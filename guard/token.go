@@ -16,7 +16,8 @@ var errEmptyToken = errors.New("the program's token is empty: no client is allow
 // Token returns an Authorize function for clients that know a secret: a page in a container, or for
 // a team.
 //
-//	live.Handler(pl, live.Config{Data: guard.Everything, Authorize: guard.Token(os.Getenv("PERFLINE_TOKEN"))})
+//	token := guard.Token(os.Getenv("PERFLINE_TOKEN"))
+//	live.Handler(pl, live.Config{Data: guard.Everything, Authorize: token})
 //
 // Browsers ask for a user and a password: the password is the token, and the user does not count.
 // Other clients send the header "Authorization: Bearer" with the token. Without TLS, the token is

@@ -6,7 +6,7 @@
 //	go run -C lab . slow trial                     # some, by name
 //	go run -C lab . -list                          # their names
 //	go run -C lab . -into ../docs/lab/latest.md    # also writes the table into the document
-//	go run -C lab . -short                         # one brief round of each program, without goals
+//	go run -C lab . -short                         # a brief round of each program, without goals
 //
 // The command exits with 1 if a goal was missed or an experiment failed. It needs Chromium, and
 // builds the backends that are not there yet: bash .ci/run lab installs everything.

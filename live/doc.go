@@ -3,7 +3,8 @@
 // also has sessions of the profiler, and perfline's losses. It needs no backend, and loads nothing
 // from elsewhere:
 //
-//	http.ListenAndServe("localhost:8080", live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)}))
+//	root := live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)})
+//	http.ListenAndServe("localhost:8080", root)
 //
 // pl is what perfline.Start returned. Next serves all other paths. The page can also be mounted
 // like net/http/pprof, outside of bridgehttp.Middleware, or the page's own requests are among those

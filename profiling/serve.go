@@ -20,7 +20,8 @@ var serving = make(chan struct{}, 2)
 // program's code:
 //
 //	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-//	mux.Handle("GET /debug/pprof/profile", guard.Guard{}.Handler(http.HandlerFunc(profiling.ServeProfile)))
+//	profile := guard.Guard{}.Handler(http.HandlerFunc(profiling.ServeProfile))
+//	mux.Handle("GET /debug/pprof/profile", profile)
 //
 // Importing net/http/pprof registers its own handler with http.DefaultServeMux: use another mux.
 // Mount ServeProfile outside the tracing middleware, which would make a span as long as the

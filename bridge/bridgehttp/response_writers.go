@@ -88,22 +88,26 @@ func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
 	return with[has](res)
 }
 
+type writer = http.ResponseWriter
+
 // with has the functions that return a response with optional interfaces.
-var with = [...]func(*response) http.ResponseWriter{
-	0:                                  func(r *response) http.ResponseWriter { return r },
-	flusher:                            func(r *response) http.ResponseWriter { return withF{r} },
-	hijacker:                           func(r *response) http.ResponseWriter { return withH{r} },
-	pusher:                             func(r *response) http.ResponseWriter { return withP{r} },
-	closeNotifier:                      func(r *response) http.ResponseWriter { return withC{r} },
-	flusher | hijacker:                 func(r *response) http.ResponseWriter { return withFH{withF{r}} },
-	flusher | pusher:                   func(r *response) http.ResponseWriter { return withFP{withF{r}} },
-	flusher | closeNotifier:            func(r *response) http.ResponseWriter { return withFC{withF{r}} },
-	hijacker | pusher:                  func(r *response) http.ResponseWriter { return withHP{withH{r}} },
-	hijacker | closeNotifier:           func(r *response) http.ResponseWriter { return withHC{withH{r}} },
-	pusher | closeNotifier:             func(r *response) http.ResponseWriter { return withPC{withP{r}} },
-	flusher | hijacker | pusher:        func(r *response) http.ResponseWriter { return withFHP{withFH{withF{r}}} },
-	flusher | hijacker | closeNotifier: func(r *response) http.ResponseWriter { return withFHC{withFH{withF{r}}} },
-	flusher | pusher | closeNotifier:   func(r *response) http.ResponseWriter { return withFPC{withFP{withF{r}}} },
-	hijacker | pusher | closeNotifier:  func(r *response) http.ResponseWriter { return withHPC{withHP{withH{r}}} },
-	flusher | hijacker | pusher | closeNotifier: func(r *response) http.ResponseWriter { return withFHPC{withFHP{withFH{withF{r}}}} },
+var with = [...]func(*response) writer{
+	0:                                  func(r *response) writer { return r },
+	flusher:                            func(r *response) writer { return withF{r} },
+	hijacker:                           func(r *response) writer { return withH{r} },
+	pusher:                             func(r *response) writer { return withP{r} },
+	closeNotifier:                      func(r *response) writer { return withC{r} },
+	flusher | hijacker:                 func(r *response) writer { return withFH{withF{r}} },
+	flusher | pusher:                   func(r *response) writer { return withFP{withF{r}} },
+	flusher | closeNotifier:            func(r *response) writer { return withFC{withF{r}} },
+	hijacker | pusher:                  func(r *response) writer { return withHP{withH{r}} },
+	hijacker | closeNotifier:           func(r *response) writer { return withHC{withH{r}} },
+	pusher | closeNotifier:             func(r *response) writer { return withPC{withP{r}} },
+	flusher | hijacker | pusher:        func(r *response) writer { return withFHP{withFH{withF{r}}} },
+	flusher | hijacker | closeNotifier: func(r *response) writer { return withFHC{withFH{withF{r}}} },
+	flusher | pusher | closeNotifier:   func(r *response) writer { return withFPC{withFP{withF{r}}} },
+	hijacker | pusher | closeNotifier:  func(r *response) writer { return withHPC{withHP{withH{r}}} },
+	flusher | hijacker | pusher | closeNotifier: func(r *response) writer {
+		return withFHPC{withFHP{withFH{withF{r}}}}
+	},
 }

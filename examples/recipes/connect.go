@@ -20,7 +20,9 @@ func (ConnectRoute) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 }
 
 // WrapStreamingHandler is for streams.
-func (ConnectRoute) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (ConnectRoute) WrapStreamingHandler(
+	next connect.StreamingHandlerFunc,
+) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		bridgehttp.SetRoute(ctx, conn.Spec().Procedure)
 		return next(ctx, conn)
@@ -28,6 +30,8 @@ func (ConnectRoute) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 }
 
 // WrapStreamingClient changes nothing.
-func (ConnectRoute) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+func (ConnectRoute) WrapStreamingClient(
+	next connect.StreamingClientFunc,
+) connect.StreamingClientFunc {
 	return next
 }

@@ -35,10 +35,11 @@ func main() {
 	err := otelcol.NewCommand(otelcol.CollectorSettings{
 		Factories: factories,
 		BuildInfo: component.BuildInfo{Command: "collector", Version: "0.165.0"},
-		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			ProviderFactories: []confmap.ProviderFactory{envprovider.NewFactory(),
-				fileprovider.NewFactory()},
-		}},
+		ConfigProviderSettings: otelcol.ConfigProviderSettings{
+			ResolverSettings: confmap.ResolverSettings{ProviderFactories: []confmap.ProviderFactory{
+				envprovider.NewFactory(), fileprovider.NewFactory(),
+			}},
+		},
 	}).Execute()
 	if err != nil {
 		log.Fatal(err)

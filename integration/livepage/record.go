@@ -97,7 +97,8 @@ func (p *Page) Explained() (string, error) {
 	const find = `(async () => {
 		const get = async (path) => (await fetch("data/v1/" + path)).json();
 		for (const { trace, span } of (await get("overview")).requests.kept) {
-			if ((await get("requests/" + trace + "/" + span)).waits) return "#/requests/" + trace + "/" + span;
+			const address = "requests/" + trace + "/" + span;
+			if ((await get(address)).waits) return "#/" + address;
 		}
 		return "";
 	})()`

@@ -149,7 +149,8 @@ func Again(t *testing.T, provider, skip string) {
 	if skip != "" {
 		args = append(args, "-test.skip", skip)
 	}
-	if out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput(); err != nil { //nolint:gosec // it is this program
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // it is this program
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -1,8 +1,10 @@
 // Package queue delivers items to a receiver in batches: spans, log records, profiles.
 //
 //	q := queue.New(queue.Config[item]{
-//		What: "spans", To: "http://localhost:4318", MaxCount: 2048, MaxBytes: 32 << 20, BatchCount: 512, BatchBytes: 3 << 20,
-//		Delay: 5 * time.Second, Timeout: 10 * time.Second, Send: queue.Encoded(appendRequest, sender),
+//		What: "spans", To: "http://localhost:4318", MaxCount: 2048, MaxBytes: 32 << 20,
+//		BatchCount: 512, BatchBytes: 3 << 20,
+//		Delay: 5 * time.Second, Timeout: 10 * time.Second,
+//		Send: queue.Encoded(appendRequest, sender),
 //	})
 //	q.Add(item{spans})
 //	…

@@ -2,7 +2,9 @@
 // took, since the start and in the last minutes. It needs no sampled request.
 //
 //	recent := requests.NewRecent(requests.Config{})
-//	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{Recorders: []bridge.Output{recent}})
+//	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+//		Recorders: []bridge.Output{recent},
+//	})
 //	…
 //	table := recent.Routes()
 //	for _, s := range table.Summaries(routes.LastMinutes).Routes {

@@ -1,9 +1,9 @@
 // Command profiling shows what perfline's profiler sees and what it costs, beside
 // runtime/pprof in the same run:
 //
-//	go run -C lab ./profiling overhead      # CPU, latency and memory, of a loop and of HTTP requests
+//	go run -C lab ./profiling overhead      # CPU, latency and memory: a loop, HTTP requests
 //	go run -C lab ./profiling attribution   # a known split over spans, as the engines see it
-//	go run -C lab ./profiling sessions      # two sessions while somebody else's profiler comes and goes
+//	go run -C lab ./profiling sessions      # two sessions while another profiler comes and goes
 //	go run -C lab ./profiling top           # go tool pprof on our profile and on the standard one
 //	go run -C lab ./profiling push          # what profiles that are delivered add to a request
 //

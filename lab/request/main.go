@@ -1,20 +1,20 @@
 // Command request is the judge of what telemetry adds to a request: perfline beside
 // OpenTelemetry, in the same run. It prints tables in Markdown:
 //
-//	go run -C lab ./request             # the judge: services with a handler that works, over loopback
-//	go run -C lab ./request diagnostic  # handlers that do nothing, in one process: shows small changes
+//	go run -C lab ./request             # the judge: services with a handler that works
+//	go run -C lab ./request diagnostic  # handlers that do nothing: shows small changes
 //	go run -C lab ./request report      # more variants and rates, latencies, idle services
-//	go run -C lab ./request overload    # as many requests as possible, and queues of the usual size: what is lost
+//	go run -C lab ./request overload    # as many requests as possible: what is lost
 //	go run -C lab ./request waits       # the flight recorder, armed or not
-//	go run -C lab ./request budgets     # the standing budgets of all but the judge, sizes and waits
+//	go run -C lab ./request budgets     # budgets besides the judge, sizes and waits
 //	go run -C lab ./request exporter    # the exporters alone, without the spans that they get
-//	go run -C lab ./request kept        # requests that the sampler drops and a policy keeps, or not
-//	go run -C lab ./request signals     # what each signal beside spans adds: exemplars, histograms of measures
+//	go run -C lab ./request kept        # unsampled requests that a policy keeps, or not
+//	go run -C lab ./request signals     # what each signal beside spans adds
 //	go run -C lab ./request spans       # spans alone, without requests
 //	go run -C lab ./request heap        # what spans take while they wait
 //	go run -C lab ./request sizes       # what telemetry adds to a program: megabytes and modules
-//	go run -C lab ./request counts      # fails when allocations, modules or sizes exceed their limits
-//	go run -C lab ./request -short      # all of these once and briefly: of the figures only the allocations mean something
+//	go run -C lab ./request counts      # limits of allocations, modules and sizes
+//	go run -C lab ./request -short      # all once and briefly: only allocations mean something
 //
 // The judge starts a service for each variant, and a process that receives what the services send.
 // A request formats, hashes and encodes JSON between its marks, so that they do not run one after
@@ -34,7 +34,7 @@
 // Flags go before the command's word. With -into, the tables are also written into a document,
 // between the markers of the command's word. With -figures, figures and goals go to a file:
 //
-//	go run -C lab ./request -into ../docs/lab/benchmarks.md judge    # <!-- judge --> … <!-- /judge -->
+//	go run -C lab ./request -into ../docs/lab/benchmarks.md judge  # <!-- judge -->
 package main
 
 import (

@@ -5,7 +5,7 @@
 //	go run -C lab ./slow -only '^mutex'
 //	go run -C lab ./slow cost        # what the flight recorder costs
 //	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
-//	go run -C lab ./slow agent       # a client of package mcpserver has to find the causes by the tools alone
+//	go run -C lab ./slow agent       # a client of mcpserver has to find the causes by its tools
 //
 // The service runs in a process of its own, and each series of requests has a new one. The
 // command's process has all that the service calls: a dependency, a database and a device. It also

@@ -125,7 +125,9 @@ func (r *recorder) work() (err error) {
 	r.session = started.SessionID
 	steps := []func() error{
 		func() error {
-			return r.until(func(o overview) bool { return o.Sessions.Sessions[0].Samples >= enoughSamples })
+			return r.until(func(o overview) bool {
+				return o.Sessions.Sessions[0].Samples >= enoughSamples
+			})
 		},
 		func() error {
 			_, err := r.ask(http.MethodPost, service+"StopProfiler",

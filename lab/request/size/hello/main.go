@@ -9,9 +9,10 @@ import (
 )
 
 func main() {
-	err := http.ListenAndServe("localhost:8080", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // only built
+	handler := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
-	}))
+	}
+	err := http.ListenAndServe("localhost:8080", http.HandlerFunc(handler)) //nolint:gosec // only built
 	if err != nil {
 		os.Exit(1)
 	}

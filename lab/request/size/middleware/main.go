@@ -15,9 +15,10 @@ func main() {
 	if _, err := perfline.Start(context.Background(), perfline.Config{}); err != nil {
 		os.Exit(1)
 	}
-	err := http.ListenAndServe("localhost:8080", bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // only built
+	handler := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
-	})))
+	}
+	err := http.ListenAndServe("localhost:8080", bridgehttp.Middleware(http.HandlerFunc(handler))) //nolint:gosec // only built
 	if err != nil {
 		os.Exit(1)
 	}

@@ -19,9 +19,11 @@ func main() {
 		os.Exit(1)
 	}
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter)))
-	err = http.ListenAndServe("localhost:8080", otelhttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // only built
+	handler := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
-	}), "hello"))
+	}
+	traced := otelhttp.NewHandler(http.HandlerFunc(handler), "hello")
+	err = http.ListenAndServe("localhost:8080", traced) //nolint:gosec // only built
 	if err != nil {
 		os.Exit(1)
 	}

@@ -16,11 +16,12 @@ func main() {
 	if _, err := perfline.Start(context.Background(), perfline.Config{}); err != nil {
 		os.Exit(1)
 	}
-	err := http.ListenAndServe("localhost:8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // only built
+	handler := func(w http.ResponseWriter, r *http.Request) {
 		_, span := otel.Tracer("hello").Start(r.Context(), "hello")
 		_, _ = io.WriteString(w, "hello")
 		span.End()
-	}))
+	}
+	err := http.ListenAndServe("localhost:8080", http.HandlerFunc(handler)) //nolint:gosec // only built
 	if err != nil {
 		os.Exit(1)
 	}
