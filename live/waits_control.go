@@ -19,7 +19,7 @@ const (
 	maxArmBody = 1 << 10 // bytes
 )
 
-// A waitsState is how the flight recorder is doing. Without a recorder, it has the status "none"
+// A waitsState is how the waits recorder is doing. Without a recorder, it has the status "none"
 // only.
 type waitsState struct {
 	Status  string  `json:"status"`            // a waits.Status, or "none"
@@ -32,7 +32,7 @@ type waitsState struct {
 	Armed   float64 `json:"armed"`             // for how long in all
 }
 
-var errNoWaits = errors.New("this program has no flight recorder")
+var errNoWaits = errors.New("this program has no waits recorder")
 
 func (h *handler) waitsState() waitsState {
 	if h.waitsRecorder == nil {
@@ -83,7 +83,7 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
-		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client", shown(r.RemoteAddr), "for", length)
+		h.logger.Info("perfline: a client of the live page armed the waits recorder", "client", shown(r.RemoteAddr), "for", length)
 		answer(w, h.waitsState())
 	}
 }
@@ -94,7 +94,7 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.waitsRecorder.Disarm()
-	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client", shown(r.RemoteAddr))
+	h.logger.Info("perfline: a client of the live page disarmed the waits recorder", "client", shown(r.RemoteAddr))
 	answer(w, h.waitsState())
 }
 
