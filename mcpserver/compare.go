@@ -50,7 +50,7 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest, in
 	if samples := cmp.Or(ofSlow, ofUsual); samples != nil {
 		missing(text, samples)
 	}
-	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()}, "the slow request, with its cause if the flight recorder has it")
+	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()}, "the slow request, with its cause if the waits recorder has it")
 	if span, ok := largest(a, c); ok {
 		text.suggest(toolGetSpan, spanArguments{Request: a.Root.SpanID.String(), Span: span.String()}, "attributes and marks of the span with the largest difference")
 	}

@@ -97,7 +97,7 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	case errors.Is(err, sessions.ErrInProgress):
 		return nil, refuse("another recording is in progress: try again when it has ended")
 	case errors.Is(err, sessions.ErrFull):
-		return nil, refuse("the recorder has no room for another recording: ask the user to release one on perfline's page")
+		return nil, refuse("there is no room for another session: ask the user to release one on perfline's page")
 	case err != nil:
 		return nil, refuse("starting a recording: %s", err)
 	}

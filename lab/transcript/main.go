@@ -88,7 +88,7 @@ const (
 // find finds the cause of a slow request, and returns it with the last answer. The text has the calls of the attempt that succeeds: a
 // request may be too young, or too soon after a snapshot. On a busy machine many are: a short run takes any cause.
 func find(ctx context.Context, a *scripted.Agent, short bool, text *bytes.Buffer) (cause, answer string, err error) {
-	if _, err := a.Call(ctx, scripted.Step{Tool: "arm_recorder", Arguments: map[string]any{"seconds": 300}}); err != nil {
+	if _, err := a.Call(ctx, scripted.Step{Tool: "arm_waits", Arguments: map[string]any{"seconds": 300}}); err != nil {
 		return "", "", err
 	}
 	a.Log = func(call scripted.Step, answer string) { write(text, call, answer) }
