@@ -5,7 +5,7 @@
 //	go run -C lab ./request diagnostic  # handlers that do nothing, in one process: shows small changes
 //	go run -C lab ./request report      # more variants and rates, latencies, idle services
 //	go run -C lab ./request overload    # as many requests as possible, and queues of the usual size: what is lost
-//	go run -C lab ./request waits       # the flight recorder, armed or not
+//	go run -C lab ./request waits       # the waits recorder, armed or not
 //	go run -C lab ./request budgets     # the standing budgets of all but the judge, sizes and waits
 //	go run -C lab ./request exporter    # the exporters alone, without the spans that they get
 //	go run -C lab ./request kept        # requests that the sampler drops and a policy keeps, or not
