@@ -14,7 +14,7 @@
 //   - Without Config.Authorize it answers only clients on the same machine: see [guard.Local].
 //     Pages of other origins can link to it. They cannot read it or make it work.
 //   - With Config.Authorize, it serves a summary unless Config.Data is [guard.Everything]. A summary has routes with their figures, the
-//     runtime's figures and perfline's counts. It has no trace id, attribute, mark, text of a client, recording, profile or stack. Other
+//     runtime's figures and perfline's counts. It has no trace id, attribute, mark, text of a client, session, profile or stack. Other
 //     paths answer 404. Names of routes and of types of entries are in it.
 //   - docs/page-json.md has all fields of the data. The path has its version: within v1, only paths and fields are added.
 //   - The stream names the instance of the handler, so that a page notices a restart of the program.

@@ -24,7 +24,7 @@ type profiled struct {
 // A profileHead describes a profile.
 type profileHead struct {
 	Title    string  `json:"title"`             // what the samples are of
-	Session  uint32  `json:"session,omitempty"` // the recording that has them; none of the last minute
+	Session  uint32  `json:"session,omitempty"` // the session that has them; none of the last minute
 	Engine   string  `json:"engine"`
 	Interval float64 `json:"interval"` // between two samples of a goroutine or a thread
 	Start    float64 `json:"start"`    // of the time in which samples were taken

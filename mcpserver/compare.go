@@ -85,7 +85,7 @@ func (s *server) median(route string) time.Duration {
 	return 0
 }
 
-// recordedOf returns the profile of the last recording of a tool, if it has samples of the request.
+// recordedOf returns the profile of the last session of a tool, if it has samples of the request.
 func (s *server) recordedOf(q requests.Request) *profile.Trace {
 	id := s.profile.id()
 	if id == 0 {

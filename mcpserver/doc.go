@@ -15,7 +15,7 @@
 //	get_request       one request: spans, marks, waits, and the cause of its duration in a sentence
 //	get_span          all attributes and marks of a span
 //	compare_requests  a slow request beside a usual one, by span, state and function
-//	profile_route     a recording of some seconds, and the functions that use the CPU, with file and line
+//	profile_route     a session of some seconds, and the functions that use the CPU, with file and line
 //	get_counts        perfline's counts and losses
 //	get_runtime       CPU, memory, garbage collection and scheduler latency of the last minutes
 //	get_waits_state   the state of the waits recorder, which finds the causes

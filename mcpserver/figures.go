@@ -41,8 +41,8 @@ func (s *server) addRequests(m *mcp.Server) {
 	}, s.getSpan)
 }
 
-// addRecordings adds the tools that start something, and the state of the waits recorder.
-func (s *server) addRecordings(m *mcp.Server) {
+// addStarts adds the tools that start something, and the state of the waits recorder.
+func (s *server) addStarts(m *mcp.Server) {
 	add(s, m, tool{
 		name: toolProfile, title: "Profile a route", starts: true,
 		description: "Records samples of the program for some seconds, and lists the functions that used most time in the requests of a route, with file and line. " +

@@ -58,7 +58,7 @@ func (s *server) tools() *mcp.Server {
 	s.addFigures(m)
 	if s.data == guard.Everything {
 		s.addRequests(m)
-		s.addRecordings(m)
+		s.addStarts(m)
 	}
 	return m
 }

@@ -21,19 +21,19 @@ type armArguments struct {
 
 const shortestArm, longestArm = 1, 3600 // seconds
 
-// check returns an error unless clients may start recordings.
+// check returns an error unless clients may record.
 func (s *server) check() *refusal {
 	recorder := s.source.Sessions()
 	if recorder == nil {
-		return refuse("the program records no sessions: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a recording")
+		return refuse("the program records no sessions: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	if err := recorder.Config().Policy.CheckRemote(); err != nil {
 		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + permission.Variable + "=remote")
 		if v := os.Getenv(permission.Variable); v != "" {
 			way = word("the program was started with "+permission.Variable+", which forbids it: start it with ") + permission.Variable + "=remote"
 		}
-		return refuse("clients outside the program may not start recordings. Ask the user to allow it: %s", way).
-			or(toolListRequests, struct{}{}, "what perfline knows without a recording")
+		return refuse("clients outside the program may not record. Ask the user to allow it: %s", way).
+			or(toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (s *server) begin() *refusal {
 		return refused
 	}
 	if wait := s.starts.Take(time.Now()); wait > 0 {
-		return refuse("recordings may start %d times in a minute: try again in %d s", maxStarts, int(wait/time.Second)+1)
+		return refuse("sessions and the waits recorder may start %d times in a minute: try again in %d s", maxStarts, int(wait/time.Second)+1)
 	}
 	return nil
 }

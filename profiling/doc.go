@@ -49,7 +49,7 @@
 // [ServeProfile] replaces the handler of /debug/pprof/profile, which fails beside profilers.
 //
 // Package pyroscope profiles continuously and pushes to a server. Package sessions records samples together
-// with the entries of a timeline, and package service serves such recordings.
+// with the entries of a timeline, and package service serves such sessions.
 //
 // # Guarantees
 //

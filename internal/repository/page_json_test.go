@@ -26,12 +26,12 @@ var pagePaths = []struct{ path, parameters, answer, content string }{
 	{"GET /data/v1/requests/{trace}/{span}/waits", "the same. `from` and `to`: milliseconds since the request's start. `columns`: the most parts of a bar, 1 to 1000", "windowWaits", "the segments of a part of a request, in finer parts"},
 	{"GET /data/v1/requests/{trace}/{span}/{format}", "the same, and a `format` of its `files`", "a file", "a request for another tool"},
 	{"GET /data/v1/compare", "`a`: the ids of a request's trace and root span, with a slash between them. `b`: the same of another request; without it, a usual request of the route", "comparison", "the difference of two requests"},
-	{"GET /data/v1/profile/flame", "`last=minute`: of the last minute, and `name`: only its requests of this name. `session`: the id of a recording. `route`: all requests of this timeline's route. `timeline`: its request. `trace` and `span`: this request. `running`: without waiting goroutines", "flameGraph", "a flame graph of a profile"},
+	{"GET /data/v1/profile/flame", "`last=minute`: of the last minute, and `name`: only its requests of this name. `session`: the id of a session. `route`: all requests of this timeline's route. `timeline`: its request. `trace` and `span`: this request. `running`: without waiting goroutines", "flameGraph", "a flame graph of a profile"},
 	{"GET /data/v1/profile/functions", "the same", "functionTable", "the functions of a profile, with file and line"},
 	{"GET /data/v1/profile/sandwich", "the same. `function`: the name of a function", "sandwich", "the callers and the callees of a function"},
 	{"GET /data/v1/profile/difference", "the same, for the side A. `with`: the same for the side B, encoded as a query", "difference", "the difference of two profiles"},
-	{"GET /data/v1/sessions/{id}", "the id of a recording", "sessionContents", "the routes and the files of a recording"},
-	{"GET /data/v1/sessions/{id}/{format}", "the id of a recording, and a `format` of its `files`", "a file", "a recording for another tool"},
+	{"GET /data/v1/sessions/{id}", "the id of a session", "sessionContents", "the routes and the files of a session"},
+	{"GET /data/v1/sessions/{id}/{format}", "the id of a session, and a `format` of its `files`", "a file", "a session for another tool"},
 	{"POST /data/v1/leaks", "", "leakReport", "the goroutines that leaked; the program makes a garbage collection"},
 }
 
