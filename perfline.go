@@ -139,7 +139,7 @@ type Pipeline struct {
 // Variables and fields follow these rules:
 //
 //   - An empty variable means unset.
-//   - A wrong variable is one line in the log, which names the variable, its rule and the
+//   - A wrong variable is one log line, which names the variable, its rule and the
 //     value that counts instead.
 //   - A wrong field is an error. It names the field and the rule.
 //   - A wrong variable that says where data goes, or with which credentials, is an error, too: an address that is no URL,

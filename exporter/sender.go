@@ -27,14 +27,14 @@ type Sender interface {
 
 // An Answer says whether the receiver took a request. The zero value says that it took all items: spans or log records.
 type Answer struct {
-	Err        error         // nil: the receiver took the request, except for Rejected; it goes to the log and must name no secrets
+	Err        error         // nil: the receiver took the request, except for Rejected; it is logged and must name no secrets
 	Retry      bool          // with Err: the same request may succeed later; otherwise its items are lost
 	After      time.Duration // with Retry: the pause that the receiver wants, 5 minutes at most, of which ForceFlush and Shutdown leave 3 s; 0 leaves it to the delivery
 	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
 	Unknown    bool          // with Err, without Retry: the receiver does not know the signal; log records and profiles then pause for 10 minutes, spans do not
 	TooLarge   bool          // with Err, without Retry: the receiver takes no requests as large as that; their items are sent again in smaller ones, those of profiles are lost
 	Rejected   int64         // without Err: how many items the receiver turned down, for the reason in Message
-	Message    string        // the reason, or a warning if Rejected is 0; it goes to the log and must name no secrets
+	Message    string        // the reason, or a warning if Rejected is 0; it is logged and must name no secrets
 }
 
 // maxName is how many bytes of a Sender's name are printed.

@@ -87,7 +87,7 @@ var variables = []Variable{
 		Must: boolRule, Default: "false",
 	},
 	{
-		Name: "OTEL_CONFIG_FILE", Sets: "No effect: perfline does not read OpenTelemetry's declarative configuration, and says so in one line of the log. The other variables count.",
+		Name: "OTEL_CONFIG_FILE", Sets: "No effect: perfline does not read OpenTelemetry's declarative configuration, and says so in one log line. The other variables count.",
 		Must: "must be the name of a file", Default: "none",
 	},
 	{

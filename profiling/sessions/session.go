@@ -75,7 +75,8 @@ type Stats struct {
 	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
 	// EntryCost is how long the recorder worked on an entry, on average: what an entry adds to Overhead.
 	EntryCost time.Duration
-	// ProcessFailed is how many profiles of the process could not be taken, or had more than 16 MiB. The log has the reason.
+	// ProcessFailed is how many profiles of the process could not be taken, or had more than 16 MiB.
+	// Config.Logger has the reason.
 	ProcessFailed uint64
 }
 
