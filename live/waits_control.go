@@ -52,7 +52,7 @@ func (h *handler) waitsState() waitsState {
 	return f
 }
 
-// arm arms the recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
+// arm arms the waits recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
 func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	var argument struct {
 		Length *float64 `json:"length"`
@@ -74,7 +74,7 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	}
 	if wait := h.arms.Take(time.Now()); wait > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
-		refuse(w, http.StatusTooManyRequests, fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms, wait.Round(time.Second)))
+		refuse(w, http.StatusTooManyRequests, fmt.Sprintf("the waits recorder may be armed %d times in a minute: try again in %v", maxArms, wait.Round(time.Second)))
 		return
 	}
 	switch err := h.waitsRecorder.Arm(length); {
@@ -88,7 +88,7 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// disarm disarms the recorder. The body is {}.
+// disarm disarms the waits recorder. The body is {}.
 func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 	if !h.mayControl(w, r, &struct{}{}) {
 		return
@@ -98,7 +98,7 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 	answer(w, h.waitsState())
 }
 
-// mayControl decodes the body of a request that changes the recorder. It answers itself if the
+// mayControl decodes the body of a request that changes the waits recorder. It answers itself if the
 // client may not, and returns false.
 func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument any) bool {
 	if h.waitsRecorder == nil {

@@ -36,7 +36,7 @@ export function waitsPage({ main, latest }) {
   main.append(
     el('h1', { tabindex: '-1' }, 'Waits'),
     el('p', { class: 'muted lead' }, 'The waits recorder finds out what the goroutines of a slow request waited for, and who made them wait. ',
-      'It reads the execution trace of the last seconds, which the runtime keeps while it is armed. Open a slow request to see its waits.'),
+      'It reads the execution trace of the last seconds, which the runtime keeps while the recorder is armed. Open a slow request to see its waits.'),
     el('p', { class: 'lead', id: 'waits-cost' }, cost),
     refused, alert, state, more, acts, how, facts);
 
@@ -55,7 +55,7 @@ export function waitsPage({ main, latest }) {
     const none = f.status === 'none';
     how.hidden = !none;
     refused.hidden = !f.refused;
-    if (f.refused) howToAllow(refused, f.refused, 'Arming the recorder is not allowed from here. ');
+    if (f.refused) howToAllow(refused, f.refused, 'Arming the waits recorder is not allowed from here. ');
     acts.hidden = none || Boolean(f.refused) || f.status === 'forbidden' || f.status === 'shut down';
     off(disarm, 'disabled', f.status !== 'armed', arm);
     setText(facts, none ? '' : `It has the results of ${plural(f.results, 'request')}${f.pending ? `, and ${count(f.pending)} wait for theirs` : ''}.${f.armed ? ` It was armed for ${duration(f.armed)} in all.` : ''}`);
