@@ -32,8 +32,6 @@ type waitsState struct {
 	Armed   float64 `json:"armed"`             // for how long in all
 }
 
-var errNoWaits = errors.New("this program has no waits recorder")
-
 func (h *handler) waitsState() waitsState {
 	if h.waitsRecorder == nil {
 		return waitsState{Status: "none"}
@@ -102,7 +100,7 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 // client may not, and returns false.
 func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument any) bool {
 	if h.waitsRecorder == nil {
-		refuse(w, http.StatusNotFound, errNoWaits.Error())
+		refuse(w, http.StatusNotFound, "this program has no waits recorder")
 		return false
 	}
 	if err := h.refused(); err != nil {
