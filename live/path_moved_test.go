@@ -26,7 +26,8 @@ func TestMovedAddresses(t *testing.T) {
 		{http.MethodGet, request + "/states" + part, request + "/waits" + part, ""},
 	} {
 		answered := func(path string) string {
-			r, err := http.NewRequestWithContext(t.Context(), c.method, server.URL+"/admin"+live.Prefix+path, strings.NewReader(c.body))
+			to := server.URL + "/admin" + live.Prefix + path
+			r, err := http.NewRequestWithContext(t.Context(), c.method, to, strings.NewReader(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,8 +35,8 @@ export function waitsPage({ main, latest }) {
     el('pre', {}, el('code', {}, 'perfline.Start(ctx, perfline.Config{\n\tWaits: flight.NewRecorder(flight.Config{Auto: true}), // github.com/perfline/perfline/waits/flight\n})')));
   main.append(
     el('h1', { tabindex: '-1' }, 'Waits'),
-    el('p', { class: 'muted lead' }, 'The waits recorder finds out what the goroutines of a slow request waited for, and who made them wait. ',
-      'It reads the execution trace of the last seconds, which the runtime keeps while the recorder is armed. Open a slow request to see its waits.'),
+    el('p', { class: 'muted lead' }, 'The waits recorder finds out what the goroutines of a slow ',
+      'request waited for, and who made them wait. Open a slow request to see its waits.'),
     el('p', { class: 'lead', id: 'waits-cost' }, cost),
     refused, alert, state, more, acts, how, facts);
 
