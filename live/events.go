@@ -13,12 +13,13 @@ type event struct {
 	data any
 }
 
-// events returns all that the page shows, by kind. Samples of the runtime are those after a time; without one, their event
-// is missing.
+// events returns all that the page shows, by kind. Samples of the runtime are those after a time;
+// without one, their event is missing.
 func (h *handler) events(after time.Time) []event {
 	var all []event
 	if h.data == guard.Summary {
-		all = []event{{"page", h.page}, {"requests", h.serviceOnly()}, {"routes", h.streamedRoutes()}}
+		all = []event{{"page", h.page}, {"requests", h.serviceOnly()},
+			{"routes", h.streamedRoutes()}}
 	} else {
 		all = []event{
 			{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()},

@@ -25,14 +25,17 @@ const shortestArm, longestArm = 1, 3600 // seconds
 func (s *server) check() *refusal {
 	recorder := s.source.Sessions()
 	if recorder == nil {
-		return refuse("the program records no sessions: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a session")
+		return refuse("the program records no sessions: nothing can be started").or(
+			toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	if err := recorder.Config().Policy.CheckRemote(); err != nil {
 		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + permission.Variable + "=remote")
 		if v := os.Getenv(permission.Variable); v != "" {
-			way = word("the program was started with "+permission.Variable+", which forbids it: start it with ") + permission.Variable + "=remote"
+			way = word("the program was started with "+permission.Variable+
+				", which forbids it: start it with ") + permission.Variable + "=remote"
 		}
-		return refuse("clients outside the program may not record. Ask the user to allow it: %s", way).
+		return refuse("clients outside the program may not record. Ask the user to allow it: %s",
+			way).
 			or(toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	return nil
@@ -49,7 +52,8 @@ func (s *server) begin() *refusal {
 	return nil
 }
 
-func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) (*answer, *refusal) {
+func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) (*answer,
+	*refusal) {
 	a := new(answer)
 	if s.waitsRecorder == nil {
 		a.line("The program has no waits recorder. It would tell the causes of slow requests: the program sets Waits of perfline.Config to flight.NewRecorder.")
@@ -68,21 +72,26 @@ func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) 
 	if state.Reason != "" {
 		a.line("reason: %s", value(state.Reason))
 	}
-	a.line("slow requests: %d, with a result: %d, waiting for it: %d, while it was not armed: %d", stats.Slow, stats.Analysed, stats.Pending, stats.NotArmed)
+	a.line("slow requests: %d, with a result: %d, waiting for it: %d, while it was not armed: %d",
+		stats.Slow, stats.Analysed, stats.Pending, stats.NotArmed)
 	a.line("results in memory: %d", stats.Results)
 	switch {
 	case state.Status != waits.Armed && s.check() == nil:
-		a.suggest(toolArmWaits, armArguments{Seconds: 60}, "causes of requests that end in the next minute and are slow")
+		a.suggest(toolArmWaits, armArguments{Seconds: 60},
+			"causes of requests that end in the next minute and are slow")
 	case state.Status != waits.Armed:
-		a.line("Clients may not arm the waits recorder: %s tells how the user can allow it.", toolArmWaits)
+		a.line("Clients may not arm the waits recorder: %s tells how the user can allow it.",
+			toolArmWaits)
 	}
 	a.suggest(toolListRequests, listArguments{Sort: slowest}, "the slowest requests in memory")
 	return a, nil
 }
 
-func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer, *refusal) {
+func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer,
+	*refusal) {
 	if s.waitsRecorder == nil {
-		return nil, refuse("the program has no waits recorder").or(toolWaitsState, struct{}{}, "how the program gets one")
+		return nil, refuse("the program has no waits recorder").or(toolWaitsState, struct{}{},
+			"how the program gets one")
 	}
 	if in.Seconds < shortestArm || in.Seconds > longestArm {
 		return nil, refuse("seconds %g: must be from %d to %d", in.Seconds, shortestArm, longestArm)
@@ -100,7 +109,8 @@ func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArgum
 			a.line("The waits recorder was armed before, until the program disarms it: nothing has changed.")
 			return a, nil
 		case state.Until.After(time.Now().Add(length)):
-			a.line("The waits recorder was armed before, until %s: nothing has changed.", moment(state.Until))
+			a.line("The waits recorder was armed before, until %s: nothing has changed.",
+				moment(state.Until))
 			return a, nil
 		}
 	}
@@ -111,6 +121,7 @@ func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArgum
 		return nil, refuse("arming the waits recorder: %s", err)
 	}
 	s.logger.Info("perfline: an agent armed the waits recorder", "for", length)
-	a.line("The waits recorder is armed for %g s. It explains slow requests that end from now on.", in.Seconds)
+	a.line("The waits recorder is armed for %g s. It explains slow requests that end from now on.",
+		in.Seconds)
 	return a, nil
 }

@@ -18,7 +18,8 @@ import (
 func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 	own := goruntime.Labels()
 	defer goruntime.SetLabels(own)
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
+	pprof.SetGoroutineLabels(
+		pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
 	labels := goruntime.Labels()
 
 	e.nudged = record{}
@@ -40,7 +41,8 @@ func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
 	case n.count != 1:
 		return errors.New("a signal that was sent is not in the buffer")
 	case n.at < before || n.at > after:
-		return fmt.Errorf("a signal sent between %d and %d is in the buffer at %d", before, after, n.at)
+		return fmt.Errorf("a signal sent between %d and %d is in the buffer at %d", before, after,
+			n.at)
 	case n.tag != labels:
 		return errors.New("a signal's record does not have the labels of the goroutine that got it")
 	}
@@ -63,7 +65,8 @@ func (e *Engine) testAnyThread(hz int, discard func(*sampling.Sample)) error {
 		case e.decoder.hz != 0 && e.decoder.hz != hz: // other code may have set it right before us
 			return transient{fmt.Errorf("the buffer's rate is %d, not %d", e.decoder.hz, hz)}
 		case at > now:
-			return fmt.Errorf("the buffer has a sample of %d, which is after the present, %d", at, now)
+			return fmt.Errorf("the buffer has a sample of %d, which is after the present, %d", at,
+				now)
 		case at >= before:
 			return nil
 		case now-before > int64(overdue): // the process may have been stopped
