@@ -147,7 +147,7 @@ type Pipeline struct {
 //     for them
 //   - continuous profiling, if there is a Pyroscope server or Config.ProfileExporter
 //   - the most recent requests in memory
-//   - the recorder of what slow requests waited for, if Config.Waits has one
+//   - the waits recorder, if Config.Waits has one
 //   - propagators (OTEL_PROPAGATORS)
 //
 // It sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
@@ -156,7 +156,7 @@ type Pipeline struct {
 // Variables and fields follow these rules:
 //
 //   - An empty variable means unset.
-//   - A wrong variable is one line in the log, which names the variable, its rule and the
+//   - A wrong variable is one log line, which names the variable, its rule and the
 //     value that counts instead.
 //   - A wrong field is an error. It names the field and the rule.
 //   - A wrong variable that says where data goes, or with which credentials, is an error, too: an
@@ -280,8 +280,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			return nil
 		})
 		if err := r.End(); err != nil {
-			c.Logger.Warn("perfline: the recorder of what slow requests waited for has not started",
-				"error", err)
+			c.Logger.Warn("perfline: the waits recorder has not started", "error", err)
 		}
 	}
 	p.before = p.Stats()
@@ -384,7 +383,7 @@ func (p *Pipeline) Recent() *requests.Store { return (*requests.Store)(p.recent)
 // a session is started, and ends with Shutdown.
 func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 
-// Waits is the recorder of what slow requests waited for. It is nil without [Config].Waits.
+// Waits returns the waits recorder, which is nil without [Config].Waits.
 func (p *Pipeline) Waits() waits.Recorder { return p.waits }
 
 // wholeGrace is how long Flush and Shutdown go on after their context: their parts need a moment to

@@ -384,7 +384,7 @@ func TestWaitsForbidden(t *testing.T) {
 	t.Setenv("PERFLINE_PROFILING", "off")
 	recorder := flight.NewRecorder(flight.Config{Armed: true})
 	_, _, log := start(t, perfline.Config{Waits: recorder})
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "flight recorder is not armed") || !strings.Contains(got, "PERFLINE_PROFILING is off") {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "waits recorder is not armed") || !strings.Contains(got, "PERFLINE_PROFILING is off") {
 		t.Errorf("logged %q, want one line with the reason", got)
 	}
 }

@@ -26,8 +26,8 @@ var (
 
 // NewDelivery starts a delivery that c and the variables describe: OTEL_EXPORTER_OTLP_* and
 // OTEL_BSP_*. It does not connect. Wrong fields are errors, and so are variables without which
-// nothing can be sent. Other wrong variables are one line each in the log, and their defaults
-// count. The caller has to shut the delivery down, as a provider does.
+// nothing can be sent. Other wrong variables are one log line each, and their defaults count. The
+// caller has to shut the delivery down, as a provider does.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
 	if err := d.open(c, otlp.Traces, "spans", 0); err != nil {

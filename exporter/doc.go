@@ -23,16 +23,15 @@
 //     find it full are dropped and counted.
 //   - The counts balance at every read: Accepted = Delivered + Failed + Dropped + Pending.
 //   - One goroutine sends, one request at a time. An idle delivery wakes nothing up.
-//   - The log has one line when delivery begins to fail, with the reason, and one when it works
-//     again, with the number of lost spans. There are five such pairs a minute at most.
-//   - The log also has a line when spans find the queue full although delivery works, when the
-//     receiver turns spans down, and when it warns. Each reason has one line an hour, of eight
-//     reasons at most.
-//   - No line names secrets of the configuration.
+//   - Config.Logger gets one line when delivery begins to fail, with the reason, and one when
+//     delivery works again, with the number of lost spans. At most five such pairs come a minute.
+//   - The logger also gets a line when spans find the queue full although delivery works, and when
+//     the receiver turns spans down or warns. Each of at most eight reasons has one line an hour.
+//   - No log line names secrets of the configuration.
 //   - All of this holds for log records, too. They have a queue, a connection, counts and log lines
 //     of their own.
-//   - A receiver that does not know log records costs one line and one attempt in 10 minutes; see
-//     [LogDelivery].
+//   - A receiver that does not know log records costs one log line and one attempt in 10 minutes;
+//     see [LogDelivery].
 //   - ForceFlush and Shutdown return when their context ends, or after 10 seconds without a
 //     deadline.
 //   - After Shutdown the counts are final and no goroutine is left. Shutdown waits a second at most

@@ -9,9 +9,9 @@ import (
 // A LogDelivery sends log records over OTLP, with the guarantees of a [Delivery] and counts of its
 // own. Methods may be called concurrently.
 //
-// A receiver may not know logs: it answers UNIMPLEMENTED over gRPC, or 404 over HTTP. The log has
-// one line then. The records that wait count as Failed, and records of the next 10 minutes as
-// Dropped. The next record is tried.
+// A receiver may not know log records: it answers UNIMPLEMENTED over gRPC, or 404 over HTTP. Then
+// Config.Logger gets one line. Records that wait count as Failed, and records of the next 10
+// minutes as Dropped. The next record is tried.
 type LogDelivery struct{ outbox }
 
 var _ bridge.LogOutput = (*LogDelivery)(nil)

@@ -29,8 +29,7 @@ type Sender interface {
 // An Answer says whether the receiver took a request. The zero value says that it took all items:
 // spans or log records.
 type Answer struct {
-	// nil: the receiver took the request, except for Rejected; it goes to the log and must name no
-	// secrets
+	// nil: the receiver took the request, except for Rejected; it is logged and must name no secrets
 	Err error
 	// with Err: the same request may succeed later; otherwise its items are lost
 	Retry bool
@@ -46,7 +45,7 @@ type Answer struct {
 	TooLarge bool
 	// without Err: how many items the receiver turned down, for the reason in Message
 	Rejected int64
-	// the reason, or a warning if Rejected is 0; it goes to the log and must name no secrets
+	// the reason, or a warning if Rejected is 0; it is logged and must name no secrets
 	Message string
 }
 

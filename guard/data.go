@@ -4,7 +4,7 @@ package guard
 type Data uint8
 
 const (
-	// Everything has requests with their attributes and functions, recordings, profiles, and the
+	// Everything has requests with their attributes and functions, sessions, profiles, and the
 	// stacks of leaked goroutines.
 	Everything Data = iota + 1
 

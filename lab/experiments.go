@@ -26,7 +26,7 @@ var experiments = []experiment{
 		long: []string{"./request signals"},
 	},
 	{
-		name: "armed", what: "what the armed flight recorder adds to a request",
+		name: "armed", what: "what the armed waits recorder adds to a request",
 		long: []string{"./request waits"},
 	},
 	{

@@ -21,7 +21,7 @@ const (
 
 // A sampleChart is the samples of a request, on the request's time.
 type sampleChart struct {
-	Session uint32 `json:"session"` // id of the recording with the samples
+	Session uint32 `json:"session"` // id of the session with the samples
 	Engine  string `json:"engine"`
 	// between two samples of a goroutine or a thread
 	Interval float64 `json:"interval"`

@@ -41,7 +41,7 @@ type comparison struct {
 	// paths with small differences that were left out
 	SpansCut  int                `json:"spansCut"`
 	BarsCut   int                `json:"barsCut"`   // spans whose bars were left out
-	States    []stateDifference  `json:"states"`    // the largest difference first
+	Waits     []waitDifference   `json:"waits"`     // the largest difference first
 	Functions []comparedFunction `json:"functions"` // the largest difference first
 	// functions with small differences that were left out
 	FunctionsCut int `json:"functionsCut"`
@@ -54,7 +54,7 @@ type comparison struct {
 // A comparedRequest is one side of a comparison.
 type comparedRequest struct {
 	requestRow
-	States  bool `json:"states"`  // an execution trace has it
+	Waits   bool `json:"waits"`   // an execution trace has it
 	Samples int  `json:"samples"` // of it
 }
 
@@ -83,8 +83,8 @@ type barOfSum struct {
 	Failed bool    `json:"failed,omitempty"`
 }
 
-// A stateDifference compares the parts of the durations that were spent in a kind of state.
-type stateDifference struct {
+// A waitDifference compares how much of the durations was spent in one state of goroutines.
+type waitDifference struct {
 	Kind  string  `json:"kind"`
 	Class string  `json:"class"`
 	A     float64 `json:"a"` // time in A
@@ -206,11 +206,12 @@ func (c *comparison) fill(of requests.Comparison) {
 	indices := c.fillSpans(of.Spans)
 	c.fillBars(of.Slow, of.SlowPlaces, indices, func(d *spanDifference) *spanSum { return &d.A })
 	c.fillBars(of.Usual, of.UsualPlaces, indices, func(d *spanDifference) *spanSum { return &d.B })
-	c.States = make([]stateDifference, 0, len(of.Waits))
+	c.Waits = make([]waitDifference, 0, len(of.Waits))
 	for _, d := range of.Waits {
-		c.States = append(c.States,
-			stateDifference{d.Kind.String(), waiting.ClassOf(d.Kind).String(),
-				observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
+		c.Waits = append(c.Waits, waitDifference{
+			d.Kind.String(), waiting.ClassOf(d.Kind).String(),
+			observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual),
+		})
 	}
 	n := min(len(of.Functions), maxComparedFunctions)
 	c.Functions, c.FunctionsCut = make([]comparedFunction, 0, n), len(of.Functions)-n

@@ -30,7 +30,7 @@ type (
 		Order     []int
 		SpansCut  int
 		BarsCut   int
-		States    []struct{ Kind string }
+		Waits     []struct{ Kind string }
 		Functions []struct{ Name string }
 		Choices   []row
 
@@ -38,7 +38,7 @@ type (
 	}
 	comparedSide struct {
 		row
-		States  bool
+		Waits   bool
 		Samples int
 	}
 	comparedSpan struct {
@@ -100,8 +100,8 @@ func TestCompare(t *testing.T) {
 	if len(c.Choices) != 2 || c.Choices[0] != all[0] || c.Choices[1] != all[4] {
 		t.Errorf("choices are %+v, want %+v and %+v", c.Choices, all[0], all[4])
 	}
-	if c.A.States || c.A.Samples != 0 || len(c.States) != 0 || len(c.Functions) != 0 {
-		t.Errorf("states and functions are %+v, want none", c)
+	if c.A.Waits || c.A.Samples != 0 || len(c.Waits) != 0 || len(c.Functions) != 0 {
+		t.Errorf("waits and functions are %+v, want none", c)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 var summaryPaths = []string{"/data/v1/overview", "/data/v1/stream", "/data/v1/runtime",
 	"/data/v1/routes", "/data/v1/routes/heat"}
 
-const onlySummary = "this page serves only a summary, without requests, recordings and profiles: the program can serve them with live.Config{Data: guard.Everything}"
+const onlySummary = "this page serves only a summary, without requests, sessions and profiles: the program can serve them with live.Config{Data: guard.Everything}"
 
 // dataNames are the names that the page has for its data.
 var dataNames = map[guard.Data]string{guard.Everything: "everything", guard.Summary: "summary"}

@@ -42,11 +42,11 @@ var canaries = map[string]string{
 
 func canaryFunction() { burn(300 * time.Millisecond) }
 
-// withCanaries returns a program with a request, a recording, a background span and a result of the flight recorder that have
+// withCanaries returns a program with a request, a recording, a background span and a result of the waits recorder that have
 // all canaries, and the canaries with the request's ids.
 func withCanaries(t *testing.T, c live.Config) (p *program, all map[string]string) {
 	t.Helper()
-	p, f := withFlight(t, allowed)
+	p, f := withWaits(t, allowed)
 	c.Logger = slog.New(slog.DiscardHandler)
 	p.page = live.Handler(p.pl, c)
 	p.recording(func() {
@@ -99,7 +99,7 @@ type pattern struct{ method, path string }
 // patterns returns the patterns in the code.
 func patterns(t *testing.T) (all []pattern) {
 	t.Helper()
-	inCode := regexp.MustCompile(`"(GET|POST) /((?:data|flight)/[^"]+)"`)
+	inCode := regexp.MustCompile(`"(GET|POST) /((?:data|waits)/[^"]+)"`)
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

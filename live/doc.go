@@ -18,16 +18,15 @@
 //     Pages of other origins can link to it. They cannot read it or make it work.
 //   - With Config.Authorize, it serves a summary unless Config.Data is [guard.Everything]. A
 //     summary has routes with their figures, the runtime's figures and perfline's counts. It has no
-//     trace id, attribute, mark, text of a client, recording, profile or stack. Other paths answer
+//     trace id, attribute, mark, text of a client, session, profile or stack. Other paths answer
 //     404. Names of routes and of types of entries are in it.
 //   - docs/page-json.md has all fields of the data. The path has its version: within v1, only paths
 //     and fields are added.
 //   - The stream names the instance of the handler, so that a page notices a restart of the
 //     program.
-//   - The page shows, starts, stops and releases sessions only if the recorder's policy or
-//     PERFLINE_PROFILING=remote allows remote sessions. The same holds for arming and disarming the
-//     recorder of what slow requests waited for. It shows the results of that recorder to all its
-//     clients.
+//   - The page shows, starts, stops and releases sessions only if the policy of sessions or
+//     PERFLINE_PROFILING=remote allows remote sessions. The same holds for arming and disarming
+//     the waits recorder. The page shows the recorder's results to all its clients.
 //   - A click looks for leaked goroutines, where the runtime can (Go 1.27) and remote sessions are
 //     allowed. It shows their number and stacks, of the modules that the policy shows. It makes a
 //     garbage collection, at most every 10 s. Package pyroscope documents the risk.

@@ -21,8 +21,10 @@ func (h *handler) events(after time.Time) []event {
 		all = []event{{"page", h.page}, {"requests", h.serviceOnly()},
 			{"routes", h.streamedRoutes()}}
 	} else {
-		all = []event{{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()},
-			{"sessions", h.sessions()}, {"flight", h.waitsState()}}
+		all = []event{
+			{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()},
+			{"sessions", h.sessions()}, {"waits", h.waitsState()},
+		}
 	}
 	all = append(all, event{"counts", h.counts()})
 	if history := h.runtimeAfter(after); len(history.Samples) > 0 {

@@ -34,7 +34,7 @@ type format[T any] struct {
 	write                  func(io.Writer, T) error
 }
 
-// A recordedSession is a session with the flight recorder's results for its requests.
+// A recordedSession is a session with the waits recorder's results for its requests.
 type recordedSession struct {
 	*sessions.Session
 	results []*waits.Request
@@ -102,7 +102,7 @@ var requestFormats = []format[sampledRequest]{
 	},
 	{
 		"firefox", "Firefox Profiler",
-		"spans, marks, states and samples on one axis. Load it at profiler.firefox.com.",
+		"spans, marks, waits and samples on one axis. Load it at profiler.firefox.com.",
 		jsonFile, "firefox.json", nil,
 		func(w io.Writer, q sampledRequest) error {
 			return viewers.WriteRequestFirefox(w, q.Request,
@@ -111,7 +111,7 @@ var requestFormats = []format[sampledRequest]{
 	},
 	{
 		"perfetto", "Perfetto",
-		"spans, marks, states and samples by thread. Drop it on ui.perfetto.dev.",
+		"spans, marks, waits and samples by thread. Drop it on ui.perfetto.dev.",
 		jsonFile, "perfetto.json", nil,
 		func(w io.Writer, q sampledRequest) error {
 			return viewers.WriteRequestPerfetto(w,
@@ -242,7 +242,7 @@ func (h *handler) requestFile(w http.ResponseWriter, r *http.Request) {
 		q.TraceID().String())
 }
 
-// results returns what the flight recorder has of the requests in a session.
+// results returns what the waits recorder has of the requests in a session.
 func (h *handler) results(s *sessions.Session) []*waits.Request {
 	if h.waitsRecorder == nil {
 		return nil

@@ -135,7 +135,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	get.HandleFunc("GET /data/v1/runtime", h.runtime)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/samples", h.requestSamples)
-	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/states", h.requestWaits)
+	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/waits", h.requestWaits)
 	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/{format}", h.requestFile)
 	get.HandleFunc("GET /data/v1/compare", h.compare)
 	get.Handle("GET /data/v1/profile/flame", h.profile(flame))
@@ -148,8 +148,8 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	get.HandleFunc("/", nothing)
 	mux := http.NewServeMux()
 	mux.Handle("/", paced(get))
-	mux.Handle("POST /flight/arm", paced(http.HandlerFunc(h.arm)))
-	mux.Handle("POST /flight/disarm", paced(http.HandlerFunc(h.disarm)))
+	mux.Handle("POST /waits/arm", paced(http.HandlerFunc(h.arm)))
+	mux.Handle("POST /waits/disarm", paced(http.HandlerFunc(h.disarm)))
 	if h.recorder != nil {
 		// The page's guard below has asked c.Authorize.
 		path, service := service.NewHandler(h.recorder, service.Config{
@@ -158,9 +158,9 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		})
 		mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
 	}
-	var served http.Handler = mux
+	served := moved(mux)
 	if c.Data == guard.Summary {
-		served = summarized(mux)
+		served = summarized(served)
 	}
 	inside := beneath(c.Prefix, served)
 	page := secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins,

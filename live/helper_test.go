@@ -135,7 +135,7 @@ type (
 				State string
 			}
 		}
-		Flight waitsState
+		Waits  waitsState
 		Counts []struct {
 			Group, Kind, Name, What string
 			N                       uint64
@@ -187,9 +187,9 @@ type (
 				At         float64
 				Attributes []attribute
 			}
-			Hot    []struct{ Name string }
-			States []segment
-			Waits  []struct {
+			Hot      []struct{ Name string }
+			Segments []segment
+			Waits    []struct {
 				Kind, In string
 				Took     float64
 				Count    int

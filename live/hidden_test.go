@@ -34,7 +34,7 @@ const (
 	visibleMarker = "net/http.visibleMarker"
 )
 
-// waitedIn is a result of the flight recorder with the marker in each text that names code.
+// waitedIn is a result of the waits recorder with the marker in each text that names code.
 func waitedIn(q requests.Request, file string) *waits.Request {
 	hidden := waits.Frame{Function: markerName, File: file, Line: 1}
 	stack := []waits.Frame{{Function: "sync.(*Mutex).Lock"}, hidden, {Function: visibleMarker}}
@@ -67,7 +67,7 @@ type minute struct {
 
 func (m minute) LastMinute() *profile.Trace { return m.trace }
 
-// A markedProgram has recorded two requests in the marker, in session 1, by the flight recorder and by a profiler that runs all the time.
+// A markedProgram has recorded two requests in the marker, in session 1, by the waits recorder and by a profiler that runs all the time.
 type markedProgram struct {
 	*program
 	file  string // of the marker
@@ -79,7 +79,7 @@ func marked(t *testing.T, modules ...string) *markedProgram {
 	t.Helper()
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
 	runtime.MemProfileRate = 1 << 10
-	p, f := withFlight(t, perfline.Config{Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: modules}}})
+	p, f := withWaits(t, perfline.Config{Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: modules}}})
 	always, err := profiling.Start(t.Context(), profiling.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func (m *markedProgram) hiddenRows() map[string]hiddenRow {
 		"GET data/v1/runtime":                          {questions: []string{"data/v1/runtime"}},
 		"GET data/v1/requests/{trace}/{span}":          {names: true, questions: []string{"data/v1/requests/" + one}},
 		"GET data/v1/requests/{trace}/{span}/samples":  {names: true, questions: []string{"data/v1/requests/" + one + "/samples"}},
-		"GET data/v1/requests/{trace}/{span}/states":   {names: true, questions: []string{"data/v1/requests/" + one + "/states?from=0&columns=7&to=" + strconv.FormatInt(m.roots[0].Root.Duration().Milliseconds(), 10)}},
+		"GET data/v1/requests/{trace}/{span}/waits":    {names: true, questions: []string{"data/v1/requests/" + one + "/waits?from=0&columns=7&to=" + strconv.FormatInt(m.roots[0].Root.Duration().Milliseconds(), 10)}},
 		"GET data/v1/requests/{trace}/{span}/{format}": {names: true, questions: files("data/v1/requests/" + one)},
 		"GET data/v1/compare":                          {names: true, questions: []string{"data/v1/compare?a=" + one + "&b=" + other, "data/v1/compare?a=" + one}},
 		"GET data/v1/profile/flame":                    {names: true, questions: profiled("data/v1/profile/flame", nothing)},
@@ -169,8 +169,8 @@ func (m *markedProgram) hiddenRows() map[string]hiddenRow {
 		"GET data/v1/sessions/{id}":                    {questions: []string{recorded}},
 		"GET data/v1/sessions/{id}/{format}":           {names: true, questions: files(recorded)},
 		"POST data/v1/leaks":                           {names: hasLeakProfile(), questions: []string{"data/v1/leaks"}},
-		"POST flight/arm":                              {body: `{"length":1000}`, questions: []string{"flight/arm"}},
-		"POST flight/disarm":                           {body: "{}", questions: []string{"flight/disarm"}},
+		"POST waits/arm":                               {body: `{"length":1000}`, questions: []string{"waits/arm"}},
+		"POST waits/disarm":                            {body: "{}", questions: []string{"waits/disarm"}},
 		"POST rpc/ListSessions":                        {body: "{}"},
 		"POST rpc/GetSession":                          {body: `{"sessionID":1}`},
 		"POST rpc/GetEvents":                           {names: true, body: events},

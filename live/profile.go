@@ -25,7 +25,7 @@ type profiled struct {
 // A profileHead describes a profile.
 type profileHead struct {
 	Title string `json:"title"` // what the samples are of
-	// the recording that has them; none of the last minute
+	// the session that has them; none of the last minute
 	Session  uint32  `json:"session,omitempty"`
 	Engine   string  `json:"engine"`
 	Interval float64 `json:"interval"` // between two samples of a goroutine or a thread

@@ -70,7 +70,7 @@ type spanRow struct {
 	Sampled    float64        `json:"sampled,omitempty"` // what Hot and others add up to
 	Samples    int            `json:"samples,omitempty"`
 	Hot        []hotRow       `json:"hot,omitempty"`
-	States     []segmentRow   `json:"states,omitempty"` // of its goroutine, by time
+	Segments   []segmentRow   `json:"segments,omitempty"` // of its goroutine, by time
 	// of all goroutines that worked for it, the longest first
 	Waits    []waitRow `json:"waits,omitempty"`
 	WaitsCut int       `json:"waits_cut,omitempty"` // shorter rows of Waits left out

@@ -106,17 +106,17 @@ const mostWindowColumns = 1000
 
 // A windowWaits is the parts of bars in a part of a request.
 type windowWaits struct {
-	Spans []windowSpan `json:"spans"`         // spans with states in the part
+	Spans []windowSpan `json:"spans"`         // spans with segments in the part
 	Cut   int          `json:"cut,omitempty"` // parts left out
 	segmentTables
 }
 
 type windowSpan struct {
-	ID     string       `json:"id"`     // of the span, 16 hex digits
-	States []segmentRow `json:"states"` // of its goroutine, by time
+	ID       string       `json:"id"`       // of the span, 16 hex digits
+	Segments []segmentRow `json:"segments"` // of its goroutine, by time
 }
 
-// requestWaits answers with the states of a request between two times, in finer parts than the
+// requestWaits answers with the segments of a request between two times, in finer parts than the
 // whole request has.
 func (h *handler) requestWaits(w http.ResponseWriter, r *http.Request) {
 	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))

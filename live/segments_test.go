@@ -13,7 +13,7 @@ func TestWaitsOfBars(t *testing.T) {
 	p, _, _ := waited(t)
 	d := p.detail()
 	holder := p.overview().Requests.Requests[1]
-	row := d.Rows[1].States
+	row := d.Rows[1].Segments
 	if len(row) != 1 || row[0].Kind != waits.Mutex.String() || row[0].In == nil || row[0].By == nil || row[0].Wait <= 0 {
 		t.Fatalf("the bar has %+v, want one wait", row)
 	}
@@ -23,13 +23,13 @@ func TestWaitsOfBars(t *testing.T) {
 	if by := d.Waits.Parties[*row[0].By]; by.Trace != holder.Trace || by.Span != holder.Span || by.Function != "main.(*Index).rebuild" || by.Stack != nil {
 		t.Errorf("it is ended by %+v, want the request %+v", by, holder)
 	}
-	if first := d.Rows[0].States[0]; first.Class != "running" || first.By != nil || first.In != nil || first.Wait != 0 {
+	if first := d.Rows[0].Segments[0]; first.Class != "running" || first.By != nil || first.In != nil || first.Wait != 0 {
 		t.Errorf("where the goroutine ran, the bar has %+v", first)
 	}
 }
 
 // A part of the request has finer parts of bars.
-func TestStatesOfAWindow(t *testing.T) {
+func TestSegmentsOfAWindow(t *testing.T) {
 	p, _, result := waited(t)
 	g := &result.Goroutines[0]
 	begin, end := g.Intervals[1].Start, g.Intervals[1].End
@@ -42,12 +42,12 @@ func TestStatesOfAWindow(t *testing.T) {
 		at = next
 	}
 	d := p.detail()
-	path := "data/v1/requests/" + d.Trace + "/" + d.Span + "/states"
+	path := "data/v1/requests/" + d.Trace + "/" + d.Span + "/waits"
 	row := d.Rows[1]
 	var got struct {
 		Spans []struct {
-			ID     string
-			States []segment
+			ID       string
+			Segments []segment
 		}
 		Parties []party
 	}
@@ -55,9 +55,9 @@ func TestStatesOfAWindow(t *testing.T) {
 	found := 0
 	for _, s := range got.Spans {
 		if s.ID == row.ID {
-			found = len(s.States)
+			found = len(s.Segments)
 		}
-		for _, part := range s.States {
+		for _, part := range s.Segments {
 			if part.Start < row.Start-1e-3 || part.Start+part.Took > row.Start+row.Took+1e-3 || part.Took <= 0 {
 				t.Errorf("the part %+v is not within %v and %v ms", part, row.Start, row.Start+row.Took)
 			}
@@ -66,8 +66,8 @@ func TestStatesOfAWindow(t *testing.T) {
 			}
 		}
 	}
-	if found < n-2 || found <= len(row.States) {
-		t.Errorf("the span has %d parts of %d, and %d in the whole request", found, n, len(row.States))
+	if found < n-2 || found <= len(row.Segments) {
+		t.Errorf("the span has %d parts of %d, and %d in the whole request", found, n, len(row.Segments))
 	}
 	for _, c := range []struct {
 		query, want string
@@ -86,5 +86,5 @@ func TestStatesOfAWindow(t *testing.T) {
 			t.Errorf("%q: the error is %q, want %q", c.query, f.Error, c.want)
 		}
 	}
-	p.get("data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/states?from=0&to=1&columns=1", http.StatusNotFound, nil)
+	p.get("data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/waits?from=0&to=1&columns=1", http.StatusNotFound, nil)
 }

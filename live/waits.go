@@ -124,14 +124,14 @@ func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
 	}
 }
 
-// bars adds the states to rows of spans.
+// bars adds segments and waits to rows of spans.
 func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 	segments := requests.Segments(b.q, 0, b.q.Duration(),
 		max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
 	waits := requests.Waits(b.q)
 	for i := range rows {
 		id := all[i].Span.SpanID
-		rows[i].States = b.segments(segments[id])
+		rows[i].Segments = b.segments(segments[id])
 		for n, w := range waits[id] {
 			if n >= maxSpanWaits {
 				rows[i].WaitsCut++

@@ -19,7 +19,7 @@ const (
 	maxArmBody = 1 << 10 // bytes
 )
 
-// A waitsState is how the flight recorder is doing. Without a recorder, it has the status "none"
+// A waitsState is how the waits recorder is doing. Without a recorder, it has the status "none"
 // only.
 type waitsState struct {
 	Status string `json:"status"` // a waits.Status, or "none"
@@ -34,8 +34,6 @@ type waitsState struct {
 	Pending uint64  `json:"pending"` // slow requests whose results may come
 	Armed   float64 `json:"armed"`   // for how long in all
 }
-
-var errNoWaits = errors.New("this program has no flight recorder")
 
 func (h *handler) waitsState() waitsState {
 	if h.waitsRecorder == nil {
@@ -56,7 +54,7 @@ func (h *handler) waitsState() waitsState {
 	return f
 }
 
-// arm arms the recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
+// arm arms the waits recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
 func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	var argument struct {
 		Length *float64 `json:"length"`
@@ -81,8 +79,8 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	if wait := h.arms.Take(time.Now()); wait > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
 		refuse(w, http.StatusTooManyRequests,
-			fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms,
-				wait.Round(time.Second)))
+			fmt.Sprintf("the waits recorder may be armed %d times in a minute: try again in %v",
+				maxArms, wait.Round(time.Second)))
 		return
 	}
 	switch err := h.waitsRecorder.Arm(length); {
@@ -91,28 +89,28 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
-		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client",
+		h.logger.Info("perfline: a client of the live page armed the waits recorder", "client",
 			shown(r.RemoteAddr), "for", length)
 		answer(w, h.waitsState())
 	}
 }
 
-// disarm disarms the recorder. The body is {}.
+// disarm disarms the waits recorder. The body is {}.
 func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 	if !h.mayControl(w, r, &struct{}{}) {
 		return
 	}
 	h.waitsRecorder.Disarm()
-	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client",
+	h.logger.Info("perfline: a client of the live page disarmed the waits recorder", "client",
 		shown(r.RemoteAddr))
 	answer(w, h.waitsState())
 }
 
-// mayControl decodes the body of a request that changes the recorder. It answers itself if the
-// client may not, and returns false.
+// mayControl decodes the body of a request that changes the waits recorder. It answers itself if
+// the client may not, and returns false.
 func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument any) bool {
 	if h.waitsRecorder == nil {
-		refuse(w, http.StatusNotFound, errNoWaits.Error())
+		refuse(w, http.StatusNotFound, "this program has no waits recorder")
 		return false
 	}
 	if err := h.refused(); err != nil {

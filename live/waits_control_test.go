@@ -19,8 +19,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A flightRecorder has hand-made results.
-type flightRecorder struct {
+// A waitsRecorder has hand-made results.
+type waitsRecorder struct {
 	mu      sync.Mutex // guards what follows
 	state   waits.State
 	refuses error // of Arm
@@ -28,22 +28,22 @@ type flightRecorder struct {
 	results map[trace.SpanID]*waits.Request
 }
 
-var _ waits.Recorder = (*flightRecorder)(nil)
+var _ waits.Recorder = (*waitsRecorder)(nil)
 
-func (*flightRecorder) Start(*slog.Logger)                                    {}
-func (*flightRecorder) Slow(bridge.Root) bool                                 { return false }
-func (*flightRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
-func (*flightRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 3} }
+func (*waitsRecorder) Start(*slog.Logger)                                    {}
+func (*waitsRecorder) Slow(bridge.Root) bool                                 { return false }
+func (*waitsRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
+func (*waitsRecorder) Shutdown(context.Context) error                        { return nil }
+func (*waitsRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 3} }
 
-func (f *flightRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
+func (f *waitsRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, ok := f.results[root]
 	return r, ok
 }
 
-func (f *flightRecorder) Arm(d time.Duration) error {
+func (f *waitsRecorder) Arm(d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.refuses != nil {
@@ -55,34 +55,34 @@ func (f *flightRecorder) Arm(d time.Duration) error {
 	return nil
 }
 
-func (f *flightRecorder) Disarm() {
+func (f *waitsRecorder) Disarm() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = waits.State{Status: waits.Disarmed}
 }
 
-func (f *flightRecorder) State() waits.State {
+func (f *waitsRecorder) State() waits.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
 }
 
-// armed returns a program with a flight recorder that is disarmed.
-func withFlight(t *testing.T, c perfline.Config) (*program, *flightRecorder) {
+// armed returns a program with a waits recorder that is disarmed.
+func withWaits(t *testing.T, c perfline.Config) (*program, *waitsRecorder) {
 	t.Helper()
-	f := &flightRecorder{state: waits.State{Status: waits.Disarmed}, results: map[trace.SpanID]*waits.Request{}}
+	f := &waitsRecorder{state: waits.State{Status: waits.Disarmed}, results: map[trace.SpanID]*waits.Request{}}
 	c.Waits = f
 	return start(t, c, live.Config{}), f
 }
 
-func TestFlightControls(t *testing.T) {
-	p, f := withFlight(t, allowed)
-	if got := p.overview().Flight; got.Status != "disarmed" || got.Refused != "" {
+func TestWaitsControls(t *testing.T) {
+	p, f := withWaits(t, allowed)
+	if got := p.overview().Waits; got.Status != "disarmed" || got.Refused != "" {
 		t.Fatalf("got %+v", got)
 	}
 	post := func(path, body string, status int) (got waitsState) {
 		t.Helper()
-		p.decode(p.do(ask(http.MethodPost, "flight/"+path, body)), path, status, &got)
+		p.decode(p.do(ask(http.MethodPost, "waits/"+path, body)), path, status, &got)
 		return got
 	}
 	if got := post("arm", `{"length":60000}`, http.StatusOK); got.Status != "armed" || got.Until != 1e12 {
@@ -97,7 +97,7 @@ func TestFlightControls(t *testing.T) {
 	}
 	f.refuses = fmt.Errorf("flight: %w: stop it", waits.ErrInUse)
 	post("arm", `{"length":0}`, http.StatusConflict)
-	if got := p.overview().Flight; got.Status != "in use" || !strings.Contains(got.Reason, "another flight recorder") {
+	if got := p.overview().Waits; got.Status != "in use" || !strings.Contains(got.Reason, "another flight recorder") {
 		t.Errorf("beside another recorder: %+v", got)
 	}
 	f.refuses = errors.New("forbidden")
@@ -106,7 +106,7 @@ func TestFlightControls(t *testing.T) {
 	for range 6 { // 10 with the four above
 		post("arm", `{"length":0}`, http.StatusOK)
 	}
-	rec := p.do(ask(http.MethodPost, "flight/arm", `{"length":0}`))
+	rec := p.do(ask(http.MethodPost, "waits/arm", `{"length":0}`))
 	if rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") == "" {
 		t.Errorf("the eleventh in a minute is %d %v", rec.Code, rec.Header())
 	}
@@ -115,30 +115,30 @@ func TestFlightControls(t *testing.T) {
 	}
 }
 
-func TestFlightRefuses(t *testing.T) {
-	p, f := withFlight(t, allowed)
+func TestWaitsRefuses(t *testing.T) {
+	p, f := withWaits(t, allowed)
 	for _, c := range []struct {
 		name, method, path, body, contentType, origin string
 		want                                          int
 		says                                          []string // texts in the error
 	}{
-		{"GET", http.MethodGet, "flight/arm", "", "", "", http.StatusNotFound, nil},
-		{"HEAD", http.MethodHead, "flight/disarm", "", "", "", http.StatusNotFound, nil},
-		{"a form", http.MethodPost, "flight/arm", "length=0", "application/x-www-form-urlencoded", "", http.StatusUnsupportedMediaType, nil},
-		{"no JSON", http.MethodPost, "flight/arm", "length=0", "application/json", "", http.StatusBadRequest, nil},
-		{"no body", http.MethodPost, "flight/disarm", "", "application/json", "", http.StatusBadRequest, nil},
-		{"a field that is written wrong", http.MethodPost, "flight/arm", `{"lengths":5000}`, "application/json", "", http.StatusBadRequest, []string{"lengths"}},
-		{"a field of another call", http.MethodPost, "flight/disarm", `{"length":0}`, "application/json", "", http.StatusBadRequest, []string{"length"}},
-		{"two objects", http.MethodPost, "flight/arm", `{"length":1} {"length":2}`, "application/json", "", http.StatusBadRequest, nil},
-		{"no length", http.MethodPost, "flight/arm", `{}`, "application/json", "", http.StatusBadRequest, []string{"length: must be given"}},
-		{"a length of null", http.MethodPost, "flight/arm", `{"length":null}`, "application/json", "", http.StatusBadRequest, []string{"length: must be given"}},
-		{"null", http.MethodPost, "flight/arm", `null`, "application/json", "", http.StatusBadRequest, nil},
-		{"a list", http.MethodPost, "flight/arm", `[5000]`, "application/json", "", http.StatusBadRequest, nil},
-		{"too large", http.MethodPost, "flight/arm", `{"length":0` + strings.Repeat(" ", 2000) + "}", "application/json", "", http.StatusBadRequest, nil},
-		{"a negative length", http.MethodPost, "flight/arm", `{"length":-1}`, "application/json", "", http.StatusBadRequest, nil},
-		{"more than a day", http.MethodPost, "flight/arm", `{"length":1e300}`, "application/json", "", http.StatusBadRequest, []string{"1e+300", "8.64e+07 milliseconds"}},
-		{"less than a nanosecond", http.MethodPost, "flight/arm", `{"length":1e-7}`, "application/json", "", http.StatusBadRequest, []string{"1e-07", "1e-06"}},
-		{"another origin", http.MethodPost, "flight/arm", `{}`, "application/json", "https://evil.example", http.StatusForbidden, nil},
+		{"GET", http.MethodGet, "waits/arm", "", "", "", http.StatusNotFound, nil},
+		{"HEAD", http.MethodHead, "waits/disarm", "", "", "", http.StatusNotFound, nil},
+		{"a form", http.MethodPost, "waits/arm", "length=0", "application/x-www-form-urlencoded", "", http.StatusUnsupportedMediaType, nil},
+		{"no JSON", http.MethodPost, "waits/arm", "length=0", "application/json", "", http.StatusBadRequest, nil},
+		{"no body", http.MethodPost, "waits/disarm", "", "application/json", "", http.StatusBadRequest, nil},
+		{"a field that is written wrong", http.MethodPost, "waits/arm", `{"lengths":5000}`, "application/json", "", http.StatusBadRequest, []string{"lengths"}},
+		{"a field of another call", http.MethodPost, "waits/disarm", `{"length":0}`, "application/json", "", http.StatusBadRequest, []string{"length"}},
+		{"two objects", http.MethodPost, "waits/arm", `{"length":1} {"length":2}`, "application/json", "", http.StatusBadRequest, nil},
+		{"no length", http.MethodPost, "waits/arm", `{}`, "application/json", "", http.StatusBadRequest, []string{"length: must be given"}},
+		{"a length of null", http.MethodPost, "waits/arm", `{"length":null}`, "application/json", "", http.StatusBadRequest, []string{"length: must be given"}},
+		{"null", http.MethodPost, "waits/arm", `null`, "application/json", "", http.StatusBadRequest, nil},
+		{"a list", http.MethodPost, "waits/arm", `[5000]`, "application/json", "", http.StatusBadRequest, nil},
+		{"too large", http.MethodPost, "waits/arm", `{"length":0` + strings.Repeat(" ", 2000) + "}", "application/json", "", http.StatusBadRequest, nil},
+		{"a negative length", http.MethodPost, "waits/arm", `{"length":-1}`, "application/json", "", http.StatusBadRequest, nil},
+		{"more than a day", http.MethodPost, "waits/arm", `{"length":1e300}`, "application/json", "", http.StatusBadRequest, []string{"1e+300", "8.64e+07 milliseconds"}},
+		{"less than a nanosecond", http.MethodPost, "waits/arm", `{"length":1e-7}`, "application/json", "", http.StatusBadRequest, []string{"1e-07", "1e-06"}},
+		{"another origin", http.MethodPost, "waits/arm", `{}`, "application/json", "https://evil.example", http.StatusForbidden, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := ask(c.method, c.path, c.body)
@@ -162,21 +162,21 @@ func TestFlightRefuses(t *testing.T) {
 		t.Errorf("armed for %v: %+v", f.arms, f.State())
 	}
 
-	p, f = withFlight(t, perfline.Config{}) // clients may not control the profiler
-	for _, path := range []string{"flight/arm", "flight/disarm"} {
+	p, f = withWaits(t, perfline.Config{}) // clients may not control the profiler
+	for _, path := range []string{"waits/arm", "waits/disarm"} {
 		if got := p.do(ask(http.MethodPost, path, `{}`)).Code; got != http.StatusForbidden {
 			t.Errorf("%s without the policy: %d, want 403", path, got)
 		}
 	}
-	if got := p.overview().Flight; got.Refused == "" || f.arms != nil {
+	if got := p.overview().Waits; got.Refused == "" || f.arms != nil {
 		t.Errorf("without the policy: %+v", got)
 	}
 
 	p = start(t, allowed, live.Config{}) // without a recorder
-	if got := p.overview().Flight; got != (waitsState{Status: "none"}) {
+	if got := p.overview().Waits; got != (waitsState{Status: "none"}) {
 		t.Errorf("without a recorder: %+v", got)
 	}
-	if got := p.do(ask(http.MethodPost, "flight/arm", `{"length":0}`)).Code; got != http.StatusNotFound {
+	if got := p.do(ask(http.MethodPost, "waits/arm", `{"length":0}`)).Code; got != http.StatusNotFound {
 		t.Errorf("arming without a recorder: %d", got)
 	}
 }

@@ -15,11 +15,11 @@ import (
 
 const ms = time.Millisecond
 
-// waited has the program record two requests. The second one waited for a mutex of the first, as the flight recorder says. Their times
+// waited has the program record two requests. The second one waited for a mutex of the first, as the waits recorder says. Their times
 // are made up: on a busy machine, another part of the second one could be too short for its bar.
-func waited(t *testing.T) (p *program, f *flightRecorder, result *waits.Request) {
+func waited(t *testing.T) (p *program, f *waitsRecorder, result *waits.Request) {
 	t.Helper()
-	p, f = withFlight(t, allowed)
+	p, f = withWaits(t, allowed)
 	began := time.Now().Add(-time.Second)
 	tracer := p.pl.TracerProvider().Tracer("test")
 	span := func(ctx context.Context, name string, kind trace.SpanKind, from, to time.Duration) (_ context.Context, end func()) {
@@ -104,23 +104,23 @@ func TestWaits(t *testing.T) {
 	if by := w.Goroutines[0].Intervals[3].By; by == nil || !by.Own || by.Trace != "" {
 		t.Errorf("a party of this request is %+v", by)
 	}
-	if row := d.Rows[1]; len(row.States) == 0 || len(row.Waits) != 1 || row.Waits[0].Kind != mutex.Kind || row.Waits[0].By == nil {
+	if row := d.Rows[1]; len(row.Segments) == 0 || len(row.Waits) != 1 || row.Waits[0].Kind != mutex.Kind || row.Waits[0].By == nil {
 		t.Errorf("the span has %+v", row)
 	}
-	if first := d.Rows[0].States[0]; first.Kind == "" || first.Start != 0 {
+	if first := d.Rows[0].Segments[0]; first.Kind == "" || first.Start != 0 {
 		t.Errorf("the request begins with %+v", first)
 	}
 	picture := p.do(ask(http.MethodGet, "data/v1/requests/"+d.Trace+"/"+d.Span+"/svg", "")).Body.String()
 	if !strings.Contains(picture, "<title>"+waits.Mutex.String()) {
-		t.Error("the picture has no states")
+		t.Error("the picture has no waits")
 	}
 }
 
 // Without a result there is nothing of it.
 func TestWithoutWaits(t *testing.T) {
-	p, _ := withFlight(t, allowed)
+	p, _ := withWaits(t, allowed)
 	p.serve("GET /", "/", func(http.ResponseWriter, *http.Request) {})
-	if d := p.detail(); d.Waits != nil || d.Rows[0].States != nil || d.Rows[0].Waits != nil {
+	if d := p.detail(); d.Waits != nil || d.Rows[0].Segments != nil || d.Rows[0].Waits != nil {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -234,7 +234,7 @@ func TestWaitsLeaveRoom(t *testing.T) {
 // Samples and the execution trace are on one axis: where the goroutine waited, as the trace says, there are no samples. The session's file has
 // the waits.
 func TestWaitsBesideSamples(t *testing.T) {
-	p, f := withFlight(t, allowed)
+	p, f := withWaits(t, allowed)
 	p.startSession(`{"startMode":"START_MODE_IMMEDIATE","wall":true}`)
 	p.serve("GET /work", "/work", func(http.ResponseWriter, *http.Request) { burn(200*ms, p.sampled()) })
 	p.call("StopProfiler", `{"sessionID":1}`, nil)
@@ -261,6 +261,6 @@ func TestWaitsBesideSamples(t *testing.T) {
 	}
 	file := p.do(ask(http.MethodGet, "data/v1/sessions/1/firefox", "")).Body.String()
 	if !strings.Contains(file, `"goroutine 1"`) || !strings.Contains(file, "waited for a timer") {
-		t.Errorf("the session's file has no states: %.300s", file)
+		t.Errorf("the session's file has no waits: %.300s", file)
 	}
 }

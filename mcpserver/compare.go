@@ -55,7 +55,7 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest,
 		missing(text, samples)
 	}
 	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()},
-		"the slow request, with its cause if the flight recorder has it")
+		"the slow request, with its cause if the waits recorder has it")
 	if span, ok := largest(a, c); ok {
 		text.suggest(toolGetSpan,
 			spanArguments{Request: a.Root.SpanID.String(), Span: span.String()},
@@ -95,7 +95,7 @@ func (s *server) median(route string) time.Duration {
 	return 0
 }
 
-// recordedOf returns the profile of the last recording of a tool, if it has samples of the request.
+// recordedOf returns the profile of the last session of a tool, if it has samples of the request.
 func (s *server) recordedOf(q requests.Request) *profile.Trace {
 	id := s.profile.id()
 	if id == 0 {

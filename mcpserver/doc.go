@@ -17,20 +17,20 @@
 //	get_request       one request: spans, marks, waits, and the cause of its duration in a sentence
 //	get_span          all attributes and marks of a span
 //	compare_requests  a slow request beside a usual one, by span, state and function
-//	profile_route     a recording of some seconds, and the functions that use the CPU, with file and line
+//	profile_route     a session of some seconds, and the functions that use the CPU, with file and line
 //	get_counts        perfline's counts and losses
 //	get_runtime       CPU, memory, garbage collection and scheduler latency of the last minutes
-//	get_recorder      the state of the flight recorder, which finds the causes
-//	arm_recorder      arms it for some seconds
+//	get_waits_state   the state of the waits recorder, which finds the causes
+//	arm_waits         arms the waits recorder for some seconds
 //
 // # Guarantees
 //
 //   - Without Config.Authorize, it answers only clients on the same machine: see [guard.Local].
 //     With Authorize, it has only the tools of [guard.Summary] unless Config.Data is
 //     [guard.Everything].
-//   - profile_route and arm_recorder need the permission for remote sessions: profiling.Policy, or
-//     PERFLINE_PROFILING=remote. All other tools only read. arm_recorder never shortens the time
-//     for which the recorder is armed.
+//   - profile_route and arm_waits need the permission for remote sessions: profiling.Policy, or
+//     PERFLINE_PROFILING=remote. All other tools only read. arm_waits never shortens the time for
+//     which the waits recorder is armed.
 //   - Text from the program and its clients is between ‹ and ›, shortened, with codes for
 //     characters that are invisible or look like these two. All other text is perfline's own.
 //     Suggestions of further calls contain identifiers and no text from outside.

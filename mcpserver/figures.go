@@ -28,8 +28,8 @@ func (s *server) addRequests(m *mcp.Server) {
 	}, s.listRequests)
 	add(s, m, tool{
 		name: toolGetRequest, title: "One request",
-		description: "Shows one request as a waterfall of spans with marks and waits, and the cause of its duration in a sentence, if the flight recorder was armed. " +
-			"It waits up to 5 s for the recorder's result for a slow request." + quoted,
+		description: "Shows one request as a waterfall of spans with marks and waits, and the cause of its duration in a sentence, if the waits recorder was armed. " +
+			"It waits up to 5 s for the waits recorder's result for a slow request." + quoted,
 	}, s.getRequest)
 	add(s, m, tool{
 		name: toolCompare, title: "Compare two requests",
@@ -41,19 +41,19 @@ func (s *server) addRequests(m *mcp.Server) {
 	}, s.getSpan)
 }
 
-// addRecordings adds the tools that start something, and the state of the flight recorder.
-func (s *server) addRecordings(m *mcp.Server) {
+// addStarts adds the tools that start something, and the state of the waits recorder.
+func (s *server) addStarts(m *mcp.Server) {
 	add(s, m, tool{
 		name: toolProfile, title: "Profile a route", starts: true,
 		description: "Records samples of the program for some seconds, and lists the functions that used most time in the requests of a route, with file and line. " +
 			"It needs the user's permission in the program. The program is a little slower meanwhile." + quoted,
 	}, s.profileRoute)
 	add(s, m, tool{
-		name: toolRecorder, title: "Flight recorder",
-		description: "Shows whether the flight recorder is armed. It tells what slow requests waited for." + quoted,
-	}, s.getRecorder)
+		name: toolWaitsState, title: "State of the waits recorder",
+		description: "Shows whether the waits recorder is armed. The recorder finds out what slow requests waited for." + quoted,
+	}, s.getWaitsState)
 	add(s, m, tool{
-		name: toolArm, title: "Arm the flight recorder", starts: true,
-		description: "Arms the flight recorder for some seconds: requests that end slowly in that time get a cause. It needs the user's permission in the program.",
-	}, s.armRecorder)
+		name: toolArmWaits, title: "Arm the waits recorder", starts: true,
+		description: "Arms the waits recorder for some seconds: requests that end slowly in that time get a cause. It needs the user's permission in the program.",
+	}, s.armWaits)
 }

@@ -45,7 +45,7 @@ func FuzzArguments(f *testing.F) {
 		`{"sort":"slowest","after":"0200000000000000","limit":1}`, `{"min_ms":1e9,"seconds":0.001}`, `{"attribute":"=","text":"\u0000"}`, `{"samples":60}`,
 		`{"seconds":1,"waiting":true}`, `{"window":"start","sort":"failed"}`,
 	} {
-		for _, tool := range []string{"list_routes", "list_requests", "get_request", "get_span", "compare_requests", "profile_route", "get_counts", "arm_recorder", "get_recorder"} {
+		for _, tool := range []string{"list_routes", "list_requests", "get_request", "get_span", "compare_requests", "profile_route", "get_counts", "arm_waits", "get_waits_state"} {
 			f.Add(tool, arguments)
 		}
 	}

@@ -43,7 +43,7 @@ const (
 	maxBody    = 64 << 10         // bytes
 	readTime   = 10 * time.Second // for the body of a call
 	callTime   = time.Minute      // for a whole call
-	maxStarts  = 10               // recordings that clients start in a minute
+	maxStarts  = 10               // sessions and arms that clients start in a minute
 	retryAfter = "2"              // seconds
 )
 
@@ -59,7 +59,7 @@ type server struct {
 	waits         *lookup.Waits
 	calls         chan struct{} // has an element for each call in progress
 	starts        *serve.Rate
-	profile       toolRecording
+	profile       toolSession
 	servers       serve.Servers
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// waitedInMarker is a result of the flight recorder with the marker in each text that names code.
+// waitedInMarker is a result of the waits recorder with the marker in each text that names code.
 func waitedInMarker(q requests.Request) *waits.Request {
 	const name = "github.com/perfline/perfline/mcpserver_test.hiddenMarker"
 	hidden := waits.Frame{Function: name, File: "/src/hidden_marker_test.go", Line: 1}
@@ -99,8 +99,8 @@ func TestHiddenModulesAreNowhere(t *testing.T) {
 				"compare_requests": {true, []arguments{{"slow": one, "usual": other}}},
 				"get_counts":       {false, []arguments{nil, {"all": true}}},
 				"get_runtime":      {false, []arguments{nil}},
-				"get_recorder":     {false, []arguments{nil}},
-				"arm_recorder":     {false, []arguments{{"seconds": 1}}},
+				"get_waits_state":  {false, []arguments{nil}},
+				"arm_waits":        {false, []arguments{{"seconds": 1}}},
 				"profile_route":    {true, []arguments{{"route": "GET /marked", "waiting": true, "limit": 100}}},
 			}
 			var tools []string

@@ -9,14 +9,14 @@ import (
 // mostModules is how many modules an answer names.
 const mostModules = 8
 
-// missing writes what a recording lacks, as far as it is known. It returns true if time without
+// missing writes what a session lacks, as far as it is known. It returns true if time without
 // samples may have used the CPU.
 func missing(a *answer, t *profile.Trace) (unknown bool) {
 	s := t.Stats
 	if s.Filtered > 0 || len(t.Modules) > 0 {
 		note := word("The origin policy or the profiler's Modules hide functions of some modules")
 		if s.Filtered > 0 {
-			note += word(formatted(": %d of %d samples of the recording have no stack", s.Filtered,
+			note += word(formatted(": %d of %d samples of the session have no stack", s.Filtered,
 				max(s.Filtered, s.Samples)))
 		}
 		note += "."
@@ -27,7 +27,7 @@ func missing(a *answer, t *profile.Trace) (unknown bool) {
 		a.line("%s", note)
 	}
 	if s.Lost > 0 {
-		a.line("%d samples of the recording are LOST.", s.Lost)
+		a.line("%d samples of the session are LOST.", s.Lost)
 	}
 	if s.BusyTime > 0 {
 		a.line("Other code had the CPU profiler for %s: there are no samples of this time.",

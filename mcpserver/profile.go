@@ -20,7 +20,7 @@ import (
 // profileArguments are of profile_route.
 type profileArguments struct {
 	Route   string  `json:"route,omitempty" jsonschema:"id of a route from list_routes, or its exact name; the whole program without it"`
-	Seconds float64 `json:"seconds,omitempty" jsonschema:"length of the recording, from 1 to 30; 5 without it"`
+	Seconds float64 `json:"seconds,omitempty" jsonschema:"length of the session, from 1 to 30; 5 without it"`
 	Waiting bool    `json:"waiting,omitempty" jsonschema:"samples of all goroutines by the clock, waiting ones too; without it only code that uses the CPU"`
 	Limit   int     `json:"limit,omitempty" jsonschema:"functions in the answer, from 1 to 100; 20 without it"`
 }
@@ -31,26 +31,26 @@ const (
 	stopTime                      = 10 * time.Second
 )
 
-// A toolRecording is the last recording that a tool made. The recorder keeps it, so that the page
-// and other tools can use its samples. The next recording of a tool replaces it: an agent must not
+// A toolSession is the last session that a tool recorded. The recorder keeps it, so that the page
+// and other tools can use its samples. The next session of a tool replaces it: an agent must not
 // fill the recorder.
-type toolRecording struct {
+type toolSession struct {
 	recording sync.Mutex // locked while a tool records: for seconds, so nothing waits for it
 
 	mu   sync.Mutex // guards last
 	last sessions.SessionID
 }
 
-// replace makes a recording the last one, or none if it is 0. It returns the one before.
-func (p *toolRecording) replace(last sessions.SessionID) (before sessions.SessionID) {
+// replace makes a session the last one, or none if it is 0. It returns the one before.
+func (p *toolSession) replace(last sessions.SessionID) (before sessions.SessionID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, p.last = p.last, last
 	return before
 }
 
-// id returns the last recording, or 0 if there is none.
-func (p *toolRecording) id() sessions.SessionID {
+// id returns the last session, or 0 if there is none.
+func (p *toolSession) id() sessions.SessionID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
@@ -87,7 +87,7 @@ func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest,
 	return s.functions(recorded, name, in, limit), nil
 }
 
-// record makes a recording. s.profile.recording is locked.
+// record records a session. s.profile.recording is locked.
 func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time.Duration,
 	waiting bool) (*sessions.Session, *refusal) {
 	recorder := s.source.Sessions()
@@ -97,16 +97,16 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	id, err := recorder.Start(ctx, sessions.StartOptions{Wall: waiting, Remote: true})
 	switch {
 	case errors.Is(err, sessions.ErrInProgress):
-		return nil, refuse("another recording is in progress: try again when it has ended")
+		return nil, refuse("another session is in progress: try again when it has ended")
 	case errors.Is(err, sessions.ErrFull):
-		return nil, refuse("the recorder has no room for another recording: ask the user to release one on perfline's page")
+		return nil, refuse("there is no room for another session: ask the user to release one on perfline's page")
 	case err != nil:
-		return nil, refuse("starting a recording: %s", err)
+		return nil, refuse("starting a session: %s", err)
 	}
 	s.profile.replace(id)
 	s.logger.Info("perfline: an agent records a profile", "for", length)
 	waited := wait(ctx, r, length)
-	// The recording ends also when the client has left.
+	// The session ends also when the client has left.
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	recorded, err := recorder.Stop(stopping, id)
@@ -116,15 +116,15 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	if waited != nil {
 		_ = recorder.Release(id) // the caller did not ask for a part of it
 		s.profile.replace(0)
-		return nil, refuse("the recording was cut short: %s", waited)
+		return nil, refuse("the session was cut short: %s", waited)
 	}
 	if err != nil {
-		return nil, refuse("stopping the recording: %s: call %s again", err, toolProfile)
+		return nil, refuse("stopping the session: %s: call %s again", err, toolProfile)
 	}
 	return recorded, nil
 }
 
-// wait waits for the length of a recording, and reports the progress each second if the client has
+// wait waits for the length of a session, and reports the progress each second if the client has
 // asked for it.
 func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) error {
 	end := time.NewTimer(length)
@@ -150,7 +150,7 @@ func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) err
 	}
 }
 
-// functions answers with the functions of a recording.
+// functions answers with the functions of a session.
 func (s *server) functions(recorded *sessions.Session, name string, in profileArguments,
 	limit int) *answer {
 	a := new(answer)
@@ -165,7 +165,7 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	if name != "" {
 		of = word(formatted("%s of %s", number(count, "request"), name))
 	}
-	a.line("recording of %.1f s, %s", recorded.Length().Seconds(), of)
+	a.line("session of %.1f s, %s", recorded.Length().Seconds(), of)
 	if t == nil {
 		a.line("It has no samples: the sampler did not run.")
 		return a

@@ -22,7 +22,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// remote allows clients to start recordings.
+// remote allows clients to record.
 var remote = perfline.Config{Sessions: sessions.Config{Policy: profiling.Policy{Remote: true}}}
 
 // until waits for a condition.
@@ -43,14 +43,14 @@ func sampled() { profiling.ForceSample() }
 func (a *agent) profiled(p *program, arguments map[string]any, serve func(), complete func(text string) bool) (text string) {
 	a.t.Helper()
 	arguments["seconds"] = 1
-	for range 8 { // 10 recordings may start in a minute
+	for range 8 { // 10 sessions may start in a minute
 		started := sessioncounts.Of(p.pl.Sessions()).Started
 		answer := make(chan string, 1)
 		go func() {
 			text, _ := a.call("profile_route", arguments)
 			answer <- text
 		}()
-		until(a.t, "the recording begins", func() bool { return sessioncounts.Of(p.pl.Sessions()).Started > started })
+		until(a.t, "the session begins", func() bool { return sessioncounts.Of(p.pl.Sessions()).Started > started })
 		serve()
 		if text = <-answer; complete(text) {
 			break
@@ -70,7 +70,7 @@ func (a *agent) recording(ctx context.Context, p *program) chan *mcp.CallToolRes
 		answer <- r
 	}
 	go call()
-	until(a.t, "the recording begins", func() bool {
+	until(a.t, "the session begins", func() bool {
 		if sessioncounts.Of(p.pl.Sessions()).Started > started {
 			return true
 		}
@@ -130,8 +130,8 @@ func TestProfileTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A recording takes up to 30 s. Other tools answer meanwhile, and a second recording is refused.
-func TestToolsDuringARecording(t *testing.T) {
+// A session takes up to 30 s. Other tools answer meanwhile, and a second session is refused.
+func TestToolsDuringASession(t *testing.T) {
 	p := start(t, remote)
 	for range 2 {
 		p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
@@ -146,17 +146,17 @@ func TestToolsDuringARecording(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	if text := b.refused("profile_route", nil); !strings.Contains(text, "another call records a profile: try again") {
-		t.Errorf("a second recording: %s", text)
+		t.Errorf("a second session: %s", text)
 	}
 	select {
 	case r := <-answer:
-		t.Errorf("the recording ended before the other calls: %v", r)
+		t.Errorf("the session ended before the other calls: %v", r)
 	default:
 	}
 }
 
-// A recording ends, and is released, when its client leaves.
-func TestClientLeavesARecording(t *testing.T) {
+// A session ends, and is released, when its client leaves.
+func TestClientLeavesASession(t *testing.T) {
 	p := start(t, remote)
 	server := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{})))
 	a := connect(t, server.URL)
@@ -164,7 +164,7 @@ func TestClientLeavesARecording(t *testing.T) {
 	answer := a.recording(ctx, p)
 	cancel()
 	<-answer
-	until(t, "the recording is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
+	until(t, "the session is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
 	ctx, cancel = context.WithCancel(t.Context())
 	again := connect(t, server.URL).recording(ctx, p)
 	cancel()
@@ -172,7 +172,7 @@ func TestClientLeavesARecording(t *testing.T) {
 }
 
 // The protocol's older versions do not end a tool by themselves.
-func TestClientOfAnOlderVersionLeavesARecording(t *testing.T) {
+func TestClientOfAnOlderVersionLeavesASession(t *testing.T) {
 	p := start(t, remote)
 	server := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{})))
 	address, err := url.Parse(server.URL)
@@ -192,16 +192,16 @@ func TestClientOfAnOlderVersionLeavesARecording(t *testing.T) {
 		}
 		ended <- err
 	}()
-	until(t, "the recording begins", func() bool { return sessioncounts.Of(p.pl.Sessions()).Started > 0 })
+	until(t, "the session begins", func() bool { return sessioncounts.Of(p.pl.Sessions()).Started > 0 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the client has the error %v, want the one of its context", err)
 	}
-	until(t, "the recording is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
+	until(t, "the session is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
 }
 
-// A recording ends when the server shuts down, which waits for its requests.
-func TestShutdownEndsARecording(t *testing.T) {
+// A session ends when the server shuts down, which waits for its requests.
+func TestShutdownEndsASession(t *testing.T) {
 	p := start(t, remote)
 	server := mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{})))
 	answer := connect(t, server.URL).recording(t.Context(), p)
@@ -211,10 +211,10 @@ func TestShutdownEndsARecording(t *testing.T) {
 	if r := <-answer; r != nil && !r.IsError {
 		t.Errorf("the client has an answer: %+v", r)
 	}
-	until(t, "the recording is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
+	until(t, "the session is released", func() bool { return len(p.pl.Sessions().Statuses()) == 0 })
 }
 
-// A client that asks for it gets the progress of a recording.
+// A client that asks for it gets the progress of a session.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	p := start(t, remote)
@@ -244,7 +244,7 @@ func TestProgress(t *testing.T) {
 			t.Errorf("the progress is of %g s, want 29.5", total)
 		}
 	case err := <-left:
-		t.Errorf("the recording ended without a progress: %v", err)
+		t.Errorf("the session ended without a progress: %v", err)
 		return
 	}
 	leave()
@@ -253,7 +253,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Clients may start a number of recordings in a minute. Refused ones count.
+// Clients may start a number of sessions in a minute. Refused ones count.
 func TestStartsAreLimited(t *testing.T) {
 	p := start(t, remote)
 	if _, err := p.pl.Sessions().Start(t.Context(), sessions.StartOptions{}); err != nil {
@@ -261,17 +261,17 @@ func TestStartsAreLimited(t *testing.T) {
 	}
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 	for range 10 {
-		if text := a.refused("profile_route", nil); !strings.Contains(text, "another recording is in progress") {
+		if text := a.refused("profile_route", nil); !strings.Contains(text, "another session is in progress") {
 			t.Fatalf("got %s", text)
 		}
 	}
-	if text := a.refused("profile_route", nil); !strings.Contains(text, "recordings may start 10 times in a minute: try again in ") {
+	if text := a.refused("profile_route", nil); !strings.Contains(text, "sessions and the waits recorder may start 10 times in a minute: try again in ") {
 		t.Errorf("the 11th start: %s", text)
 	}
 }
 
-// A comparison has the functions of requests that the last recording has samples of. The runtime's sampler may, by chance, take a sample of the
-// usual request too. Then the usual request has some, and the recording is made again.
+// A comparison has the functions of requests that the last session has samples of. The runtime's sampler may, by chance, take a sample of the
+// usual request too. Then the usual request has some, and the session is recorded again.
 func TestCompareFunctions(t *testing.T) {
 	t.Parallel()
 	p := start(t, remote)

@@ -109,12 +109,12 @@ func (s *server) causes(a *answer, q requests.Request) {
 // noResult returns why there are no states of a request.
 func (s *server) noResult() word {
 	if s.waitsRecorder == nil {
-		return "the program has no flight recorder"
+		return "the program has no waits recorder"
 	}
 	if state := s.waitsRecorder.State(); state.Status != waits.Armed {
-		return "the flight recorder is not armed"
+		return "the waits recorder is not armed"
 	}
-	return "the flight recorder has no result for this request"
+	return "the waits recorder has no result for this request"
 }
 
 // waterfall writes spans with their marks and waits. It returns the number of spans.
@@ -214,7 +214,7 @@ func (s *server) suggestAbout(a *answer, q requests.Request) {
 			}
 		}
 	} else {
-		a.suggest(toolRecorder, struct{}{},
+		a.suggest(toolWaitsState, struct{}{},
 			"why the cause is unknown, and how to get causes of further requests")
 	}
 	a.suggest(toolCompare, compareArguments{Slow: own.String()},

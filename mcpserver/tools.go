@@ -26,8 +26,8 @@ const (
 	toolProfile      word = "profile_route"
 	toolCounts       word = "get_counts"
 	toolRuntime      word = "get_runtime"
-	toolRecorder     word = "get_recorder"
-	toolArm          word = "arm_recorder"
+	toolWaitsState   word = "get_waits_state"
+	toolArmWaits     word = "arm_waits"
 )
 
 // instructions are for the model that reads the answers.
@@ -59,7 +59,7 @@ func (s *server) tools() *mcp.Server {
 	s.addFigures(m)
 	if s.data == guard.Everything {
 		s.addRequests(m)
-		s.addRecordings(m)
+		s.addStarts(m)
 	}
 	return m
 }

@@ -47,7 +47,7 @@ func TestDiagnosis(t *testing.T) {
 	}
 	next = suggested(t, text, "get_request")
 	text = a.ask(next.tool, next.arguments)
-	for _, want := range []string{"request ", "‹GET /orders/{id}› took ", "cause: unknown, the program has no flight recorder", "· ‹query›", "mark at ", "‹read›, ‹order› = ‹17›"} {
+	for _, want := range []string{"request ", "‹GET /orders/{id}› took ", "cause: unknown, the program has no waits recorder", "· ‹query›", "mark at ", "‹read›, ‹order› = ‹17›"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("get_request has no %q:\n%s", want, text)
 		}
@@ -68,7 +68,7 @@ func TestAnnotations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		starts := tool.Name == "arm_recorder" || tool.Name == "profile_route"
+		starts := tool.Name == "arm_waits" || tool.Name == "profile_route"
 		if n := tool.Annotations; n == nil || n.ReadOnlyHint == starts || n.DestructiveHint == nil || *n.DestructiveHint || n.OpenWorldHint == nil || *n.OpenWorldHint {
 			t.Errorf("%s has the annotations %+v", tool.Name, tool.Annotations)
 		}
@@ -115,7 +115,7 @@ func TestErrors(t *testing.T) {
 		{"get_span", map[string]any{"request": id, "span": id, "offset": 100}, "offset 100: must be less than"},
 		{"get_runtime", map[string]any{"samples": 61}, "samples 61: must be from 1 to 60"},
 		{"get_runtime", map[string]any{"samples": -1}, "samples -1: must be from 1 to 60"},
-		{"arm_recorder", map[string]any{"seconds": 1}, "the program has no flight recorder"},
+		{"arm_waits", map[string]any{"seconds": 1}, "the program has no waits recorder"},
 		{"profile_route", map[string]any{"seconds": 31}, "seconds 31: must be from 1 to 30"},
 		{"profile_route", map[string]any{"seconds": 1}, "PERFLINE_PROFILING=remote"},
 	} {

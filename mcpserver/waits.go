@@ -17,11 +17,11 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// resultTime is how long a call waits for the flight recorder, which reads an execution trace for
+// resultTime is how long a call waits for the waits recorder, which reads an execution trace for
 // some tenths of a second.
 const resultTime = 5 * time.Second
 
-// withWaits returns the request with what the flight recorder knows about it. It waits for a result
+// withWaits returns the request with what the waits recorder knows about it. It waits for a result
 // that may come soon.
 func (s *server) withWaits(ctx context.Context, snapshot requests.Snapshot) requests.Request {
 	// A request that was not slow gets no result. Only a slow one over the policy's ceiling is an
@@ -32,7 +32,7 @@ func (s *server) withWaits(ctx context.Context, snapshot requests.Snapshot) requ
 	return s.waits.With(snapshot.Request())
 }
 
-// awaitResult returns when the flight recorder has the result of a request, or will not have it
+// awaitResult returns when the waits recorder has the result of a request, or will not have it
 // soon.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)

@@ -50,10 +50,10 @@ func TestFallback(t *testing.T) {
 			d.engine = second
 			p := d.start(d.Context(), 10*time.Millisecond, 0)
 			d.wantState(p, Started)
-			d.wantEngine(p, "fallback", "log cannot be read")
+			d.wantEngine(p, "fallback", "profiler cannot be read")
 			d.emit(2)
 			time.Sleep(2 * longestWait)
-			d.wantEngine(p, "fallback", "log cannot be read")
+			d.wantEngine(p, "fallback", "profiler cannot be read")
 			if tr := d.stop(p); len(tr.Samples) != 2 || tr.Engine != "fallback" {
 				t.Errorf("%d samples of the engine %s, want 2 of the fallback", len(tr.Samples), tr.Engine)
 			}
@@ -74,14 +74,14 @@ func TestFallbackForAWhile(t *testing.T) {
 		first.failsAt, first.fails = always, unsupported(true)
 		d.engine = second
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.wantEngine(p, "fallback", "log cannot be read")
+		d.wantEngine(p, "fallback", "profiler cannot be read")
 		d.emit(2)
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
 		if n := len(second.starts); n < 5 || n > 8 { // after 1, 3, 7, 15, 31, 63 seconds
 			t.Errorf("in 100 s the fallback was started %d times, want 7 at growing pauses", n)
 		}
-		d.wantEngine(p, "fallback", "log cannot be read")
+		d.wantEngine(p, "fallback", "profiler cannot be read")
 		time.Sleep(1000 * time.Second) // the last try was after 1023 s, the next comes after the longest pause
 		d.emit(1)
 		d.tell(func(e *fakeEngine) { e.onStop = []sampling.Sample{sample("last")} })
@@ -118,7 +118,7 @@ func TestFallbackForAWhileBeginsAnew(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		d.stop(p)
 		p = d.start(d.Context(), 10*time.Millisecond, 0)
-		d.wantEngine(p, "fallback", "log cannot be read")
+		d.wantEngine(p, "fallback", "profiler cannot be read")
 		first.mu.Lock()
 		first.failsAt, first.fails = 0, nil
 		first.mu.Unlock()
@@ -213,7 +213,7 @@ func TestFallbackThatWaits(t *testing.T) {
 		first.failsAt, first.fails = always, unsupported(true)
 		second.busy = true
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
-		d.wantEngine(p, "fallback", "log cannot be read")
+		d.wantEngine(p, "fallback", "profiler cannot be read")
 		d.wantState(p, Paused)
 		d.tell(func(e *fakeEngine) { e.failsAt, e.fails = 0, nil })
 		time.Sleep(2 * firstWait)

@@ -37,7 +37,8 @@
 //	10 the record goes on through the pipeline              later processors see the same record
 //	11 there are no parameters                              NewEventBridge has no arguments
 //
-// Body, severity and scope stay with the log record: span events have no place for them.
+// Body, severity and instrumentation scope stay with the log record: span events have no place for
+// them.
 //
 // # Guarantees
 //

@@ -76,7 +76,7 @@ func startBusy(t *testing.T) (page, request string) {
 	do(waits.OnCPU, 28*ms, id.SpanID(), nil)
 	do(waits.Mutex, 15*ms, render.SpanID(), by)
 	do(waits.OnCPU, 25*ms, render.SpanID(), nil)
-	w.flight = &flightRecorder{state: waits.State{Status: waits.Disarmed}, result: &waits.Request{
+	w.recorder = &waitsRecorder{state: waits.State{Status: waits.Disarmed}, result: &waits.Request{
 		TraceID: id.TraceID(), RootID: id.SpanID(), Name: "GET /report", Start: began, Duration: 100 * ms,
 		Goroutines: []waits.Goroutine{{ID: 7, Function: "net/http.(*conn).serve", Intervals: did}},
 		Causes:     []waits.Cause{{Kind: waits.Mutex, Duration: 15 * ms, Function: "main.(*Index).Search", SpanID: render.SpanID(), By: by}},

@@ -68,8 +68,8 @@ func TestCompare(t *testing.T) {
 	if rows := eval[int](p, `document.querySelectorAll("#functions tbody tr").length`); rows == 0 {
 		t.Error("no function is listed for a request with samples")
 	}
-	if !eval[bool](p, `Boolean(document.querySelector("#states tbody tr, a[href='#/waits']:not([data-page])"))`) {
-		t.Errorf("the page has neither states nor how to get them: %s", p.text("main"))
+	if !eval[bool](p, `Boolean(document.querySelector("#waits tbody tr, a[href='#/waits']:not([data-page])"))`) {
+		t.Errorf("the page has neither waits nor how to get them: %s", p.text("main"))
 	}
 }
 
@@ -147,16 +147,16 @@ func TestCompareFewAndMany(t *testing.T) {
 	}
 }
 
-// The states of a request with an execution trace are listed. The other request's are unknown.
-func TestCompareStates(t *testing.T) {
+// The waits of a request with an execution trace are listed. The other request's are unknown.
+func TestCompareWaits(t *testing.T) {
 	w, page, request := startWaiting(t)
 	newest := w.recent.Requests()
 	p := open(t, page+strings.Replace(request, "requests/", "compare?a=", 1)+fmt.Sprintf("&b=%s/%s", newest[1].TraceID, newest[1].SpanID), View{})
 	p.wait(comparisonShown)
-	if text := p.text("#states tbody tr"); !strings.Contains(text, "mutex") || !strings.Contains(text, "40.0 ms") || !strings.Contains(text, "unknown") {
-		t.Errorf("the first state is %q, want 40 ms for a mutex, and unknown", text)
+	if text := p.text("#waits tbody tr"); !strings.Contains(text, "mutex") || !strings.Contains(text, "40.0 ms") || !strings.Contains(text, "unknown") {
+		t.Errorf("the first row is %q, want 40 ms for a mutex, and unknown", text)
 	}
 	if text := p.text("main"); !strings.Contains(text, "Only A has an execution trace.") {
-		t.Errorf("the page does not say that only A has states: %s", text)
+		t.Errorf("the page does not say that only A has waits: %s", text)
 	}
 }

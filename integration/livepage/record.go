@@ -91,7 +91,7 @@ func (p *Page) Sampled() (string, error) {
 	})()`)
 }
 
-// Explained waits for a slow request of which the flight recorder knows what it waited for, and
+// Explained waits for a slow request of which the waits recorder knows what it waited for, and
 // returns its address. The recorder must be armed, and the program must have work.
 func (p *Page) Explained() (string, error) {
 	const find = `(async () => {
@@ -111,7 +111,7 @@ func (p *Page) Explained() (string, error) {
 		return address != "", err
 	})
 	if err != nil {
-		return "", fmt.Errorf("waiting for a slow request with states: %w", err)
+		return "", fmt.Errorf("waiting for a slow request with waits: %w", err)
 	}
 	return address, nil
 }

@@ -23,7 +23,7 @@ func views() []view {
 		}},
 		{name: "comparison", hash: comparedAddress(), ready: comparisonShown, then: func(p tab) { p.click("#choices summary") }},
 		{name: "request with samples", hash: recorded.request, ready: `document.querySelector("#waterfall") && document.querySelector("#ran .flames")`},
-		{name: "request with states", open: func(t *testing.T, v View) tab {
+		{name: "request with waits", open: func(t *testing.T, v View) tab {
 			t.Helper()
 			return openBusyIn(t, "", v)
 		}},

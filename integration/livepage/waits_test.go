@@ -30,45 +30,45 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A waiting program has two requests, of which one waited for the other, as its flight recorder says.
+// A waiting program has two requests, of which one waited for the other, as its waits recorder says.
 type waiting struct {
 	recent   *requests.Recent
 	sessions *sessions.Recorder
-	flight   waits.Recorder // nil without one
+	recorder waits.Recorder // nil without one
 	minute   *profile.Trace // nil without a profiler that runs all the time
 }
 
 func (w *waiting) Recent() *public.Store        { return (*public.Store)(w.recent) }
 func (w *waiting) Sessions() *sessions.Recorder { return w.sessions }
-func (w *waiting) Waits() waits.Recorder        { return w.flight }
+func (w *waiting) Waits() waits.Recorder        { return w.recorder }
 func (*waiting) Runtime() *perfline.Runtime     { return nil }
 func (w *waiting) Counts() []exporter.Count     { return nil }
 func (w *waiting) LastMinute() *profile.Trace   { return w.minute }
 
-// flightRecorder has one result.
-type flightRecorder struct {
+// waitsRecorder has one result.
+type waitsRecorder struct {
 	result *waits.Request
 
 	mu    sync.Mutex // guards what follows
 	state waits.State
 }
 
-func (*flightRecorder) Start(*slog.Logger)                                    {}
-func (*flightRecorder) Slow(bridge.Root) bool                                 { return false }
-func (*flightRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
-func (*flightRecorder) Shutdown(context.Context) error                        { return nil }
-func (*flightRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 1} }
-func (f *flightRecorder) Result(id trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
+func (*waitsRecorder) Start(*slog.Logger)                                    {}
+func (*waitsRecorder) Slow(bridge.Root) bool                                 { return false }
+func (*waitsRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
+func (*waitsRecorder) Shutdown(context.Context) error                        { return nil }
+func (*waitsRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 1} }
+func (f *waitsRecorder) Result(id trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	return f.result, id == f.result.TraceID && root == f.result.RootID
 }
 
-func (f *flightRecorder) State() waits.State {
+func (f *waitsRecorder) State() waits.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
 }
 
-func (f *flightRecorder) Arm(d time.Duration) error {
+func (f *waitsRecorder) Arm(d time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = waits.State{Status: waits.Armed}
@@ -78,7 +78,7 @@ func (f *flightRecorder) Arm(d time.Duration) error {
 	return nil
 }
 
-func (f *flightRecorder) Disarm() {
+func (f *waitsRecorder) Disarm() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = waits.State{Status: waits.Disarmed}
@@ -113,7 +113,7 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 	did := func(kind waits.Kind, from, to time.Duration, span trace.SpanID, stack []waits.Frame, by *waits.Party) waits.Interval {
 		return waits.Interval{Kind: kind, Start: from, End: to, SpanID: span, Stack: stack, By: by}
 	}
-	w.flight = &flightRecorder{state: waits.State{Status: waits.Disarmed}, result: &waits.Request{
+	w.recorder = &waitsRecorder{state: waits.State{Status: waits.Disarmed}, result: &waits.Request{
 		TraceID: id.TraceID(), RootID: id.SpanID(), Name: "GET /search", Start: began, Duration: 100 * ms,
 		Goroutines: []waits.Goroutine{
 			{ID: 7, Function: "net/http.(*conn).serve", Intervals: []waits.Interval{
@@ -138,7 +138,7 @@ func TestWaits(t *testing.T) {
 	w, page, request := startWaiting(t)
 	p := open(t, page+request, View{})
 	p.wait(`document.querySelector("#waterfall tbody tr") && document.querySelector("#goroutines .goroutine")`)
-	if got, want := p.text("#sentence"), w.flight.(*flightRecorder).result.Sentence(); got != want {
+	if got, want := p.text("#sentence"), w.recorder.(*waitsRecorder).result.Sentence(); got != want {
 		t.Errorf("the sentence is %q, want %q", got, want)
 	}
 	bars := eval[[]string](p, `[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].map((part) => part.dataset.class + " " + part.title)`)
@@ -173,41 +173,41 @@ func TestWaits(t *testing.T) {
 	p.click(".goroutine tbody tr:nth-child(2) td:nth-child(5) a") // the request of the party
 	p.wait(`document.querySelector("h1")?.innerText === "POST /index" && document.querySelector("#goroutines")?.innerText.includes("No execution trace has this request")`)
 	p.click(`#goroutines a[href="#/waits"]`)
-	p.wait(`document.querySelector("#flight-state")?.innerText === "not armed"`)
+	p.wait(`document.querySelector("#waits-state")?.innerText === "not armed"`)
 }
 
 // The recorder is armed and disarmed on the page, which says what it costs, and why it cannot be armed.
-func TestFlightRecorder(t *testing.T) {
+func TestWaitsRecorder(t *testing.T) {
 	w, page, _ := startWaiting(t)
 	p := open(t, page+"#/waits", View{})
-	p.wait(`document.querySelector("#flight-state")?.innerText === "not armed" && document.querySelector("#disarm:disabled")`)
-	if got := p.text("#flight-cost"); !strings.Contains(got, "4 to 20 %") {
+	p.wait(`document.querySelector("#waits-state")?.innerText === "not armed" && document.querySelector("#disarm:disabled")`)
+	if got := p.text("#waits-cost"); !strings.Contains(got, "4 to 20 %") {
 		t.Errorf("the cost is %q", got)
 	}
 	p.click("#arm")
-	p.wait(`document.querySelector("#flight-state").innerText === "armed" && document.querySelector("#flight-more").innerText.startsWith("Until ")`)
-	p.wait(`document.querySelector("#nav-flight").checkVisibility()`)
+	p.wait(`document.querySelector("#waits-state").innerText === "armed" && document.querySelector("#waits-more").innerText.startsWith("Until ")`)
+	p.wait(`document.querySelector("#nav-waits").checkVisibility()`)
 	p.accessible()
 	p.click("#arm-long")
-	p.wait(`document.querySelector("#flight-more").innerText === "Until it is disarmed."`)
+	p.wait(`document.querySelector("#waits-more").innerText === "Until it is disarmed."`)
 	p.click("#disarm")
-	p.wait(`document.querySelector("#flight-state").innerText === "not armed" && document.activeElement.id === "arm"`)
-	p.wait(`!document.querySelector("#nav-flight").checkVisibility()`)
+	p.wait(`document.querySelector("#waits-state").innerText === "not armed" && document.activeElement.id === "arm"`)
+	p.wait(`!document.querySelector("#nav-waits").checkVisibility()`)
 
-	flight := w.flight.(*flightRecorder)
-	flight.mu.Lock()
-	flight.state = waits.State{Status: waits.InUse, Reason: "seen by this test"}
-	flight.mu.Unlock()
-	p.wait(`document.querySelector("#flight-state").innerText.includes("another flight recorder runs in this process")`)
-	p.wait(`/Stop the other one.* seen by this test/.test(document.querySelector("#flight-more").innerText)`)
+	recorder := w.recorder.(*waitsRecorder)
+	recorder.mu.Lock()
+	recorder.state = waits.State{Status: waits.InUse, Reason: "seen by this test"}
+	recorder.mu.Unlock()
+	p.wait(`document.querySelector("#waits-state").innerText.includes("another flight recorder runs in this process")`)
+	p.wait(`/Stop the other one.* seen by this test/.test(document.querySelector("#waits-more").innerText)`)
 }
 
 // Without a recorder, the page says how to add one.
-func TestNoFlightRecorder(t *testing.T) {
+func TestNoWaitsRecorder(t *testing.T) {
 	w, _, _ := startWaiting(t)
-	w.flight = nil
+	w.recorder = nil
 	p := open(t, w.serve(t)+"#/waits", View{})
-	p.wait(`document.querySelector("#flight-how")?.checkVisibility() && document.querySelector("#flight-how").innerText.includes("flight.NewRecorder")`)
+	p.wait(`document.querySelector("#waits-how")?.checkVisibility() && document.querySelector("#waits-how").innerText.includes("flight.NewRecorder")`)
 	if eval[bool](p, `document.querySelector("#arm").checkVisibility()`) {
 		t.Error("there is a button to arm nothing")
 	}

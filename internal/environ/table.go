@@ -96,7 +96,7 @@ var variables = []Variable{
 	},
 	{
 		Name: "OTEL_CONFIG_FILE",
-		Sets: "No effect: perfline does not read OpenTelemetry's declarative configuration, and says so in one line of the log. The other variables count.",
+		Sets: "No effect: perfline does not read OpenTelemetry's declarative configuration, and says so in one log line. The other variables count.",
 		Must: "must be the name of a file", Default: "none",
 	},
 	{

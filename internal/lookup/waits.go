@@ -9,7 +9,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Waits are the results of a flight recorder, as clients outside the program may see them. Its
+// Waits are the results of a waits recorder, as clients outside the program may see them. Its
 // methods may be called concurrently.
 type Waits struct {
 	recorder waits.Recorder // nil without one

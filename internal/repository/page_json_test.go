@@ -23,15 +23,15 @@ var pagePaths = []struct{ path, parameters, answer, content string }{
 	{"GET /data/v1/requests", "`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), `from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` excluded), `attribute` (`key` or `key=value`), `text`: all of them optional. A value that is wrong is status 400 with `field` and `error`", "searchAnswer", "the requests in memory that meet all parameters, at most 200"},
 	{"GET /data/v1/requests/{trace}/{span}", "the ids of a request's trace and root span, in hex", "requestDetail", "a request with its spans, marks, functions and waits"},
 	{"GET /data/v1/requests/{trace}/{span}/samples", "the same", "sampleChart", "the samples of a request by time, for its flame chart"},
-	{"GET /data/v1/requests/{trace}/{span}/states", "the same. `from` and `to`: milliseconds since the request's start. `columns`: the most parts of a bar, 1 to 1000", "windowWaits", "the states of a part of a request, in finer parts"},
+	{"GET /data/v1/requests/{trace}/{span}/waits", "the same. `from` and `to`: milliseconds since the request's start. `columns`: the most parts of a bar, 1 to 1000", "windowWaits", "the segments of a part of a request, in finer parts"},
 	{"GET /data/v1/requests/{trace}/{span}/{format}", "the same, and a `format` of its `files`", "a file", "a request for another tool"},
 	{"GET /data/v1/compare", "`a`: the ids of a request's trace and root span, with a slash between them. `b`: the same of another request; without it, a usual request of the route", "comparison", "the difference of two requests"},
-	{"GET /data/v1/profile/flame", "`last=minute`: of the last minute, and `name`: only its requests of this name. `session`: the id of a recording. `route`: all requests of this timeline's route. `timeline`: its request. `trace` and `span`: this request. `running`: without waiting goroutines", "flameGraph", "a flame graph of a profile"},
+	{"GET /data/v1/profile/flame", "`last=minute`: of the last minute, and `name`: only its requests of this name. `session`: the id of a session. `route`: all requests of this timeline's route. `timeline`: its request. `trace` and `span`: this request. `running`: without waiting goroutines", "flameGraph", "a flame graph of a profile"},
 	{"GET /data/v1/profile/functions", "the same", "functionTable", "the functions of a profile, with file and line"},
 	{"GET /data/v1/profile/sandwich", "the same. `function`: the name of a function", "sandwich", "the callers and the callees of a function"},
 	{"GET /data/v1/profile/difference", "the same, for the side A. `with`: the same for the side B, encoded as a query", "difference", "the difference of two profiles"},
-	{"GET /data/v1/sessions/{id}", "the id of a recording", "sessionContents", "the routes and the files of a recording"},
-	{"GET /data/v1/sessions/{id}/{format}", "the id of a recording, and a `format` of its `files`", "a file", "a recording for another tool"},
+	{"GET /data/v1/sessions/{id}", "the id of a session", "sessionContents", "the routes and the files of a session"},
+	{"GET /data/v1/sessions/{id}/{format}", "the id of a session, and a `format` of its `files`", "a file", "a session for another tool"},
 	{"POST /data/v1/leaks", "", "leakReport", "the goroutines that leaked; the program makes a garbage collection"},
 }
 
@@ -44,7 +44,7 @@ var pageEvents = []struct {
 	{"requests", []string{"overview", "serviceOnly"}},
 	{"routes", []string{"routesData"}},
 	{"sessions", []string{"sessionList"}},
-	{"flight", []string{"waitsState"}},
+	{"waits", []string{"waitsState"}},
 	{"counts", []string{"countRow"}},
 	{"runtime", []string{"runtimeHistory"}},
 }
@@ -193,7 +193,7 @@ func TestPageJSONDocumented(t *testing.T) {
 			name = "list of " + name
 		}
 		inSummary := "yes"
-		if e.name == "sessions" || e.name == "flight" {
+		if e.name == "sessions" || e.name == "waits" {
 			inSummary = ""
 		} else if len(e.answers) > 1 {
 			inSummary, _ = typeName(e.answers[1], types)

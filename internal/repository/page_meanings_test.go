@@ -77,10 +77,10 @@ var pageMeanings = map[string]string{
 	"sessionContents.requests":  "requests",
 	"sessionContents.timelines": "timelines",
 
-	"sessionRow.dropped":  "entries over the limit of the recording",
+	"sessionRow.dropped":  "entries over the limit of the session",
 	"sessionRow.entries":  "recorded entries",
 	"sessionRow.id":       "id",
-	"sessionRow.length":   "length of the recording until now",
+	"sessionRow.length":   "length of the session until now",
 	"sessionRow.progress": "share of the processing that is done",
 	"sessionRow.route":    "name of the request for which it waits",
 	"sessionRow.sampler":  "engine of the sampler",

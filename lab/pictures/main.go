@@ -80,7 +80,7 @@ func run(ctx context.Context, dir, only string) (err error) {
 		if at.route, err = livepage.Eval[string](p, routeLink); err != nil {
 			return err
 		}
-		// The flight recorder learns what slow orders waited for.
+		// The waits recorder learns what slow orders waited for.
 		if err := errors.Join(p.Go("#/waits"), p.Click("#arm"),
 			p.Wait(`document.querySelector("#disarm:enabled")`)); err != nil {
 			return err
@@ -89,7 +89,7 @@ func run(ctx context.Context, dir, only string) (err error) {
 		at.slow, err = p.Explained()
 		return errors.Join(err, stop())
 	})
-	if err := errors.Join(err, take(withStates)); err != nil {
+	if err := errors.Join(err, take(withWaits)); err != nil {
 		return err
 	}
 	stop := shop.Load(ctx, livepage.Everything)

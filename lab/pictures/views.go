@@ -30,13 +30,13 @@ type step int
 const (
 	underLoad   step = iota
 	withSamples      // right after the session that a request has samples of
-	withStates       // right after the recorder has the states of a slow request
+	withWaits        // right after the recorder has the waits of a slow request
 )
 
 // addresses are the addresses of views in a run.
 type addresses struct {
 	session int
-	slow    string // a request with states
+	slow    string // a request with waits
 	sampled string // a request with samples
 	route   string // a profile of a route
 }
@@ -56,11 +56,11 @@ func subjects(at addresses) []subject {
 	return []subject{
 		{name: "overview", address: "#/", ready: routesShown, height: 1000},
 		{name: "summary", summary: true, ready: routesShown},
-		{name: "request", step: withStates, address: at.slow,
+		{name: "request", step: withWaits, address: at.slow,
 			ready: `document.querySelector("#sentence") && document.querySelector("#waterfall tbody tr")`, height: 900},
 		{name: "samples", step: withSamples, address: at.sampled,
 			ready: `document.querySelector("#waterfall .stacks [role=treeitem]")`, height: 900},
-		{name: "compare", step: withStates, address: "#/compare?a=" + idOf(at.slow),
+		{name: "compare", step: withWaits, address: "#/compare?a=" + idOf(at.slow),
 			ready: `document.querySelector("main table tbody tr")`, height: 900},
 		{name: "profile", address: at.route,
 			ready: `document.querySelector("#flame [role=treeitem]")`},
@@ -74,7 +74,7 @@ func subjects(at addresses) []subject {
 			ready: `document.querySelector("#sessions tbody tr")`},
 		{name: "session", address: fmt.Sprintf("#/sessions/%d", at.session),
 			ready: `document.querySelector("#timelines tbody tr")`},
-		{name: "waits", address: "#/waits", ready: `document.querySelector("#flight-state")`,
+		{name: "waits", address: "#/waits", ready: `document.querySelector("#waits-state")`,
 			then: click("#arm", `document.querySelector("#disarm:enabled")`)},
 		{name: "runtime", address: "#/runtime",
 			ready: `document.querySelector("[data-chart=heap]")?.checkVisibility()`, height: 1000},

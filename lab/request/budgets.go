@@ -19,7 +19,7 @@ const (
 	cpuRatio        = ": CPU time added, × reference"
 	cpuRatioSampled = ": CPU time added, × reference with a sampled request"
 	cpuRatioAlone   = ": CPU time of the exporter alone, × " + batchedAlone
-	cpuRatioArmed   = ": CPU time of a request while the flight recorder is armed, × without a recorder"
+	cpuRatioArmed   = ": CPU time of a request while the waits recorder is armed, × without a recorder"
 	samplesRatio    = ": profile samples of telemetry for each of the handler's, × reference"
 	bytesAdded      = ": bytes added"
 	heapRatio       = ": heap of waiting spans, × BatchSpanProcessor"
@@ -60,7 +60,7 @@ var promises = map[string]promise{
 	"unit, " + ownAlone + cpuRatioSpan:    {0.3, 0.2},
 	"fan-out, " + ownAlone + cpuRatioSpan: {0.4, 0.25},
 
-	// The armed flight recorder.
+	// The armed waits recorder.
 	"http, flat out" + cpuRatioArmed:     {1.1, 1.05},
 	"http, 1000/s" + cpuRatioArmed:       {1.1, 1.05},
 	"outgoing, flat out" + cpuRatioArmed: {1.1, 1.05},

@@ -5,7 +5,7 @@
 //	go run -C lab ./request diagnostic  # handlers that do nothing: shows small changes
 //	go run -C lab ./request report      # more variants and rates, latencies, idle services
 //	go run -C lab ./request overload    # as many requests as possible: what is lost
-//	go run -C lab ./request waits       # the flight recorder, armed or not
+//	go run -C lab ./request waits       # the waits recorder, armed or not
 //	go run -C lab ./request budgets     # budgets besides the judge, sizes and waits
 //	go run -C lab ./request exporter    # the exporters alone, without the spans that they get
 //	go run -C lab ./request kept        # unsampled requests that a policy keeps, or not

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	unarmed = pipelined + ", flight recorder not armed"
-	armed   = pipelined + ", flight recorder armed"
+	unarmed = pipelined + ", waits recorder not armed"
+	armed   = pipelined + ", waits recorder armed"
 	traced  = none + ", the runtime's flight recorder alone"
 )
 
@@ -32,7 +32,7 @@ var recorders = []variant{
 // every has all variants, some twice: a service's process gets the number of its own.
 var every = slices.Concat(variants, recorders, judged)
 
-// recording is perfline.Start with a flight recorder.
+// recording is perfline.Start with a waits recorder.
 func recording(c flight.Config) opener {
 	return func(ctx context.Context, s setting) (*pipeline, error) {
 		return started(perfline.Config{Waits: flight.NewRecorder(c)})(ctx, s)
@@ -56,7 +56,7 @@ func tracedAlone(context.Context, setting) (*pipeline, error) {
 // waitsRates are the loads of runWaits, in requests a second; 0 is as many as the service can take.
 var waitsRates = []int{0, 1000}
 
-// runWaits measures what the flight recorder costs a whole request, over loopback.
+// runWaits measures what the waits recorder costs a whole request, over loopback.
 func runWaits(ctx context.Context, o options) error {
 	o.peers = false
 	fmt.Fprintln(o.out, o.conditions())

@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	costWindow = 30 * time.Second // of the flight recorder: windowBytes are fewer
+	costWindow = 30 * time.Second // of the waits recorder: windowBytes are fewer
 	costRate   = 1000             // requests a second
 	costFill   = 27 * time.Second // until the window is full
 	costRounds = 10

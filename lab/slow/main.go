@@ -3,7 +3,7 @@
 //	go run -C lab ./slow             # each cause and each pair of causes, 20 requests of each
 //	go run -C lab ./slow -short      # three requests that have all causes, and nothing is judged
 //	go run -C lab ./slow -only '^mutex'
-//	go run -C lab ./slow cost        # what the flight recorder costs
+//	go run -C lab ./slow cost        # what the waits recorder costs
 //	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
 //	go run -C lab ./slow agent       # a client of mcpserver has to find the causes by its tools
 //

@@ -11,7 +11,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// While the flight recorder is armed, net/http/pprof writes a trace of its own, and the judge is content.
+// While the waits recorder is armed, net/http/pprof writes a trace of its own, and the judge is content.
 func TestLabPprofTrace(t *testing.T) {
 	around, err := newSurroundings(t.Context())
 	if err != nil {

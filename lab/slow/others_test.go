@@ -34,7 +34,7 @@ func TestOthers_AnotherFlightRecorderRuns(t *testing.T) {
 	}()
 	var log bytes.Buffer
 	p, recorder := startArmed(t, &log)
-	if got := log.String(); strings.Count(got, "the flight recorder is not armed") != 1 || !strings.Contains(got, waits.ErrInUse.Error()) {
+	if got := log.String(); strings.Count(got, "the waits recorder is not armed") != 1 || !strings.Contains(got, waits.ErrInUse.Error()) {
 		t.Errorf("the log is %q, want one line that names the other recorder", got)
 	}
 	if got := recorder.State(); got.Status != waits.InUse || got.Reason == "" {

@@ -52,8 +52,8 @@ func parseServe(args []string) (o serveOptions, err error) {
 	f.StringVar(&o.database, "database", "", "its address")
 	f.StringVar(&o.outside, "outside", "", "the command's address")
 	f.BoolVar(&o.live, "live", false, "have much live memory")
-	f.BoolVar(&o.disarmed, "disarmed", false, "do not arm the flight recorder")
-	f.DurationVar(&o.window, "window", defaultWindow, "how far the flight recorder reaches back")
+	f.BoolVar(&o.disarmed, "disarmed", false, "do not arm the waits recorder")
+	f.DurationVar(&o.window, "window", defaultWindow, "how far the waits recorder reaches back")
 	o.device = [2]int{deviceRequests, deviceAnswers}
 	return o, f.Parse(args)
 }

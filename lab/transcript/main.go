@@ -96,8 +96,7 @@ const (
 func find(ctx context.Context, a *scripted.Agent, short bool, text *bytes.Buffer) (cause,
 	answer string, err error) {
 	if _, err := a.Call(ctx,
-		scripted.Step{Tool: "arm_recorder",
-			Arguments: map[string]any{"seconds": 300}}); err != nil {
+		scripted.Step{Tool: "arm_waits", Arguments: map[string]any{"seconds": 300}}); err != nil {
 		return "", "", err
 	}
 	a.Log = func(call scripted.Step, answer string) { write(text, call, answer) }

@@ -1,9 +1,9 @@
-// Two requests compared: where the difference is, both on one axis, and tables of spans, states and functions.
+// Two requests compared: where the difference is, both on one axis, and tables of spans, waits and functions.
 import { arrows, bdi, el, replace, setText } from './dom.js';
 import { clock, duration, iso, plural } from './format.js';
 import { get } from './get.js';
 import { bothOnOneAxis } from './both.js';
-import { functionTable, spanTable, stateTable } from './deltas.js';
+import { functionTable, spanTable, waitTable } from './deltas.js';
 
 /** @typedef {{ trace: string, span: string }} Ids */
 
@@ -45,7 +45,7 @@ export function comparePage({ main, title, query }) {
   function show(c) {
     title(`Comparison of ${c.a.name}`);
     setText(sentence, c.sentence);
-    replace(content, [head(c), bothOnOneAxis(c), spanTable(c), stateTable(c), functionTable(c)], main);
+    replace(content, [head(c), bothOnOneAxis(c), spanTable(c), waitTable(c), functionTable(c)], main);
   }
 
   load(query);

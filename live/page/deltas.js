@@ -1,7 +1,7 @@
-// Tables of differences between two requests: of spans, states and functions, the largest difference first.
+// Tables of differences between two requests: of spans, waits and functions, the largest difference first.
 import { bdi, el, off } from './dom.js';
 import { count, duration, plural } from './format.js';
-import { fn } from './states.js';
+import { fn } from './segments.js';
 
 const most = 25; // rows that a table has before a click
 
@@ -45,17 +45,20 @@ function above(c, d) {
 const only = (d) => (d.a.count && d.b.count ? null : [' ', el('span', { class: 'badge' }, d.a.count ? 'only in A' : 'only in B')]);
 
 /**
- * stateTable has the states that the durations were spent in.
+ * waitTable has the states of goroutines that the durations were spent in.
  * @param {Data.comparison} c
  */
-export function stateTable(c) {
-  const missing = without(c, (r) => !r.states);
+export function waitTable(c) {
+  const missing = without(c, (r) => !r.waits);
   if (missing === 'neither A nor B') {
-    return section('states', 'States', [el('p', { class: 'muted' }, 'No execution trace has A or B. ', el('a', { href: '#/waits' }, 'Arm the flight recorder'), ' for the next slow one.')]);
+    return section('waits', 'Waits', [el('p', { class: 'muted' }, 'No execution trace has A or B. ',
+      el('a', { href: '#/waits' }, 'Arm the waits recorder'), ' for the next slow one.')]);
   }
-  return section('states', 'States', [
+  return section('waits', 'Waits', [
     missing ? el('p', { class: 'muted' }, `${missing} has an execution trace.`) : null,
-    sides(c, 'states', 'State', c.states, (r) => r.states, (d) => [el('span', { class: 'swatch part', data: { class: d.class }, 'aria-hidden': 'true' }), d.kind]),
+    sides(c, 'waits', 'State', c.waits, (r) => r.waits, (d) => [
+      el('span', { class: 'swatch part', data: { class: d.class }, 'aria-hidden': 'true' }), d.kind,
+    ]),
   ]);
 }
 

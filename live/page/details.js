@@ -2,9 +2,9 @@
 import { bdi, el } from './dom.js';
 import { count, duration, percent } from './format.js';
 import { shareOf } from './path.js';
-import { fn, party } from './states.js';
+import { fn, party } from './segments.js';
 
-/** @typedef {import('./states.js').Segment} Segment */
+/** @typedef {import('./segments.js').Segment} Segment */
 
 /**
  * details shows a row, and the part of its bar if that is chosen. onSelect gets the key of another row.

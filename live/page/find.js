@@ -15,7 +15,7 @@ export function textOf({ type, span, mark }, parties, functions) {
   if (type === 'ran') return (span.hot ?? []).map((f) => f.name);
   if (type !== 'span') return [];
   const waits = (span.waits || []).flatMap((w) => [w.kind, w.in, w.by?.function, w.by?.request]);
-  const ended = (span.states || []).flatMap((s) => [s.in === undefined ? '' : functions[s.in], s.by === undefined ? '' : parties[s.by]?.function]);
+  const ended = (span.segments || []).flatMap((s) => [s.in === undefined ? '' : functions[s.in], s.by === undefined ? '' : parties[s.by]?.function]);
   return [span.name, span.scope, span.error, ...attributes(span.attributes), ...waits, ...ended];
 }
 

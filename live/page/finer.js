@@ -29,7 +29,7 @@ export function finer(graph, axis, path, signal) {
 
   async function load() {
     if (axis.length > enough * axis.total) {
-      if (!coarse) graph.states(null);
+      if (!coarse) graph.segments(null);
       coarse = true;
       return;
     }
@@ -40,8 +40,8 @@ export function finer(graph, axis, path, signal) {
       columns: String(Math.min(1000, Math.max(16, Math.round((1.5 * graph.lanes.clientWidth) / pixels)))),
     });
     /** @type {Data.windowWaits} */
-    const answer = await get(`${path}/states?${query}`, { signal: asked.signal });
+    const answer = await get(`${path}/waits?${query}`, { signal: asked.signal });
     coarse = false;
-    graph.states(new Map(answer.spans.map((s) => [s.id, s.states])), answer);
+    graph.segments(new Map(answer.spans.map((s) => [s.id, s.segments])), answer);
   }
 }

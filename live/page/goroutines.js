@@ -1,12 +1,12 @@
 // The goroutines that worked for a request, and what each of them did.
 import { bdi, el } from './dom.js';
 import { count, duration, plural } from './format.js';
-import { fn, party, parts, stack } from './states.js';
+import { fn, party, parts, stack } from './segments.js';
 
 const mostIntervals = 500; // of a goroutine in its table
 
 /**
- * goroutines lists those of a request with the states of an execution trace.
+ * goroutines lists those of a request and what an execution trace says that they did.
  * @param {Data.requestDetail} r
  * @param {Data.waitsDetail} waits
  */
@@ -53,7 +53,7 @@ function goroutine(g, serves, total, names, stacks) {
     el('summary', {}, `Goroutine ${g.id} `, g.function ? fn(g.function) : '', serves ? ' serves the request' : '',
       el('span', { class: 'muted' }, ` ${plural(g.intervals.length + (g.cut || 0), 'interval')}`)),
     inside);
-  return el('div', { class: 'lanes' }, el('span', { class: 'track states', 'aria-hidden': 'true' }, parts(g.intervals, total)), node);
+  return el('div', { class: 'lanes' }, el('span', { class: 'track segments', 'aria-hidden': 'true' }, parts(g.intervals, total)), node);
 }
 
 /**

@@ -3,7 +3,7 @@
 import { bdi, el } from './dom.js';
 import { duration, percent } from './format.js';
 import { within } from './axis.js';
-import { parts } from './states.js';
+import { parts } from './segments.js';
 
 /**
  * lane is the content of a row's last cell. tables has what parts of bars refer to; path the parts of
@@ -29,7 +29,7 @@ export function lane(row, total, tables, path) {
   }
   return el('span', { class: 'track', 'aria-hidden': 'true' },
     bar(span, total),
-    el('span', { class: 'parts' }, parts(span.states || [], total, tables)),
+    el('span', { class: 'parts' }, parts(span.segments || [], total, tables)),
     critical(path.get(span.id), total),
     (span.marks || []).slice(0, 100).map((m) => el('span', { class: 'diamond', title: `${m.name} at ${duration(m.at)}`, vars: { at: within(m.at / total) } })));
 }
@@ -40,7 +40,7 @@ export function lane(row, total, tables, path) {
  */
 function bar(span, total) {
   const at = within(span.start / total);
-  return el('span', { class: `bar ${span.states ? 'traced' : ''} ${span.failed ? 'bad' : ''}`, vars: { at, width: Math.max(0, within((span.start + span.took) / total) - at) } });
+  return el('span', { class: `bar ${span.segments ? 'traced' : ''} ${span.failed ? 'bad' : ''}`, vars: { at, width: Math.max(0, within((span.start + span.took) / total) - at) } });
 }
 
 /**
@@ -80,7 +80,7 @@ export function endsOf(request) {
   const found = new Map();
   const parties = request.waits?.parties || [];
   for (const span of request.rows ?? []) {
-    for (const wait of span.states || []) {
+    for (const wait of span.segments || []) {
       const party = wait.by === undefined ? null : parties[wait.by];
       if (!party?.trace || wait.class === 'runnable' || wait.took < leastEnd * request.took) continue;
       const key = `${wait.by} ${Math.round((wait.start + wait.took) / request.took * 200)}`;

@@ -9,7 +9,7 @@ import { comparePage } from './compare.js';
 import { profilePage } from './profile.js';
 import { sessionsPage } from './sessions.js';
 import { sessionPage } from './session.js';
-import { flightPage } from './flight.js';
+import { waitsPage } from './waits.js';
 import { counters, lostIn } from './counters.js';
 import { runtimePage } from './runtime.js';
 import { lastOf, merged } from './history.js';
@@ -38,7 +38,7 @@ const views = [
   [/^\/profile$/, profilePage, 'profiles', 'Profiles'],
   [/^\/sessions$/, sessionsPage, 'sessions', 'Sessions'],
   [/^\/sessions\/(\d+)$/, sessionPage, 'sessions', 'Session'],
-  [/^\/waits$/, flightPage, 'waits', 'Waits'],
+  [/^\/waits$/, waitsPage, 'waits', 'Waits'],
   [/^\/runtime$/, runtimePage, 'runtime', 'Runtime'],
   [/^\/counters$/, counters, 'counters', 'Counters'],
 ];
@@ -91,7 +91,7 @@ function onData(kind, data) {
   if (kind === 'page') onPage(data);
   if (kind === 'requests') setText(element(document, '#service'), data.service);
   if (kind === 'sessions') badge('nav-sessions', data.sessions.filter((/** @type {Data.sessionRow} */ s) => s.state !== 'ready').length, 'under way');
-  if (kind === 'flight') element(document, '#nav-flight').hidden = data.status !== 'armed';
+  if (kind === 'waits') element(document, '#nav-waits').hidden = data.status !== 'armed';
   if (kind === 'counts') badge('nav-lost', lostIn(data), 'lost');
   const view = shown?.view || undefined;
   view?.update?.(kind);

@@ -17,7 +17,7 @@ import { zoomable } from './zoom.js';
 import { filesMenu } from './files.js';
 import { flame } from './flame.js';
 import { goroutines } from './goroutines.js';
-import { legend } from './states.js';
+import { legend } from './segments.js';
 
 const pause = 200; // milliseconds until the address has a change
 
@@ -165,7 +165,7 @@ function head(r, path, onSelect) {
 function noTrace() {
   return el('section', { 'aria-labelledby': 'goroutines-title', id: 'goroutines' },
     el('h2', { id: 'goroutines-title' }, 'What it waited for'),
-    el('p', { class: 'muted' }, 'No execution trace has this request. ', el('a', { href: '#/waits' }, 'Arm the flight recorder'), ' for the next slow one.'));
+    el('p', { class: 'muted' }, 'No execution trace has this request. ', el('a', { href: '#/waits' }, 'Arm the waits recorder'), ' for the next slow one.'));
 }
 
 /** @param {Data.requestDetail} r */

@@ -109,7 +109,7 @@ export function sessionPage({ main, latest, title, parts: [id] }) {
 function lost(stats, about) {
   /** @type {[string | number | undefined, string][]} */
   const all = [[stats.dropped, 'entries did not fit'], [stats.lost, 'entries came too late or found no room'],
-    [about.processFailed, 'profiles of the process could not be taken: the log has the reason']];
+    [about.processFailed, 'profiles of the process could not be taken: the log of the program has the reason']];
   const parts = all.filter(([n]) => Number(n)).map(([n, what]) => `${count(n)} ${what}`);
   if (stats.samplesFull) parts.push('sampling stopped before the session did: its buffer was full');
   return el('p', { class: parts.length ? 'note bad' : '', id: 'session-lost' }, parts.length ? `Not everything is here: ${parts.join('; ')}.` : '');

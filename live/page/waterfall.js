@@ -5,14 +5,14 @@ import { duration } from './format.js';
 import { stepOf, ticks } from './axis.js';
 import { ends, endsOf, lane, pathOf } from './lanes.js';
 import { above, groupFacts, nameOf, rowsOf, timeOf } from './rows.js';
-import { isSameWait, nextWait, parts, segmentOf } from './states.js';
+import { isSameWait, nextWait, parts, segmentOf } from './segments.js';
 
 const mostOpen = 3000; // samples whose stacks are open at first
 const tickWidth = 84; // pixels that a tick's text needs
 
 /**
  * @typedef {import('./rows.js').Row} Row
- * @typedef {import('./states.js').Segment} Segment
+ * @typedef {import('./segments.js').Segment} Segment
  * @typedef {ReturnType<typeof waterfall>} Waterfall
  */
 
@@ -257,15 +257,15 @@ export function waterfall(request, axis, onSelect) {
     },
 
     /**
-     * states replaces the parts of bars: states has them by the ids of spans; without, they are the
+     * segments replaces the parts of bars: all has them by the ids of spans; without, they are the
      * request's.
-     * @param {Map<string, Data.segmentRow[]> | null} states
+     * @param {Map<string, Data.segmentRow[]> | null} all
      * @param {Data.segmentTables} [of]
      */
-    states(states, of) {
+    segments(all, of) {
       for (const row of rows) {
-        if (row.type !== 'span' || !row.span.states) continue;
-        const list = states ? states.get(row.span.id) || [] : row.span.states;
+        if (row.type !== 'span' || !row.span.segments) continue;
+        const list = all ? all.get(row.span.id) || [] : row.span.segments;
         element(nodeOf(row), '.parts').replaceChildren(...parts(list, total, of || tables));
       }
       mark(part);

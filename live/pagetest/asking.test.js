@@ -62,10 +62,10 @@ test('an error has the server\'s words and the field that is wrong', async () =>
 });
 
 test('what changes something is posted as JSON', async () => {
-  send('flight/arm', { length: 1 });
+  send('waits/arm', { length: 1 });
   const done = call('StopProfiler', { sessionID: 7 });
   const [first, second] = asked.map(({ path, options }) => [path, options.method, options.headers['Content-Type'], options.body]);
-  assert.deepEqual(first, ['flight/arm', 'POST', 'application/json', '{"length":1}']);
+  assert.deepEqual(first, ['waits/arm', 'POST', 'application/json', '{"length":1}']);
   assert.deepEqual(second, ['rpc/perfline.profiler.v1.ProfilerService/StopProfiler', 'POST', 'application/json', '{"sessionID":7}']);
   asked[1].ok({ code: 'not_found', message: 'no session 7' }, 404);
   await assert.rejects(done, { message: 'no session 7' });

@@ -40,7 +40,7 @@ declare namespace Data {
     b: number;
   }
   interface comparedRequest extends requestRow {
-    states: boolean;
+    waits: boolean;
     samples: number;
   }
   interface comparison {
@@ -53,7 +53,7 @@ declare namespace Data {
     order: number[];
     spansCut: number;
     barsCut: number;
-    states: stateDifference[];
+    waits: waitDifference[];
     functions: comparedFunction[];
     functionsCut: number;
     otherEngine: boolean;
@@ -436,7 +436,7 @@ declare namespace Data {
     sampled?: number;
     samples?: number;
     hot?: hotRow[];
-    states?: segmentRow[];
+    segments?: segmentRow[];
     waits?: waitRow[];
     waits_cut?: number;
   }
@@ -446,7 +446,7 @@ declare namespace Data {
     critical: number;
     bars?: barOfSum[];
   }
-  interface stateDifference {
+  interface waitDifference {
     kind: string;
     class: string;
     a: number;
@@ -479,7 +479,7 @@ declare namespace Data {
   }
   interface windowSpan {
     id: string;
-    states: segmentRow[];
+    segments: segmentRow[];
   }
   interface windowWaits extends segmentTables {
     spans: windowSpan[];
@@ -491,7 +491,7 @@ declare namespace Data {
     requests: overview | serviceOnly;
     routes: routesData;
     sessions: sessionList;
-    flight: waitsState;
+    waits: waitsState;
     counts: countRow[];
     runtime: runtimeHistory;
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { callsOf, drawnCalls, foundIn, placeIn } from '../page/flame.js';
 import { cellByKey, cells, shade, steps } from '../page/heatmap.js';
 import { laid, outermost } from '../page/stacks.js';
-import { about, isSameWait, nextWait, resolved, short } from '../page/states.js';
+import { about, isSameWait, nextWait, resolved, short } from '../page/segments.js';
 import { random } from './random.js';
 
 const functions = ['all', 'a', 'b', 'c', 'd'].map((name) => ({ name, kind: 'own' }));

@@ -102,7 +102,7 @@ test('a search finds names, attributes, errors, functions and who ended waits', 
   const rows = rowsOf({ rows: [span('1', 0, {
     error: 'no such table', attributes: [{ key: 'db', value: 'sqlite' }], marks: [{ name: 'miss', at: 1, attributes: [{ key: 'k', value: 'v' }] }],
     hot: [{ name: 'main.f', time: 1 }], waits: [{ kind: 'mutex', in: 'main.lock', by: { function: 'main.hold', request: 'GET /x' } }],
-    states: [{ in: 0, by: 1 }, {}],
+    segments: [{ in: 0, by: 1 }, {}],
   })] });
   const texts = rows.map((r) => textOf(r, [{}, { function: 'main.other' }], ['main.in']).filter(Boolean));
   assert.deepEqual(texts[0], ['span 1', 'app', 'no such table', 'db=sqlite', 'mutex', 'main.lock', 'main.hold', 'GET /x', 'main.in', 'main.other']);
@@ -120,7 +120,7 @@ test('a wait has one link at its end, on the innermost span', () => {
   const wait = { kind: 'mutex', class: 'waiting', start: 60, took: 15, wait: 15, by: 0 };
   const request = {
     took: 100, waits: { parties: [{ request: 'POST /index', trace: 'ab', span: 'cd' }, { request: 'unknown' }] },
-    rows: [span('0', 0, { states: [wait, { ...wait, start: 0, took: 1 }] }), span('1', 1, { states: [wait] }), span('2', 1, { states: [{ ...wait, start: 10, by: 1 }, { ...wait, start: 30, class: 'runnable' }] })],
+    rows: [span('0', 0, { segments: [wait, { ...wait, start: 0, took: 1 }] }), span('1', 1, { segments: [wait] }), span('2', 1, { segments: [{ ...wait, start: 10, by: 1 }, { ...wait, start: 30, class: 'runnable' }] })],
   };
   const ends = endsOf(request);
   assert.deepEqual([...ends.keys()], ['1'], 'no link of short waits, of runnable goroutines and to requests that are gone');

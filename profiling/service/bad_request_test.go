@@ -13,7 +13,7 @@ import (
 	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 )
 
-// An invalid call is Scope's BAD_REQUEST, and the text names the value and the rule.
+// An invalid call is the Scope Profiler's BAD_REQUEST, and the text names the value and the rule.
 func TestBadRequests_SP2_SP6_SP9_SP20_SP21_SP22_SP25(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, manyMarks(3)))

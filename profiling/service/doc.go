@@ -34,12 +34,12 @@
 //	BAD_REQUEST                         an error detail, see below.
 //	required field                      0 is refused where it has no meaning
 //
-// Messages, fields and numbers are Scope's, in JSON too (sessionID, eventList). The names of
-// enumerators begin with the enumeration's name, as is usual in Protocol Buffers.
+// Messages, fields and numbers are the Scope Profiler's, in JSON too (sessionID, eventList). The
+// names of enumerators begin with the enumeration's name, as is usual in Protocol Buffers.
 //
 // # Errors
 //
-//	the recorder's error      code                  Scope's status
+//	the recorder's error      code                  Scope Profiler's status
 //	sessions.ErrInvalid       INVALID_ARGUMENT      BAD_REQUEST
 //	sessions.ErrNotFound      NOT_FOUND             BAD_REQUEST
 //	sessions.ErrInProgress    FAILED_PRECONDITION   BAD_REQUEST
@@ -48,8 +48,8 @@
 //	sessions.ErrClosed        UNAVAILABLE           -
 //	profiling.ErrNotAllowed   PERMISSION_DENIED     -
 //
-// Scope's status is the reason of a google.rpc.ErrorInfo of the domain "perfline.profiler.v1", in
-// the details of the error.
+// The Scope Profiler's status is the reason of a google.rpc.ErrorInfo of the domain
+// "perfline.profiler.v1", in the details of the error.
 //
 // # Access
 //

@@ -19,7 +19,7 @@ import (
 var errorCodes = []struct {
 	err        error
 	code       connect.Code
-	badRequest bool // Scope's BAD_REQUEST
+	badRequest bool // the Scope Profiler's BAD_REQUEST
 }{
 	{sessions.ErrInvalid, connect.CodeInvalidArgument, true},
 	{sessions.ErrNotFound, connect.CodeNotFound, true},

@@ -152,7 +152,7 @@ func theTimeline(s *profilerv1.Session) uint32 {
 	return id
 }
 
-// failure is an error as clients of all protocols see it: Scope's status if it is a detail, the code and the text.
+// failure is an error as clients of all protocols see it: the Scope Profiler's status if it is a detail, the code and the text.
 func failure(err error) string {
 	if err == nil {
 		return ""

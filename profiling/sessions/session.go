@@ -80,7 +80,7 @@ type Stats struct {
 	// Overhead.
 	EntryCost time.Duration
 	// ProcessFailed is how many profiles of the process could not be taken, or had more than 16
-	// MiB. The log has the reason.
+	// MiB. Config.Logger has the reason.
 	ProcessFailed uint64
 }
 

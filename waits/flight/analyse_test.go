@@ -256,7 +256,7 @@ func TestWatchers(t *testing.T) {
 				if got := h.Stats().Panics; got != c.panics {
 					t.Errorf("%d failures are counted, want %d", got, c.panics)
 				}
-				if lines := strings.Count(h.log.String(), "a function that watches a flight recorder failed"); lines > 1 || c.panics > 0 && lines == 0 {
+				if lines := strings.Count(h.log.String(), "a function that watches the waits recorder failed"); lines > 1 || c.panics > 0 && lines == 0 {
 					t.Errorf("logged %s", h.log)
 				}
 				if c.told < c.results {

@@ -113,7 +113,7 @@ func (r *recorder) Start(log *slog.Logger) {
 		return
 	}
 	if err := r.Arm(0); err != nil {
-		r.logger().Warn("perfline: the flight recorder is not armed; slow requests do not show what they waited for", "error", err)
+		r.logger().Warn("perfline: the waits recorder is not armed; slow requests do not show what they waited for", "error", err)
 	}
 }
 
@@ -241,9 +241,9 @@ func (r *recorder) armForSlow(name string) {
 	switch {
 	case closed:
 	case err != nil:
-		r.logOnce("auto", "perfline: a request was slow, but the flight recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it", "request", text.Line(name, maxLogged), "error", err)
+		r.logOnce("auto", "perfline: a request was slow, but the waits recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it", "request", text.Line(name, maxLogged), "error", err)
 	default:
-		r.logger().Info("perfline: a request was slow; the flight recorder is armed for a minute",
+		r.logger().Info("perfline: a request was slow; the waits recorder is armed for a minute",
 			"request", text.Line(name, maxLogged))
 	}
 }

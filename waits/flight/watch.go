@@ -116,5 +116,5 @@ func (r *recorder) watchFailed(how string, p any) {
 	if p != nil {
 		args = append(args, "panic", record.PanicValue(p))
 	}
-	r.logOnce("watch", "perfline: a function that watches a flight recorder failed; further failures are counted but not logged", args...)
+	r.logOnce("watch", "perfline: a function that watches the waits recorder failed; further failures are counted but not logged", args...)
 }

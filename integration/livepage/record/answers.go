@@ -53,7 +53,7 @@ type overview struct {
 		}
 	}
 	Runtime struct{ Samples []any }
-	Flight  struct{ Pending int }
+	Waits   struct{ Pending int }
 }
 
 // ask sends a request, and decodes the answer into v.
@@ -109,10 +109,10 @@ func (r *recorder) until(ok func(o overview) bool) error {
 	})
 }
 
-// work has the shop do something while a session and the flight recorder run.
+// work has the shop do something while a session and the waits recorder run.
 func (r *recorder) work() (err error) {
 	const service = "rpc/perfline.profiler.v1.ProfilerService/"
-	if _, err := r.ask(http.MethodPost, "flight/arm", `{"length": 0}`, nil); err != nil {
+	if _, err := r.ask(http.MethodPost, "waits/arm", `{"length": 0}`, nil); err != nil {
 		return err
 	}
 	stop := r.shop.Load(r.ctx, livepage.Everything)
@@ -152,10 +152,10 @@ func (r *recorder) work() (err error) {
 	if err = errors.Join(err, stop()); err != nil {
 		return err
 	}
-	if _, err := r.ask(http.MethodPost, "flight/disarm", `{}`, nil); err != nil {
+	if _, err := r.ask(http.MethodPost, "waits/disarm", `{}`, nil); err != nil {
 		return err
 	}
-	return r.until(func(o overview) bool { return o.Flight.Pending == 0 })
+	return r.until(func(o overview) bool { return o.Waits.Pending == 0 })
 }
 
 // explained looks for a kept request with an execution trace.

@@ -57,7 +57,7 @@ func (r *recorder) visitRequest(ids string) error {
 		return err
 	}
 	if detail.Waits != nil {
-		if err := r.get(fmt.Sprintf("data/v1/requests/%s/states?columns=100&from=0&to=%g", ids,
+		if err := r.get(fmt.Sprintf("data/v1/requests/%s/waits?columns=100&from=0&to=%g", ids,
 			detail.Took/2), nil); err != nil {
 			return err
 		}

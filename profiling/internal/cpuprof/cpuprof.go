@@ -10,4 +10,4 @@ package cpuprof
 import "errors"
 
 // ErrUnsupported is wrapped by errors after which the engine cannot be used.
-var ErrUnsupported = errors.New("the runtime's CPU-profile log cannot be read")
+var ErrUnsupported = errors.New("the buffer of the runtime's CPU profiler cannot be read")

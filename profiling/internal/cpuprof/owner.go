@@ -121,7 +121,7 @@ func (o *owner) acquire(hz int) error {
 		if g.caller != afterEOF {
 			g.open()
 			o.cpu.Stop()
-			return fmt.Errorf("%w: runtime/pprof may write a profile before it has read the log to its end: %s writes", ErrUnsupported, g.caller)
+			return fmt.Errorf("%w: runtime/pprof may write a profile before it has read the buffer to its end: %s writes", ErrUnsupported, g.caller)
 		}
 		o.cpu.SetRate(hz)
 		next := newGate(o.cpu)

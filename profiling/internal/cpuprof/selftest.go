@@ -29,7 +29,7 @@ func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 	}
 	after := sampling.Now()
 	if e.decoder.hz != hz { // other code may have set it right before us
-		return transient{fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)}
+		return transient{fmt.Errorf("the buffer's rate is %d, not %d", e.decoder.hz, hz)}
 	}
 	return checkSent(e.nudged, labels, before, after)
 }
@@ -39,9 +39,9 @@ func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
 	switch {
 	case n.count != 1:
-		return errors.New("a signal that was sent is not in the log")
+		return errors.New("a signal that was sent is not in the buffer")
 	case n.at < before || n.at > after:
-		return fmt.Errorf("a signal sent between %d and %d is in the log at %d", before, after,
+		return fmt.Errorf("a signal sent between %d and %d is in the buffer at %d", before, after,
 			n.at)
 	case n.tag != labels:
 		return errors.New("a signal's record does not have the labels of the goroutine that got it")
@@ -63,9 +63,10 @@ func (e *Engine) testAnyThread(hz int, discard func(*sampling.Sample)) error {
 		now := sampling.Now()
 		switch at := e.decoder.last; {
 		case e.decoder.hz != 0 && e.decoder.hz != hz: // other code may have set it right before us
-			return transient{fmt.Errorf("the log's rate is %d, not %d", e.decoder.hz, hz)}
+			return transient{fmt.Errorf("the buffer's rate is %d, not %d", e.decoder.hz, hz)}
 		case at > now:
-			return fmt.Errorf("the log has a sample of %d, which is after the present, %d", at, now)
+			return fmt.Errorf("the buffer has a sample of %d, which is after the present, %d", at,
+				now)
 		case at >= before:
 			return nil
 		case now-before > int64(overdue): // the process may have been stopped

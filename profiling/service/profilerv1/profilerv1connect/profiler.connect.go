@@ -2,10 +2,10 @@
 // start and a stop, as trees of events.
 //
 // It is Opera's Scope Profiler 1.0 as a service for gRPC, gRPC-Web and Connect (JSON over
-// HTTP). Messages and fields have Scope's names and numbers where Scope has them. Other fields
+// HTTP). Messages and fields have its names and numbers where it has them. Other fields
 // have numbers from 20 on, or from 100 on if they are about the call itself.
-// Scope's window is the program, and its frame is a request. Scope's types of events are a browser's; here they
-// are a server's.
+// The Scope Profiler's window is the program, and its frame is a request. Its types of events are a
+// browser's; here they are a server's.
 //
 // Times are milliseconds since the session began, in the program's monotonic clock; an event
 // that began before the session has a negative one. Ids are never zero.
@@ -20,7 +20,7 @@
 //   UNAVAILABLE         the server shuts down, which ends streams, or the recorder is closed
 //   INTERNAL            a fault of the program; its log says more
 //
-// Where Scope answers BAD_REQUEST, the error has a detail: a google.rpc.ErrorInfo of the domain
+// Where the Scope Profiler answers BAD_REQUEST, the error has a detail: a google.rpc.ErrorInfo of the domain
 // "perfline.profiler.v1" with the reason "BAD_REQUEST".
 //
 // Strings come from the program: its spans, marks and labels. Bytes that are not UTF-8 become U+FFFD. A string

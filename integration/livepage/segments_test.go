@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A part of a request has its own states, finer than the whole request's.
-func TestStatesOfPart(t *testing.T) {
+// A part of a request has its own segments, finer than the whole request's.
+func TestSegmentsOfPart(t *testing.T) {
 	p := openBusy(t, "")
 	const fine = `[...document.querySelectorAll("#waterfall tbody tr:first-child .part")].filter((n) => /^network [78]\.\d+ µs in/.test(n.title)).length` // a part is as long as its columns
 	if n := eval[int](p, fine); n > 0 {

@@ -85,7 +85,7 @@ export function nextWait(all, part, forward) {
 
 /** legend explains the colours of parts. */
 export function legend() {
-  return el('ul', { class: 'legend', id: 'states-legend', 'aria-label': 'Colours of the bars' },
+  return el('ul', { class: 'legend', id: 'segments-legend', 'aria-label': 'Colours of the bars' },
     classes.map((name) => el('li', {}, el('span', { class: 'swatch part', data: { class: name }, 'aria-hidden': 'true' }), name)));
 }
 

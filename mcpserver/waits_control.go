@@ -15,19 +15,19 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// armArguments are of arm_recorder.
+// armArguments are of arm_waits.
 type armArguments struct {
-	Seconds float64 `json:"seconds" jsonschema:"how long the recorder is armed, from 1 to 3600"`
+	Seconds float64 `json:"seconds" jsonschema:"how long the waits recorder is armed, from 1 to 3600"`
 }
 
 const shortestArm, longestArm = 1, 3600 // seconds
 
-// check returns an error unless clients may start recordings.
+// check returns an error unless clients may record.
 func (s *server) check() *refusal {
 	recorder := s.source.Sessions()
 	if recorder == nil {
-		return refuse("the program has no recorder: nothing can be started").or(toolListRequests,
-			struct{}{}, "what perfline knows without a recording")
+		return refuse("the program records no sessions: nothing can be started").or(
+			toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	if err := remote.Policy(recorder.Config().Policy).Check(); err != nil {
 		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + permission.Variable + "=remote")
@@ -35,8 +35,9 @@ func (s *server) check() *refusal {
 			way = word("the program was started with "+permission.Variable+
 				", which forbids it: start it with ") + permission.Variable + "=remote"
 		}
-		return refuse("clients outside the program may not start recordings. Ask the user to allow it: %s", way).
-			or(toolListRequests, struct{}{}, "what perfline knows without a recording")
+		return refuse("clients outside the program may not record. Ask the user to allow it: %s",
+			way).
+			or(toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	return nil
 }
@@ -47,16 +48,16 @@ func (s *server) begin() *refusal {
 		return refused
 	}
 	if wait := s.starts.Take(time.Now()); wait > 0 {
-		return refuse("recordings may start %d times in a minute: try again in %d s", maxStarts,
-			int(wait/time.Second)+1)
+		return refuse("sessions and the waits recorder may start %d times in a minute: try again in %d s", maxStarts, int(wait/time.Second)+1)
 	}
 	return nil
 }
 
-func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*answer, *refusal) {
+func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) (*answer,
+	*refusal) {
 	a := new(answer)
 	if s.waitsRecorder == nil {
-		a.line("The program has no flight recorder. It would tell the causes of slow requests: the program sets Waits of perfline.Config to flight.NewRecorder.")
+		a.line("The program has no waits recorder. It would tell the causes of slow requests: the program sets Waits of perfline.Config to flight.NewRecorder.")
 		a.suggest(toolListRoutes, struct{}{}, "routes and how long their requests take")
 		return a, nil
 	}
@@ -65,7 +66,7 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	if slices.Contains(waiting.Statuses(), state.Status) {
 		status = word(state.Status)
 	}
-	a.line("flight recorder: %s", status)
+	a.line("waits recorder: %s", status)
 	if !state.Until.IsZero() {
 		a.line("until: %s", moment(state.Until))
 	}
@@ -77,19 +78,20 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	a.line("results in memory: %d", stats.Results)
 	switch {
 	case state.Status != waits.Armed && s.check() == nil:
-		a.suggest(toolArm, armArguments{Seconds: 60},
+		a.suggest(toolArmWaits, armArguments{Seconds: 60},
 			"causes of requests that end in the next minute and are slow")
 	case state.Status != waits.Armed:
-		a.line("Clients may not arm it: %s tells how the user can allow it.", toolArm)
+		a.line("Clients may not arm the waits recorder: %s tells how the user can allow it.",
+			toolArmWaits)
 	}
 	a.suggest(toolListRequests, listArguments{Sort: slowest}, "the slowest requests in memory")
 	return a, nil
 }
 
-func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer,
+func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer,
 	*refusal) {
 	if s.waitsRecorder == nil {
-		return nil, refuse("the program has no flight recorder").or(toolRecorder, struct{}{},
+		return nil, refuse("the program has no waits recorder").or(toolWaitsState, struct{}{},
 			"how the program gets one")
 	}
 	if in.Seconds < shortestArm || in.Seconds > longestArm {
@@ -105,22 +107,22 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 		// Arm would end this time earlier, which the program or its user has chosen.
 		switch {
 		case state.Until.IsZero():
-			a.line("The flight recorder was armed before, until the program disarms it: nothing has changed.")
+			a.line("The waits recorder was armed before, until the program disarms it: nothing has changed.")
 			return a, nil
 		case state.Until.After(time.Now().Add(length)):
-			a.line("The flight recorder was armed before, until %s: nothing has changed.",
+			a.line("The waits recorder was armed before, until %s: nothing has changed.",
 				moment(state.Until))
 			return a, nil
 		}
 	}
 	switch err := s.waitsRecorder.Arm(length); {
 	case errors.Is(err, waits.ErrInUse):
-		return nil, refuse("other code of the program uses the only flight recorder: try again later")
+		return nil, refuse("other code of the program uses the runtime's only flight recorder: try again later")
 	case err != nil:
-		return nil, refuse("arming the flight recorder: %s", err)
+		return nil, refuse("arming the waits recorder: %s", err)
 	}
-	s.logger.Info("perfline: an agent armed the flight recorder", "for", length)
-	a.line("The flight recorder is armed for %g s. It explains slow requests that end from now on.",
+	s.logger.Info("perfline: an agent armed the waits recorder", "for", length)
+	a.line("The waits recorder is armed for %g s. It explains slow requests that end from now on.",
 		in.Seconds)
 	return a, nil
 }

@@ -1,4 +1,4 @@
-// The flight recorder: whether it is armed, what that costs, and the buttons.
+// The waits recorder: whether it is armed, what that costs, and the buttons.
 import { bdi, el, off, setText } from './dom.js';
 import { clock, count, duration, plural } from './format.js';
 import { send } from './get.js';
@@ -11,32 +11,33 @@ const cost = 'While it is armed, a request takes 4 to 20 % more CPU time. Disarm
 /** @type {Record<string, string>} */
 const words = {
   armed: 'armed', disarmed: 'not armed', paused: 'not armed, and paused', 'in use': 'not armed: another flight recorder runs in this process',
-  forbidden: 'not armed: the environment forbids it', 'shut down': 'shut down', none: 'This program has no flight recorder.',
+  forbidden: 'not armed: the environment forbids it', 'shut down': 'shut down', none: 'This program has no waits recorder.',
 };
 
 /** @param {import('./main.js').Page} page */
-export function flightPage({ main, latest }) {
+export function waitsPage({ main, latest }) {
   const alert = el('p', { class: 'note bad', role: 'alert', id: 'error', hidden: true });
   const refused = el('p', { class: 'note', id: 'refused', hidden: true });
-  const said = el('span', { class: 'state', id: 'flight-state', role: 'status' });
+  const said = el('span', { class: 'state', id: 'waits-state', role: 'status' });
   const state = el('p', { class: 'facts' }, said);
-  const more = el('p', { id: 'flight-more' });
-  const facts = el('p', { class: 'muted', id: 'flight-facts' });
+  const more = el('p', { id: 'waits-more' });
+  const facts = el('p', { class: 'muted', id: 'waits-facts' });
   const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ path, /** @type {object} */ argument) => {
     const node = el('button', { type: 'button', id, class: id === 'arm' ? 'primary' : '', onclick: () => act(node, alert, async () => show(await send(path, argument))) }, text);
     return node;
   };
-  const arm = button('arm', 'Arm for a minute', 'flight/arm', { length: 60_000 });
-  const armLong = button('arm-long', 'Arm until disarmed', 'flight/arm', { length: 0 });
-  const disarm = button('disarm', 'Disarm', 'flight/disarm', {});
+  const arm = button('arm', 'Arm for a minute', 'waits/arm', { length: 60_000 });
+  const armLong = button('arm-long', 'Arm until disarmed', 'waits/arm', { length: 0 });
+  const disarm = button('disarm', 'Disarm', 'waits/disarm', {});
   const acts = el('p', { class: 'acts', hidden: true }, arm, armLong, disarm);
-  const how = el('div', { id: 'flight-how', class: 'note', hidden: true },
+  const how = el('div', { id: 'waits-how', class: 'note', hidden: true },
     el('p', {}, 'Who writes the program adds one to its configuration:'),
     el('pre', {}, el('code', {}, 'perfline.Start(ctx, perfline.Config{\n\tWaits: flight.NewRecorder(flight.Config{Auto: true}), // github.com/perfline/perfline/waits/flight\n})')));
   main.append(
     el('h1', { tabindex: '-1' }, 'Waits'),
-    el('p', { class: 'muted lead' }, 'The flight recorder keeps the execution trace of the last seconds. Of a slow request, it finds out what its goroutines waited for, and who made them wait. Open a slow request to see it.'),
-    el('p', { class: 'lead', id: 'flight-cost' }, cost),
+    el('p', { class: 'muted lead' }, 'The waits recorder finds out what the goroutines of a slow ',
+      'request waited for, and who made them wait. Open a slow request to see its waits.'),
+    el('p', { class: 'lead', id: 'waits-cost' }, cost),
     refused, alert, state, more, acts, how, facts);
 
   /** @param {Data.waitsState} f */
@@ -54,7 +55,7 @@ export function flightPage({ main, latest }) {
     const none = f.status === 'none';
     how.hidden = !none;
     refused.hidden = !f.refused;
-    if (f.refused) howToAllow(refused, f.refused, 'Arming the recorder is not allowed from here. ');
+    if (f.refused) howToAllow(refused, f.refused, 'Arming the waits recorder is not allowed from here. ');
     acts.hidden = none || Boolean(f.refused) || f.status === 'forbidden' || f.status === 'shut down';
     off(disarm, 'disabled', f.status !== 'armed', arm);
     setText(facts, none ? '' : `It has the results of ${plural(f.results, 'request')}${f.pending ? `, and ${count(f.pending)} wait for theirs` : ''}.${f.armed ? ` It was armed for ${duration(f.armed)} in all.` : ''}`);
@@ -62,8 +63,8 @@ export function flightPage({ main, latest }) {
 
   /** @param {string} kind */
   function update(kind) {
-    if (kind === 'flight' && latest.flight) show(latest.flight);
+    if (kind === 'waits' && latest.waits) show(latest.waits);
   }
-  update('flight');
+  update('waits');
   return { update };
 }

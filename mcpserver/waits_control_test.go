@@ -87,35 +87,35 @@ func (f *waitsRecorder) Arm(d time.Duration) error {
 	return nil
 }
 
-// flying is remote with a flight recorder.
-func flying() perfline.Config {
+// withWaits is remote with a waits recorder.
+func withWaits() perfline.Config {
 	c := remote
 	c.Waits = disarmed()
 	return c
 }
 
 func TestArm(t *testing.T) {
-	p := start(t, flying())
+	p := start(t, withWaits())
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
-	text := a.ask("get_recorder", nil)
-	if !strings.Contains(text, "flight recorder: disarmed") {
+	text := a.ask("get_waits_state", nil)
+	if !strings.Contains(text, "waits recorder: disarmed") {
 		t.Errorf("got %s", text)
 	}
-	next := suggested(t, text, "arm_recorder")
+	next := suggested(t, text, "arm_waits")
 	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "is armed for 60 s") {
 		t.Errorf("got %s", text)
 	}
-	if text := a.ask("get_recorder", nil); !strings.Contains(text, "flight recorder: armed\nuntil: ") || strings.Contains(text, "next: arm_recorder") {
+	if text := a.ask("get_waits_state", nil); !strings.Contains(text, "waits recorder: armed\nuntil: ") || strings.Contains(text, "next: arm_waits") {
 		t.Errorf("got %s", text)
 	}
-	if text := a.refused("arm_recorder", map[string]any{"seconds": 3601}); !strings.Contains(text, "seconds 3601: must be from 1 to 3600") {
+	if text := a.refused("arm_waits", map[string]any{"seconds": 3601}); !strings.Contains(text, "seconds 3601: must be from 1 to 3600") {
 		t.Errorf("got %s", text)
 	}
 }
 
 // A call never ends the time earlier for which the program or its user armed the recorder.
 func TestArmKeepsALongerTime(t *testing.T) {
-	p := start(t, flying())
+	p := start(t, withWaits())
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 	arm := func(d time.Duration) time.Time {
 		t.Helper()
@@ -129,12 +129,12 @@ func TestArmKeepsALongerTime(t *testing.T) {
 		armed time.Duration
 		want  string
 	}{
-		{"without an end", 0, "The flight recorder was armed before, until the program disarms it"},
-		{"longer", time.Hour, "The flight recorder was armed before, until 2"},
+		{"without an end", 0, "The waits recorder was armed before, until the program disarms it"},
+		{"longer", time.Hour, "The waits recorder was armed before, until 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := arm(c.armed)
-			if text := a.ask("arm_recorder", map[string]any{"seconds": 60}); !strings.Contains(text, c.want) {
+			if text := a.ask("arm_waits", map[string]any{"seconds": 60}); !strings.Contains(text, c.want) {
 				t.Errorf("got %s, want %s", text, c.want)
 			}
 			if got := p.pl.Waits().State(); got.Status != waits.Armed || !got.Until.Equal(before) {
@@ -144,7 +144,7 @@ func TestArmKeepsALongerTime(t *testing.T) {
 	}
 	t.Run("shorter", func(t *testing.T) {
 		before := arm(time.Minute)
-		a.ask("arm_recorder", map[string]any{"seconds": 600})
+		a.ask("arm_waits", map[string]any{"seconds": 600})
 		if got := p.pl.Waits().State().Until; !got.After(before.Add(time.Minute)) {
 			t.Errorf("the recorder is armed until %v, want 10 minutes from now", got)
 		}
@@ -155,10 +155,10 @@ func TestArmKeepsALongerTime(t *testing.T) {
 func TestArmNeedsPermission(t *testing.T) {
 	p := start(t, perfline.Config{Waits: disarmed()})
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
-	if text := a.ask("get_recorder", nil); !strings.Contains(text, "Clients may not arm it") || strings.Contains(text, "next: arm_recorder") {
+	if text := a.ask("get_waits_state", nil); !strings.Contains(text, "Clients may not arm the waits recorder") || strings.Contains(text, "next: arm_waits") {
 		t.Errorf("got %s", text)
 	}
-	if text := a.refused("arm_recorder", map[string]any{"seconds": 60}); !strings.Contains(text, "profiling.Policy{Remote: true}") {
+	if text := a.refused("arm_waits", map[string]any{"seconds": 60}); !strings.Contains(text, "profiling.Policy{Remote: true}") {
 		t.Errorf("got %s", text)
 	}
 	if got := p.pl.Waits().State().Status; got != waits.Disarmed {
