@@ -1,14 +1,11 @@
-package live
+package view
 
 import (
-	"context"
-	"net/url"
-
 	"github.com/perfline/perfline/internal/profiles"
 )
 
-// A difference compares two profiles: its amounts are milliseconds of a request, or shares from 0 to 1.
-type difference struct {
+// A Difference compares two profiles: its amounts are milliseconds of a request, or shares from 0 to 1.
+type Difference struct {
 	PerRequest bool                 `json:"perRequest"` // amounts are milliseconds of a request, else shares
 	A          profileHead          `json:"a"`          // the profile
 	B          profileHead          `json:"b"`          // the other profile, of the parameter `with`
@@ -38,20 +35,8 @@ type differenceNode struct {
 	Total    amountPair `json:"total"`    // in it and in its calls
 }
 
-// newDifference is the view of a profile, A, beside another one, B. The parameter with has the parameters of B, encoded as a query.
-func newDifference(ctx context.Context, h *handler, a *profiled, query url.Values) (any, error) {
-	other, err := url.ParseQuery(query.Get("with"))
-	if err != nil {
-		return nil, err
-	}
-	if query.Has("running") {
-		other.Set("running", "")
-	}
-	load, err := h.profileOf(other)
-	if err != nil {
-		return nil, err
-	}
-	b := load(ctx)
+// NewDifference compares the profile a with b.
+func NewDifference(a, b *Profile) Difference {
 	compared := profiles.NewDifference(
 		profiles.Side{Trace: a.trace, Samples: a.samples, Requests: a.requests},
 		profiles.Side{Trace: b.trace, Samples: b.samples, Requests: b.requests})
@@ -60,7 +45,7 @@ func newDifference(ctx context.Context, h *handler, a *profiled, query url.Value
 		all = append(all, compared.Functions[i].Function)
 	}
 	functions := newFunctionIndex(all)
-	d := difference{PerRequest: compared.PerRequest, A: a.head(), B: b.head(), Table: []functionDifference{}}
+	d := Difference{PerRequest: compared.PerRequest, A: a.head(), B: b.head(), Table: []functionDifference{}}
 	for i := range compared.Functions {
 		f := &compared.Functions[i]
 		if i == maxFunctions {
@@ -76,5 +61,5 @@ func newDifference(ctx context.Context, h *handler, a *profiled, query url.Value
 			d.Nodes = append(d.Nodes, differenceNode{parent, functions.of(n.Name), amountPair{n.A.Self, n.B.Self}, amountPair{n.A.Total, n.B.Total}})
 		})
 	d.Cut, d.Functions = cut.nodes, functions.rows
-	return d, nil
+	return d
 }
