@@ -41,7 +41,7 @@ func jsonSource[T any](
 	take func(*handler, http.ResponseWriter, *http.Request) (done func(), ok bool),
 ) source {
 	return source{data: reflect.TypeFor[T](), serve: func(h *handler, w http.ResponseWriter, r *http.Request) {
-		make, err := ask(h, r)
+		build, err := ask(h, r)
 		if err != nil {
 			refuseFor(w, err)
 			return
@@ -56,7 +56,7 @@ func jsonSource[T any](
 		}
 		made, err := func() (T, error) {
 			defer done()
-			return make(r.Context())
+			return build(r.Context())
 		}()
 		switch {
 		case r.Context().Err() != nil: // the client waits no more

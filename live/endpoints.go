@@ -87,8 +87,8 @@ type eventKind struct {
 // An eventData makes the data of an event. Nil is no event. The runtime's samples are those after a
 // time.
 type eventData struct {
-	data reflect.Type
-	make func(h *handler, after time.Time) any
+	data  reflect.Type
+	build func(h *handler, after time.Time) any
 }
 
 // eventKinds are in the order in which the stream sends them.
@@ -117,6 +117,6 @@ var eventKinds = []eventKind{
 
 func inBoth(name string, d eventData) eventKind { return eventKind{name, d, d} }
 
-func of[T any](make func(*handler) T) eventData {
-	return eventData{reflect.TypeFor[T](), func(h *handler, _ time.Time) any { return make(h) }}
+func of[T any](build func(*handler) T) eventData {
+	return eventData{reflect.TypeFor[T](), func(h *handler, _ time.Time) any { return build(h) }}
 }

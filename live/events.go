@@ -28,10 +28,10 @@ func (h *handler) events(after time.Time) (all []event) {
 		if h.data == guard.Summary {
 			d = k.summary
 		}
-		if d.make == nil {
+		if d.build == nil {
 			continue
 		}
-		if made := d.make(h, after); made != nil {
+		if made := d.build(h, after); made != nil {
 			all = append(all, event{k.name, made})
 		}
 	}

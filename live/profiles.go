@@ -20,12 +20,12 @@ var (
 
 // ofProfile asks for a view of the profile that the parameters of a request name.
 func ofProfile[T any](
-	make func(*view.Profile, url.Values) (T, error),
+	build func(*view.Profile, url.Values) (T, error),
 ) func(*handler, *http.Request) (maker[T], error) {
 	return func(h *handler, r *http.Request) (maker[T], error) {
 		query := r.URL.Query()
 		load, err := h.profileOf(query)
-		return func(ctx context.Context) (T, error) { return make(load(ctx), query) }, err
+		return func(ctx context.Context) (T, error) { return build(load(ctx), query) }, err
 	}
 }
 
