@@ -23,8 +23,8 @@ type source struct {
 // A maker makes an answer. When ctx ends, nobody gets the answer.
 type maker[T any] func(ctx context.Context) (T, error)
 
-// data is a source of JSON. The function ask checks a request, and returns the maker of the answer. A
-// HEAD is checked, and nothing is made.
+// data is a source of JSON. The function ask checks a request, and returns the maker of the answer.
+// A HEAD is checked, and nothing is made.
 func data[T any](ask func(*handler, *http.Request) (maker[T], error)) source {
 	return jsonSource(ask, func(*handler, http.ResponseWriter, *http.Request) (func(), bool) {
 		return func() {}, true
@@ -40,7 +40,7 @@ func jsonSource[T any](
 	ask func(*handler, *http.Request) (maker[T], error),
 	take func(*handler, http.ResponseWriter, *http.Request) (done func(), ok bool),
 ) source {
-	return source{data: reflect.TypeFor[T](), serve: func(h *handler, w http.ResponseWriter, r *http.Request) {
+	serve := func(h *handler, w http.ResponseWriter, r *http.Request) {
 		build, err := ask(h, r)
 		if err != nil {
 			refuseFor(w, err)
@@ -65,7 +65,8 @@ func jsonSource[T any](
 		default:
 			answer(w, made)
 		}
-	}}
+	}
+	return source{data: reflect.TypeFor[T](), serve: serve}
 }
 
 // other is a source of another answer than JSON.

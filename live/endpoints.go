@@ -7,9 +7,9 @@ import (
 	"github.com/perfline/perfline/live/internal/view"
 )
 
-// An endpoint is a path of the page's data. The handler serves the endpoints of the table below. The
-// tests of this package write docs/page-json.md, its schema and the types of the page's scripts from
-// the same table, and from package view.
+// An endpoint is a path of the page's data. The handler serves the endpoints of the table below.
+// The tests of this package write docs/page-json.md, its schema and the types of the page's scripts
+// from the same table, and from package view.
 type endpoint struct {
 	pattern string // of an http.ServeMux
 	source
@@ -26,7 +26,8 @@ var endpoints = []endpoint{
 		"", "each kind of data at once, and again after each change, at most twice a second"},
 	{"GET /data/v1/runtime", data((*handler).runtime), true,
 		"`after`: only samples after this time, the `at` of a sample",
-		"figures of the Go runtime, one sample every 5 s, and one a minute while the program sleeps"},
+		"figures of the Go runtime, one sample every 5 s, and one a minute while the program " +
+			"sleeps"},
 	{"GET /data/v1/routes", data((*handler).routes), true,
 		"`window`: `minutes` (the default: the last 5) or `start`",
 		"routes with their figures, and whether the process is well"},
@@ -36,8 +37,8 @@ var endpoints = []endpoint{
 		"requests by time and duration"},
 	{"GET /data/v1/requests", work((*handler).search), false,
 		"`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), " +
-			"`from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` excluded), " +
-			"`attribute` (`key` or `key=value`), `text`: all of them optional. " +
+			"`from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` " +
+			"excluded), `attribute` (`key` or `key=value`), `text`: all of them optional. " +
 			"A value that is wrong is status 400 with `field` and `error`",
 		"the requests in memory that meet all parameters, at most 200"},
 	{"GET /data/v1/requests/{trace}/{span}", data((*handler).request), false,

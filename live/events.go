@@ -64,7 +64,9 @@ func (h *handler) runtimeAfter(after time.Time) view.RuntimeHistory {
 
 func (h *handler) runtime(r *http.Request) (maker[view.RuntimeHistory], error) {
 	after, err := afterOf(r)
-	return func(context.Context) (view.RuntimeHistory, error) { return h.runtimeAfter(after), nil }, err
+	return func(context.Context) (view.RuntimeHistory, error) {
+		return h.runtimeAfter(after), nil
+	}, err
 }
 
 // afterOf reads the parameter after: the time of the last sample that the client has.
@@ -75,7 +77,8 @@ func afterOf(r *http.Request) (time.Time, error) {
 	}
 	ms, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(math.Abs(ms) < 1e15) {
-		return time.Time{}, badRequest(fmt.Errorf("after=%s: must be the time of a sample, in milliseconds since 1970", view.Shown(text)))
+		return time.Time{}, badRequest(fmt.Errorf("after=%s: must be the time of a sample, "+
+			"in milliseconds since 1970", view.Shown(text)))
 	}
 	// The time of a sample has nanoseconds, which its JSON does not have.
 	return time.UnixMicro(int64(math.Round(ms * 1000))).Add(time.Microsecond - 1), nil

@@ -52,7 +52,8 @@ func (h *handler) sessionFile(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err)
 		return
 	}
-	writeFile(h, w, r, view.SessionFormats, view.RecordedSession{Session: s, Results: h.results(s)}, "a session", fmt.Sprintf("session-%d", s.ID()))
+	of := view.RecordedSession{Session: s, Results: h.results(s)}
+	writeFile(h, w, r, view.SessionFormats, of, "a session", fmt.Sprintf("session-%d", s.ID()))
 }
 
 // requestFile answers with a file of a request.

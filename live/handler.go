@@ -64,7 +64,8 @@ type Config struct {
 // dataNames are the names that the page has for its data.
 var dataNames = map[guard.Data]string{guard.Everything: "everything", guard.Summary: "summary"}
 
-const onlySummary = "this page serves only a summary, without requests, recordings and profiles: the program can serve them with live.Config{Data: guard.Everything}"
+const onlySummary = "this page serves only a summary, without requests, recordings and profiles: " +
+	"the program can serve them with live.Config{Data: guard.Everything}"
 
 //go:embed page
 var files embed.FS
@@ -127,7 +128,9 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
 	for _, e := range endpoints {
 		if e.summary || c.Data != guard.Summary {
-			get.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) { e.serve(h, w, r) })
+			get.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) {
+				e.serve(h, w, r)
+			})
 		}
 	}
 	mux := http.NewServeMux()

@@ -34,12 +34,14 @@ func (h *handler) leaks(*http.Request) (maker[view.LeakReport], error) {
 	}
 	leaked := leakProfile()
 	if leaked == nil {
-		return nil, errors.New("the Go release of this program has no profile of leaked goroutines: build it with Go 1.27")
+		return nil, errors.New("the Go release of this program has no profile of leaked " +
+			"goroutines: build it with Go 1.27")
 	}
 	return func(context.Context) (view.LeakReport, error) {
 		report, err := h.leakLooker.look(leaked, h.policy.Shows)
 		if err != nil {
-			err = &refusal{error: fmt.Errorf("looking for leaked goroutines: %w", err), status: http.StatusInternalServerError}
+			err = fmt.Errorf("looking for leaked goroutines: %w", err)
+			err = &refusal{error: err, status: http.StatusInternalServerError}
 		}
 		return report, err
 	}, nil

@@ -58,8 +58,8 @@ func (h *handler) has(id lookup.ID) bool {
 // recent returns the requests in memory.
 func (h *handler) recent() *requests.Recent { return (*requests.Recent)(h.source.Recent()) }
 
-// sampled returns a request with the newest session that has samples of it. It returns no session if
-// there is none, or if the client may not see it.
+// sampled returns a request with the newest session that has samples of it. The result has no
+// session if there is none, or if the client may not see it.
 func (h *handler) sampled(q requests.Request) view.SampledRequest {
 	if h.refused() != nil {
 		return view.SampledRequest{Request: q}

@@ -20,6 +20,8 @@ import (
 // recording is what the tests in a browser show.
 const recording = "../integration/livepage/testdata/shop.json.gz"
 
+const servicePath = "POST rpc/perfline.profiler.v1.ProfilerService/"
+
 // Each recorded answer is as docs/page.schema.json says, and has no other fields: with other types,
 // the browser would be shown what no program sends.
 func TestPageRecordingIsOfToday(t *testing.T) {
@@ -45,7 +47,7 @@ func TestPageRecordingIsOfToday(t *testing.T) {
 	c := schemaCheck{definitions: newReference(t).definitions()}
 	seen := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(answers)) {
-		if procedure, ok := strings.CutPrefix(key, "POST rpc/perfline.profiler.v1.ProfilerService/"); ok {
+		if procedure, ok := strings.CutPrefix(key, servicePath); ok {
 			procedure, _, _ = strings.Cut(procedure, " ")
 			if err := checkServiceAnswer(procedure, answers[key]); err != nil {
 				t.Errorf("%s: %v", key, err)
@@ -76,7 +78,8 @@ func TestPageRecordingIsOfToday(t *testing.T) {
 		}
 	}
 	for _, e := range endpoints {
-		if e.data != nil && e.pattern != "POST /data/v1/leaks" && !seen[e.pattern] { // which Go 1.26 has not
+		leaks := e.pattern == "POST /data/v1/leaks" // which Go 1.26 has not
+		if e.data != nil && !leaks && !seen[e.pattern] {
 			t.Errorf("no answer of %s is recorded", e.pattern)
 		}
 	}
@@ -99,14 +102,14 @@ func checkServiceAnswer(procedure string, answer []byte) error {
 
 // A schemaCheck compares values with the part of JSON Schema that the page's schema needs.
 type schemaCheck struct {
-	definitions map[string]any
+	definitions object
 	faults      []string
 }
 
-func (c *schemaCheck) check(at string, s map[string]any, v any) {
+func (c *schemaCheck) check(at string, s object, v any) {
 	if ref, ok := s["$ref"].(string); ok {
 		at = strings.TrimPrefix(ref, "#/$defs/")
-		s = c.definitions[at].(map[string]any)
+		s = c.definitions[at].(object)
 	}
 	if some, ok := s["anyOf"].([]any); ok {
 		c.checkAny(at, some, v)
@@ -129,12 +132,12 @@ func (c *schemaCheck) check(at string, s map[string]any, v any) {
 			n, fixed := s["minItems"].(int)
 			ok = !fixed || len(list) == n
 			for _, each := range list {
-				c.check(at, s["items"].(map[string]any), each)
+				c.check(at, s["items"].(object), each)
 			}
 		}
 	case "object":
-		var o map[string]any
-		if o, ok = v.(map[string]any); ok {
+		var o object
+		if o, ok = v.(object); ok {
 			c.checkObject(at, s, o)
 		}
 	}
@@ -148,15 +151,15 @@ func (c *schemaCheck) checkAny(at string, some []any, v any) {
 	before := c.faults
 	for _, s := range some {
 		c.faults = slices.Clone(before)
-		c.check(at, s.(map[string]any), v)
+		c.check(at, s.(object), v)
 		if len(c.faults) == len(before) {
 			return
 		}
 	}
 }
 
-func (c *schemaCheck) checkObject(at string, s, o map[string]any) {
-	properties := s["properties"].(map[string]any)
+func (c *schemaCheck) checkObject(at string, s, o object) {
+	properties := s["properties"].(object)
 	required, _ := s["required"].([]any)
 	for _, name := range required {
 		if _, has := o[name.(string)]; !has {
@@ -164,7 +167,7 @@ func (c *schemaCheck) checkObject(at string, s, o map[string]any) {
 		}
 	}
 	for name, v := range o {
-		if of, known := properties[name].(map[string]any); known {
+		if of, known := properties[name].(object); known {
 			c.check(at+"."+name, of, v)
 		} else {
 			c.faults = append(c.faults, fmt.Sprintf("%s has no field %s", at, name))

@@ -39,6 +39,9 @@ type dataField struct {
 	null                bool // it may be null
 }
 
+// An object is an object in JSON.
+type object = map[string]any
+
 // A reference has the types that the endpoints and the events have, in the order of the documents.
 type reference struct {
 	types    []*dataType
@@ -56,11 +59,7 @@ func newReference(t *testing.T) *reference {
 		}
 	}
 	for _, k := range eventKinds {
-		for _, d := range []eventData{k.everything, k.summary} {
-			if d.data != nil {
-				todo = append(todo, d.data)
-			}
-		}
+		todo = append(todo, dataOf(k)...)
 	}
 	for ; len(todo) > 0; todo = todo[1:] {
 		of := element(todo[0])
@@ -74,6 +73,14 @@ func newReference(t *testing.T) *reference {
 		}
 	}
 	return r
+}
+
+// dataOf returns the types of an event's data. The second type is the summary's, if it is another.
+func dataOf(k eventKind) []reflect.Type {
+	if k.summary.data == nil || k.summary.data == k.everything.data {
+		return []reflect.Type{k.everything.data}
+	}
+	return []reflect.Type{k.everything.data, k.summary.data}
 }
 
 // element returns the type that pointers and lists are of.
@@ -107,7 +114,8 @@ func (r *reference) typeOf(t *testing.T, of reflect.Type) *dataType {
 		if field.unit == "" && element(f.Type) == reflect.TypeFor[float64]() {
 			field.unit = "ms"
 		}
-		field.null = !field.optional && (f.Type.Kind() == reflect.Pointer || f.Tag.Get("null") != "")
+		mayBeNull := f.Type.Kind() == reflect.Pointer || f.Tag.Get("null") != ""
+		field.null = mayBeNull && !field.optional
 		if field.meaning == "" && !f.Anonymous {
 			t.Errorf("view.%s.%s needs a comment: the documents have its meaning", code, f.Name)
 		}
@@ -178,20 +186,22 @@ func (r *reference) words(t reflect.Type) string {
 func TestPageJSONDocumented(t *testing.T) {
 	r := newReference(t)
 	var b strings.Builder
-	b.WriteString("\n## Paths\n\n| path | parameters | answer | content | in a summary |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## Paths\n\n| path | parameters | answer | content | in a summary |\n" +
+		"|---|---|---|---|---|\n")
 	yes := map[bool]string{true: "yes"}
 	for _, e := range endpoints {
 		answer := e.other
 		if e.data != nil {
 			answer = r.words(e.data)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", relative(e.pattern), e.parameters, answer, e.content, yes[e.summary])
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
+			relative(e.pattern), e.parameters, answer, e.content, yes[e.summary])
 	}
 	b.WriteString("\n## Events\n\n| event | data | in a summary |\n|---|---|---|\n")
 	for _, k := range eventKinds {
 		summary := yes[k.summary.data != nil]
-		if k.summary.data != nil && k.summary.data != k.everything.data {
-			summary = r.words(k.summary.data)
+		if of := dataOf(k); len(of) > 1 {
+			summary = r.words(of[1])
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.name, r.words(k.everything.data), summary)
 	}
@@ -213,7 +223,8 @@ func TestPageJSONDocumented(t *testing.T) {
 			case f.null:
 				words += ", or null"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, words, f.unit, strings.ReplaceAll(f.meaning, "|", `\|`))
+			meaning := strings.ReplaceAll(f.meaning, "|", `\|`)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, words, f.unit, meaning)
 		}
 	}
 	const begin, end = "<!-- reference -->\n", "\n<!-- /reference -->"
@@ -234,13 +245,13 @@ func relative(pattern string) string { return strings.Replace(pattern, " /", " "
 
 // docs/page.schema.json describes the answers for programs.
 func TestPageSchemaDocumented(t *testing.T) {
-	paths := map[string]any{}
+	paths := object{}
 	for _, e := range endpoints {
 		if e.data != nil {
 			paths[relative(e.pattern)] = schema(e.data)
 		}
 	}
-	text, err := json.MarshalIndent(map[string]any{
+	text, err := json.MarshalIndent(object{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title":   "The data of perfline's live page",
 		"$comment": "paths has the answer of each path. " +
@@ -252,28 +263,29 @@ func TestPageSchemaDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	// An object or a list without others in it is a line.
-	small := regexp.MustCompile(`[{\[]\n[^{}\[\]]*[}\]]`).ReplaceAllStringFunc(string(text), func(s string) string {
+	small := regexp.MustCompile(`[{\[]\n[^{}\[\]]*[}\]]`)
+	lines := small.ReplaceAllStringFunc(string(text), func(s string) string {
 		return strings.Join(strings.Fields(s), " ")
 	})
-	documented(t, "../docs/page.schema.json", small+"\n")
+	documented(t, "../docs/page.schema.json", lines+"\n")
 }
 
 // definitions returns the schemas of all types by their names, and of the events.
-func (r *reference) definitions() map[string]any {
-	events := map[string]any{}
+func (r *reference) definitions() object {
+	events := object{}
 	for _, k := range eventKinds {
 		events[k.name] = schema(k.everything.data)
-		if k.summary.data != nil && k.summary.data != k.everything.data {
-			events[k.name] = map[string]any{"anyOf": []any{schema(k.everything.data), schema(k.summary.data)}}
+		if of := dataOf(k); len(of) > 1 {
+			events[k.name] = object{"anyOf": []any{schema(of[0]), schema(of[1])}}
 		}
 	}
-	all := map[string]any{dataName(reflect.TypeFor[lastEvents]()): map[string]any{"type": "object", "properties": events}}
+	all := object{"lastEvents": object{"type": "object", "properties": events}}
 	for _, typ := range r.types {
-		properties, required := map[string]any{}, []any{}
+		properties, required := object{}, []any{}
 		for _, f := range r.allFields(typ) {
 			of := schema(f.typ)
 			if f.null {
-				of = map[string]any{"anyOf": []any{of, map[string]any{"type": "null"}}}
+				of = object{"anyOf": []any{of, object{"type": "null"}}}
 			}
 			if of["description"] = f.meaning; f.unit != "" {
 				of["description"] = f.meaning + " (" + f.unit + ")"
@@ -283,7 +295,7 @@ func (r *reference) definitions() map[string]any {
 				required = append(required, f.name)
 			}
 		}
-		all[typ.name] = map[string]any{"type": "object", "properties": properties, "required": required}
+		all[typ.name] = object{"type": "object", "properties": properties, "required": required}
 	}
 	return all
 }
@@ -300,24 +312,26 @@ func (r *reference) allFields(typ *dataType) (all []dataField) {
 	return all
 }
 
-func schema(t reflect.Type) map[string]any {
+func schema(t reflect.Type) object {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return schema(t.Elem())
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schema(t.Elem())}
+		return object{"type": "array", "items": schema(t.Elem())}
 	case reflect.Array:
-		return map[string]any{"type": "array", "items": schema(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+		s := schema(reflect.SliceOf(t.Elem()))
+		s["minItems"], s["maxItems"] = t.Len(), t.Len()
+		return s
 	case reflect.Struct, reflect.Map:
-		return map[string]any{"$ref": "#/$defs/" + dataName(t)}
+		return object{"$ref": "#/$defs/" + dataName(t)}
 	case reflect.String:
-		return map[string]any{"type": "string"}
+		return object{"type": "string"}
 	case reflect.Bool:
-		return map[string]any{"type": "boolean"}
+		return object{"type": "boolean"}
 	case reflect.Float64:
-		return map[string]any{"type": "number"}
+		return object{"type": "number"}
 	default:
-		return map[string]any{"type": "integer"}
+		return object{"type": "integer"}
 	}
 }
 
@@ -325,12 +339,14 @@ func schema(t reflect.Type) map[string]any {
 func TestPageTypesDocumented(t *testing.T) {
 	r := newReference(t)
 	var b strings.Builder
-	b.WriteString(`// The types of the page's JSON, by the names that docs/page-json.md has, and of the profiler's service.
+	b.WriteString(`// The types of the page's JSON, by the names that docs/page-json.md has, and of
+// the profiler's service.
 // go test -run Documented ./live -update writes this file from the Go code.
 
 declare namespace Data {
 `)
-	for _, typ := range slices.SortedFunc(maps.Values(r.byType), func(a, b *dataType) int { return strings.Compare(a.name, b.name) }) {
+	byName := func(a, b *dataType) int { return strings.Compare(a.name, b.name) }
+	for _, typ := range slices.SortedFunc(maps.Values(r.byType), byName) {
 		var bases []string
 		var fields strings.Builder
 		for _, f := range typ.fields {
@@ -351,13 +367,14 @@ declare namespace Data {
 		}
 		fmt.Fprintf(&b, "  interface %s%s {\n%s  }\n", typ.name, extends, fields.String())
 	}
-	b.WriteString("  // The events of the stream, by their names. GET data/v1/overview answers with all at once.\n  interface events {\n")
+	b.WriteString("  // The events of the stream, by their names. GET data/v1/overview answers with all " +
+		"at once.\n  interface events {\n")
 	for _, k := range eventKinds {
-		typ := scriptType(k.everything.data)
-		if k.summary.data != nil && k.summary.data != k.everything.data {
-			typ += " | " + scriptType(k.summary.data)
+		var of []string
+		for _, t := range dataOf(k) {
+			of = append(of, scriptType(t))
 		}
-		fmt.Fprintf(&b, "    %s: %s;\n", k.name, typ)
+		fmt.Fprintf(&b, "    %s: %s;\n", k.name, strings.Join(of, " | "))
 	}
 	b.WriteString("  }\n}\n\ndeclare namespace Rpc {\n")
 	writeServiceTypes(&b, profilerv1.File_perfline_profiler_v1_profiler_proto)
@@ -373,7 +390,8 @@ func scriptType(t reflect.Type) string {
 	case reflect.Slice:
 		return scriptType(t.Elem()) + "[]"
 	case reflect.Array:
-		return "[" + strings.Join(slices.Repeat([]string{scriptType(t.Elem())}, t.Len()), ", ") + "]"
+		each := slices.Repeat([]string{scriptType(t.Elem())}, t.Len())
+		return "[" + strings.Join(each, ", ") + "]"
 	case reflect.Struct:
 		return dataName(t)
 	case reflect.String:
@@ -434,7 +452,8 @@ func documented(t *testing.T, file, want string) {
 	got, line := strings.Split(string(text), "\n"), 0
 	for _, w := range strings.Split(want, "\n") {
 		if line == len(got) || got[line] != w {
-			t.Fatalf("%s: line %d is not what the code gives: %s\n(go test ./live -run Documented -update writes the file; look at the diff)", file, line+1, w)
+			t.Fatalf("%s: line %d is not what the code gives: %s\n"+
+				"(go test ./live -run Documented -update writes the file; look at the diff)", file, line+1, w)
 		}
 		line++
 	}

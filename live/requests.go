@@ -19,17 +19,23 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-var errNoRequest = errors.New("this request is not kept, or no more: newer and slower ones have its place")
+var errNoRequest = errors.New("this request is not kept, or no more: " +
+	"newer and slower ones have its place")
+
+var errNoChart = errors.New("no session in memory has samples of this request")
 
 func (h *handler) overview() view.Overview {
 	recent := h.recent()
 	newest := recent.Requests()
-	o := view.NewOverview(newest, recent.Slowest(), recent.Background(), recent.KeptRequests(), &h.rows)
+	background, kept := recent.Background(), recent.KeptRequests()
+	o := view.NewOverview(newest, recent.Slowest(), background, kept, &h.rows)
 	h.listed.AddNew(newest)
 	return o
 }
 
-func (h *handler) serviceOnly() view.ServiceOnly { return view.NewServiceOnly(h.recent().Requests()) }
+func (h *handler) serviceOnly() view.ServiceOnly {
+	return view.NewServiceOnly(h.recent().Requests())
+}
 
 func (h *handler) request(r *http.Request) (maker[view.RequestDetail], error) {
 	s, err := h.snapshot(r.PathValue("trace"), r.PathValue("span"))
@@ -44,7 +50,7 @@ func (h *handler) samples(r *http.Request) (maker[view.SampleChart], error) {
 	return func(ctx context.Context) (view.SampleChart, error) {
 		sampled := h.sampled(q)
 		if sampled.Session == nil {
-			return view.SampleChart{}, errors.New("no session in memory has samples of this request")
+			return view.SampleChart{}, errNoChart
 		}
 		return view.NewSampleChart(ctx, sampled)
 	}, err
@@ -72,7 +78,8 @@ func window(query url.Values, took time.Duration) (from, to time.Duration, colum
 		return 0, 0, 0, badRequest(fmt.Errorf("from and to must be milliseconds since the start "+
 			"of the request, 0 ≤ from < to ≤ %s", strconv.FormatFloat(most, 'f', -1, 64)))
 	case nErr != nil || n < 1 || n > view.MaxWindowColumns:
-		return 0, 0, 0, badRequest(fmt.Errorf("columns must be a number from 1 to %d", view.MaxWindowColumns))
+		err := fmt.Errorf("columns must be a number from 1 to %d", view.MaxWindowColumns)
+		return 0, 0, 0, badRequest(err)
 	}
 	from, to = time.Duration(a*float64(time.Millisecond)), min(took, time.Duration(math.Ceil(b*float64(time.Millisecond))))
 	return from, max(to, from+1), n, nil
@@ -96,7 +103,10 @@ func (h *handler) compare(r *http.Request) (maker[view.Comparison], error) {
 		h.opened.Add(a)
 		choices := h.choices(a.Name, a, b)
 		h.listed.AddNew(choices[:min(len(choices), view.MaxChoices)])
-		c := view.NewComparison(h.sampled(h.waits.With(a.Request())), h.sampled(h.waits.With(b.Request())), choices)
+		whole := func(s requests.Snapshot) view.SampledRequest {
+			return h.sampled(h.waits.With(s.Request()))
+		}
+		c := view.NewComparison(whole(a), whole(b), choices)
 		c.Chosen, c.Median = query.Has("b"), observer.Milliseconds(median)
 		return c, nil
 	}, err
@@ -106,8 +116,8 @@ func (h *handler) compare(r *http.Request) (maker[view.Comparison], error) {
 func (h *handler) named(ids string) (requests.Snapshot, error) {
 	traceID, spanID, _ := strings.Cut(ids, "/")
 	if _, err := lookup.ParseID(traceID, spanID); err != nil {
-		return requests.Snapshot{}, fmt.Errorf(`request "%s": must be the ids of a trace and of its root span, `+
-			"such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", view.Shown(ids))
+		return requests.Snapshot{}, fmt.Errorf(`request "%s": must be the ids of a trace and of its `+
+			"root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", view.Shown(ids))
 	}
 	return h.snapshot(traceID, spanID)
 }

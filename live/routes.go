@@ -33,7 +33,9 @@ func windowOf(r *http.Request) (name string, w routes.Window, err error) {
 
 func (h *handler) routes(r *http.Request) (maker[view.RoutesData], error) {
 	name, window, err := windowOf(r)
-	return func(context.Context) (view.RoutesData, error) { return h.routesData(name, window), nil }, err
+	return func(context.Context) (view.RoutesData, error) {
+		return h.routesData(name, window), nil
+	}, err
 }
 
 func (h *handler) routesData(name string, w routes.Window) view.RoutesData {
@@ -75,7 +77,7 @@ func (h *handler) heat(r *http.Request) (maker[view.HeatData], error) {
 		table := h.recent().Routes()
 		_, m := table.Total(class, window)
 		if name := r.URL.Query().Get("route"); name != "" {
-			m, _ = table.HeatMap(h.routeNamed(name, class), class, window) // empty without a request
+			m, _ = table.HeatMap(h.routeNamed(name, class), class, window) // empty of no request
 		}
 		return view.NewHeatData(m), nil
 	}, nil

@@ -31,7 +31,9 @@ func (h *handler) sessions() view.SessionList {
 
 func (h *handler) contents(r *http.Request) (maker[view.SessionContents], error) {
 	s, err := h.session(r.PathValue("id"))
-	return func(context.Context) (view.SessionContents, error) { return view.NewSessionContents(s), nil }, err
+	return func(context.Context) (view.SessionContents, error) {
+		return view.NewSessionContents(s), nil
+	}, err
 }
 
 // session returns the finished session of an id, if remote clients may see sessions.

@@ -1,4 +1,5 @@
-// The types of the page's JSON, by the names that docs/page-json.md has, and of the profiler's service.
+// The types of the page's JSON, by the names that docs/page-json.md has, and of
+// the profiler's service.
 // go test -run Documented ./live -update writes this file from the Go code.
 
 declare namespace Data {

@@ -39,7 +39,7 @@ type chartSpan struct {
 	Samples [][3]float64 `json:"samples"` // by time: milliseconds since the request's start, the milliseconds that it stands for, and its stack
 }
 
-// NewSampleChart lists the samples of a request, which has a session. The error is the cause of ctx.
+// NewSampleChart lists the samples of a request that has a session. The error is the cause of ctx.
 func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) {
 	t := q.Session.Trace()
 	b := chartBuilder{

@@ -89,10 +89,11 @@ type comparedFunction struct {
 	B     float64 `json:"b"`               // time in B
 }
 
-// NewComparison compares a with b. Choices are further requests of the route of a, the newest first,
-// to compare with.
+// NewComparison compares a with b. Choices are further requests of the route of a to compare with,
+// the newest first.
 func NewComparison(a, b SampledRequest, choices []requests.Snapshot) Comparison {
-	of := requests.Compare(requests.Part{Request: a.Request, Profile: a.trace()}, requests.Part{Request: b.Request, Profile: b.trace()})
+	of := requests.Compare(requests.Part{Request: a.Request, Profile: a.trace()},
+		requests.Part{Request: b.Request, Profile: b.trace()})
 	cut := max(0, len(choices)-MaxChoices)
 	c := Comparison{
 		A:        comparedRequest{newRequestRow(of.Slow.Root), of.SlowWaits, of.SlowSamples},

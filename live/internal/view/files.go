@@ -39,9 +39,9 @@ type RecordedSession struct {
 	Results []*waits.Request
 }
 
-// A SampledRequest is a request with the newest session that has samples of it, and what the samples
-// say of its spans. Session is nil without such a session. Hottest is empty if the samples contradict
-// the execution trace of the request.
+// A SampledRequest is a request with the newest session that has samples of it, and what the
+// samples say of its spans. Session is nil without such a session. Hottest is empty if the samples
+// contradict the execution trace of the request.
 type SampledRequest struct {
 	requests.Request
 	Session *sessions.Session

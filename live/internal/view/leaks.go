@@ -32,8 +32,12 @@ type leakStack struct {
 
 // NewLeakReport joins goroutines whose stacks look the same. The profile began at a time, and took
 // another.
-func NewLeakReport(p *profile.Profile, shows func(function string) bool, at time.Time, took time.Duration) LeakReport {
-	report := LeakReport{At: SinceEpoch(at), Took: observer.Milliseconds(took), Stacks: []leakStack{}}
+func NewLeakReport(
+	p *profile.Profile, shows func(function string) bool, at time.Time, took time.Duration,
+) LeakReport {
+	report := LeakReport{
+		At: SinceEpoch(at), Took: observer.Milliseconds(took), Stacks: []leakStack{},
+	}
 	byText := map[string]*leakStack{}
 	for _, sample := range p.Sample {
 		s := leakStack{Goroutines: sample.Value[0], Frames: []string{}}

@@ -69,7 +69,8 @@ func NewWaitsState(r waits.Recorder, refused error) WaitsState {
 	}
 	s, stats := r.State(), r.Stats()
 	w := WaitsState{
-		Status: string(s.Status), Auto: s.Auto, Reason: Shown(s.Reason), Results: stats.Results, Pending: stats.Pending,
+		Status: string(s.Status), Auto: s.Auto, Reason: Shown(s.Reason),
+		Results: stats.Results, Pending: stats.Pending,
 	}
 	if !s.Until.IsZero() {
 		w.Until = SinceEpoch(s.Until)

@@ -25,8 +25,9 @@ type Profile struct {
 // OfSession returns the profile of all of a session.
 func OfSession(s *sessions.Session) *Profile {
 	all := func(sessions.Timeline) bool { return true }
-	title := fmt.Sprintf("session %d", s.ID())
-	return &Profile{s.Trace(), slices.Values(s.Trace().Samples), title, countRequests(s, all), uint32(s.ID())}
+	p := ofTimelines(s, fmt.Sprintf("session %d", s.ID()), all)
+	p.samples = slices.Values(s.Trace().Samples) // also those of no timeline
+	return p
 }
 
 // OfRoute returns the profile of all requests in a session that have the name of a timeline.
@@ -40,7 +41,9 @@ func OfRoute(s *sessions.Session, of sessions.Timeline) *Profile {
 
 // OfTimeline returns the profile of the request of a timeline in a session.
 func OfTimeline(s *sessions.Session, of sessions.Timeline) *Profile {
-	return ofTimelines(s, Shown(of.Name), func(t sessions.Timeline) bool { return t.FrameID == of.FrameID })
+	return ofTimelines(s, Shown(of.Name), func(t sessions.Timeline) bool {
+		return t.FrameID == of.FrameID
+	})
 }
 
 func ofTimelines(s *sessions.Session, title string, in func(sessions.Timeline) bool) *Profile {

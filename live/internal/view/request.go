@@ -91,7 +91,8 @@ type hotRow struct {
 // NewRequestDetail returns all that the page shows of a request. Has reports whether the page has
 // another request.
 func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
-	d := RequestDetail{requestRow: newRequestRow(q.Root), Missing: q.Dropped, Files: offered(RequestFormats, q)}
+	d := RequestDetail{requestRow: newRequestRow(q.Root), Missing: q.Dropped}
+	d.Files = offered(RequestFormats, q)
 	if q.Session != nil {
 		d.Session = uint32(q.Session.ID())
 		d.Engine = Shown(string(q.Session.Trace().Engine))

@@ -33,9 +33,11 @@ type routeRow struct {
 	FailedIn  []int    `json:"failedIn"`                    // columns with failed requests, the first is 0
 }
 
-// NewRoutesData returns the figures of a table in a window of a name. A summary has no routes of the
-// background, whose names are free texts of the program, and no links to lists of requests.
-func NewRoutesData(table *routes.Table, name string, w routes.Window, summary bool, lost Losses) RoutesData {
+// NewRoutesData returns the figures of a table in a window of a name. A summary has no routes of
+// the background, whose names are free texts of the program, and no links to lists of requests.
+func NewRoutesData(
+	table *routes.Table, name string, w routes.Window, summary bool, lost Losses,
+) RoutesData {
 	d := RoutesData{Window: name, Routes: []routeRow{}}
 	var lines [local.Classes]map[string]routes.Line
 	for class := range lines {

@@ -113,8 +113,9 @@ type waitsBuilder struct {
 
 func newWaitsBuilder(q requests.Request, l *limits, has Has) *waitsBuilder {
 	return &waitsBuilder{
-		q: q, l: l, has: has, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{},
-		known: map[lookup.ID]bool{}, functions: map[string]int{}, parties: map[waitEnd]int{},
+		q: q, l: l, has: has, d: &waitsDetail{},
+		stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[lookup.ID]bool{},
+		functions: map[string]int{}, parties: map[waitEnd]int{},
 	}
 }
 
