@@ -10,8 +10,10 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// writeFile answers with the file of the format in the path. subject and name are for people: "a session" and "session-7".
-func writeFile[T any](h *handler, w http.ResponseWriter, r *http.Request, all []view.Format[T], of T, subject, name string) {
+// writeFile answers with the file of the format in the path. subject and name are for people: "a
+// session" and "session-7".
+func writeFile[T any](h *handler, w http.ResponseWriter, r *http.Request, all []view.Format[T],
+	of T, subject, name string) {
 	id := r.PathValue("format")
 	i := slices.IndexFunc(all, func(f view.Format[T]) bool { return f.ID == id })
 	if i < 0 {
@@ -63,7 +65,8 @@ func (h *handler) requestFile(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err)
 		return
 	}
-	writeFile(h, w, r, view.RequestFormats, h.sampled(q), "a request", "request-"+q.TraceID().String())
+	writeFile(h, w, r, view.RequestFormats, h.sampled(q), "a request", "request-"+
+		q.TraceID().String())
 }
 
 // results returns what the flight recorder has of the requests in a session.

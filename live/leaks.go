@@ -17,7 +17,8 @@ import (
 
 const leakPause = 10 * time.Second // between two looks for leaked goroutines: each stops the world
 
-// leakProfile returns the runtime's profile of leaked goroutines, or nil if this release of Go has none.
+// leakProfile returns the runtime's profile of leaked goroutines, or nil if this release of Go has
+// none.
 func leakProfile() *pprof.Profile { return pprof.Lookup("goroutineleak") }
 
 // A leakLooker looks for leaked goroutines for one client at a time, and at most every leakPause.
@@ -27,7 +28,8 @@ type leakLooker struct {
 	at   time.Time // when last was made; zero before
 }
 
-// leaks answers which goroutines have leaked. A client that asks soon after another gets the same answer.
+// leaks answers which goroutines have leaked. A client that asks soon after another gets the same
+// answer.
 func (h *handler) leaks(*http.Request) (maker[view.LeakReport], error) {
 	if err := h.refused(); err != nil {
 		return nil, err
@@ -47,7 +49,8 @@ func (h *handler) leaks(*http.Request) (maker[view.LeakReport], error) {
 	}, nil
 }
 
-func (l *leakLooker) look(leaked *pprof.Profile, shows func(function string) bool) (view.LeakReport, error) {
+func (l *leakLooker) look(leaked *pprof.Profile, shows func(function string) bool) (view.LeakReport,
+	error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.at.IsZero() && time.Since(l.at) < leakPause {

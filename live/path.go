@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/live/internal/view"
 )
 
-// beside serves the page at its prefix, and the program's own handler everywhere else. A request of the program costs
-// two comparisons, and no second walk through a mux.
+// beside serves the page at its prefix, and the program's own handler everywhere else. A request of
+// the program costs two comparisons, and no second walk through a mux.
 type beside struct {
 	page   http.Handler
 	prefix string

@@ -15,7 +15,8 @@ var (
 	errNoSampled  = errors.New("no session has samples of this request: record a session first")
 	errNoTimeline = errors.New("this session has no such timeline")
 
-	errNoLastMinute = errors.New("no profiler runs all the time: record a session, or send profiles to Pyroscope or over OTLP")
+	errNoLastMinute = errors.New(
+		"no profiler runs all the time: record a session, or send profiles to Pyroscope or over OTLP")
 )
 
 // ofProfile asks for a view of the profile that the parameters of a request name.
@@ -62,13 +63,15 @@ func (h *handler) difference(r *http.Request) (maker[view.Difference], error) {
 
 // profileOf returns a function that loads the profile of some parameters:
 //
-//   - last=minute: the last minute, by the profiler that runs all the time. name narrows it to the requests of that name.
-//   - session: a session. route narrows it to the requests of a route, and timeline to a request. Both are ids of timelines, because
-//     shown names may be shortened.
+//   - last=minute: the last minute, by the profiler that runs all the time. name narrows it to the
+//     requests of that name.
+//   - session: a session. route narrows it to the requests of a route, and timeline to a request.
+//     Both are ids of timelines, because shown names may be shortened.
 //   - trace and span: a request. Without session, the newest session that has samples of it.
 //
 // With running, it leaves out waiting goroutines.
-func (h *handler) profileOf(query url.Values) (load func(context.Context) *view.Profile, err error) {
+func (h *handler) profileOf(query url.Values) (load func(context.Context) *view.Profile,
+	err error) {
 	loadAll, err := h.wholeProfileOf(query)
 	return func(ctx context.Context) *view.Profile {
 		p := loadAll()

@@ -74,14 +74,16 @@ func window(query url.Values, took time.Duration) (from, to time.Duration, colum
 	n, nErr := strconv.Atoi(query.Get("columns"))
 	most := observer.Milliseconds(took)
 	switch {
-	case aErr != nil || bErr != nil || math.IsNaN(a) || math.IsNaN(b) || a < 0 || b > most || a >= b:
+	case aErr != nil || bErr != nil || math.IsNaN(a) || math.IsNaN(b) || a < 0 || b > most ||
+		a >= b:
 		return 0, 0, 0, badRequest(fmt.Errorf("from and to must be milliseconds since the start "+
 			"of the request, 0 ≤ from < to ≤ %s", strconv.FormatFloat(most, 'f', -1, 64)))
 	case nErr != nil || n < 1 || n > view.MaxWindowColumns:
 		err := fmt.Errorf("columns must be a number from 1 to %d", view.MaxWindowColumns)
 		return 0, 0, 0, badRequest(err)
 	}
-	from, to = time.Duration(a*float64(time.Millisecond)), min(took, time.Duration(math.Ceil(b*float64(time.Millisecond))))
+	from, to = time.Duration(a*float64(time.Millisecond)),
+		min(took, time.Duration(math.Ceil(b*float64(time.Millisecond))))
 	return from, max(to, from+1), n, nil
 }
 
@@ -116,15 +118,18 @@ func (h *handler) compare(r *http.Request) (maker[view.Comparison], error) {
 func (h *handler) named(ids string) (requests.Snapshot, error) {
 	traceID, spanID, _ := strings.Cut(ids, "/")
 	if _, err := lookup.ParseID(traceID, spanID); err != nil {
-		return requests.Snapshot{}, fmt.Errorf(`request "%s": must be the ids of a trace and of its `+
-			"root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", view.Shown(ids))
+		return requests.Snapshot{},
+			fmt.Errorf(`request "%s": must be the ids of a trace and of its `+
+				"root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708",
+				view.Shown(ids))
 	}
 	return h.snapshot(traceID, spanID)
 }
 
-// usual returns another request of a route: the nearest one to the median since the start, or the median of the requests in memory. The
-// second result is the median since the start, or 0.
-func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, time.Duration, error) {
+// usual returns another request of a route: the nearest one to the median since the start, or the
+// median of the requests in memory. The second result is the median since the start, or 0.
+func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, time.Duration,
+	error) {
 	var most routes.Summary
 	for _, s := range h.recent().Routes().Summaries(routes.SinceStart).Routes {
 		if s.Route == route && s.Count > most.Count {
@@ -133,14 +138,17 @@ func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, t
 	}
 	b, ok := requests.Usual(h.recent().All(), route, most.P50, a.SpanID)
 	if !ok {
-		return b, 0, errors.New("no other request " + view.Shown(route) + " without an error is in memory: send one, and compare again")
+		return b, 0, errors.New("no other request " + view.Shown(route) +
+			" without an error is in memory: send one, and compare again")
 	}
 	return b, most.P50, nil
 }
 
 // choices returns the requests of a route in memory without the compared ones, the newest first.
 func (h *handler) choices(route string, compared ...requests.Snapshot) []requests.Snapshot {
-	return slices.DeleteFunc(requests.OfRoute(h.recent().All(), route), func(s requests.Snapshot) bool {
-		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
-	})
+	return slices.DeleteFunc(requests.OfRoute(h.recent().All(), route),
+		func(s requests.Snapshot) bool {
+			return slices.ContainsFunc(compared,
+				func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
+		})
 }

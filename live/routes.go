@@ -16,7 +16,8 @@ import (
 	"github.com/perfline/perfline/live/internal/view"
 )
 
-var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes, "start": routes.SinceStart}
+var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes,
+	"start": routes.SinceStart}
 
 // windowOf reads the window of an address.
 func windowOf(r *http.Request) (name string, w routes.Window, err error) {
@@ -24,7 +25,8 @@ func windowOf(r *http.Request) (name string, w routes.Window, err error) {
 	w, ok := windows[name]
 	switch {
 	case !ok:
-		return "", w, badRequest(fmt.Errorf("window %q: must be minutes or start", view.Shown(name)))
+		return "", w, badRequest(
+			fmt.Errorf("window %q: must be minutes or start", view.Shown(name)))
 	case name == "":
 		name = "minutes"
 	}
@@ -42,7 +44,8 @@ func (h *handler) routesData(name string, w routes.Window) view.RoutesData {
 	return view.NewRoutesData(h.recent().Routes(), name, w, h.data == guard.Summary, h.losses())
 }
 
-// losses counts the source's losses. Those after the first sample of its history are recent. All are, if it has no sample.
+// losses counts the source's losses. Those after the first sample of its history are recent. All
+// are, if it has no sample.
 func (h *handler) losses() (l view.Losses) {
 	for _, c := range h.source.Counts() {
 		if c.Lost {
@@ -83,7 +86,8 @@ func (h *handler) heat(r *http.Request) (maker[view.HeatData], error) {
 	}, nil
 }
 
-// routeNamed returns the route of some classes that the page shows by a name, or the name if there is none.
+// routeNamed returns the route of some classes that the page shows by a name, or the name if there
+// is none.
 func (h *handler) routeNamed(name string, classes ...local.Class) string {
 	table := h.recent().Routes()
 	for _, class := range classes {
@@ -91,7 +95,8 @@ func (h *handler) routeNamed(name string, classes ...local.Class) string {
 		if slices.Contains(names, name) {
 			return name
 		}
-		if i := slices.IndexFunc(names, func(n string) bool { return view.Shown(n) == name }); i >= 0 {
+		if i := slices.IndexFunc(names,
+			func(n string) bool { return view.Shown(n) == name }); i >= 0 {
 			return names[i]
 		}
 	}

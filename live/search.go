@@ -83,7 +83,8 @@ func parseQuery(p url.Values) (q requests.Query, err error) {
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
-		return 0, fmt.Errorf("duration %q: must be a number with a unit, such as 250us, 5 ms or 1.5s", view.Shown(s))
+		return 0, fmt.Errorf(
+			"duration %q: must be a number with a unit, such as 250us, 5 ms or 1.5s", view.Shown(s))
 	}
 	return d, nil
 }
@@ -103,5 +104,6 @@ func parseClass(s string) (local.Class, error) {
 			return c, nil
 		}
 	}
-	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping", view.Shown(s))
+	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping",
+		view.Shown(s))
 }

@@ -36,19 +36,23 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	}
 	const shortest, longest = time.Nanosecond, 24 * time.Hour
 	if argument.Length == nil {
-		refuse(w, http.StatusBadRequest, "length: must be given, in milliseconds; 0 means until it is disarmed")
+		refuse(w, http.StatusBadRequest,
+			"length: must be given, in milliseconds; 0 means until it is disarmed")
 		return
 	}
 	given := *argument.Length
 	length := time.Duration(given * float64(time.Millisecond))
 	if given < 0 || given > observer.Milliseconds(longest) || given > 0 && length < shortest {
-		refuse(w, http.StatusBadRequest, fmt.Sprintf("length %g: must be 0, which means until it is disarmed, or from %g to %g milliseconds",
-			given, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
+		refuse(w, http.StatusBadRequest,
+			fmt.Sprintf("length %g: must be 0, which means until it is disarmed, or from %g to %g milliseconds",
+				given, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
 		return
 	}
 	if wait := h.arms.Take(time.Now()); wait > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
-		refuse(w, http.StatusTooManyRequests, fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms, wait.Round(time.Second)))
+		refuse(w, http.StatusTooManyRequests,
+			fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms,
+				wait.Round(time.Second)))
 		return
 	}
 	switch err := h.waitsRecorder.Arm(length); {
@@ -57,7 +61,8 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
-		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client", view.Shown(r.RemoteAddr), "for", length)
+		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client",
+			view.Shown(r.RemoteAddr), "for", length)
 		answer(w, h.waitsState())
 	}
 }
@@ -68,7 +73,8 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.waitsRecorder.Disarm()
-	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client", view.Shown(r.RemoteAddr))
+	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client",
+		view.Shown(r.RemoteAddr))
 	answer(w, h.waitsState())
 }
 
@@ -84,7 +90,8 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 		return false
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "Content-Type "+view.Shown(r.Header.Get("Content-Type"))+": must be application/json")
+		refuse(w, http.StatusUnsupportedMediaType, "Content-Type "+
+			view.Shown(r.Header.Get("Content-Type"))+": must be application/json")
 		return false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxArmBody))

@@ -19,14 +19,17 @@ const (
 
 // A SampleChart is the samples of a request, on the request's time.
 type SampleChart struct {
-	Session  uint32       `json:"session"`            // id of the recording with the samples
-	Engine   string       `json:"engine"`             // engine of the sampler: cpu, window or wall
-	Interval float64      `json:"interval"`           // between two samples of a goroutine or a thread
-	Filtered bool         `json:"filtered,omitempty"` // some functions are of modules that the policy does not show
-	Frames   []chartFrame `json:"frames"`             // functions of the stacks
-	Stacks   [][2]int     `json:"stacks"`             // the index of a frame, and of the stack that it was called from, or -1; each is after that one
-	Spans    []chartSpan  `json:"spans"`              // that have samples, by their rows
-	Cut      int          `json:"cut"`                // samples left out
+	Session uint32 `json:"session"` // id of the recording with the samples
+	Engine  string `json:"engine"`  // engine of the sampler: cpu, window or wall
+	// between two samples of a goroutine or a thread
+	Interval float64 `json:"interval"`
+	// some functions are of modules that the policy does not show
+	Filtered bool         `json:"filtered,omitempty"`
+	Frames   []chartFrame `json:"frames"` // functions of the stacks
+	// the index of a frame, and of the stack that it was called from, or -1; each is after that one
+	Stacks [][2]int    `json:"stacks"`
+	Spans  []chartSpan `json:"spans"` // that have samples, by their rows
+	Cut    int         `json:"cut"`   // samples left out
 }
 
 type chartFrame struct {
@@ -35,17 +38,20 @@ type chartFrame struct {
 }
 
 type chartSpan struct {
-	ID      string       `json:"id"`      // of the span, 16 hex digits
-	Samples [][3]float64 `json:"samples"` // by time: milliseconds since the request's start, the milliseconds that it stands for, and its stack
+	ID string `json:"id"` // of the span, 16 hex digits
+	// by time: milliseconds since the request's start, the milliseconds that it stands for, and its stack
+	Samples [][3]float64 `json:"samples"`
 }
 
 // NewSampleChart lists the samples of a request that has a session. The error is the cause of ctx.
 func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) {
 	t := q.Session.Trace()
 	b := chartBuilder{
-		t: t, l: limits{bytes: maxDetail}, frames: map[string]int{}, stacks: map[[2]int]int{}, known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
+		t: t, l: limits{bytes: maxDetail}, frames: map[string]int{}, stacks: map[[2]int]int{},
+		known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
 		chart: SampleChart{
-			Session: uint32(q.Session.ID()), Engine: Shown(string(t.Engine)), Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0,
+			Session: uint32(q.Session.ID()), Engine: Shown(string(t.Engine)),
+			Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0,
 			Frames: []chartFrame{}, Stacks: [][2]int{}, Spans: []chartSpan{},
 		},
 	}
@@ -60,7 +66,8 @@ func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) 
 			b.spans[span.SpanID] = of
 		}
 		stack, ok := b.stack(sample)
-		row := [3]float64{observer.Milliseconds(t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)), observer.Milliseconds(sample.Weight), float64(stack)}
+		row := [3]float64{observer.Milliseconds(t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)),
+			observer.Milliseconds(sample.Weight), float64(stack)}
 		if !ok || n-b.chart.Cut > maxChartSamples || !b.l.take(row) {
 			b.chart.Cut++
 			continue

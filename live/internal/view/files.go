@@ -17,7 +17,8 @@ import (
 var (
 	// ErrNoSamples is the reason why a session has no profile.
 	ErrNoSamples        = errors.New("this session took no samples")
-	errNoRequestSamples = errors.New("no session has samples of this request: record one while it is served")
+	errNoRequestSamples = errors.New(
+		"no session has samples of this request: record one while it is served")
 	errNoProcessProfile = errors.New("this session has no such profile of the whole process")
 )
 
@@ -64,12 +65,17 @@ const (
 // SessionFormats are in the order in which the page lists them.
 var SessionFormats = []Format[RecordedSession]{
 	{
-		"firefox", "Firefox Profiler", "marks, measures, samples, garbage collections and what slow requests waited for on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
+		"firefox", "Firefox Profiler",
+		"marks, measures, samples, garbage collections and what slow requests waited for on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
 		jsonFile, "firefox.json", nil,
-		func(w io.Writer, s RecordedSession) error { return viewers.WriteFirefox(w, s.Session, s.Results...) },
+		func(w io.Writer, s RecordedSession) error {
+			return viewers.WriteFirefox(w, s.Session,
+				s.Results...)
+		},
 	},
 	{
-		"speedscope", "speedscope", "measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
+		"speedscope", "speedscope",
+		"measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
 		jsonFile, "speedscope.json", nil,
 		func(w io.Writer, s RecordedSession) error { return viewers.WriteSpeedscope(w, s.Session) },
 	},
@@ -79,7 +85,8 @@ var SessionFormats = []Format[RecordedSession]{
 		func(w io.Writer, s RecordedSession) error { return s.Trace().WritePprof(w) },
 	},
 	{
-		"json", "JSON Self-Profiling", "the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
+		"json", "JSON Self-Profiling",
+		"the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
 		jsonFile, "json", withoutSamples,
 		func(w io.Writer, s RecordedSession) error { return s.Trace().WriteJSON(w) },
 	},
@@ -96,19 +103,25 @@ var RequestFormats = []Format[SampledRequest]{
 		func(w io.Writer, q SampledRequest) error { return requests.WriteSVG(w, q.Request) },
 	},
 	{
-		"firefox", "Firefox Profiler", "spans, marks, states and samples on one axis. Load it at profiler.firefox.com.",
+		"firefox", "Firefox Profiler",
+		"spans, marks, states and samples on one axis. Load it at profiler.firefox.com.",
 		jsonFile, "firefox.json", nil,
-		func(w io.Writer, q SampledRequest) error { return viewers.WriteRequestFirefox(w, q.Request, q.trace()) },
+		func(w io.Writer, q SampledRequest) error {
+			return viewers.WriteRequestFirefox(w, q.Request,
+				q.trace())
+		},
 	},
 	{
-		"perfetto", "Perfetto", "spans, marks, states and samples by thread. Drop it on ui.perfetto.dev.",
+		"perfetto", "Perfetto",
+		"spans, marks, states and samples by thread. Drop it on ui.perfetto.dev.",
 		jsonFile, "perfetto.json", nil,
 		func(w io.Writer, q SampledRequest) error {
 			return viewers.WriteRequestPerfetto(w, q.Request, q.trace())
 		},
 	},
 	{
-		"speedscope", "speedscope", "spans and samples, left heavy, sandwich. Drop it on speedscope.app.",
+		"speedscope", "speedscope",
+		"spans and samples, left heavy, sandwich. Drop it on speedscope.app.",
 		jsonFile, "speedscope.json", nil,
 		func(w io.Writer, q SampledRequest) error {
 			return viewers.WriteRequestSpeedscope(w, q.Request, q.trace())
@@ -122,10 +135,14 @@ var RequestFormats = []Format[SampledRequest]{
 			}
 			return nil
 		},
-		func(w io.Writer, q SampledRequest) error { return requests.Profile(q.Request, q.trace()).WritePprof(w) },
+		func(w io.Writer, q SampledRequest) error {
+			return requests.Profile(q.Request,
+				q.trace()).WritePprof(w)
+		},
 	},
 	{
-		"otlp", "OTLP JSON", "its spans, for “Upload” in Jaeger, and for a Collector's receivers of OTLP in JSON.",
+		"otlp", "OTLP JSON",
+		"its spans, for “Upload” in Jaeger, and for a Collector's receivers of OTLP in JSON.",
 		jsonFile, "otlp.json", nil,
 		func(w io.Writer, q SampledRequest) error { return viewers.WriteRequestOTLP(w, q.Request) },
 	},
@@ -141,7 +158,8 @@ func withoutSamples(s RecordedSession) error {
 // ofProcess returns the format of one of a session's profiles of the process.
 func ofProcess(name, what string) Format[RecordedSession] {
 	return Format[RecordedSession]{
-		name, "pprof " + name + " of the whole process", what + ", not by request. For go tool pprof -http=: FILE.",
+		name, "pprof " + name + " of the whole process", what +
+			", not by request. For go tool pprof -http=: FILE.",
 		binaryFile, name + ".pb.gz", func(s RecordedSession) error {
 			if !slices.Contains(s.ProcessProfiles(), name) {
 				return errNoProcessProfile
@@ -162,5 +180,6 @@ func (f *Format[T]) Missing(of T) error {
 
 // offered returns the formats that are not empty.
 func offered[T any](all []Format[T], of T) []Format[T] {
-	return slices.DeleteFunc(slices.Clone(all), func(f Format[T]) bool { return f.Missing(of) != nil })
+	return slices.DeleteFunc(slices.Clone(all),
+		func(f Format[T]) bool { return f.Missing(of) != nil })
 }

@@ -21,8 +21,8 @@ type FlameGraph struct {
 	Functions []functionRow `json:"functions"` // of the nodes
 }
 
-// flameNodes are the calls of a tree that there is room for. Each is after its parent. Siblings come by descending time. The first is
-// the whole.
+// flameNodes are the calls of a tree that there is room for. Each is after its parent. Siblings
+// come by descending time. The first is the whole.
 type flameNodes struct {
 	Nodes   []flameNode `json:"nodes"`   // each before its calls
 	Cut     int         `json:"cut"`     // calls left out
@@ -39,7 +39,8 @@ type flameNode struct {
 // NewFlameGraph returns the flame graph of a profile.
 func NewFlameGraph(p *Profile) FlameGraph {
 	functions := newFunctionIndex(profiles.Functions(p.trace, p.samples))
-	g := FlameGraph{profileHead: p.head(), flameNodes: newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)}
+	g := FlameGraph{profileHead: p.head(),
+		flameNodes: newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)}
 	g.Functions = functions.rows
 	return g
 }
@@ -49,7 +50,9 @@ func newFlameNodes(root *profiles.Node, functions *functionIndex) (g flameNodes)
 		func(n *profiles.Node) []*profiles.Node { return n.Calls },
 		func(n *profiles.Node) float64 { return observer.Milliseconds(n.Total) },
 		func(n *profiles.Node, parent int) {
-			g.Nodes = append(g.Nodes, flameNode{parent, functions.of(n.Name), observer.Milliseconds(n.Total), observer.Milliseconds(n.Self)})
+			g.Nodes = append(g.Nodes,
+				flameNode{parent, functions.of(n.Name), observer.Milliseconds(n.Total),
+					observer.Milliseconds(n.Self)})
 		})
 	g.Cut, g.CutTime = cut.nodes, cut.size
 	return g
@@ -61,9 +64,11 @@ type cutNodes struct {
 	size  float64 // of the outermost of them
 }
 
-// largest gives the largest nodes of a tree to take, each after its parent, with the index of that. It takes none that is smaller than
-// one that it leaves out, except nodes at a depth of more than maxFlameDepth. No node may be larger than its parent.
-func largest[N any](root N, children func(N) []N, size func(N) float64, take func(n N, parent int)) (cut cutNodes) {
+// largest gives the largest nodes of a tree to take, each after its parent, with the index of that.
+// It takes none that is smaller than one that it leaves out, except nodes at a depth of more than
+// maxFlameDepth. No node may be larger than its parent.
+func largest[N any](root N, children func(N) []N, size func(N) float64,
+	take func(n N, parent int)) (cut cutNodes) {
 	var sizes []float64
 	var measure func(n N)
 	measure = func(n N) {
@@ -104,8 +109,9 @@ func largest[N any](root N, children func(N) []N, size func(N) float64, take fun
 // A Sandwich is a function with its callers and its callees.
 type Sandwich struct {
 	profileHead
-	Function  int           `json:"function"`  // index
-	Callers   flameNodes    `json:"callers"`   // the function is the first; the parent of a caller is called by it
+	Function int `json:"function"` // index
+	// the function is the first; the parent of a caller is called by it
+	Callers   flameNodes    `json:"callers"`
 	Callees   flameNodes    `json:"callees"`   // the function is the first
 	Functions []functionRow `json:"functions"` // of the nodes
 }
@@ -122,7 +128,8 @@ func NewSandwich(p *Profile, function string) (Sandwich, error) {
 	functions := newFunctionIndex(all)
 	s := Sandwich{
 		profileHead: p.head(), Function: functions.of(name),
-		Callers: newFlameNodes(between.Callers, functions), Callees: newFlameNodes(between.Callees, functions),
+		Callers: newFlameNodes(between.Callers, functions),
+		Callees: newFlameNodes(between.Callees, functions),
 	}
 	s.Functions = functions.rows
 	return s, nil

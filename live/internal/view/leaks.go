@@ -22,8 +22,8 @@ type LeakReport struct {
 	Cut        int         `json:"cut"`        // stacks left out
 }
 
-// leakStack is a stack of leaked goroutines. A frame is a function, with its file and line. Frames of modules that the
-// policy does not show are left out.
+// leakStack is a stack of leaked goroutines. A frame is a function, with its file and line. Frames
+// of modules that the policy does not show are left out.
 type leakStack struct {
 	Goroutines int64    `json:"goroutines"`     // goroutines
 	Span       string   `json:"span,omitempty"` // by whose name they are labelled
@@ -48,7 +48,9 @@ func NewLeakReport(
 		for _, location := range sample.Location {
 			for _, line := range location.Line {
 				if len(s.Frames) < maxStacks && shows(line.Function.Name) {
-					s.Frames = append(s.Frames, fmt.Sprintf("%s %s:%d", Shown(line.Function.Name), Shown(line.Function.Filename), line.Line))
+					s.Frames = append(s.Frames,
+						fmt.Sprintf("%s %s:%d", Shown(line.Function.Name),
+							Shown(line.Function.Filename), line.Line))
 				}
 			}
 		}
@@ -63,7 +65,8 @@ func NewLeakReport(
 		report.Stacks = append(report.Stacks, *s)
 	}
 	slices.SortFunc(report.Stacks, func(a, b leakStack) int {
-		return cmp.Or(cmp.Compare(b.Goroutines, a.Goroutines), slices.Compare(a.Frames, b.Frames), cmp.Compare(a.Span, b.Span))
+		return cmp.Or(cmp.Compare(b.Goroutines, a.Goroutines), slices.Compare(a.Frames, b.Frames),
+			cmp.Compare(a.Span, b.Span))
 	})
 	report.Cut = max(0, len(report.Stacks)-maxStacks)
 	report.Stacks = report.Stacks[:len(report.Stacks)-report.Cut]

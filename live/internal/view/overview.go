@@ -16,13 +16,16 @@ import (
 
 // An Overview is what there is to choose from.
 type Overview struct {
-	Service      string       `json:"service"`      // service.name, empty before the first request
-	Requests     []requestRow `json:"requests"`     // that are no streams, the newest first
-	Slowest      []requestRow `json:"slowest"`      // the slowest of the last hour, the slowest first
-	KeptRequests []keptRow    `json:"kept"`         // that a policy kept, the newest first
-	Streams      []requestRow `json:"streams"`      // the newest first
-	Background   []requestRow `json:"background"`   // root spans that are no request, the newest first
-	Housekeeping []requestRow `json:"housekeeping"` // of these, what pools of connections do by themselves
+	Service  string       `json:"service"`  // service.name, empty before the first request
+	Requests []requestRow `json:"requests"` // that are no streams, the newest first
+	// the slowest of the last hour, the slowest first
+	Slowest      []requestRow `json:"slowest"`
+	KeptRequests []keptRow    `json:"kept"`    // that a policy kept, the newest first
+	Streams      []requestRow `json:"streams"` // the newest first
+	// root spans that are no request, the newest first
+	Background []requestRow `json:"background"`
+	// of these, what pools of connections do by themselves
+	Housekeeping []requestRow `json:"housekeeping"`
 }
 
 // requestRow is a request in a list. Here and below times are in milliseconds; a start is
@@ -51,7 +54,8 @@ func NewOverview(newest, slowest, background, kept []requests.Snapshot, cache *R
 	}
 	lists := cache.of(newest, slowest, background, kept)
 	o := Overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(kept))}
-	o.Streams, o.Requests = split(lists[0], func(i int) bool { return newest[i].Class == local.Stream })
+	o.Streams, o.Requests = split(lists[0],
+		func(i int) bool { return newest[i].Class == local.Stream })
 	o.Housekeeping, o.Background = split(lists[2], func(i int) bool {
 		return background[i].Class == local.Housekeeping
 	})

@@ -51,14 +51,17 @@ type Failure struct {
 // A WaitsState is how the flight recorder is doing. Without a recorder, it has the status "none"
 // only.
 type WaitsState struct {
-	Status  string  `json:"status"`            // a waits.Status, or "none"
-	Until   float64 `json:"until,omitempty"`   // when armed or paused ends, since the epoch; 0 for no end
-	Auto    bool    `json:"auto,omitempty"`    // armed: a slow request armed it; disarmed: the next slow request will
-	Reason  string  `json:"reason,omitempty"`  // a sentence without its period
-	Refused string  `json:"refused,omitempty"` // why this client may not arm and disarm it, and what to do
-	Results uint64  `json:"results"`           // requests that it has results of
-	Pending uint64  `json:"pending"`           // slow requests whose results may come
-	Armed   float64 `json:"armed"`             // for how long in all
+	Status string `json:"status"` // a waits.Status, or "none"
+	// when armed or paused ends, since the epoch; 0 for no end
+	Until float64 `json:"until,omitempty"`
+	// armed: a slow request armed it; disarmed: the next slow request will
+	Auto   bool   `json:"auto,omitempty"`
+	Reason string `json:"reason,omitempty"` // a sentence without its period
+	// why this client may not arm and disarm it, and what to do
+	Refused string  `json:"refused,omitempty"`
+	Results uint64  `json:"results"` // requests that it has results of
+	Pending uint64  `json:"pending"` // slow requests whose results may come
+	Armed   float64 `json:"armed"`   // for how long in all
 }
 
 // NewWaitsState describes a recorder, or nil. Refused is the reason why clients may not control the

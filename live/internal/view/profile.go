@@ -112,8 +112,9 @@ func (p *Profile) Until(ctx context.Context) {
 
 // A profileHead describes a profile.
 type profileHead struct {
-	Title    string  `json:"title"`              // what the samples are of
-	Session  uint32  `json:"session,omitempty"`  // the recording that has them; none of the last minute
+	Title string `json:"title"` // what the samples are of
+	// the recording that has them; none of the last minute
+	Session  uint32  `json:"session,omitempty"`
 	Engine   string  `json:"engine"`             // engine of the sampler: cpu, window or wall
 	Interval float64 `json:"interval"`           // between two samples of a goroutine or a thread
 	Start    float64 `json:"start"`              // of the time in which samples were taken
@@ -128,8 +129,10 @@ type profileHead struct {
 // head reads the samples once.
 func (p *Profile) head() profileHead {
 	head := profileHead{
-		Title: p.title, Session: p.session, Engine: Shown(string(p.trace.Engine)), Interval: observer.Milliseconds(p.trace.Interval), Requests: p.requests,
-		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started), Hidden: block(profiles.HiddenNote(p.trace)),
+		Title: p.title, Session: p.session, Engine: Shown(string(p.trace.Engine)),
+		Interval: observer.Milliseconds(p.trace.Interval), Requests: p.requests,
+		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started),
+		Hidden: block(profiles.HiddenNote(p.trace)),
 	}
 	if !p.trace.Origin.IsZero() {
 		head.Start = SinceEpoch(p.trace.Origin.Add(p.trace.Started))

@@ -52,30 +52,33 @@ type cut struct {
 }
 
 type spanRow struct {
-	ID         string         `json:"id"`                   // id of the span, 16 hex digits
-	Depth      int            `json:"depth"`                // 0 for the root span
-	Name       string         `json:"name"`                 // name
-	Kind       string         `json:"kind"`                 // "server", "client", … or "measure"
-	Scope      string         `json:"scope"`                // instrumentation that made the span
-	Orphan     bool           `json:"orphan,omitempty"`     // its parent is missing
-	Start      float64        `json:"start"`                // since the request's
-	Took       float64        `json:"took"`                 // duration
-	Failed     bool           `json:"failed,omitempty"`     // it ended with an error
-	Error      string         `json:"error,omitempty"`      // description of the error
-	Attributes []attributeRow `json:"attributes,omitempty"` // attributes, in the order in which they were set
-	Marks      []markRow      `json:"marks,omitempty"`      // in the order of time
-	Sampled    float64        `json:"sampled,omitempty"`    // what Hot and others add up to
-	Samples    int            `json:"samples,omitempty"`    // samples of the profiler in it
-	Hot        []hotRow       `json:"hot,omitempty"`        // functions with the most samples
-	States     []segmentRow   `json:"states,omitempty"`     // of its goroutine, by time
-	Waits      []waitRow      `json:"waits,omitempty"`      // of all goroutines that worked for it, the longest first
-	WaitsCut   int            `json:"waits_cut,omitempty"`  // shorter rows of Waits left out
+	ID     string  `json:"id"`               // id of the span, 16 hex digits
+	Depth  int     `json:"depth"`            // 0 for the root span
+	Name   string  `json:"name"`             // name
+	Kind   string  `json:"kind"`             // "server", "client", … or "measure"
+	Scope  string  `json:"scope"`            // instrumentation that made the span
+	Orphan bool    `json:"orphan,omitempty"` // its parent is missing
+	Start  float64 `json:"start"`            // since the request's
+	Took   float64 `json:"took"`             // duration
+	Failed bool    `json:"failed,omitempty"` // it ended with an error
+	Error  string  `json:"error,omitempty"`  // description of the error
+	// attributes, in the order in which they were set
+	Attributes []attributeRow `json:"attributes,omitempty"`
+	Marks      []markRow      `json:"marks,omitempty"`   // in the order of time
+	Sampled    float64        `json:"sampled,omitempty"` // what Hot and others add up to
+	Samples    int            `json:"samples,omitempty"` // samples of the profiler in it
+	Hot        []hotRow       `json:"hot,omitempty"`     // functions with the most samples
+	States     []segmentRow   `json:"states,omitempty"`  // of its goroutine, by time
+	// of all goroutines that worked for it, the longest first
+	Waits    []waitRow `json:"waits,omitempty"`
+	WaitsCut int       `json:"waits_cut,omitempty"` // shorter rows of Waits left out
 }
 
 type markRow struct {
-	Name       string         `json:"name"`                 // name
-	At         float64        `json:"at"`                   // since the start of the request
-	Attributes []attributeRow `json:"attributes,omitempty"` // attributes, in the order in which they were set
+	Name string  `json:"name"` // name
+	At   float64 `json:"at"`   // since the start of the request
+	// attributes, in the order in which they were set
+	Attributes []attributeRow `json:"attributes,omitempty"`
 }
 
 type attributeRow struct {
@@ -164,7 +167,8 @@ func (l *limits) take(v any) bool {
 }
 
 // fill adds the parts of a span.
-func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span, hot *requests.SpanProfile) {
+func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span,
+	hot *requests.SpanProfile) {
 	row.Attributes = l.list(s.Attributes)
 	for _, e := range s.Events {
 		m := markRow{Name: Shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.Start))}
@@ -242,7 +246,8 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 	shares := []shareRow{}
 	all := requests.PathShares(path)
 	for _, s := range all[:min(len(all), maxShares)] {
-		row := shareRow{Shown(s.Name), s.Spans, observer.Milliseconds(s.Time), s.Longest.SpanID.String()}
+		row := shareRow{Shown(s.Name), s.Spans, observer.Milliseconds(s.Time),
+			s.Longest.SpanID.String()}
 		if l.take(row) {
 			shares = append(shares, row)
 		}
@@ -252,7 +257,8 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 
 // A groupRow is equal rows, which the page shows as one: see Groups of internal/requests.
 type groupRow struct {
-	Rows    []int   `json:"rows"`             // indices in RequestDetail.Rows; some may be left out there
+	// indices in RequestDetail.Rows; some may be left out there
+	Rows    []int   `json:"rows"`
 	Count   int     `json:"count"`            // spans, also those that are left out
 	Below   int     `json:"below,omitempty"`  // spans
 	Took    float64 `json:"took"`             // in all
@@ -266,7 +272,8 @@ func (l *limits) groups(rows []requests.Row, n int) []groupRow {
 	var all []groupRow
 	for _, g := range requests.Groups(rows) {
 		slowest := rows[g.Slowest].Span
-		row := groupRow{Count: len(g.Rows), Below: g.Below, Took: observer.Milliseconds(g.Total), Failed: g.Failed,
+		row := groupRow{Count: len(g.Rows), Below: g.Below, Took: observer.Milliseconds(g.Total),
+			Failed:  g.Failed,
 			Slowest: slowest.SpanID.String(), Longest: observer.Milliseconds(slowest.Duration())}
 		for _, i := range g.Rows {
 			if i < n {

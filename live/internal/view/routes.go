@@ -13,24 +13,29 @@ import (
 type RoutesData struct {
 	Window string     `json:"window"` // start or minutes
 	Routes []routeRow `json:"routes"` // of all classes
-	All    *routeRow  `json:"all"`    // all requests together, without streams; null if there are none
-	Health *health    `json:"health"` // of the last 5 minutes
+	// all requests together, without streams; null if there are none
+	All    *routeRow `json:"all"`
+	Health *health   `json:"health"` // of the last 5 minutes
 }
 
 // routeRow has the figures of a route. Its columns are the columns of its heat map.
 type routeRow struct {
-	Route     string   `json:"route,omitempty"`             // name of its requests; missing of all together
-	Class     string   `json:"class"`                       // requests, streams, background or housekeeping
-	Others    bool     `json:"others,omitempty"`            // it stands for all routes that the table has no room for
-	Count     uint64   `json:"count"`                       // requests
-	Failed    uint64   `json:"failed"`                      // requests that ended with an error
-	PerSecond float64  `json:"perSecond" unit:"1 a second"` // requests a second
-	P50       float64  `json:"p50"`                         // half of the requests took at most this long
-	P95       float64  `json:"p95"`                         // 95 of 100 took at most this long
-	P99       float64  `json:"p99"`                         // 99 of 100 took at most this long
-	Max       float64  `json:"max"`                         // longest duration
-	Strip     []uint64 `json:"strip"`                       // requests by column, the oldest first
-	FailedIn  []int    `json:"failedIn"`                    // columns with failed requests, the first is 0
+	// name of its requests; missing of all together
+	Route string `json:"route,omitempty"`
+	// requests, streams, background or housekeeping
+	Class string `json:"class"`
+	// it stands for all routes that the table has no room for
+	Others    bool    `json:"others,omitempty"`
+	Count     uint64  `json:"count"`                       // requests
+	Failed    uint64  `json:"failed"`                      // requests that ended with an error
+	PerSecond float64 `json:"perSecond" unit:"1 a second"` // requests a second
+	// half of the requests took at most this long
+	P50      float64  `json:"p50"`
+	P95      float64  `json:"p95"`      // 95 of 100 took at most this long
+	P99      float64  `json:"p99"`      // 99 of 100 took at most this long
+	Max      float64  `json:"max"`      // longest duration
+	Strip    []uint64 `json:"strip"`    // requests by column, the oldest first
+	FailedIn []int    `json:"failedIn"` // columns with failed requests, the first is 0
 }
 
 // NewRoutesData returns the figures of a table in a window of a name. A summary has no routes of
@@ -59,7 +64,8 @@ func NewRoutesData(
 	d.Health = newHealth(total, heat, lost)
 	if summary {
 		for i := range d.Health.Concerns {
-			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href, failedRequests)
+			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href,
+				failedRequests)
 		}
 	}
 	return d
@@ -72,7 +78,8 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{
 		Route: Shown(s.Route), Class: s.Class.Plural(), Others: s.Route == routes.Others,
 		Count: s.Count, Failed: s.Failed, PerSecond: s.PerSecond,
-		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95), P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
+		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95),
+		P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
 		Strip: make([]uint64, 0, len(line)), FailedIn: []int{},
 	}
 	for i, column := range line {
@@ -100,9 +107,10 @@ const maxHeatRows = 24
 
 // A HeatData is a heat map for the page.
 type HeatData struct {
-	Start  float64    `json:"start"`  // of the first column, since the epoch of Unix
-	Step   float64    `json:"step"`   // of a column
-	Bounds []float64  `json:"bounds"` // of the rows, ascending: one more than there are rows; none without requests
+	Start float64 `json:"start"` // of the first column, since the epoch of Unix
+	Step  float64 `json:"step"`  // of a column
+	// of the rows, ascending: one more than there are rows; none without requests
+	Bounds []float64  `json:"bounds"`
 	Counts [][]uint64 `json:"counts"` // by column, and then by row
 	Failed []uint64   `json:"failed"` // failed requests, by column
 }
@@ -114,7 +122,9 @@ func NewHeatData(m routes.HeatMap) HeatData {
 	for (rows+each-1)/each > maxHeatRows {
 		each *= 2
 	}
-	d := HeatData{Start: SinceEpoch(m.Start), Step: observer.Milliseconds(m.Step), Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)), Failed: make([]uint64, 0, len(m.Columns))}
+	d := HeatData{Start: SinceEpoch(m.Start), Step: observer.Milliseconds(m.Step),
+		Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)),
+		Failed: make([]uint64, 0, len(m.Columns))}
 	for row := 0; row < rows; row += each {
 		d.Bounds = append(d.Bounds, exact(m.Bounds[row]))
 	}

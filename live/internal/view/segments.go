@@ -20,8 +20,10 @@ type segmentRow struct {
 
 	// The rest is of the longest wait in the part. It is missing where the goroutine ran.
 	Wait float64 `json:"wait,omitempty"` // how long it was
-	In   *int    `json:"in,omitempty"`   // index in segmentTables.Functions: outside the standard library
-	By   *int    `json:"by,omitempty"`   // index in segmentTables.Parties: ended the wait, or had the processor
+	// index in segmentTables.Functions: outside the standard library
+	In *int `json:"in,omitempty"`
+	// index in segmentTables.Parties: ended the wait, or had the processor
+	By *int `json:"by,omitempty"`
 }
 
 // segmentTables have what many parts of bars refer to.
@@ -43,7 +45,8 @@ func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	var rows []segmentRow
 	for _, s := range all {
 		class := waiting.ClassOf(s.Kind)
-		row := segmentRow{Kind: s.Kind.String(), Class: class.String(), Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
+		row := segmentRow{Kind: s.Kind.String(), Class: class.String(),
+			Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
 		if class != waiting.ClassUnknown && class != waiting.ClassRunning {
 			row.Wait = observer.Milliseconds(s.Longest.Duration())
 			row.In, row.By = b.function(waiting.Function(s.Longest)), b.waitEnd(s.Longest.By)

@@ -11,11 +11,13 @@ import (
 
 // A SessionList is how all sessions are doing.
 type SessionList struct {
-	Refused  string       `json:"refused,omitempty"` // why there are none to be seen, and what to do
+	// why there are none to be seen, and what to do
+	Refused  string       `json:"refused,omitempty"`
 	Sessions []sessionRow `json:"sessions"`          // the newest first
 	Leaks    bool         `json:"leaks"`             // the runtime can look for leaked goroutines
 	Modules  []string     `json:"modules,omitempty"` // whose functions sessions from outside name
-	Longest  float64      `json:"longest,omitempty"` // the length at which a session without one stops by itself
+	// the length at which a session without one stops by itself
+	Longest float64 `json:"longest,omitempty"`
 }
 
 type sessionRow struct {
@@ -54,7 +56,8 @@ func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList
 }
 
 func newSessionRow(s sessions.Status) sessionRow {
-	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: Shown(s.Route), Start: SinceEpoch(s.Started),
+	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: Shown(s.Route),
+		Start:  SinceEpoch(s.Started),
 		Length: observer.Milliseconds(s.Length), Progress: s.Progress, Sampler: Shown(s.Sampler),
 		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped,
 		Limit: observer.Milliseconds(s.MaxLength), Cost: observer.Milliseconds(s.Cost)}
@@ -64,22 +67,25 @@ const maxRoutes = 500
 
 // A SessionContents is what a session is about: all of its timelines by their routes.
 type SessionContents struct {
-	ID        uint32        `json:"id"`        // id
-	Timelines int           `json:"timelines"` // timelines
-	Requests  int           `json:"requests"`  // requests
-	Samples   int           `json:"samples"`   // in timelines
-	Routes    []recordedRow `json:"routes"`    // the one with the most samples first, then by requests
-	Cut       int           `json:"cut"`       // routes left out
+	ID        uint32 `json:"id"`        // id
+	Timelines int    `json:"timelines"` // timelines
+	Requests  int    `json:"requests"`  // requests
+	Samples   int    `json:"samples"`   // in timelines
+	// the one with the most samples first, then by requests
+	Routes []recordedRow `json:"routes"`
+	Cut    int           `json:"cut"` // routes left out
 
 	Files []Format[RecordedSession] `json:"files"` // formats of its files
 
-	ProcessFailed uint64 `json:"processFailed,omitempty"` // profiles of the process that are missing
+	// profiles of the process that are missing
+	ProcessFailed uint64 `json:"processFailed,omitempty"`
 }
 
 // recordedRow is all requests of one name, whatever of it is shown, or the process, or the
 // garbage collector.
 type recordedRow struct {
-	Route    uint32  `json:"route"`    // the id of its first timeline, by which to ask for its flame graph
+	// the id of its first timeline, by which to ask for its flame graph
+	Route    uint32  `json:"route"`
 	Name     string  `json:"name"`     // name
 	Requests int     `json:"requests"` // 0 of the process and the garbage collector
 	Samples  int     `json:"samples"`  // samples of the profiler
@@ -92,7 +98,8 @@ const firstRequest sessions.FrameID = 3
 // NewSessionContents sums up a finished session by routes.
 func NewSessionContents(s *sessions.Session) SessionContents {
 	c := SessionContents{
-		ID: uint32(s.ID()), Files: offered(SessionFormats, RecordedSession{Session: s}), ProcessFailed: s.Stats().ProcessFailed,
+		ID: uint32(s.ID()), Files: offered(SessionFormats, RecordedSession{Session: s}),
+		ProcessFailed: s.Stats().ProcessFailed,
 	}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
@@ -114,7 +121,8 @@ func NewSessionContents(s *sessions.Session) SessionContents {
 		row.Max = max(row.Max, observer.Milliseconds(t.Interval.End-t.Interval.Start))
 	}
 	rows := slices.SortedFunc(maps.Values(byName), func(a, b *recordedRow) int {
-		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Route, b.Route))
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Requests, a.Requests),
+			cmp.Compare(a.Route, b.Route))
 	})
 	c.Cut = max(0, len(rows)-maxRoutes)
 	c.Routes = make([]recordedRow, 0, len(rows)-c.Cut)

@@ -12,8 +12,8 @@ const (
 	maxValue = 1000
 )
 
-// Shown returns the beginning of s with what cannot be seen as codes: see text.Escape. The page's own
-// shown, in format.js, does the same with what the service answers.
+// Shown returns the beginning of s with what cannot be seen as codes: see text.Escape. The page's
+// own shown, in format.js, does the same with what the service answers.
 func Shown(s string) string {
 	name, rest := visible(s, maxName, "")
 	if rest > 0 {

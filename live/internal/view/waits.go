@@ -26,11 +26,14 @@ const (
 
 // A waitsDetail is what a request's goroutines did, from an execution trace.
 type waitsDetail struct {
-	Sentence       string         `json:"sentence"`                 // names the cause of the duration
-	Causes         []causeRow     `json:"causes" null:"true"`       // the longest first
-	Goroutines     []goroutineRow `json:"goroutines" null:"true"`   // goroutines
-	Stacks         [][]frameRow   `json:"stacks" null:"true"`       // that intervals and parties refer to by index
-	Contradictions int            `json:"contradictions,omitempty"` // samples that the trace contradicts, which are left out
+	// names the cause of the duration
+	Sentence   string         `json:"sentence"`
+	Causes     []causeRow     `json:"causes" null:"true"`     // the longest first
+	Goroutines []goroutineRow `json:"goroutines" null:"true"` // goroutines
+	// that intervals and parties refer to by index
+	Stacks [][]frameRow `json:"stacks" null:"true"`
+	// samples that the trace contradicts, which are left out
+	Contradictions int `json:"contradictions,omitempty"`
 	segmentTables
 }
 
@@ -51,8 +54,9 @@ type goroutineRow struct {
 }
 
 type intervalRow struct {
-	Kind  string    `json:"kind"`            // kind
-	Class string    `json:"class"`           // what kinds have in common, as "waiting" or "runnable"
+	Kind string `json:"kind"` // kind
+	// what kinds have in common, as "waiting" or "runnable"
+	Class string    `json:"class"`
 	Start float64   `json:"start"`           // since the request's
 	Took  float64   `json:"took"`            // duration
 	Span  string    `json:"span"`            // id of the span, 16 hex digits
@@ -121,7 +125,8 @@ func newWaitsBuilder(q requests.Request, l *limits, has Has) *waitsBuilder {
 
 // bars adds the states to rows of spans.
 func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
-	segments := requests.Segments(b.q, 0, b.q.Duration(), max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
+	segments := requests.Segments(b.q, 0, b.q.Duration(),
+		max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
 	waits := requests.Waits(b.q)
 	for i := range rows {
 		id := all[i].Span.SpanID
@@ -131,7 +136,8 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 				rows[i].WaitsCut++
 				continue
 			}
-			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(), observer.Milliseconds(w.Total), w.Count, Shown(w.Function), b.party(w.By)}
+			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(),
+				observer.Milliseconds(w.Total), w.Count, Shown(w.Function), b.party(w.By)}
 			if !b.l.take(row) {
 				rows[i].WaitsCut++
 				continue
@@ -146,7 +152,8 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	r := b.q.Waits
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(), Took: observer.Milliseconds(c.Duration), Function: Shown(c.Function), By: b.party(c.By)}
+		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(),
+			Took: observer.Milliseconds(c.Duration), Function: Shown(c.Function), By: b.party(c.By)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}
@@ -177,7 +184,8 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	return b.d
 }
 
-// longest returns a function that is asked about the duration of each interval once, and returns true for the n longest.
+// longest returns a function that is asked about the duration of each interval once, and returns
+// true for the n longest.
 func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	var all []time.Duration
 	for i := range b.q.Waits.Goroutines {
@@ -202,8 +210,10 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 
 func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
 	return intervalRow{
-		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(), Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
-		Span: i.SpanID.String(), In: Shown(waiting.Function(i)), Stack: b.stack(i.Stack), By: b.partyWithStack(i.By),
+		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(),
+		Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
+		Span: i.SpanID.String(), In: Shown(waiting.Function(i)), Stack: b.stack(i.Stack),
+		By: b.partyWithStack(i.By),
 	}
 }
 
