@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"path"
 	"time"
+
+	"github.com/perfline/perfline/live/internal/view"
 )
 
 // contentTypes are the page's: a system's own table may say anything.
@@ -23,7 +25,7 @@ func asset(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, err := files.ReadFile("page/" + name)
 		if err != nil {
-			refuse(w, http.StatusNotFound, "the page has no file "+shown(name))
+			refuse(w, http.StatusNotFound, "the page has no file "+view.Shown(name))
 			return
 		}
 		sum := sha256.Sum256(content)

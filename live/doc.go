@@ -20,8 +20,8 @@
 //     summary has routes with their figures, the runtime's figures and perfline's counts. It has no
 //     trace id, attribute, mark, text of a client, session, profile or stack. Other paths answer
 //     404. Names of routes and of types of entries are in it.
-//   - docs/page-json.md has all fields of the data. The path has its version: within v1, only paths
-//     and fields are added.
+//   - docs/page-json.md and docs/page.schema.json have all fields of the data. The path has its
+//     version: within v1, only paths and fields are added.
 //   - The stream names the instance of the handler, so that a page notices a restart of the
 //     program.
 //   - The page shows, starts, stops and releases sessions only if the policy of sessions or

@@ -1,8 +1,15 @@
 package live
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/perfline/perfline/internal/runtimestats"
+	"github.com/perfline/perfline/live/internal/view"
 
 	"github.com/perfline/perfline/guard"
 )
@@ -15,37 +22,64 @@ type event struct {
 
 // events returns all that the page shows, by kind. Samples of the runtime are those after a time;
 // without one, their event is missing.
-func (h *handler) events(after time.Time) []event {
-	var all []event
-	if h.data == guard.Summary {
-		all = []event{{"page", h.page}, {"requests", h.serviceOnly()},
-			{"routes", h.streamedRoutes()}}
-	} else {
-		all = []event{
-			{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()},
-			{"sessions", h.sessions()}, {"waits", h.waitsState()},
+func (h *handler) events(after time.Time) (all []event) {
+	for _, k := range eventKinds {
+		d := k.everything
+		if h.data == guard.Summary {
+			d = k.summary
 		}
-	}
-	all = append(all, event{"counts", h.counts()})
-	if history := h.runtimeAfter(after); len(history.Samples) > 0 {
-		all = append(all, event{"runtime", history})
+		if d.build == nil {
+			continue
+		}
+		if made := d.build(h, after); made != nil {
+			all = append(all, event{k.name, made})
+		}
 	}
 	return all
 }
 
+// lastEvents are the data of events by the names of their kinds.
+type lastEvents map[string]any
+
 // all answers with the events, for clients without a stream.
-func (h *handler) all(w http.ResponseWriter, r *http.Request) {
-	after, ok := readAfter(w, r)
-	if !ok {
-		return
+func (h *handler) all(r *http.Request) (maker[lastEvents], error) {
+	after, err := afterOf(r)
+	return func(context.Context) (lastEvents, error) {
+		byName := lastEvents{}
+		for _, e := range h.events(after) {
+			byName[e.name] = e.data
+		}
+		return byName, nil
+	}, err
+}
+
+// runtimeAfter returns the samples after a time. There are none in a program without a history.
+func (h *handler) runtimeAfter(after time.Time) view.RuntimeHistory {
+	var samples []runtimestats.Sample
+	if h.history != nil {
+		samples = h.history.After(after)
 	}
-	w.Header().Set("Content-Type", jsonType)
-	if headOnly(w, r) {
-		return
+	return view.NewRuntimeHistory(h.page.Instance, samples)
+}
+
+func (h *handler) runtime(r *http.Request) (maker[view.RuntimeHistory], error) {
+	after, err := afterOf(r)
+	return func(context.Context) (view.RuntimeHistory, error) {
+		return h.runtimeAfter(after), nil
+	}, err
+}
+
+// afterOf reads the parameter after: the time of the last sample that the client has.
+func afterOf(r *http.Request) (time.Time, error) {
+	text := r.URL.Query().Get("after")
+	if text == "" {
+		return time.Time{}, nil
 	}
-	byName := map[string]any{}
-	for _, e := range h.events(after) {
-		byName[e.name] = e.data
+	ms, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(math.Abs(ms) < 1e15) {
+		return time.Time{}, badRequest(fmt.Errorf("after=%s: must be the time of a sample, "+
+			"in milliseconds since 1970", view.Shown(text)))
 	}
-	answer(w, byName)
+	// The time of a sample has nanoseconds, which its JSON does not have.
+	return time.UnixMicro(int64(math.Round(ms * 1000))).Add(time.Microsecond - 1), nil
 }

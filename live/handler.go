@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"embed"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/live/internal/view"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
@@ -64,13 +64,19 @@ type Config struct {
 	Logger  *slog.Logger  // nil means slog.Default()
 }
 
+// dataNames are the names that the page has for its data.
+var dataNames = map[guard.Data]string{guard.Everything: "everything", guard.Summary: "summary"}
+
+const onlySummary = "this page serves only a summary, without requests, sessions and profiles: " +
+	"the program can serve them with live.Config{Data: guard.Everything}"
+
 //go:embed page
 var files embed.FS
 
 type handler struct {
 	source        perfline.Source
 	data          guard.Data
-	page          pageState
+	page          view.PageState
 	history       *runtimestats.History // of the runtime; nil without one
 	recorder      *sessions.Recorder
 	policy        remote.Policy  // the recorder's
@@ -83,7 +89,7 @@ type handler struct {
 	work          chan struct{} // has an element for each flame graph or file in the making
 	listed        *lookup.Cache
 	opened        *lookup.Cache
-	rows          rowCache
+	rows          view.RowCache
 
 	routesCache routesCache
 
@@ -105,7 +111,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	h := &handler{
 		source: source,
 		data:   c.Data,
-		page: pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()),
+		page: view.PageState{Instance: rand.Text(), Started: view.SinceEpoch(time.Now()),
 			Data: dataNames[c.Data]},
 		// from now on, so that the page has the last minutes when it is opened
 		history:       (*runtimestats.History)(source.Runtime()),
@@ -127,40 +133,33 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	get.Handle("GET /{$}", asset("index.html"))
 	get.HandleFunc("GET /page/{file}",
 		func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
-	get.HandleFunc("GET /data/v1/overview", h.all)
-	get.HandleFunc("GET /data/v1/stream", h.stream)
-	get.HandleFunc("GET /data/v1/routes", h.routes)
-	get.HandleFunc("GET /data/v1/routes/heat", h.heat)
-	get.HandleFunc("GET /data/v1/requests", h.search)
-	get.HandleFunc("GET /data/v1/runtime", h.runtime)
-	get.HandleFunc("GET /data/v1/requests/{trace}/{span}", h.request)
-	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/samples", h.requestSamples)
-	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/waits", h.requestWaits)
-	get.HandleFunc("GET /data/v1/requests/{trace}/{span}/{format}", h.requestFile)
-	get.HandleFunc("GET /data/v1/compare", h.compare)
-	get.Handle("GET /data/v1/profile/flame", h.profile(flame))
-	get.Handle("GET /data/v1/profile/functions", h.profile(top))
-	get.Handle("GET /data/v1/profile/sandwich", h.profile(newSandwich))
-	get.Handle("GET /data/v1/profile/difference", h.profile(newDifference))
-	get.HandleFunc("GET /data/v1/sessions/{id}", h.contents)
-	get.HandleFunc("GET /data/v1/sessions/{id}/{format}", h.sessionFile)
-	get.HandleFunc("POST /data/v1/leaks", h.leaks)
-	get.HandleFunc("/", nothing)
+	for _, e := range endpoints {
+		if e.summary || c.Data != guard.Summary {
+			get.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) {
+				e.serve(h, w, r)
+			})
+		}
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/", paced(get))
-	mux.Handle("POST /waits/arm", paced(http.HandlerFunc(h.arm)))
-	mux.Handle("POST /waits/disarm", paced(http.HandlerFunc(h.disarm)))
-	if h.recorder != nil {
-		// The page's guard below has asked c.Authorize.
-		path, service := service.NewHandler(h.recorder, service.Config{
-			Authorize: func(*http.Request) error { return nil }, TrustedOrigins: c.TrustedOrigins,
-			Logger: c.Logger,
-		})
-		mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
-	}
 	served := moved(mux)
 	if c.Data == guard.Summary {
-		served = summarized(served)
+		get.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+			refuse(w, http.StatusNotFound, onlySummary)
+		})
+		served = mux
+	} else {
+		get.HandleFunc("/", nothing)
+		mux.Handle("POST /waits/arm", paced(http.HandlerFunc(h.arm)))
+		mux.Handle("POST /waits/disarm", paced(http.HandlerFunc(h.disarm)))
+		if h.recorder != nil {
+			// The page's guard below has asked c.Authorize.
+			path, service := service.NewHandler(h.recorder, service.Config{
+				Authorize:      func(*http.Request) error { return nil },
+				TrustedOrigins: c.TrustedOrigins, Logger: c.Logger,
+			})
+			mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
+		}
 	}
 	inside := beneath(c.Prefix, served)
 	page := secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins,
@@ -188,19 +187,4 @@ func secure(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
-}
-
-const jsonType = "application/json; charset=utf-8"
-
-// answer writes data.
-func answer(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", jsonType)
-	_ = json.NewEncoder(w).Encode(v) // the client may be gone
-}
-
-// refuse answers with an error, as data.
-func refuse(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(status)
-	answer(w, map[string]string{"error": text})
 }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/perfline/perfline/live/internal/view"
 )
 
 // beside serves the page at its prefix, and the program's own handler everywhere else. A request of
@@ -56,7 +58,7 @@ func toSlash(w http.ResponseWriter, r *http.Request) {
 }
 
 func nothing(w http.ResponseWriter, r *http.Request) {
-	refuse(w, http.StatusNotFound, "nothing is at "+shown(r.URL.Path))
+	refuse(w, http.StatusNotFound, "nothing is at "+view.Shown(r.URL.Path))
 }
 
 // moved redirects requests for an old address of waits to the present one, with their method and

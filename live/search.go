@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,70 +13,43 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/live/internal/view"
 )
 
 const maxFound = 200 // requests in an answer
 
-// A searchAnswer has the requests that a query describes.
-type searchAnswer struct {
-	Requests []keptRow `json:"requests"` // the newest first
-	More     bool      `json:"more"`     // others match, too
-	InMemory int       `json:"inMemory"` // requests of the class, of which the query found these
-}
-
-// A fieldError is an error in a field of the form.
-type fieldError struct {
-	Field string `json:"field"`
-	Error string `json:"error"`
-}
-
-func (h *handler) search(w http.ResponseWriter, r *http.Request) {
-	q, wrong := parseQuery(r.URL.Query())
-	if wrong != nil {
-		w.Header().Set("Content-Type", jsonType)
-		w.WriteHeader(http.StatusBadRequest)
-		answer(w, wrong)
-		return
+func (h *handler) search(r *http.Request) (maker[view.SearchAnswer], error) {
+	q, err := parseQuery(r.URL.Query())
+	if err != nil {
+		return nil, err
 	}
-	w.Header().Set("Content-Type", jsonType)
-	if headOnly(w, r) {
-		return
-	}
-	if q.Route != "" {
-		classes := q.Classes
-		if classes == nil {
-			classes = []local.Class{local.Request, local.Stream}
+	return func(context.Context) (view.SearchAnswer, error) {
+		if q.Route != "" {
+			classes := q.Classes
+			if classes == nil {
+				classes = []local.Class{local.Request, local.Stream}
+			}
+			q.Route = h.routeNamed(q.Route, classes...)
 		}
-		q.Route = h.routeNamed(q.Route, classes...)
-	}
-	done, ok := h.working(w, r)
-	if !ok {
-		return
-	}
-	defer done()
-	answer(w, h.found(q))
+		return h.found(q), nil
+	}, nil
 }
 
 // found searches in memory and in what pages listed and opened.
-func (h *handler) found(q requests.Query) searchAnswer {
+func (h *handler) found(q requests.Query) view.SearchAnswer {
 	inMemory, listed, opened := h.recent().All(), h.listed.All(), h.opened.All()
 	q.Limit = maxFound + 1
 	found := requests.Search(q, inMemory, listed, opened)
 	all := requests.Query{Classes: q.Classes, Limit: math.MaxInt}
-	a := searchAnswer{More: len(found) > maxFound,
-		InMemory: len(requests.Search(all, inMemory, listed, opened))}
+	more := len(found) > maxFound
 	found = found[:min(len(found), maxFound)]
+	a := view.NewSearchAnswer(found, more, len(requests.Search(all, inMemory, listed, opened)))
 	h.listed.AddNew(found)
-	a.Requests = make([]keptRow, 0, len(found))
-	for _, s := range found {
-		root := s.RootSpan()
-		a.Requests = append(a.Requests, keptRow{newRequestRow(&root), s.Keep.String()})
-	}
 	return a
 }
 
 // parseQuery reads a query from the parameters of an address.
-func parseQuery(p url.Values) (q requests.Query, wrong *fieldError) {
+func parseQuery(p url.Values) (q requests.Query, err error) {
 	for _, f := range []struct {
 		name string
 		set  func(value string) error
@@ -99,7 +73,7 @@ func parseQuery(p url.Values) (q requests.Query, wrong *fieldError) {
 			continue
 		}
 		if err := cmp.Or(f.set(value), q.Check()); err != nil {
-			return q, &fieldError{f.name, err.Error()}
+			return q, &refusal{err, http.StatusBadRequest, f.name}
 		}
 	}
 	return q, nil
@@ -110,7 +84,7 @@ func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
 		return 0, fmt.Errorf(
-			"duration %q: must be a number with a unit, such as 250us, 5 ms or 1.5s", shown(s))
+			"duration %q: must be a number with a unit, such as 250us, 5 ms or 1.5s", view.Shown(s))
 	}
 	return d, nil
 }
@@ -119,7 +93,7 @@ func parseDuration(s string) (time.Duration, error) {
 func parseTime(s string) (time.Time, error) {
 	ms, err := strconv.ParseFloat(s, 64)
 	if valid := ms >= 0 && ms <= 1e14; err != nil || !valid { // NaN is not valid
-		return time.Time{}, fmt.Errorf("time %q: must be milliseconds since 1970", shown(s))
+		return time.Time{}, fmt.Errorf("time %q: must be milliseconds since 1970", view.Shown(s))
 	}
 	return time.UnixMicro(int64(math.Round(ms * 1000))), nil
 }
@@ -131,5 +105,5 @@ func parseClass(s string) (local.Class, error) {
 		}
 	}
 	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping",
-		shown(s))
+		view.Shown(s))
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/perfline/perfline/live/internal/view"
 )
 
 const (
@@ -46,8 +48,8 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				return // no number of ours is infinite
 			}
-			if history, ok := e.data.(runtimeHistory); ok {
-				sampled = history.last
+			if history, ok := e.data.(view.RuntimeHistory); ok {
+				sampled = history.Last
 			}
 			if !bytes.Equal(data, sent[e.name]) {
 				sent[e.name] = data

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/perfline/perfline/live/internal/view"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
@@ -19,39 +20,8 @@ const (
 	maxArmBody = 1 << 10 // bytes
 )
 
-// A waitsState is how the waits recorder is doing. Without a recorder, it has the status "none"
-// only.
-type waitsState struct {
-	Status string `json:"status"` // a waits.Status, or "none"
-	// when armed or paused ends, since the epoch; 0 for no end
-	Until float64 `json:"until,omitempty"`
-	// armed: a slow request armed it; disarmed: the next slow request will
-	Auto   bool   `json:"auto,omitempty"`
-	Reason string `json:"reason,omitempty"` // a sentence without its period
-	// why this client may not arm and disarm it, and what to do
-	Refused string  `json:"refused,omitempty"`
-	Results uint64  `json:"results"` // requests that it has results of
-	Pending uint64  `json:"pending"` // slow requests whose results may come
-	Armed   float64 `json:"armed"`   // for how long in all
-}
-
-func (h *handler) waitsState() waitsState {
-	if h.waitsRecorder == nil {
-		return waitsState{Status: "none"}
-	}
-	s, stats := h.waitsRecorder.State(), h.waitsRecorder.Stats()
-	f := waitsState{Status: string(s.Status), Auto: s.Auto, Reason: shown(s.Reason),
-		Results: stats.Results, Pending: stats.Pending}
-	if !s.Until.IsZero() {
-		f.Until = sinceEpoch(s.Until)
-	}
-	if s.Status != waits.Armed { // while it is armed, the page would change all the time
-		f.Armed = observer.Milliseconds(stats.Armed)
-	}
-	if err := h.refused(); err != nil {
-		f.Refused = err.Error()
-	}
-	return f
+func (h *handler) waitsState() view.WaitsState {
+	return view.NewWaitsState(h.waitsRecorder, h.refused())
 }
 
 // arm arms the waits recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
@@ -90,7 +60,7 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
 		h.logger.Info("perfline: a client of the live page armed the waits recorder", "client",
-			shown(r.RemoteAddr), "for", length)
+			view.Shown(r.RemoteAddr), "for", length)
 		answer(w, h.waitsState())
 	}
 }
@@ -102,7 +72,7 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 	}
 	h.waitsRecorder.Disarm()
 	h.logger.Info("perfline: a client of the live page disarmed the waits recorder", "client",
-		shown(r.RemoteAddr))
+		view.Shown(r.RemoteAddr))
 	answer(w, h.waitsState())
 }
 
@@ -119,7 +89,7 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		refuse(w, http.StatusUnsupportedMediaType, "Content-Type "+
-			shown(r.Header.Get("Content-Type"))+": must be application/json")
+			view.Shown(r.Header.Get("Content-Type"))+": must be application/json")
 		return false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxArmBody))
@@ -127,7 +97,7 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 		err = decode(body, argument)
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, shown(err.Error()))
+		refuse(w, http.StatusBadRequest, view.Shown(err.Error()))
 		return false
 	}
 	return true

@@ -40,7 +40,9 @@ var allowed = map[string][]string{
 	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
 	"internal/viewers":       {"internal", "internal/record", "observer", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
 	"internal/waiting":       {"internal", "waits"},
-	"live": {"", "internal", "internal/remote", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/profile", "profiling/sessions", "profiling/service", "waits",
+	"live": {"", "internal", "internal/remote", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions", "profiling/service", "waits",
+		"internal/local", "internal/requests", "internal/routes", "internal/runtimestats", "live/internal/view"},
+	"live/internal/view": {"internal", "internal/remote", "internal/lookup", "observer", "profiling/profile", "profiling/sessions", "waits",
 		"exporter", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/routes", "internal/runtimestats", "internal/viewers", "internal/waiting"},
 	"guard":                  {"internal", "internal/record", "observer"},
 	"internal":               {"internal/record"}, // which calls the program's code safely
@@ -108,6 +110,9 @@ func testImportDirection(t *testing.T, goos string) {
 			}
 			if own := module + "/profiling/pyroscope"; imported == own && from == "profiling" {
 				t.Errorf("%s imports %s: who profiles on demand needs no server's client", pkg, own)
+			}
+			if from == "live/internal/view" && strings.HasPrefix(imported, "net/") {
+				t.Errorf("%s imports %s: package live alone knows HTTP", pkg, imported)
 			}
 			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && imported != sampler+"/internal/continuous" && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
 				t.Errorf("%s imports %s: only profiling itself may", pkg, imported)

@@ -1,5 +1,6 @@
-// The types of the page's JSON, by the names that docs/page-json.md has, and of the profiler's service.
-// go test -run Documented ./internal/repository -update writes this file from the Go code.
+// The types of the page's JSON, by the names that docs/page-json.md has, and of
+// the profiler's service.
+// go test -run Documented ./live -update writes this file from the Go code.
 
 declare namespace Data {
   interface amountPair {
@@ -104,6 +105,10 @@ declare namespace Data {
     p99: number;
     max: number;
   }
+  interface failure {
+    field?: string;
+    error: string;
+  }
   interface flameGraph extends profileHead, flameNodes {
     functions: functionRow[];
   }
@@ -117,6 +122,11 @@ declare namespace Data {
     nodes: flameNode[];
     cut: number;
     cutTime: number;
+  }
+  interface format {
+    format: string;
+    name: string;
+    use: string;
   }
   interface format {
     format: string;

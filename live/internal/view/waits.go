@@ -1,12 +1,10 @@
-package live
+package view
 
 import (
 	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
@@ -28,67 +26,69 @@ const (
 
 // A waitsDetail is what a request's goroutines did, from an execution trace.
 type waitsDetail struct {
-	Sentence   string         `json:"sentence"` // names the cause of the duration
-	Causes     []causeRow     `json:"causes"`   // the longest first
-	Goroutines []goroutineRow `json:"goroutines"`
+	// names the cause of the duration
+	Sentence   string         `json:"sentence"`
+	Causes     []causeRow     `json:"causes" null:"true"`     // the longest first
+	Goroutines []goroutineRow `json:"goroutines" null:"true"` // goroutines
 	// that intervals and parties refer to by index
-	Stacks [][]frameRow `json:"stacks"`
+	Stacks [][]frameRow `json:"stacks" null:"true"`
 	// samples that the trace contradicts, which are left out
 	Contradictions int `json:"contradictions,omitempty"`
 	segmentTables
 }
 
 type causeRow struct {
-	Kind     string    `json:"kind"`
-	Class    string    `json:"class"`
-	Took     float64   `json:"took"`
-	Function string    `json:"function,omitempty"`
-	Span     string    `json:"span,omitempty"`
-	By       *partyRow `json:"by,omitempty"`
+	Kind     string    `json:"kind"`               // kind
+	Class    string    `json:"class"`              // class of the kind
+	Took     float64   `json:"took"`               // duration
+	Function string    `json:"function,omitempty"` // function that waited or ran
+	Span     string    `json:"span,omitempty"`     // id of the span, 16 hex digits
+	By       *partyRow `json:"by,omitempty"`       // ended the wait
 }
 
 type goroutineRow struct {
-	ID        uint64        `json:"id"`
-	Function  string        `json:"function"` // that it began with
-	Intervals []intervalRow `json:"intervals"`
+	ID        uint64        `json:"id"`            // id of the goroutine
+	Function  string        `json:"function"`      // that it began with
+	Intervals []intervalRow `json:"intervals"`     // in the order of time
 	Cut       int           `json:"cut,omitempty"` // short intervals left out
 }
 
 type intervalRow struct {
-	Kind  string    `json:"kind"`
-	Class string    `json:"class"` // what kinds have in common, as "waiting" or "runnable"
-	Start float64   `json:"start"` // since the request's
-	Took  float64   `json:"took"`
-	Span  string    `json:"span"`
+	Kind string `json:"kind"` // kind
+	// what kinds have in common, as "waiting" or "runnable"
+	Class string    `json:"class"`
+	Start float64   `json:"start"`           // since the request's
+	Took  float64   `json:"took"`            // duration
+	Span  string    `json:"span"`            // id of the span, 16 hex digits
 	In    string    `json:"in,omitempty"`    // function outside the standard library
 	Stack *int      `json:"stack,omitempty"` // index
 	By    *partyRow `json:"by,omitempty"`    // ended the wait, or had the processor
 }
 
 type partyRow struct {
-	Goroutine uint64 `json:"goroutine"`
-	Function  string `json:"function,omitempty"`
-	Request   string `json:"request,omitempty"` // the name
-	Trace     string `json:"trace,omitempty"`   // of the request, if the page has it
-	Span      string `json:"span,omitempty"`    // of its root
-	Own       bool   `json:"own,omitempty"`     // it worked for this request
-	Stack     *int   `json:"stack,omitempty"`   // index; of intervals only
+	Goroutine uint64 `json:"goroutine"`          // id of a goroutine
+	Function  string `json:"function,omitempty"` // function
+	Request   string `json:"request,omitempty"`  // the name
+	Trace     string `json:"trace,omitempty"`    // of the request, if the page has it
+	Span      string `json:"span,omitempty"`     // of its root
+	Own       bool   `json:"own,omitempty"`      // it worked for this request
+	Stack     *int   `json:"stack,omitempty"`    // index; of intervals only
 }
 
 type frameRow struct {
-	Function string `json:"function"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
+	Function string `json:"function"`       // function
+	File     string `json:"file,omitempty"` // file of the source
+	Line     int    `json:"line,omitempty"` // line in the file
 }
 
 // A waitRow sums up the waits of a span for the same.
 type waitRow struct {
-	Kind  string    `json:"kind"`
-	Class string    `json:"class"`
-	Took  float64   `json:"took"`
-	Count int       `json:"count"`
-	In    string    `json:"in,omitempty"`
-	By    *partyRow `json:"by,omitempty"`
+	Kind  string    `json:"kind"`         // kind
+	Class string    `json:"class"`        // class of the kind
+	Took  float64   `json:"took"`         // duration
+	Count int       `json:"count"`        // waits
+	In    string    `json:"in,omitempty"` // function outside the standard library
+	By    *partyRow `json:"by,omitempty"` // ended the longest of the waits
 }
 
 // A sharedStack is the identity of a stack, without its content.
@@ -96,6 +96,9 @@ type sharedStack struct {
 	first *waits.Frame
 	len   int
 }
+
+// Has reports whether the page has a request.
+type Has func(lookup.ID) bool
 
 // A waitsBuilder makes the page's data of a request with waits.
 type waitsBuilder struct {
@@ -106,20 +109,16 @@ type waitsBuilder struct {
 	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
 	full   bool                 // there was no room for a stack
 	known  map[lookup.ID]bool   // requests that the page has, or not
-	has    func(trace.TraceID, trace.SpanID) bool
+	has    Has
 
 	functions map[string]int // indices in d.Functions
 	parties   map[waitEnd]int
 }
 
-// waitsBuilder returns a builder of the data of q that l has room for.
-func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
+func newWaitsBuilder(q requests.Request, l *limits, has Has) *waitsBuilder {
 	return &waitsBuilder{
-		q: q, l: l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{},
-		known: map[lookup.ID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
-			_, ok := h.snapshot(t.String(), root.String())
-			return ok
-		},
+		q: q, l: l, has: has, d: &waitsDetail{},
+		stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[lookup.ID]bool{},
 		functions: map[string]int{}, parties: map[waitEnd]int{},
 	}
 }
@@ -138,7 +137,7 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 				continue
 			}
 			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(),
-				observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
+				observer.Milliseconds(w.Total), w.Count, Shown(w.Function), b.party(w.By)}
 			if !b.l.take(row) {
 				rows[i].WaitsCut++
 				continue
@@ -154,7 +153,7 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(),
-			Took: observer.Milliseconds(c.Duration), Function: shown(c.Function), By: b.party(c.By)}
+			Took: observer.Milliseconds(c.Duration), Function: Shown(c.Function), By: b.party(c.By)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}
@@ -163,7 +162,7 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	shows := b.longest(maxIntervals)
 	for i := range r.Goroutines {
 		g := &r.Goroutines[i]
-		row := goroutineRow{ID: g.ID, Function: shown(g.Function), Intervals: []intervalRow{}}
+		row := goroutineRow{ID: g.ID, Function: Shown(g.Function), Intervals: []intervalRow{}}
 		if !b.l.take(row) {
 			b.l.cut.Waits += len(g.Intervals)
 			continue
@@ -213,7 +212,7 @@ func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
 	return intervalRow{
 		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(),
 		Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
-		Span: i.SpanID.String(), In: shown(waiting.Function(i)), Stack: b.stack(i.Stack),
+		Span: i.SpanID.String(), In: Shown(waiting.Function(i)), Stack: b.stack(i.Stack),
 		By: b.partyWithStack(i.By),
 	}
 }
@@ -231,7 +230,7 @@ func (b *waitsBuilder) party(p *waits.Party) *partyRow {
 	if p == nil {
 		return nil
 	}
-	row := &partyRow{Goroutine: p.Goroutine, Function: shown(p.Function), Request: shown(p.Request)}
+	row := &partyRow{Goroutine: p.Goroutine, Function: Shown(p.Function), Request: Shown(p.Request)}
 	if !p.RootID.IsValid() {
 		return row
 	}
@@ -241,7 +240,7 @@ func (b *waitsBuilder) party(p *waits.Party) *partyRow {
 	}
 	has, looked := b.known[id]
 	if !looked {
-		has = b.has(p.TraceID, p.RootID)
+		has = b.has(id)
 		b.known[id] = has
 	}
 	if has {
@@ -266,7 +265,7 @@ func (b *waitsBuilder) stack(stack []waits.Frame) *int {
 func (b *waitsBuilder) newStack(stack []waits.Frame) *int {
 	rows := make([]frameRow, 0, min(len(stack), maxStack))
 	for _, f := range stack[:min(len(stack), maxStack)] {
-		rows = append(rows, frameRow{shown(f.Function), shown(f.File), f.Line})
+		rows = append(rows, frameRow{Shown(f.Function), Shown(f.File), f.Line})
 	}
 	key, err := json.Marshal(rows)
 	if err != nil {

@@ -1,10 +1,6 @@
-package live
+package view
 
 import (
-	"math"
-	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -17,10 +13,10 @@ import (
 
 // A segmentRow is a part of a span's bar.
 type segmentRow struct {
-	Kind  string  `json:"kind"`
-	Class string  `json:"class"`
-	Start float64 `json:"start"`
-	Took  float64 `json:"took"`
+	Kind  string  `json:"kind"`  // kind
+	Class string  `json:"class"` // class of the kind
+	Start float64 `json:"start"` // since the epoch of Unix
+	Took  float64 `json:"took"`  // duration
 
 	// The rest is of the longest wait in the part. It is missing where the goroutine ran.
 	Wait float64 `json:"wait,omitempty"` // how long it was
@@ -71,7 +67,7 @@ func (b *waitsBuilder) function(name string) *int {
 	}
 	at, known := b.functions[name]
 	if !known {
-		s := shown(name)
+		s := Shown(name)
 		if !b.l.take(s) {
 			return nil
 		}
@@ -101,11 +97,11 @@ func (b *waitsBuilder) waitEnd(p *waits.Party) *int {
 	return &at
 }
 
-// mostWindowColumns is the number of parts of a bar in a part of the request.
-const mostWindowColumns = 1000
+// MaxWindowColumns is the number of parts of a bar in a part of the request.
+const MaxWindowColumns = 1000
 
-// A windowWaits is the parts of bars in a part of a request.
-type windowWaits struct {
+// A WindowWaits is the parts of bars in a part of a request.
+type WindowWaits struct {
 	Spans []windowSpan `json:"spans"`         // spans with segments in the part
 	Cut   int          `json:"cut,omitempty"` // parts left out
 	segmentTables
@@ -116,23 +112,9 @@ type windowSpan struct {
 	Segments []segmentRow `json:"segments"` // of its goroutine, by time
 }
 
-// requestWaits answers with the segments of a request between two times, in finer parts than the
-// whole request has.
-func (h *handler) requestWaits(w http.ResponseWriter, r *http.Request) {
-	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))
-	if !ok {
-		refuseRequest(w)
-		return
-	}
-	from, to, n, err := window(r.URL.Query(), q.Duration())
-	if err != "" {
-		refuse(w, http.StatusBadRequest, err)
-		return
-	}
-	w.Header().Set("Content-Type", jsonType)
-	if headOnly(w, r) {
-		return
-	}
+// NewWindowWaits returns what a request waited for between two times since its start. A bar has at
+// most a number of parts.
+func NewWindowWaits(q requests.Request, from, to time.Duration, columns int, has Has) WindowWaits {
 	rows := requests.Rows(q)
 	rows = rows[:min(len(rows), maxRows)]
 	within := 0
@@ -142,35 +124,15 @@ func (h *handler) requestWaits(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	l := limits{bytes: maxDetail}
-	b := h.waitsBuilder(q, &l)
-	segments := requests.Segments(q, from, to,
-		max(leastColumns, min(n, maxSegments/max(1, within))))
-	answered := windowWaits{Spans: []windowSpan{}}
+	b := newWaitsBuilder(q, &l, has)
+	columns = max(leastColumns, min(columns, maxSegments/max(1, within)))
+	segments := requests.Segments(q, from, to, columns)
+	w := WindowWaits{Spans: []windowSpan{}}
 	for _, row := range rows {
 		if of := b.segments(segments[row.Span.SpanID]); len(of) > 0 {
-			answered.Spans = append(answered.Spans, windowSpan{row.Span.SpanID.String(), of})
+			w.Spans = append(w.Spans, windowSpan{row.Span.SpanID.String(), of})
 		}
 	}
-	answered.Cut, answered.segmentTables = l.cut.Waits, b.d.segmentTables
-	answer(w, answered)
-}
-
-// window reads a part of a request that took a time. The error is for the client, and empty if
-// there is none.
-func window(query url.Values, took time.Duration) (from, to time.Duration, columns int,
-	err string) {
-	a, aErr := strconv.ParseFloat(query.Get("from"), 64)
-	b, bErr := strconv.ParseFloat(query.Get("to"), 64)
-	n, nErr := strconv.Atoi(query.Get("columns"))
-	most := observer.Milliseconds(took)
-	switch {
-	case aErr != nil || bErr != nil || math.IsNaN(a) || math.IsNaN(b) || a < 0 || b > most ||
-		a >= b:
-		return 0, 0, 0, "from and to must be milliseconds since the start of the request, 0 ≤ from < to ≤ " + strconv.FormatFloat(most, 'f', -1, 64)
-	case nErr != nil || n < 1 || n > mostWindowColumns:
-		return 0, 0, 0, "columns must be a number from 1 to " + strconv.Itoa(mostWindowColumns)
-	}
-	from, to = time.Duration(a*float64(time.Millisecond)),
-		min(took, time.Duration(math.Ceil(b*float64(time.Millisecond))))
-	return from, max(to, from+1), n, ""
+	w.Cut, w.segmentTables = l.cut.Waits, b.d.segmentTables
+	return w
 }

@@ -1,15 +1,12 @@
-package live
+package view
 
 import (
-	"context"
-	"net/url"
-
 	"github.com/perfline/perfline/internal/profiles"
 )
 
-// A difference compares two profiles: its amounts are milliseconds of a request, or shares from 0
+// A Difference compares two profiles: its amounts are milliseconds of a request, or shares from 0
 // to 1.
-type difference struct {
+type Difference struct {
 	// amounts are milliseconds of a request, else shares
 	PerRequest bool                 `json:"perRequest"`
 	A          profileHead          `json:"a"`        // the profile
@@ -41,21 +38,8 @@ type differenceNode struct {
 	Total    amountPair `json:"total"`    // in it and in its calls
 }
 
-// newDifference is the view of a profile, A, beside another one, B. The parameter with has the
-// parameters of B, encoded as a query.
-func newDifference(ctx context.Context, h *handler, a *profiled, query url.Values) (any, error) {
-	other, err := url.ParseQuery(query.Get("with"))
-	if err != nil {
-		return nil, err
-	}
-	if query.Has("running") {
-		other.Set("running", "")
-	}
-	load, err := h.profileOf(other)
-	if err != nil {
-		return nil, err
-	}
-	b := load(ctx)
+// NewDifference compares the profile a with b.
+func NewDifference(a, b *Profile) Difference {
 	compared := profiles.NewDifference(
 		profiles.Side{Trace: a.trace, Samples: a.samples, Requests: a.requests},
 		profiles.Side{Trace: b.trace, Samples: b.samples, Requests: b.requests})
@@ -64,7 +48,7 @@ func newDifference(ctx context.Context, h *handler, a *profiled, query url.Value
 		all = append(all, compared.Functions[i].Function)
 	}
 	functions := newFunctionIndex(all)
-	d := difference{PerRequest: compared.PerRequest, A: a.head(), B: b.head(),
+	d := Difference{PerRequest: compared.PerRequest, A: a.head(), B: b.head(),
 		Table: []functionDifference{}}
 	for i := range compared.Functions {
 		f := &compared.Functions[i]
@@ -85,5 +69,5 @@ func newDifference(ctx context.Context, h *handler, a *profiled, query url.Value
 					amountPair{n.A.Total, n.B.Total}})
 		})
 	d.Cut, d.Functions = cut.nodes, functions.rows
-	return d, nil
+	return d
 }

@@ -1,4 +1,4 @@
-package live
+package view
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ type health struct {
 
 // A concern is something that is wrong.
 type concern struct {
-	Title string `json:"title"`
-	Text  string `json:"text"`
+	Title string `json:"title"`          // two or three words
+	Text  string `json:"text"`           // a sentence about it, with numbers
 	Href  string `json:"href,omitempty"` // the view with more about it
 }
 
@@ -36,11 +36,11 @@ const (
 
 const failedRequests = "#/?status=error" // the view with them
 
-// losses are numbers of perfline's records that were lost.
-type losses struct{ recent, all uint64 } // in the last five minutes, and since the start
+// Losses are numbers of perfline's records that were lost.
+type Losses struct{ Recent, All uint64 } // in the last five minutes, and since the start
 
 // newHealth judges the requests of the last minutes, and the losses.
-func newHealth(total routes.Summary, heat routes.HeatMap, lost losses) *health {
+func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses) *health {
 	h := &health{Concerns: []concern{}}
 	now, before := splitHeat(heat)
 	share := failedShare(total.Failed, total.Count)
@@ -59,8 +59,8 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost losses) *health {
 		h.add("Requests are slower",
 			fmt.Sprintf("the p99 is about %s in the last minute, and was about %s in the minutes before", spaced(p99), spaced(was)), "")
 	}
-	if lost.recent > 0 {
-		h.add("Losses", fmt.Sprintf("perfline lost %s in the last 5 minutes", records(lost.recent)),
+	if lost.Recent > 0 {
+		h.add("Losses", fmt.Sprintf("perfline lost %s in the last 5 minutes", records(lost.Recent)),
 			"#/counters")
 	}
 	if total.Count == 0 {
@@ -70,10 +70,10 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost losses) *health {
 			perSecond(total.PerSecond), noneOr(share), spaced(total.P99))
 	}
 	switch {
-	case lost.all == 0:
+	case lost.All == 0:
 		h.Sentence += "; nothing was lost"
-	case lost.all > lost.recent:
-		h.Sentence += "; lost before that: " + records(lost.all-lost.recent)
+	case lost.All > lost.Recent:
+		h.Sentence += "; lost before that: " + records(lost.All-lost.Recent)
 	}
 	h.Sentence += "."
 	return h
@@ -81,24 +81,6 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost losses) *health {
 
 func (h *health) add(title, what, href string) {
 	h.Concerns = append(h.Concerns, concern{title, what, href})
-}
-
-// losses counts the source's losses. Those after the first sample of its history are recent. All
-// are, if it has no sample.
-func (h *handler) losses() (l losses) {
-	for _, c := range h.source.Counts() {
-		if c.Lost {
-			l.all += c.N
-		}
-	}
-	l.recent = l.all
-	if h.history == nil {
-		return l
-	}
-	if samples := h.history.Samples(); len(samples) > 0 {
-		l.recent -= min(l.all, samples[0].LostInAll)
-	}
-	return l
 }
 
 // A heatSum has the requests of some columns of a heat map.

@@ -1,10 +1,8 @@
-package live
+package view
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -18,12 +16,12 @@ const maxFunctions = 2000
 
 // A functionRow is a function of a profile.
 type functionRow struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // name
 	// whose code: "own", "std", "runtime", "dep", or "" if it is unknown
 	Kind    string  `json:"kind"`
 	Module  string  `json:"module,omitempty"`  // its path
 	Version string  `json:"version,omitempty"` // of the module
-	File    string  `json:"file,omitempty"`
+	File    string  `json:"file,omitempty"`    // file of the source
 	Line    int     `json:"line,omitempty"`    // where the function begins
 	HotLine int     `json:"hotLine,omitempty"` // that ran longest
 	Self    float64 `json:"self"`              // the time in the function itself
@@ -31,17 +29,17 @@ type functionRow struct {
 	Samples int     `json:"samples"`           // of Self
 }
 
-// A functionTable has the functions of a profile, the one with the most time in itself first.
-type functionTable struct {
+// A FunctionTable has the functions of a profile, the one with the most time in itself first.
+type FunctionTable struct {
 	profileHead
 	Functions []functionRow `json:"functions"` // at most 2,000
 	Cut       int           `json:"cut"`       // functions left out
 	CutSelf   float64       `json:"cutSelf"`   // their time in themselves
 }
 
-// top is the view of a profile as a table.
-func top(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) {
-	t := functionTable{profileHead: p.head(), Functions: []functionRow{}}
+// NewFunctionTable returns the table of a profile.
+func NewFunctionTable(p *Profile) FunctionTable {
+	t := FunctionTable{profileHead: p.head(), Functions: []functionRow{}}
 	for i, f := range profiles.Functions(p.trace, p.samples) {
 		if i >= maxFunctions {
 			t.Cut++
@@ -50,13 +48,13 @@ func top(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) 
 		}
 		t.Functions = append(t.Functions, newFunctionRow(&f))
 	}
-	return t, nil
+	return t
 }
 
 func newFunctionRow(f *profiles.Function) functionRow {
 	return functionRow{
-		Name: shown(f.Name), Kind: kind(f.Name), Module: shown(f.Module), Version: shown(f.Version),
-		File: shown(f.File), Line: f.Line, HotLine: f.HotLine,
+		Name: Shown(f.Name), Kind: kind(f.Name), Module: Shown(f.Module), Version: Shown(f.Version),
+		File: Shown(f.File), Line: f.Line, HotLine: f.HotLine,
 		Self: observer.Milliseconds(f.Self), Total: observer.Milliseconds(f.Total),
 		Samples: f.Samples,
 	}
@@ -96,10 +94,10 @@ func (x *functionIndex) of(name string) int {
 // If several functions have that name, it returns the one with the most time in itself.
 func functionNamed(functions []profiles.Function, name string) (string, error) {
 	i := slices.IndexFunc(functions,
-		func(f profiles.Function) bool { return shown(f.Name) == name })
+		func(f profiles.Function) bool { return Shown(f.Name) == name })
 	if i < 0 {
 		return "", fmt.Errorf("function %s: this profile has no such function",
-			cmp.Or(shown(name), `""`))
+			cmp.Or(Shown(name), `""`))
 	}
 	return functions[i].Name, nil
 }

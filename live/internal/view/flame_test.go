@@ -1,9 +1,8 @@
-package live
+package view
 
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -40,17 +39,7 @@ func traceOf(stacks map[string]time.Duration) *profile.Trace {
 	return t
 }
 
-// graph is the flame graph of samples.
-func graph(t *testing.T, tr *profile.Trace, samples iter.Seq[profile.Sample]) flameGraph {
-	t.Helper()
-	g, err := flame(t.Context(), nil, &profiled{trace: tr, samples: samples}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.(flameGraph)
-}
-
-func lines(g flameGraph) (out []string) {
+func lines(g FlameGraph) (out []string) {
 	for _, n := range g.Nodes {
 		out = append(out, fmt.Sprintf("%d %s %v %v", n.Parent, g.Functions[n.Function].Name, n.Total, n.Self))
 	}
@@ -61,7 +50,7 @@ const ms = time.Millisecond
 
 func TestFlameGraph(t *testing.T) {
 	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms, "main;b;c": 30 * ms, "main;b": 5 * ms, "": 1 * ms})
-	g := graph(t, tr, slices.Values(tr.Samples))
+	g := NewFlameGraph(OfLastMinute(tr))
 	want := []string{"-1 all 46 0", "0 main 45 0", "1 b 35 5", "2 c 30 30", "1 a 10 10", "0 [no stack] 1 1"}
 	if got := lines(g); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -74,10 +63,12 @@ func TestFlameGraph(t *testing.T) {
 func TestFlameGraphOfWhatWaits(t *testing.T) {
 	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
 	tr.Samples[0].Marker = profile.Idle
-	if got, want := lines(graph(t, tr, slices.Values(tr.Samples))), "2 [waits] 10 10"; got[len(got)-1] != want {
+	p := OfLastMinute(tr)
+	if got, want := lines(NewFlameGraph(p)), "2 [waits] 10 10"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q last", got, want)
 	}
-	if g := graph(t, tr, withoutWaits(slices.Values(tr.Samples))); g.Samples != 0 || len(g.Nodes) != 1 {
+	p.LeaveOutWaits()
+	if g := NewFlameGraph(p); g.Samples != 0 || len(g.Nodes) != 1 {
 		t.Errorf("without it there are %+v", g)
 	}
 }
@@ -92,7 +83,7 @@ func TestFlameGraphIsCut(t *testing.T) {
 	stacks["main;small"] = 1 // less than a pixel
 	stacks[strings.Repeat("deep;", 300)+"end"] = time.Second
 	tr := traceOf(stacks)
-	g := graph(t, tr, slices.Values(tr.Samples))
+	g := NewFlameGraph(OfLastMinute(tr))
 	if len(g.Nodes) > maxFlameNodes || len(g.Nodes) < maxFlameNodes/2 {
 		t.Errorf("%d nodes", len(g.Nodes))
 	}
@@ -138,7 +129,10 @@ func TestProfileEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := 0
-	for range until(ctx, slices.Values(slices.Repeat(tr.Samples, 3*lookEvery))) {
+	tr.Samples = slices.Repeat(tr.Samples, 3*lookEvery)
+	p := OfLastMinute(tr)
+	p.Until(ctx)
+	for range p.samples {
 		if seen++; seen == lookEvery/2 {
 			cancel()
 		}

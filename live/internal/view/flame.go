@@ -1,8 +1,6 @@
-package live
+package view
 
 import (
-	"context"
-	"net/url"
 	"slices"
 
 	"github.com/perfline/perfline/internal/profiles"
@@ -16,8 +14,8 @@ const (
 	leastShare    = 1.0 / 2000 // of the whole; narrower than a pixel
 )
 
-// A flameGraph is what ran, by the functions that called it.
-type flameGraph struct {
+// A FlameGraph is what ran, by the functions that called it.
+type FlameGraph struct {
 	profileHead
 	flameNodes
 	Functions []functionRow `json:"functions"` // of the nodes
@@ -34,17 +32,17 @@ type flameNodes struct {
 type flameNode struct {
 	Parent   int     `json:"parent"`   // index; -1 of the first
 	Function int     `json:"function"` // index
-	Total    float64 `json:"total"`
-	Self     float64 `json:"self"`
+	Total    float64 `json:"total"`    // time in the function and in the functions that it called
+	Self     float64 `json:"self"`     // time in the function itself
 }
 
-// flame is the view of a profile as a flame graph.
-func flame(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) {
+// NewFlameGraph returns the flame graph of a profile.
+func NewFlameGraph(p *Profile) FlameGraph {
 	functions := newFunctionIndex(profiles.Functions(p.trace, p.samples))
-	g := flameGraph{profileHead: p.head(),
+	g := FlameGraph{profileHead: p.head(),
 		flameNodes: newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)}
 	g.Functions = functions.rows
-	return g, nil
+	return g
 }
 
 func newFlameNodes(root *profiles.Node, functions *functionIndex) (g flameNodes) {
@@ -106,4 +104,33 @@ func largest[N any](root N, children func(N) []N, size func(N) float64,
 	walk(root, -1, 0)
 	cut.nodes = all - taken
 	return cut
+}
+
+// A Sandwich is a function with its callers and its callees.
+type Sandwich struct {
+	profileHead
+	Function int `json:"function"` // index
+	// the function is the first; the parent of a caller is called by it
+	Callers   flameNodes    `json:"callers"`
+	Callees   flameNodes    `json:"callees"`   // the function is the first
+	Functions []functionRow `json:"functions"` // of the nodes
+}
+
+// NewSandwich returns what is around the function of a profile that the page shows by a name. It
+// returns an error if the profile has no such function.
+func NewSandwich(p *Profile, function string) (Sandwich, error) {
+	all := profiles.Functions(p.trace, p.samples)
+	name, err := functionNamed(all, function)
+	if err != nil {
+		return Sandwich{}, err
+	}
+	between, _ := profiles.NewTree(p.trace, p.samples).Sandwich(name)
+	functions := newFunctionIndex(all)
+	s := Sandwich{
+		profileHead: p.head(), Function: functions.of(name),
+		Callers: newFlameNodes(between.Callers, functions),
+		Callees: newFlameNodes(between.Callees, functions),
+	}
+	s.Functions = functions.rows
+	return s, nil
 }

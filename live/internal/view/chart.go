@@ -1,15 +1,13 @@
-package live
+package view
 
 import (
 	"context"
-	"net/http"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // Bounds of the samples of a request on the page.
@@ -19,10 +17,10 @@ const (
 	maxChartDepth   = 128 // frames of a stack, from the outermost
 )
 
-// A sampleChart is the samples of a request, on the request's time.
-type sampleChart struct {
+// A SampleChart is the samples of a request, on the request's time.
+type SampleChart struct {
 	Session uint32 `json:"session"` // id of the session with the samples
-	Engine  string `json:"engine"`
+	Engine  string `json:"engine"`  // engine of the sampler: cpu, window or wall
 	// between two samples of a goroutine or a thread
 	Interval float64 `json:"interval"`
 	// some functions are of modules that the policy does not show
@@ -35,8 +33,8 @@ type sampleChart struct {
 }
 
 type chartFrame struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"` // see flameNode
+	Name string `json:"name"` // name
+	Kind string `json:"kind"` // whose code: see functionRow
 }
 
 type chartSpan struct {
@@ -46,51 +44,22 @@ type chartSpan struct {
 	Samples [][3]float64 `json:"samples"`
 }
 
-// requestSamples answers with the samples that the newest session has of a request.
-func (h *handler) requestSamples(w http.ResponseWriter, r *http.Request) {
-	q, ok := h.find(r.PathValue("trace"), r.PathValue("span"))
-	if !ok {
-		refuseRequest(w)
-		return
-	}
-	w.Header().Set("Content-Type", jsonType)
-	if headOnly(w, r) {
-		return
-	}
-	done, ok := h.working(w, r)
-	if !ok {
-		return
-	}
-	defer done()
-	session, _ := h.sampled(q)
-	if session == nil {
-		refuse(w, http.StatusNotFound, "no session in memory has samples of this request")
-		return
-	}
-	chart, err := newSampleChart(r.Context(), q, session)
-	if err != nil {
-		return // the client is gone
-	}
-	answer(w, chart)
-}
-
-// newSampleChart lists the samples of a request. The error is ctx's cause.
-func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session) (sampleChart,
-	error) {
-	t := s.Trace()
+// NewSampleChart lists the samples of a request that has a session. The error is the cause of ctx.
+func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) {
+	t := q.Session.Trace()
 	b := chartBuilder{
 		t: t, l: limits{bytes: maxDetail}, frames: map[string]int{}, stacks: map[[2]int]int{},
 		known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
-		chart: sampleChart{
-			Session: uint32(s.ID()), Engine: shown(string(t.Engine)),
+		chart: SampleChart{
+			Session: uint32(q.Session.ID()), Engine: Shown(string(t.Engine)),
 			Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0,
 			Frames: []chartFrame{}, Stacks: [][2]int{}, Spans: []chartSpan{},
 		},
 	}
 	n := 0
-	for span, sample := range requests.Samples(q, t) {
+	for span, sample := range requests.Samples(q.Request, t) {
 		if n++; n%lookEvery == 1 && ctx.Err() != nil {
-			return sampleChart{}, context.Cause(ctx)
+			return SampleChart{}, context.Cause(ctx)
 		}
 		of := b.spans[span.SpanID]
 		if of == nil {
@@ -106,7 +75,7 @@ func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session
 		}
 		of.Samples = append(of.Samples, row)
 	}
-	for _, r := range requests.Rows(q) {
+	for _, r := range requests.Rows(q.Request) {
 		if of := b.spans[r.Span.SpanID]; of != nil && len(of.Samples) > 0 {
 			b.chart.Spans = append(b.chart.Spans, *of)
 		}
@@ -118,7 +87,7 @@ func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session
 type chartBuilder struct {
 	t      *profile.Trace
 	l      limits
-	chart  sampleChart
+	chart  SampleChart
 	frames map[string]int
 	stacks map[[2]int]int
 	known  map[int]chartStack // by the trace's stacks
@@ -169,7 +138,7 @@ func (b *chartBuilder) traceStack(id int) (chartStack, bool) {
 func (b *chartBuilder) add(name string, parent int) (at int, ok bool) {
 	frame, known := b.frames[name]
 	if !known {
-		f := chartFrame{shown(name), kind(name)}
+		f := chartFrame{Shown(name), kind(name)}
 		if len(b.chart.Stacks) == maxChartStacks || !b.l.take(f) {
 			return 0, false
 		}

@@ -1,4 +1,4 @@
-package live
+package view
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ const (
 	maxValue = 1000
 )
 
-// shown is the beginning of s with what cannot be seen as codes: see text.Escape. The page's own
-// shown, in format.js, does the same with what the service answers.
-func shown(s string) string {
+// Shown returns the beginning of s with what cannot be seen as codes: see text.Escape. The page's
+// own shown, in format.js, does the same with what the service answers.
+func Shown(s string) string {
 	name, rest := visible(s, maxName, "")
 	if rest > 0 {
 		name += "…" // of a name that the service has cut the number would be another

@@ -1,18 +1,12 @@
-package live
+package view
 
 import (
-	"errors"
-	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
 
-	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 )
@@ -22,11 +16,13 @@ const (
 	maxComparedPaths     = 300
 	maxComparedBars      = 1000 // of each side
 	maxComparedFunctions = 60
-	maxChoices           = 60
 )
 
-// A comparison compares a request, A, with another one, B. A difference is A's amount minus B's.
-type comparison struct {
+// MaxChoices is the number of requests to compare with that a comparison lists.
+const MaxChoices = 60
+
+// A Comparison compares a request, A, with another one, B. A difference is A's amount minus B's.
+type Comparison struct {
 	A comparedRequest `json:"a"` // the request, usually a slow one
 	// the other one, usually of usual duration
 	B comparedRequest `json:"b"`
@@ -60,7 +56,7 @@ type comparedRequest struct {
 
 // A spanDifference compares the spans with the same names from the request to them.
 type spanDifference struct {
-	Name   string  `json:"name"`
+	Name   string  `json:"name"`   // name
 	Parent int     `json:"parent"` // index of the path above; -1 of the request
 	Depth  int     `json:"depth"`  // 0 of the request
 	A      spanSum `json:"a"`      // its spans in A
@@ -78,131 +74,42 @@ type spanSum struct {
 
 // A barOfSum is one span of a path.
 type barOfSum struct {
-	Start  float64 `json:"start"` // since the start of the request
-	Took   float64 `json:"took"`
-	Failed bool    `json:"failed,omitempty"`
+	Start  float64 `json:"start"`            // since the start of the request
+	Took   float64 `json:"took"`             // duration
+	Failed bool    `json:"failed,omitempty"` // it ended with an error
 }
 
 // A waitDifference compares how much of the durations was spent in one state of goroutines.
 type waitDifference struct {
-	Kind  string  `json:"kind"`
-	Class string  `json:"class"`
-	A     float64 `json:"a"` // time in A
-	B     float64 `json:"b"` // time in B
+	Kind  string  `json:"kind"`  // kind
+	Class string  `json:"class"` // class of the kind
+	A     float64 `json:"a"`     // time in A
+	B     float64 `json:"b"`     // time in B
 }
 
 // A comparedFunction compares the samples of a function: in itself, and in the functions of the
 // runtime that it called.
 type comparedFunction struct {
-	Name  string  `json:"name"`
-	File  string  `json:"file,omitempty"`
+	Name  string  `json:"name"`            // name
+	File  string  `json:"file,omitempty"`  // file of the source
 	Line  int     `json:"line,omitempty"`  // where the function begins
 	Waits bool    `json:"waits,omitempty"` // the samples are of waiting goroutines
 	A     float64 `json:"a"`               // time in A
 	B     float64 `json:"b"`               // time in B
 }
 
-// compare answers with the comparison of the requests in the parameters a and b. Without b it takes
-// a usual request of a's route.
-func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	a, err := h.named(query.Get("a"))
-	if err != nil {
-		refuse(w, http.StatusNotFound, err.Error())
-		return
+// NewComparison compares a with b. Choices are further requests of the route of a to compare with,
+// the newest first.
+func NewComparison(a, b SampledRequest, choices []requests.Snapshot) Comparison {
+	of := requests.Compare(requests.Part{Request: a.Request, Profile: a.trace()},
+		requests.Part{Request: b.Request, Profile: b.trace()})
+	cut := max(0, len(choices)-MaxChoices)
+	c := Comparison{
+		A:        comparedRequest{newRequestRow(of.Slow.Root), of.SlowWaits, of.SlowSamples},
+		B:        comparedRequest{newRequestRow(of.Usual.Root), of.UsualWaits, of.UsualSamples},
+		Sentence: block(of.Sentence()), OtherEngine: of.OtherEngine,
+		Choices: newRequestRows(choices[:len(choices)-cut]), ChoicesCut: cut,
 	}
-	c := comparison{Chosen: query.Has("b")}
-	var b requests.Snapshot
-	if c.Chosen {
-		b, err = h.named(query.Get("b"))
-	} else {
-		b, c.Median, err = h.usual(a, a.Name)
-	}
-	if err != nil {
-		refuse(w, http.StatusNotFound, err.Error())
-		return
-	}
-	if r.Method != http.MethodHead {
-		done, ok := h.working(w, r)
-		if !ok {
-			return
-		}
-		defer done()
-	}
-	w.Header().Set("Content-Type", jsonType)
-	if headOnly(w, r) {
-		return
-	}
-	h.opened.Add(b)
-	h.opened.Add(a)
-	c.Choices, c.ChoicesCut = h.choices(a.Name, a, b)
-	c.fill(requests.Compare(h.part(a), h.part(b)))
-	answer(w, c)
-}
-
-// named returns the request with the ids of its trace and its root span, with a slash between them.
-func (h *handler) named(ids string) (requests.Snapshot, error) {
-	traceID, spanID, _ := strings.Cut(ids, "/")
-	if _, err := lookup.ParseID(traceID, spanID); err != nil {
-		return requests.Snapshot{},
-			fmt.Errorf("request %s: must be the ids of a trace and of its root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", quoted(ids))
-	}
-	s, ok := h.snapshot(traceID, spanID)
-	if !ok {
-		return s, errNoRequest
-	}
-	return s, nil
-}
-
-func quoted(s string) string { return `"` + shown(s) + `"` }
-
-// usual returns another request of a route: the nearest one to the median since the start, or the
-// median of the requests in memory. The second result is the median since the start, or 0.
-func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, float64, error) {
-	var most routes.Summary
-	for _, s := range h.recent().Routes().Summaries(routes.SinceStart).Routes {
-		if s.Route == route && s.Count > most.Count {
-			most = s
-		}
-	}
-	b, ok := requests.Usual(h.recent().All(), route, most.P50, a.SpanID)
-	if !ok {
-		return b, 0, errors.New("no other request " + shown(route) +
-			" without an error is in memory: send one, and compare again")
-	}
-	return b, observer.Milliseconds(most.P50), nil
-}
-
-// choices returns the requests of a route in memory without the compared ones, the newest first.
-// They can be opened later, too.
-func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow,
-	cut int) {
-	all := slices.DeleteFunc(requests.OfRoute(h.recent().All(), route),
-		func(s requests.Snapshot) bool {
-			return slices.ContainsFunc(compared,
-				func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
-		})
-	cut = max(0, len(all)-maxChoices)
-	all = all[:len(all)-cut]
-	h.listed.AddNew(all)
-	rows = make([]requestRow, 0, len(all))
-	for _, s := range all {
-		root := s.RootSpan()
-		rows = append(rows, newRequestRow(&root))
-	}
-	return rows, cut
-}
-
-func (h *handler) part(s requests.Snapshot) requests.Part {
-	q := h.waits.With(s.Request())
-	session, hottest := h.sampled(q)
-	return requests.Part{Request: q, Profile: newSampledRequest(q, session, hottest).trace}
-}
-
-func (c *comparison) fill(of requests.Comparison) {
-	c.A = comparedRequest{newRequestRow(of.Slow.Root), of.SlowWaits, of.SlowSamples}
-	c.B = comparedRequest{newRequestRow(of.Usual.Root), of.UsualWaits, of.UsualSamples}
-	c.Sentence, c.OtherEngine = block(of.Sentence()), of.OtherEngine
 	indices := c.fillSpans(of.Spans)
 	c.fillBars(of.Slow, of.SlowPlaces, indices, func(d *spanDifference) *spanSum { return &d.A })
 	c.fillBars(of.Usual, of.UsualPlaces, indices, func(d *spanDifference) *spanSum { return &d.B })
@@ -217,14 +124,15 @@ func (c *comparison) fill(of requests.Comparison) {
 	c.Functions, c.FunctionsCut = make([]comparedFunction, 0, n), len(of.Functions)-n
 	for _, d := range of.Functions[:n] {
 		c.Functions = append(c.Functions,
-			comparedFunction{shown(d.Name), shown(d.File), d.Line, d.Waits,
+			comparedFunction{Shown(d.Name), Shown(d.File), d.Line, d.Waits,
 				observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
 	}
+	return c
 }
 
 // fillSpans takes the paths with the largest differences, and the paths above them. It returns the
 // index of each by its place; -1 is left out.
-func (c *comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
+func (c *Comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
 	byPlace := make([]*requests.SpanDifference, len(all))
 	for i := range all {
 		byPlace[all[i].Place] = &all[i]
@@ -251,7 +159,7 @@ func (c *comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
 	for i, place := range taken {
 		d := byPlace[place]
 		indices[place] = i
-		row := spanDifference{Name: shown(d.Name), Parent: -1, Depth: d.Depth,
+		row := spanDifference{Name: Shown(d.Name), Parent: -1, Depth: d.Depth,
 			A: newSpanSum(d.Slow), B: newSpanSum(d.Usual)}
 		if d.Parent >= 0 {
 			row.Parent = indices[d.Parent]
@@ -272,7 +180,7 @@ func newSpanSum(s requests.SpanSum) spanSum {
 }
 
 // fillBars adds the spans of one side: side returns it. places has the place of each row.
-func (c *comparison) fillBars(q requests.Request, places, indices []int,
+func (c *Comparison) fillBars(q requests.Request, places, indices []int,
 	side func(*spanDifference) *spanSum) {
 	for i, row := range requests.Rows(q) {
 		index := indices[places[i]]

@@ -1,0 +1,146 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/observer"
+)
+
+// A RoutesData has the figures of all routes in a window. It has no detail of a request.
+type RoutesData struct {
+	Window string     `json:"window"` // start or minutes
+	Routes []routeRow `json:"routes"` // of all classes
+	// all requests together, without streams; null if there are none
+	All    *routeRow `json:"all"`
+	Health *health   `json:"health"` // of the last 5 minutes
+}
+
+// routeRow has the figures of a route. Its columns are the columns of its heat map.
+type routeRow struct {
+	// name of its requests; missing of all together
+	Route string `json:"route,omitempty"`
+	// requests, streams, background or housekeeping
+	Class string `json:"class"`
+	// it stands for all routes that the table has no room for
+	Others    bool    `json:"others,omitempty"`
+	Count     uint64  `json:"count"`                       // requests
+	Failed    uint64  `json:"failed"`                      // requests that ended with an error
+	PerSecond float64 `json:"perSecond" unit:"1 a second"` // requests a second
+	// half of the requests took at most this long
+	P50      float64  `json:"p50"`
+	P95      float64  `json:"p95"`      // 95 of 100 took at most this long
+	P99      float64  `json:"p99"`      // 99 of 100 took at most this long
+	Max      float64  `json:"max"`      // longest duration
+	Strip    []uint64 `json:"strip"`    // requests by column, the oldest first
+	FailedIn []int    `json:"failedIn"` // columns with failed requests, the first is 0
+}
+
+// NewRoutesData returns the figures of a table in a window of a name. A summary has no routes of
+// the background, whose names are free texts of the program, and no links to lists of requests.
+func NewRoutesData(
+	table *routes.Table, name string, w routes.Window, summary bool, lost Losses,
+) RoutesData {
+	d := RoutesData{Window: name, Routes: []routeRow{}}
+	var lines [local.Classes]map[string]routes.Line
+	for class := range lines {
+		lines[class] = table.Lines(local.Class(class), w)
+	}
+	for _, s := range table.Summaries(w).Routes {
+		if !summary || InSummary(s.Class) {
+			d.Routes = append(d.Routes, newRouteRow(s, lines[s.Class][s.Route]))
+		}
+	}
+	total, heat := table.Total(local.Request, w)
+	if total.Count > 0 {
+		all := newRouteRow(total, lineOf(heat))
+		d.All = &all
+	}
+	if w != routes.LastMinutes {
+		total, heat = table.Total(local.Request, routes.LastMinutes)
+	}
+	d.Health = newHealth(total, heat, lost)
+	if summary {
+		for i := range d.Health.Concerns {
+			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href,
+				failedRequests)
+		}
+	}
+	return d
+}
+
+// InSummary reports whether a summary has the routes of a class.
+func InSummary(c local.Class) bool { return c <= local.Stream }
+
+func newRouteRow(s routes.Summary, line routes.Line) routeRow {
+	r := routeRow{
+		Route: Shown(s.Route), Class: s.Class.Plural(), Others: s.Route == routes.Others,
+		Count: s.Count, Failed: s.Failed, PerSecond: s.PerSecond,
+		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95),
+		P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
+		Strip: make([]uint64, 0, len(line)), FailedIn: []int{},
+	}
+	for i, column := range line {
+		r.Strip = append(r.Strip, column.Count)
+		if column.Failed > 0 {
+			r.FailedIn = append(r.FailedIn, i)
+		}
+	}
+	return r
+}
+
+// lineOf sums up the columns of a heat map.
+func lineOf(m routes.HeatMap) (line routes.Line) {
+	for _, column := range m.Columns {
+		c := routes.LineColumn{Failed: column.Failed}
+		for _, n := range column.Counts {
+			c.Count += n
+		}
+		line = append(line, c)
+	}
+	return line
+}
+
+const maxHeatRows = 24
+
+// A HeatData is a heat map for the page.
+type HeatData struct {
+	Start float64 `json:"start"` // of the first column, since the epoch of Unix
+	Step  float64 `json:"step"`  // of a column
+	// of the rows, ascending: one more than there are rows; none without requests
+	Bounds []float64  `json:"bounds"`
+	Counts [][]uint64 `json:"counts"` // by column, and then by row
+	Failed []uint64   `json:"failed"` // failed requests, by column
+}
+
+// NewHeatData merges neighbouring rows until there are maxHeatRows at most.
+func NewHeatData(m routes.HeatMap) HeatData {
+	rows := max(0, len(m.Bounds)-1)
+	each := 1
+	for (rows+each-1)/each > maxHeatRows {
+		each *= 2
+	}
+	d := HeatData{Start: SinceEpoch(m.Start), Step: observer.Milliseconds(m.Step),
+		Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)),
+		Failed: make([]uint64, 0, len(m.Columns))}
+	for row := 0; row < rows; row += each {
+		d.Bounds = append(d.Bounds, exact(m.Bounds[row]))
+	}
+	if rows > 0 {
+		d.Bounds = append(d.Bounds, exact(m.Bounds[rows]))
+	}
+	for _, column := range m.Columns {
+		counts := make([]uint64, (rows+each-1)/each)
+		for row, n := range column.Counts {
+			counts[row/each] += n
+		}
+		d.Counts = append(d.Counts, counts)
+		d.Failed = append(d.Failed, column.Failed)
+	}
+	return d
+}
+
+// exact returns milliseconds with all digits, by which a query finds the same requests.
+func exact(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

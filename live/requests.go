@@ -1,0 +1,154 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/live/internal/view"
+	"github.com/perfline/perfline/observer"
+)
+
+var errNoRequest = errors.New("this request is not kept, or no more: " +
+	"newer and slower ones have its place")
+
+var errNoChart = errors.New("no session in memory has samples of this request")
+
+func (h *handler) overview() view.Overview {
+	recent := h.recent()
+	newest := recent.Requests()
+	background, kept := recent.Background(), recent.KeptRequests()
+	o := view.NewOverview(newest, recent.Slowest(), background, kept, &h.rows)
+	h.listed.AddNew(newest)
+	return o
+}
+
+func (h *handler) serviceOnly() view.ServiceOnly {
+	return view.NewServiceOnly(h.recent().Requests())
+}
+
+func (h *handler) request(r *http.Request) (maker[view.RequestDetail], error) {
+	s, err := h.snapshot(r.PathValue("trace"), r.PathValue("span"))
+	return func(context.Context) (view.RequestDetail, error) {
+		h.opened.Add(s)
+		return view.NewRequestDetail(h.sampled(h.waits.With(s.Request())), h.has), nil
+	}, err
+}
+
+func (h *handler) samples(r *http.Request) (maker[view.SampleChart], error) {
+	q, err := h.find(r.PathValue("trace"), r.PathValue("span"))
+	return func(ctx context.Context) (view.SampleChart, error) {
+		sampled := h.sampled(q)
+		if sampled.Session == nil {
+			return view.SampleChart{}, errNoChart
+		}
+		return view.NewSampleChart(ctx, sampled)
+	}, err
+}
+
+func (h *handler) windowWaits(r *http.Request) (maker[view.WindowWaits], error) {
+	q, err := h.find(r.PathValue("trace"), r.PathValue("span"))
+	if err != nil {
+		return nil, err
+	}
+	from, to, n, err := window(r.URL.Query(), q.Duration())
+	return func(context.Context) (view.WindowWaits, error) {
+		return view.NewWindowWaits(q, from, to, n, h.has), nil
+	}, err
+}
+
+// window reads a part of a request that took a time.
+func window(query url.Values, took time.Duration) (from, to time.Duration, columns int, err error) {
+	a, aErr := strconv.ParseFloat(query.Get("from"), 64)
+	b, bErr := strconv.ParseFloat(query.Get("to"), 64)
+	n, nErr := strconv.Atoi(query.Get("columns"))
+	most := observer.Milliseconds(took)
+	switch {
+	case aErr != nil || bErr != nil || math.IsNaN(a) || math.IsNaN(b) || a < 0 || b > most ||
+		a >= b:
+		return 0, 0, 0, badRequest(fmt.Errorf("from and to must be milliseconds since the start "+
+			"of the request, 0 ≤ from < to ≤ %s", strconv.FormatFloat(most, 'f', -1, 64)))
+	case nErr != nil || n < 1 || n > view.MaxWindowColumns:
+		err := fmt.Errorf("columns must be a number from 1 to %d", view.MaxWindowColumns)
+		return 0, 0, 0, badRequest(err)
+	}
+	from, to = time.Duration(a*float64(time.Millisecond)),
+		min(took, time.Duration(math.Ceil(b*float64(time.Millisecond))))
+	return from, max(to, from+1), n, nil
+}
+
+func (h *handler) compare(r *http.Request) (maker[view.Comparison], error) {
+	query := r.URL.Query()
+	a, err := h.named(query.Get("a"))
+	if err != nil {
+		return nil, err
+	}
+	var b requests.Snapshot
+	var median time.Duration
+	if query.Has("b") {
+		b, err = h.named(query.Get("b"))
+	} else {
+		b, median, err = h.usual(a, a.Name)
+	}
+	return func(context.Context) (view.Comparison, error) {
+		h.opened.Add(b)
+		h.opened.Add(a)
+		choices := h.choices(a.Name, a, b)
+		h.listed.AddNew(choices[:min(len(choices), view.MaxChoices)])
+		whole := func(s requests.Snapshot) view.SampledRequest {
+			return h.sampled(h.waits.With(s.Request()))
+		}
+		c := view.NewComparison(whole(a), whole(b), choices)
+		c.Chosen, c.Median = query.Has("b"), observer.Milliseconds(median)
+		return c, nil
+	}, err
+}
+
+// named returns the request with the ids of its trace and its root span, with a slash between them.
+func (h *handler) named(ids string) (requests.Snapshot, error) {
+	traceID, spanID, _ := strings.Cut(ids, "/")
+	if _, err := lookup.ParseID(traceID, spanID); err != nil {
+		return requests.Snapshot{},
+			fmt.Errorf(`request "%s": must be the ids of a trace and of its `+
+				"root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708",
+				view.Shown(ids))
+	}
+	return h.snapshot(traceID, spanID)
+}
+
+// usual returns another request of a route: the nearest one to the median since the start, or the
+// median of the requests in memory. The second result is the median since the start, or 0.
+func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, time.Duration,
+	error) {
+	var most routes.Summary
+	for _, s := range h.recent().Routes().Summaries(routes.SinceStart).Routes {
+		if s.Route == route && s.Count > most.Count {
+			most = s
+		}
+	}
+	b, ok := requests.Usual(h.recent().All(), route, most.P50, a.SpanID)
+	if !ok {
+		return b, 0, errors.New("no other request " + view.Shown(route) +
+			" without an error is in memory: send one, and compare again")
+	}
+	return b, most.P50, nil
+}
+
+// choices returns the requests of a route in memory without the compared ones, the newest first.
+func (h *handler) choices(route string, compared ...requests.Snapshot) []requests.Snapshot {
+	return slices.DeleteFunc(requests.OfRoute(h.recent().All(), route),
+		func(s requests.Snapshot) bool {
+			return slices.ContainsFunc(compared,
+				func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
+		})
+}
