@@ -41,12 +41,15 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
-	flag.BoolVar(&o.published, "published", false, "-addr is in a container, which publishes it on its host's loopback and nowhere else: who comes by the name localhost may see the live page")
-	flag.DurationVar(&o.duration, "for", 0, "how long to run a load and then stop; 0 serves without a load until interrupted")
+	flag.BoolVar(&o.published, "published", false,
+		"-addr is in a container, which publishes it on its host's loopback and nowhere else: who comes by the name localhost may see the live page")
+	flag.DurationVar(&o.duration, "for", 0,
+		"how long to run a load and then stop; 0 serves without a load until interrupted")
 	flag.BoolVar(&o.forever, "forever", false, "run the load until interrupted")
 	flag.IntVar(&o.rps, "rps", 100, "requests per second of the load, 1 to 20000")
 	flag.StringVar(&o.svg, "svg", "", "file to draw the slowest request into")
-	flag.StringVar(&o.profile, "profile", "", "file to write the load's CPU profile into, for go tool pprof")
+	flag.StringVar(&o.profile, "profile", "",
+		"file to write the load's CPU profile into, for go tool pprof")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -87,9 +90,10 @@ func run(ctx context.Context, o options) error {
 	return err
 }
 
-// serveShop starts the database, the services that the shop calls, and the shop. It returns when the
-// load or ctx has ended and the servers have stopped.
-func serveShop(ctx context.Context, o options, pl *perfline.Pipeline, recorder waits.Recorder) error {
+// serveShop starts the database, the services that the shop calls, and the shop. It returns when
+// the load or ctx has ended and the servers have stopped.
+func serveShop(ctx context.Context, o options, pl *perfline.Pipeline,
+	recorder waits.Recorder) error {
 	measures, err := watchMeasures(observer.ProcessTimeline())
 	if err != nil {
 		return err
@@ -108,7 +112,8 @@ func serveShop(ctx context.Context, o options, pl *perfline.Pipeline, recorder w
 		return fmt.Errorf("shipping service: %w", err)
 	}
 	defer stopShipping()
-	shop, err := serve(ctx, o.addr, mount(pl, o, store, newHandler(store, "http://"+payments.Addr, shipping)))
+	shop, err := serve(ctx, o.addr,
+		mount(pl, o, store, newHandler(store, "http://"+payments.Addr, shipping)))
 	if err != nil {
 		return err
 	}
