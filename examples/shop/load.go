@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/perfline/perfline/profiling/profile"
 )
 
 // maxInFlight bounds the load's requests under way: a slow service gets fewer
@@ -43,6 +45,32 @@ func newLoad(base string, rps int) *load {
 			Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}},
 		routes: map[string]*routeStats{},
 	}
+}
+
+// A loadRun is a load that has ended, and the samples that were taken meanwhile.
+type loadRun struct {
+	load      *load          // nil without a load
+	cpu, wall *profile.Trace // nil without an end: their buffers would be full before it
+}
+
+// runLoad sends requests to base, as the options say, until ctx ends.
+func runLoad(ctx context.Context, o options, base string) (r loadRun, err error) {
+	if o.duration == 0 && !o.forever {
+		<-ctx.Done()
+		return r, nil
+	}
+	r.load = newLoad(base, o.rps)
+	if o.forever {
+		r.load.run(ctx, 0)
+		return r, nil
+	}
+	samples, err := startSampling(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.load.run(ctx, o.duration)
+	r.cpu, r.wall, err = samples.stop()
+	return r, err
 }
 
 // run sends requests for the given time, 0 being no limit, or until ctx ends, and

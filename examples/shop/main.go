@@ -12,37 +12,21 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
-	"github.com/perfline/perfline/bridge/bridgehttp"
-	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/live"
-	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/profile"
-	"github.com/perfline/perfline/profiling/service"
-	"github.com/perfline/perfline/profiling/sessions"
-	"github.com/perfline/perfline/requests"
+	"github.com/perfline/perfline/waits"
 )
-
-const summaryPrefix = "/debug/summary/"
 
 type options struct {
 	addr      string
@@ -91,165 +75,71 @@ func (o options) check() error {
 	return nil
 }
 
+// run starts telemetry, serves until the load or ctx ends, and delivers the rest.
 func run(ctx context.Context, o options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-
-	waits := newRecorder(o)
-	pl, err := perfline.Start(ctx, perfline.Config{
-		Service: "shop",
-		Keep:    bridge.KeepPolicy{Slow: slow},
-		Waits:   waits,
-		// With metrics, all measures are in the histogram perfline.measure.duration. Their names
-		// are constants.
-		Measures: bridge.MeasureConfig{Names: []string{"*"}},
-
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
-		// Clients of the live page and of the service may record sessions, and see all frames. Both
-		// allow clients on this machine.
-		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true,
-			Modules: []string{profiling.ModuleAny}}},
-	})
+	recorder := newRecorder(o)
+	pl, err := startTelemetry(ctx, recorder)
 	if err != nil {
 		return err
 	}
-	// For the profiles of contention, which the runtime makes when told how often.
-	runtime.SetMutexProfileFraction(10)
-	runtime.SetBlockProfileRate(int(100 * time.Microsecond))
+	err = errors.Join(serveShop(ctx, o, pl, recorder), stopTelemetry(ctx, pl))
+	reportDelivery(os.Stdout, pl.Stats())
+	return err
+}
 
+// serveShop starts the database, the services that the shop calls, and the shop. It returns when
+// the load or ctx has ended and the servers have stopped.
+func serveShop(ctx context.Context, o options, pl *perfline.Pipeline,
+	recorder waits.Recorder) error {
 	measures, err := watchMeasures(observer.ProcessTimeline())
 	if err != nil {
 		return err
 	}
-	// Warnings become marks of the request they are about; errors are printed too.
-	slog.SetDefault(slog.New(marks.NewHandler(
-		slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}),
-		slog.LevelWarn)))
-
 	store, err := openStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	payments, err := serve(ctx, "127.0.0.1:0", bridgehttp.Server{
-		ServerTiming: bridgehttp.ServerTiming{Trace: true, Names: []string{"bank"}},
-	}.Middleware(paymentHandler()))
+	payments, err := servePayments(ctx)
 	if err != nil {
 		return fmt.Errorf("payment service: %w", err)
 	}
-	shipping, shippingAddr, err := serveShipping(ctx)
+	shipping, stopShipping, err := startShipping(ctx)
 	if err != nil {
 		return fmt.Errorf("shipping service: %w", err)
 	}
-	defer shipping.Stop()
-	conn, err := dialShipping(shippingAddr)
-	if err != nil {
-		return fmt.Errorf("shipping service: %w", err)
-	}
-	defer conn.Close()
-	outer := http.NewServeMux()
-	outer.Handle("/", bridgehttp.Server{
-		ServerTiming: bridgehttp.ServerTiming{Trace: true,
-			Names: []string{"render", "checkout", "sql.*", "shop.*"}},
-	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
-	var authorize func(*http.Request) error // nil allows clients on this machine
-	if o.published {
-		authorize = published
-	}
-	// In place of net/http/pprof's, which fails while profiles are pushed.
-	outer.Handle("GET /debug/pprof/profile",
-		guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
-	outer.Handle(live.Prefix,
-		live.Handler(pl, live.Config{Authorize: authorize, Data: guard.Everything}))
-	outer.Handle(live.Prefix+"mcp",
-		mcpserver.Handler(pl, mcpserver.Config{Authorize: authorize, Data: guard.Everything}))
-	// A page without requests, as a service in production has it.
-	outer.Handle(summaryPrefix,
-		live.Handler(pl, live.Config{Prefix: summaryPrefix, Authorize: authorize,
-			Data: guard.Summary}))
-	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
-	// outside the middleware: its traces are of no use
-	outer.HandleFunc("GET /healthz", store.health)
-	shop, err := serve(ctx, o.addr, outer)
+	defer stopShipping()
+	shop, err := serve(ctx, o.addr,
+		mount(pl, o, store, newHandler(store, "http://"+payments.Addr, shipping)))
 	if err != nil {
 		return err
 	}
-	shown := shop.Addr
-	if o.published {
-		shown = "localhost" + shown[strings.LastIndexByte(shown, ':'):]
-	}
-	fmt.Printf("shop: http://%s\n", shown)
-	fmt.Printf("live page: http://%s%s\n", shown, live.Prefix)
-	fmt.Printf("summary: http://%s%s\n", shown, summaryPrefix)
-
-	var l *load
-	var cpu, wall *profile.Trace
-	switch {
-	case o.forever: // without samples, whose buffers would be full before its end
-		l = newLoad("http://"+shop.Addr, o.rps)
-		l.run(ctx, 0)
-	case o.duration > 0:
-		samples, err := startSampling(ctx)
-		if err != nil {
-			return err
-		}
-		l = newLoad("http://"+shop.Addr, o.rps)
-		l.run(ctx, o.duration)
-		if cpu, wall, err = samples.stop(); err != nil {
-			return err
-		}
-	default:
-		<-ctx.Done()
+	printAddresses(o, shop.Addr)
+	run, err := runLoad(ctx, o, "http://"+shop.Addr)
+	if err != nil {
+		return err
 	}
 
-	// The servers first: then nothing is recorded any more and all of it is flushed.
-	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	// With the servers stopped, nothing is recorded any more: all of it can be flushed.
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 8*time.Second)
 	defer cancel()
-	err = errors.Join(shop.Shutdown(stopCtx), payments.Shutdown(stopCtx))
-	if flushErr := pl.Flush(stopCtx); flushErr != nil {
-		slog.Warn("not all spans are delivered yet", "error", flushErr) // Shutdown has the count
-	}
-	observer.ProcessTimeline().Deliver()
-	if l != nil {
-		report(os.Stdout, l, measures)
-		if cpu != nil {
-			reportHottest(os.Stdout, cpu)
-			err = errors.Join(err, writeProfile(o.profile, cpu))
-		}
-		if q, ok := slowest(stopCtx, pl.Recent(), waits); ok {
-			fmt.Println("\nThe slowest request:")
-			err = errors.Join(err, requests.WriteWaterfall(os.Stdout, q, wall), draw(o.svg, q))
-		}
-	}
-	err = errors.Join(err, pl.Shutdown(stopCtx))
-	reportDelivery(os.Stdout, pl.Stats())
-	return err
-}
-
-// draw writes a request as a picture, if a file is named.
-func draw(file string, q requests.Request) error {
-	if file == "" {
-		return nil
-	}
-	var picture bytes.Buffer
-	if err := requests.WriteSVG(&picture, q); err != nil {
+	err = stopServers(stopCtx, shop, payments)
+	flush(stopCtx, pl)
+	if run.load == nil {
 		return err
 	}
-	return os.WriteFile(file, picture.Bytes(), 0o644)
+	return errors.Join(err, run.report(stopCtx, o, measures, pl.Recent(), recorder))
 }
 
-// serve starts an HTTP server on addr and returns it with the address it got.
-func serve(ctx context.Context, addr string, h http.Handler) (*http.Server, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
+// printAddresses prints where the shop, the live page and the summary are.
+func printAddresses(o options, addr string) {
+	if o.published {
+		addr = "localhost" + addr[strings.LastIndexByte(addr, ':'):]
 	}
-	s := &http.Server{Addr: l.Addr().String(), Handler: h, ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			slog.Error("server stopped", "addr", s.Addr, "error", err)
-		}
-	}()
-	return s, nil
+	fmt.Printf("shop: http://%s\n", addr)
+	fmt.Printf("live page: http://%s%s\n", addr, live.Prefix)
+	fmt.Printf("summary: http://%s%s\n", addr, summaryPrefix)
 }

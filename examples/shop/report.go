@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"text/tabwriter"
@@ -11,6 +15,8 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/requests"
+	"github.com/perfline/perfline/waits"
 )
 
 // A measureTable sums up what took time, as an observer of the process timeline is
@@ -46,7 +52,38 @@ func (t *measureTable) add(entries []observer.Entry) {
 	}
 }
 
-func report(w io.Writer, l *load, m *measureTable) {
+// report prints the tables, the hottest functions and the slowest request, and writes the files
+// that the options name.
+func (r loadRun) report(
+	ctx context.Context, o options, m *measureTable, recent *requests.Store,
+	recorder waits.Recorder,
+) (err error) {
+	reportTimes(os.Stdout, r.load, m)
+	if r.cpu != nil {
+		reportHottest(os.Stdout, r.cpu)
+		err = writeProfile(o.profile, r.cpu)
+	}
+	if q, ok := slowest(ctx, recent, recorder); ok {
+		fmt.Println("\nThe slowest request:")
+		err = errors.Join(err, requests.WriteWaterfall(os.Stdout, q, r.wall), draw(o.svg, q))
+	}
+	return err
+}
+
+// draw writes a request as a picture, if a file is named.
+func draw(file string, q requests.Request) error {
+	if file == "" {
+		return nil
+	}
+	var picture bytes.Buffer
+	if err := requests.WriteSVG(&picture, q); err != nil {
+		return err
+	}
+	return os.WriteFile(file, picture.Bytes(), 0o644)
+}
+
+// reportTimes prints the requests by route, and the entries by name.
+func reportTimes(w io.Writer, l *load, m *measureTable) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "\nroute\trequests\terrors\tp50\tp99\tmax\t")
 	l.mu.Lock()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 
 	"google.golang.org/grpc"
@@ -43,23 +44,22 @@ func quote(ctx context.Context, pieces int64) (*wrapperspb.Int64Value, error) {
 	return wrapperspb.Int64(390 + 45*pieces), nil
 }
 
-// serveShipping starts the shipping service.
-func serveShipping(ctx context.Context) (_ *grpc.Server, addr string, err error) {
+// startShipping starts the shipping service, and returns a connection to it. stop ends both.
+func startShipping(ctx context.Context) (_ *grpc.ClientConn, stop func(), err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
+	}
+	conn, err := grpc.NewClient(l.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStatsHandler(bridgegrpc.Client{}.Handler()))
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
 	}
 	s := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 	s.RegisterService(&shippingService, nil)
 	go func() { _ = s.Serve(l) }() // until it is stopped
-	return s, l.Addr().String(), nil
-}
-
-// dialShipping connects to it.
-func dialShipping(addr string) (*grpc.ClientConn, error) {
-	return grpc.NewClient(addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStatsHandler(bridgegrpc.Client{}.Handler()))
+	return conn, func() { _ = conn.Close(); s.Stop() }, nil
 }
 
 // shippingCost asks the shipping service.

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// docs/architecture.md has all packages that others can import, and the files that it names are there.
+// docs/architecture.md has all packages that others can import. The files that it and its deeper pages
+// name are there.
 func TestArchitectureNamesWhatIsThere(t *testing.T) {
 	atRoot(t)
 	text := read(t, "docs/architecture.md")
@@ -16,45 +17,13 @@ func TestArchitectureNamesWhatIsThere(t *testing.T) {
 			t.Errorf("its table lacks package %s", name)
 		}
 	}
-	for _, file := range regexp.MustCompile("`([a-z0-9_/]+(?:\\.go|/[a-z0-9_]+))`").FindAllStringSubmatch(string(text), -1) {
-		if _, err := os.Stat(file[1]); err != nil {
-			t.Errorf("it names %s: %v", file[1], err)
-		}
-	}
-}
-
-// docs/architecture-layers.svg has each public package once, and some others. What a package imports, directly or not, is in its
-// own layer or in a layer below.
-func TestLayersAreThoseOfTheImports(t *testing.T) {
-	atRoot(t)
-	layers := map[string]int{}
-	name := regexp.MustCompile(`class="name"[^>]*>([^<]+)</text>`)
-	drawn := strings.Split(string(read(t, "docs/architecture-layers.svg")), `<g class="layer">`)[1:]
-	for i, layer := range drawn {
-		for _, m := range name.FindAllStringSubmatch(layer, -1) {
-			if _, twice := layers[m[1]]; twice {
-				t.Errorf("package %s is drawn twice", m[1])
+	file := regexp.MustCompile("`([a-z0-9_/]+(?:\\.(?:go|js|html)|/[a-z0-9_]+))`")
+	for _, document := range []string{"architecture", "architecture-request", "architecture-goroutines"} {
+		document = "docs/" + document + ".md"
+		for _, m := range file.FindAllSubmatch(read(t, document), -1) {
+			if _, err := os.Stat(string(m[1])); err != nil {
+				t.Errorf("%s names %s: %v", document, m[1], err)
 			}
-			layers[m[1]] = len(drawn) - i
-		}
-	}
-	packages := ownPackages(t)
-	for from, deps := range packages {
-		if layers[from] == 0 {
-			if isPublic(from) {
-				t.Errorf("package %s is not drawn", from)
-			}
-			continue
-		}
-		for _, to := range deps {
-			if layers[to] > layers[from] {
-				t.Errorf("%s needs %s, which is drawn above", from, to)
-			}
-		}
-	}
-	for name := range layers {
-		if _, ok := packages[name]; !ok {
-			t.Errorf("package %s is drawn, but not there", name)
 		}
 	}
 }

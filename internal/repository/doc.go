@@ -5,7 +5,9 @@
 //     (requirements_test.go, gate_test.go)
 //   - the environment's variables that the code reads are those that internal/environ lists
 //     (variables_test.go)
-//   - links between documents lead somewhere (links_test.go)
+//   - links between documents lead somewhere, and guides fit on two screens (links_test.go,
+//     guides_test.go)
+//   - the pictures of the architecture are drawn from the imports (pictures_test.go)
 //   - what documents take from the code or from docs/lab/benchmarks.md is up to date
 //
 // The tests of the last point have "Documented" in their names. With -update they write the
