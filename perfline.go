@@ -21,12 +21,14 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/counts"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -116,7 +118,7 @@ type Pipeline struct {
 	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
 	measures *bridge.MeasureHistogram // nil without Config.Measures
-	before   Stats                    // when Start was done
+	before   map[string]uint64        // counts when Start was done, by their words
 	history  runtimeHistory
 
 	shutdown within.Once
@@ -262,7 +264,10 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			c.Logger.Warn("perfline: the recorder of what slow requests waited for has not started", "error", err)
 		}
 	}
-	p.before = p.Stats()
+	p.before = map[string]uint64{}
+	for _, c := range p.counts().Rows() {
+		p.before[c.What] = c.N
+	}
 	complete = true
 	return p, nil
 }
@@ -278,9 +283,14 @@ func (p *Pipeline) startMetrics(c Config, out *outputs.Outputs, res *resource.Re
 			c.Logger.Warn("perfline: the Go runtime's metrics are not available", "error", err)
 		}
 	}
-	p.startMeasures(c)
 	var err error
-	if p.metrics, err = p.registerMetrics(otel.GetMeterProvider()); err != nil {
+	if len(c.Measures.Names) > 0 { // for the meter provider that is the global one by now
+		c.Measures.Timeline = cmp.Or(c.Measures.Timeline, c.Timeline)
+		if p.measures, err = bridge.NewMeasureHistogram(c.Measures); err != nil {
+			c.Logger.Warn("perfline: measures are in no histogram", "error", err)
+		}
+	}
+	if p.metrics, err = counts.Register(scope.Meter(otel.GetMeterProvider()), p.counts); err != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", err)
 	}
 }
@@ -431,7 +441,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	}
 	var lost error
 	r.Do("perfline: the counts", func(context.Context) error {
-		lost = p.Stats().lost(p.before)
+		lost = p.lost()
 		return nil
 	})
 	return errors.Join(lost, r.End())
