@@ -224,6 +224,27 @@ func testGivenExporters(t *testing.T, start starter) {
 	}
 }
 
+// A wrong variable of all signals is one line, also where spans, log records and metrics read it.
+func TestWarningOfAllSignals(t *testing.T) {
+	const name = "OTEL_EXPORTER_OTLP_TIMEOUT"
+	t.Setenv(name, "soon")
+	for _, signal := range []string{"TRACES", "LOGS", "METRICS"} {
+		t.Setenv("OTEL_"+signal+"_EXPORTER", "otlp")
+	}
+	w := watchGlobals(t)
+	pl, err := perfline.Start(t.Context(), perfline.Config{
+		Logger: w.logger(), Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := w.lines()
+	if len(lines) != 1 || !strings.Contains(lines[0], "variable="+name+" value=soon") {
+		t.Errorf("logged %q, want a line about %s", lines, name)
+	}
+	_ = pl.Shutdown(canceled(t))
+}
+
 // Each wrong variable is said with its rule and what counts instead.
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct {
