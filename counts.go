@@ -7,8 +7,8 @@ import (
 
 // Counts returns Stats as a list, and the counts of the requests in memory and of sessions. It
 // leaves out the counts of parts that this pipeline does not have: a delivery, profiling, a flight
-// recorder. The outcomes of perfline.marks, of perfline.spans and of a delivery are disjoint, except
-// for accepted, which is the sum of the delivery's others.
+// recorder. The outcomes of perfline.marks, perfline.spans and of a delivery are disjoint, except
+// accepted: that is the sum of the delivery's other outcomes.
 func (p *Pipeline) Counts() []exporter.Count {
 	t := append(p.counts(), counts.Recent(p.recent.Stats())...)
 	return append(t, counts.Sessions(p.sessions.Counts())...).Rows()

@@ -202,7 +202,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	c.Marks = readMarkForm(vars, c.Marks)
 	overOTLP, spans, name := false, c.SpanExporter, "Config.SpanExporter"
 	if spans == nil {
-		if overOTLP, spans, name, err = outputs.Spans(vars, c.Traces); err != nil {
+		name = "console"
+		if overOTLP, spans, err = outputs.Spans(vars, c.Traces); err != nil {
 			return nil, err
 		}
 	}

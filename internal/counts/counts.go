@@ -4,7 +4,6 @@ package counts
 
 import (
 	"strings"
-	"time"
 
 	"github.com/perfline/perfline/exporter"
 )
@@ -17,14 +16,15 @@ type Metric struct {
 	Name, Unit, What string
 	State            bool // the counts are 1 for the current state, and 0 for others
 
-	Times map[string]time.Duration // in place of Rows: totals by activity, no counts
-
 	// Rows are the counts for the page. A row has the metric's name in its Group, except for what
 	// waits: it is the row "pending" of "perfline.delivery.spans" there, and a metric of its own.
+	// Rows without words are for the metric only. If the unit is seconds, N has nanoseconds.
 	Rows []exporter.Count
 }
 
-// Rows returns the rows for the page. Most states have no words, and are for metrics only.
+const seconds = "s"
+
+// Rows returns the rows for the page.
 func (t Table) Rows() (all []exporter.Count) {
 	for _, m := range t {
 		for _, c := range m.Rows {
@@ -45,10 +45,14 @@ const (
 	now
 )
 
-// metric begins a metric, to which add and lose add rows: the outcomes of what.
+// metric begins a metric. Its description is what it is, as a sentence.
 func (t *Table) metric(name, unit, what string) {
-	*t = append(*t, Metric{Name: name, Unit: unit, What: sentence(what + ", by outcome")})
+	what = strings.ToUpper(what[:1]) + what[1:] + "."
+	*t = append(*t, Metric{Name: name, Unit: unit, What: what})
 }
+
+// outcomes begins a metric of what became of things, to which add and lose add rows.
+func (t *Table) outcomes(name, unit, what string) { t.metric(name, unit, what+", by outcome") }
 
 func (t *Table) add(name string, n uint64, what string)  { t.row(grows, "", name, n, what) }
 func (t *Table) lose(name string, n uint64, what string) { t.row(lost, "", name, n, what) }
@@ -63,7 +67,7 @@ func (t *Table) row(k kind, entry, name string, n uint64, what string) {
 
 // one adds a metric that is one count.
 func (t *Table) one(k kind, name, unit string, n uint64, what string) {
-	*t = append(*t, Metric{Name: name, Unit: unit, What: sentence(what)})
+	t.metric(name, unit, what)
 	t.row(k, "", "", n, what)
 }
 
@@ -76,7 +80,8 @@ func (t *Table) waiting(of, unit string, n uint64, what string) {
 
 // state adds a metric that is 1 for the current state, and 0 for the others.
 func state[S ~string](t *Table, name, what string, current S, all ...S) {
-	*t = append(*t, Metric{Name: name, Unit: "1", What: what, State: true})
+	t.metric(name, "1", what)
+	(*t)[len(*t)-1].State = true
 	for _, s := range all {
 		n := uint64(0)
 		if s == current {
@@ -85,5 +90,3 @@ func state[S ~string](t *Table, name, what string, current S, all ...S) {
 		t.row(now, "", string(s), n, "")
 	}
 }
-
-func sentence(what string) string { return strings.ToUpper(what[:1]) + what[1:] + "." }

@@ -3,6 +3,7 @@ package counts
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -13,24 +14,25 @@ import (
 // Register makes the metrics of the table that read returns. Later tables may have other numbers,
 // but no other metrics. OpenTelemetry's readers call read, also at the same time.
 func Register(meter metric.Meter, read func() Table) (metric.Registration, error) {
-	counts, times := map[string]metric.Int64Observable{}, map[string]metric.Float64Observable{}
+	ints, floats := map[string]metric.Int64Observable{}, map[string]metric.Float64Observable{}
 	var all []metric.Observable
 	var failed error
 	for _, m := range read() {
 		unit, what := metric.WithUnit(m.Unit), metric.WithDescription(m.What)
+		var o metric.Observable
 		var err error
 		switch {
-		case m.Times != nil:
-			times[m.Name], err = meter.Float64ObservableCounter(m.Name, unit, what)
-			all = append(all, times[m.Name])
+		case m.Unit == seconds:
+			floats[m.Name], err = meter.Float64ObservableCounter(m.Name, unit, what)
+			o = floats[m.Name]
 		case m.State, len(m.Rows) > 0 && m.Rows[0].Now:
-			counts[m.Name], err = meter.Int64ObservableUpDownCounter(m.Name, unit, what)
-			all = append(all, counts[m.Name])
+			ints[m.Name], err = meter.Int64ObservableUpDownCounter(m.Name, unit, what)
+			o = ints[m.Name]
 		default:
-			counts[m.Name], err = meter.Int64ObservableCounter(m.Name, unit, what)
-			all = append(all, counts[m.Name])
+			ints[m.Name], err = meter.Int64ObservableCounter(m.Name, unit, what)
+			o = ints[m.Name]
 		}
-		failed = errors.Join(failed, err)
+		all, failed = append(all, o), errors.Join(failed, err)
 	}
 	if failed != nil {
 		return nil, failed
@@ -39,14 +41,11 @@ func Register(meter metric.Meter, read func() Table) (metric.Registration, error
 		for _, m := range read() {
 			for _, c := range m.Rows {
 				attrs := metric.WithAttributes(m.attributes(c)...)
-				o.ObserveInt64(counts[m.Name], int64(c.N), attrs)
-			}
-			for activity, spent := range m.Times {
-				var attrs []attribute.KeyValue
-				if activity != "" {
-					attrs = append(attrs, attribute.String("perfline.activity", activity))
+				if m.Unit == seconds {
+					o.ObserveFloat64(floats[m.Name], time.Duration(c.N).Seconds(), attrs)
+				} else {
+					o.ObserveInt64(ints[m.Name], int64(c.N), attrs)
 				}
-				o.ObserveFloat64(times[m.Name], spent.Seconds(), metric.WithAttributes(attrs...))
 			}
 		}
 		return nil
@@ -55,14 +54,22 @@ func Register(meter metric.Meter, read func() Table) (metric.Registration, error
 
 // attributes returns what tells a row from the others of its metric.
 func (m Metric) attributes(c exporter.Count) (attrs []attribute.KeyValue) {
-	switch {
-	case m.State:
-		attrs = append(attrs, attribute.String(m.Name, c.Name))
-	case c.Name != "" && !c.Now: // the metric's name says "pending"
-		attrs = append(attrs, attribute.String("perfline.outcome", c.Name))
-	}
-	if c.Kind != "" {
-		attrs = append(attrs, attribute.String("perfline.entry.type", c.Kind))
+	for _, a := range [][2]string{{m.key(), c.Name}, {"perfline.entry.type", c.Kind}} {
+		if a[1] != "" && c.Group == m.Name { // else the metric's name says "pending"
+			attrs = append(attrs, attribute.String(a[0], a[1]))
+		}
 	}
 	return attrs
+}
+
+// key returns the attribute that has the names of rows.
+func (m Metric) key() string {
+	switch {
+	case m.State:
+		return m.Name
+	case m.Unit == seconds:
+		return "perfline.activity"
+	default:
+		return "perfline.outcome"
+	}
 }

@@ -3,7 +3,6 @@ package counts
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
@@ -16,7 +15,7 @@ import (
 
 // Timeline counts the entries of a timeline, by type.
 func Timeline(s observer.Stats) (t Table) {
-	t.metric("perfline.entries", "{entry}", "entries of the timeline")
+	t.outcomes("perfline.entries", "{entry}", "entries of the timeline")
 	for _, typ := range slices.Sorted(maps.Keys(s)) {
 		of, n := string(typ), s[typ]
 		t.row(grows, of, "recorded", n.Recorded, "taken")
@@ -31,7 +30,7 @@ func Timeline(s observer.Stats) (t Table) {
 
 // Bridge counts marks and spans. Profiles lack the unlabelled spans.
 func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
-	t.metric("perfline.marks", "{mark}", "marks")
+	t.outcomes("perfline.marks", "{mark}", "marks")
 	t.add("span_event", s.MarkEvents, "marks that became events of their span")
 	t.add("log_record", s.MarkRecords, "marks that became log records, and no exported events")
 	t.add("without_span", s.MarksWithoutSpan,
@@ -40,7 +39,7 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	t.lose("over_event_limit", s.MarksOverLimit, "marks over their span's event limit")
 	t.lose("span_never_ended", s.MarksOfOpenSpans, "marks of spans that did not end in time")
 	t.lose("timeline_full", s.MarksDropped, "marks dropped at the full timeline")
-	t.metric("perfline.spans", "{span}", "spans")
+	t.outcomes("perfline.spans", "{span}", "spans")
 	t.add("measure", s.MeasureSpans, "spans made from measures")
 	t.add("other", s.OtherSpans, "spans started by other code")
 	t.one(lost, "perfline.panics", "{panic}", s.Panics, "panics of the program's code that "+
@@ -54,7 +53,7 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 
 // Requests counts what a keep policy decided.
 func Requests(s bridge.RequestStats) (t Table) {
-	t.metric("perfline.requests", "{request}", "requests for which the keep policy decided")
+	t.outcomes("perfline.requests", "{request}", "requests for which the keep policy decided")
 	t.add("slow", s.Slow, "requests that are kept because they were slow")
 	t.add("failed", s.Failed, "requests that are kept because they failed")
 	t.add("chosen", s.Chosen, "requests that are kept because the program asked for it")
@@ -80,7 +79,7 @@ func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 	if signal != "spans" { // the others pause after a backend that does not know them
 		dropped += ", or not known to the backend"
 	}
-	t.metric(name, unit, what+" on their way to the backend")
+	t.outcomes(name, unit, what+" on their way to the backend")
 	t.add("accepted", s.Accepted, what+" given to the queue")
 	t.add("delivered", s.Delivered, what+" that the backend accepted")
 	t.lose("failed", s.Failed, what+" that the backend did not accept")
@@ -105,7 +104,7 @@ func OTLPProfiles(s profiling.ExporterStats) Table {
 // Pyroscope counts the delivery of profiles to a Pyroscope server.
 func Pyroscope(s profiling.ExporterStats) (t Table) {
 	const name, unit = "perfline.delivery.profiles", "{profile}"
-	t.metric(name, unit, "profiles on their way to Pyroscope")
+	t.outcomes(name, unit, "profiles on their way to Pyroscope")
 	t.add("accepted", s.Accepted, "profiles given to the queue")
 	t.add("delivered", s.Delivered, "profiles that the server accepted")
 	t.lose("refused", s.Refused, "profiles that the server refused")
@@ -127,7 +126,7 @@ func Profiling(s, other profiling.ContinuousStats) (t Table) {
 	if s.State == "" {
 		s.State, s.Engine, s.Fallback = other.State, other.Engine, other.Fallback
 	}
-	state(&t, "perfline.profiling.engine", "Engine that samples: 1 for the one in use.", s.Engine)
+	state(&t, "perfline.profiling.engine", "engine that samples: 1 for the one in use", s.Engine)
 	if what := "samples for continuous profiling"; s.Engine != "" {
 		if s.Fallback != "" {
 			what += ", because cpu does not work: " + s.Fallback
@@ -142,19 +141,18 @@ func Profiling(s, other profiling.ContinuousStats) (t Table) {
 		"samples that the engine lost")
 	t.one(grows, "perfline.profiling.gaps", "{gap}", uint64(max(0, s.Gaps)),
 		"times when nothing was sampled for a while")
-	state(&t, "perfline.profiling.state", "State of profiling: 1 for the current one.", s.State,
+	state(&t, "perfline.profiling.state", "state of profiling: 1 for the current one", s.State,
 		profiling.Started, profiling.Paused, profiling.Stopped)
-	return append(t, Metric{
-		Name: "perfline.profiling.gap_time", Unit: "s",
-		What:  "Total time in which profiling sampled nothing.",
-		Times: map[string]time.Duration{"": s.GapTime},
-	})
+	t.metric("perfline.profiling.gap_time", seconds,
+		"total time in which profiling sampled nothing")
+	t.row(grows, "", "", uint64(s.GapTime), "")
+	return t
 }
 
 // Waits counts what became of slow requests in the recorder of what they waited for.
 func Waits(s waits.Stats, current waits.State) (t Table) {
 	const name, unit = "perfline.waits.requests", "{request}"
-	t.metric(name, unit, "slow requests given to the flight recorder")
+	t.outcomes(name, unit, "slow requests given to the flight recorder")
 	t.add("slow", s.Slow, "slow requests given to the flight recorder")
 	t.add("analysed", s.Analysed, "slow requests that show what they waited for")
 	t.add("not_armed", s.NotArmed,
@@ -165,7 +163,7 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	t.lose("dropped", s.Dropped, "slow requests over the number that may wait for a snapshot")
 	t.lose("failed", s.Failed, "slow requests whose snapshot or analysis failed")
 	t.waiting(name, unit, s.Pending, "slow requests that wait for a snapshot or its analysis")
-	t.metric("perfline.waits.snapshots", "{snapshot}", "snapshots of the execution trace")
+	t.outcomes("perfline.waits.snapshots", "{snapshot}", "snapshots of the execution trace")
 	t.add("written", s.Snapshots, "snapshots of the execution trace")
 	t.lose("failed", s.SnapshotsFailed, "snapshots that could not be written or were too large")
 	t.one(grows, "perfline.waits.snapshot_bytes", "By", s.SnapshotBytes, "bytes of all snapshots")
@@ -178,20 +176,19 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 		"goroutines, which had too many intervals: causes and sentence stay")
 	t.one(grows, "perfline.waits.evicted", "{result}", s.Evicted,
 		"results that newer ones replaced, or that were too large")
-	state(&t, "perfline.waits.state", "State of the flight recorder: 1 for the current one.",
+	state(&t, "perfline.waits.state", "state of the flight recorder: 1 for the current one",
 		current.Status, waiting.Statuses()...)
-	return append(t, Metric{
-		Name: "perfline.waits.time", Unit: "s",
-		What: "Total time in which the flight recorder was armed, wrote and analysed snapshots.",
-		Times: map[string]time.Duration{
-			"armed": s.Armed, "writing": s.Writing, "analysing": s.Analysing,
-		},
-	})
+	t.metric("perfline.waits.time", seconds, "total time in which the flight recorder was "+
+		"armed, wrote snapshots, and analysed them")
+	t.row(grows, "", "armed", uint64(s.Armed), "")
+	t.row(grows, "", "writing", uint64(s.Writing), "")
+	t.row(grows, "", "analysing", uint64(s.Analysing), "")
+	return t
 }
 
 // Measures counts what the histogram of measures does not have as it should.
 func Measures(s bridge.MeasureStats) (t Table) {
-	t.metric("perfline.measures", "{measure}",
+	t.outcomes("perfline.measures", "{measure}",
 		"measures that the histogram of measures has without their attributes, or lost")
 	t.add("overflow", s.Overflow,
 		"measures that are in the histogram without their attributes: too many series")
@@ -203,7 +200,7 @@ func Measures(s bridge.MeasureStats) (t Table) {
 
 // Recent counts the requests in memory, for the page.
 func Recent(s requests.Stats) (t Table) {
-	t.metric("perfline.recent", "", "requests in memory")
+	t.outcomes("perfline.recent", "", "requests in memory")
 	t.add("requests", s.Requests, "requests that ended")
 	t.add("background", s.Background,
 		"root spans that are no request: calls and measures without one")
@@ -216,7 +213,7 @@ func Recent(s requests.Stats) (t Table) {
 
 // Sessions counts sessions by the names of their recorder's counts, for the page.
 func Sessions(n map[string]uint64) (t Table) {
-	t.metric("perfline.sessions", "", "sessions")
+	t.outcomes("perfline.sessions", "", "sessions")
 	t.add("started", n["started"], "sessions that began")
 	t.add("stopped", n["stopped"], "sessions that were stopped")
 	t.add("released", n["released"], "sessions that were released")

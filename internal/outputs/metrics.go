@@ -18,8 +18,11 @@ const metricsExporter = "OTEL_METRICS_EXPORTER"
 
 // Metrics returns an exporter of metrics over OTLP, whose resource is res. It returns nil unless
 // OTEL_METRICS_EXPORTER says otlp: many backends of traces take no metrics.
-func Metrics(vars *environ.Reader, res *resource.Resource, log *slog.Logger) (*otlpmetrics.Exporter, error) {
-	if !slices.Contains(environ.List(vars, metricsExporter, environ.Default(metricsExporter)), "otlp") {
+func Metrics(
+	vars *environ.Reader, res *resource.Resource, log *slog.Logger,
+) (*otlpmetrics.Exporter, error) {
+	names := environ.List(vars, metricsExporter, environ.Default(metricsExporter))
+	if !slices.Contains(names, "otlp") {
 		return nil, nil //nolint:nilnil // documented
 	}
 	s, err := otlp.Resolve(vars, otlp.Config{}, otlp.Metrics)
@@ -41,7 +44,8 @@ func Metrics(vars *environ.Reader, res *resource.Resource, log *slog.Logger) (*o
 // Reader returns a reader that exports metrics as often as OTEL_METRIC_EXPORT_INTERVAL says.
 func Reader(vars *environ.Reader, e *otlpmetrics.Exporter) metric.Reader {
 	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
-	return metric.NewPeriodicReader(e, metric.WithInterval(every), metric.WithTimeout(exportTimeout(vars)))
+	timeout := metric.WithTimeout(exportTimeout(vars))
+	return metric.NewPeriodicReader(e, metric.WithInterval(every), timeout)
 }
 
 // exportTimeout returns how long an export may take.

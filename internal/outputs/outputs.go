@@ -1,5 +1,5 @@
-// Package outputs finds out where spans, log records and metrics go, by a Config and OpenTelemetry's
-// variables. Package exporter sends spans and log records over OTLP, and reads how.
+// Package outputs finds out where spans, log records and metrics go, by a Config and by
+// OpenTelemetry's variables. Package exporter sends spans and log records over OTLP, and reads how.
 //
 // Wrong variables that do no harm are logged, and their defaults count. Other wrong variables and
 // fields are errors that name the value and the rule.
@@ -23,12 +23,12 @@ const (
 )
 
 // Spans says where spans go: over OTLP, to the console as OTEL_TRACES_EXPORTER says, or nowhere. An
-// endpoint alone means OTLP. The caller shuts the console down, whose name is the variable's.
+// endpoint alone means OTLP. The caller shuts the console down.
 func Spans(vars *environ.Reader, c exporter.Config) (
-	overOTLP bool, console sdktrace.SpanExporter, name string, err error,
+	overOTLP bool, console sdktrace.SpanExporter, err error,
 ) {
 	if c.Sender != nil {
-		return true, nil, "", nil
+		return true, nil, nil
 	}
 	names := environ.List(vars, tracesExporter, "otlp with an endpoint, else none")
 	if len(names) > 1 {
@@ -37,23 +37,25 @@ func Spans(vars *environ.Reader, c exporter.Config) (
 	switch {
 	case len(names) == 0, c.Endpoint != "":
 		overOTLP, err = hasEndpoint(c, otlp.Traces)
-		return overOTLP, nil, "", err
+		return overOTLP, nil, err
 	case names[0] != "console":
-		return names[0] == "otlp", nil, "", nil
+		return names[0] == "otlp", nil, nil
 	}
 	if console, err = stdouttrace.New(); err != nil {
-		return false, nil, "", fmt.Errorf("exporter: %s %q: %w", tracesExporter, names[0], err)
+		return false, nil, fmt.Errorf("exporter: %s %q: %w", tracesExporter, names[0], err)
 	}
-	return false, console, names[0], nil
+	return false, console, nil
 }
 
 // LogRecords reports whether log records go over OTLP: the Config or OTEL_LOGS_EXPORTER says so. An
-// endpoint alone means OTLP only if marks are to be log records: many backends of traces take no logs.
+// endpoint alone means OTLP only if marks are to be log records: many backends of traces take no
+// logs.
 func LogRecords(vars *environ.Reader, c exporter.Config, marks bool) (bool, error) {
 	if c.Sender != nil {
 		return true, nil
 	}
-	names := environ.List(vars, logsExporter, "none, or otlp if marks are log records and there is an endpoint")
+	names := environ.List(vars, logsExporter,
+		"none, or otlp if marks are log records and there is an endpoint")
 	if len(names) == 0 && c.Endpoint == "" && marks {
 		return hasEndpoint(c, otlp.Logs)
 	}
@@ -61,5 +63,6 @@ func LogRecords(vars *environ.Reader, c exporter.Config, marks bool) (bool, erro
 }
 
 func hasEndpoint(c exporter.Config, signal otlp.Signal) (bool, error) {
-	return otlp.HasEndpoint(otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, signal)
+	where := otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}
+	return otlp.HasEndpoint(where, signal)
 }

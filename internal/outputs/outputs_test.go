@@ -28,39 +28,39 @@ func TestOutputs(t *testing.T) {
 		name    string
 		env     env
 		c       exporter.Config
-		otlp    bool   // spans go over OTLP
-		spans   string // name of another exporter
+		otlp    bool // spans go over OTLP
+		console bool
 		metrics bool
 	}{
-		{"nothing set", nil, exporter.Config{}, false, "", false},
-		{"none", env{traces: "none", endpoint: "http://h:4317", metrics: "none"}, exporter.Config{}, false, "", false},
-		{"an endpoint alone", env{endpoint: "http://h:4317"}, exporter.Config{}, true, "", false},
-		{"a field alone", nil, exporter.Config{Endpoint: "http://h:4318"}, true, "", false},
-		{"the field wins", env{traces: "console"}, exporter.Config{Endpoint: "http://h:1"}, true, "", false},
-		{"otlp without an endpoint", env{traces: "otlp"}, exporter.Config{}, true, "", false},
-		{"console", env{traces: "console"}, exporter.Config{}, false, "console", false},
-		{"in any case", env{traces: "OTLP", metrics: "Otlp"}, exporter.Config{}, true, "", true},
-		{"the known part of a list", env{traces: "zipkin, console", metrics: "prometheus,otlp"}, exporter.Config{}, false, "console", true},
-		{"the first of several", env{traces: "otlp,console"}, exporter.Config{}, true, "", false},
-		{"none among others", env{traces: "otlp,none", metrics: "none,otlp"}, exporter.Config{}, false, "", false},
-		{"unknown exporters", env{traces: "zipkin", metrics: "prometheus"}, exporter.Config{}, false, "", false},
-		{"unknown exporters and an endpoint", env{traces: "zipkin", metrics: "prometheus", endpoint: "http://h:4317"}, exporter.Config{}, true, "", false},
-		{"an unknown protocol", env{traces: "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, exporter.Config{}, true, "", false},
-		{"a protocol in any case", env{traces: "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "HTTP/Protobuf"}, exporter.Config{}, true, "", false},
-		{"metrics over gRPC", env{metrics: "otlp"}, exporter.Config{}, false, "", true},
-		{"metrics over HTTP", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf"}, exporter.Config{}, false, "", true},
+		{"nothing set", nil, exporter.Config{}, false, false, false},
+		{"none", env{traces: "none", endpoint: "http://h:4317", metrics: "none"}, exporter.Config{}, false, false, false},
+		{"an endpoint alone", env{endpoint: "http://h:4317"}, exporter.Config{}, true, false, false},
+		{"a field alone", nil, exporter.Config{Endpoint: "http://h:4318"}, true, false, false},
+		{"the field wins", env{traces: "console"}, exporter.Config{Endpoint: "http://h:1"}, true, false, false},
+		{"otlp without an endpoint", env{traces: "otlp"}, exporter.Config{}, true, false, false},
+		{"console", env{traces: "console"}, exporter.Config{}, false, true, false},
+		{"in any case", env{traces: "OTLP", metrics: "Otlp"}, exporter.Config{}, true, false, true},
+		{"the known part of a list", env{traces: "zipkin, console", metrics: "prometheus,otlp"}, exporter.Config{}, false, true, true},
+		{"the first of several", env{traces: "otlp,console"}, exporter.Config{}, true, false, false},
+		{"none among others", env{traces: "otlp,none", metrics: "none,otlp"}, exporter.Config{}, false, false, false},
+		{"unknown exporters", env{traces: "zipkin", metrics: "prometheus"}, exporter.Config{}, false, false, false},
+		{"unknown exporters and an endpoint", env{traces: "zipkin", metrics: "prometheus", endpoint: "http://h:4317"}, exporter.Config{}, true, false, false},
+		{"an unknown protocol", env{traces: "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, exporter.Config{}, true, false, false},
+		{"a protocol in any case", env{traces: "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "HTTP/Protobuf"}, exporter.Config{}, true, false, false},
+		{"metrics over gRPC", env{metrics: "otlp"}, exporter.Config{}, false, false, true},
+		{"metrics over HTTP", env{metrics: "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf"}, exporter.Config{}, false, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, value := range c.env {
 				t.Setenv(name, value)
 			}
 			vars := environ.NewReader(slog.New(slog.DiscardHandler))
-			overOTLP, spans, name, err := outputs.Spans(vars, c.c)
+			overOTLP, spans, err := outputs.Spans(vars, c.c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if overOTLP != c.otlp || (spans != nil) != (c.spans != "") || name != c.spans {
-				t.Errorf("spans go over OTLP: %v, and to %q (%T); want %v and %q", overOTLP, name, spans, c.otlp, c.spans)
+			if overOTLP != c.otlp || (spans != nil) != c.console {
+				t.Errorf("spans go over OTLP: %v, and to %T; want %v and the console: %v", overOTLP, spans, c.otlp, c.console)
 			}
 			points, err := outputs.Metrics(vars, resource.Empty(), slog.New(slog.DiscardHandler))
 			if err != nil || (points != nil) != c.metrics {
@@ -77,7 +77,7 @@ func TestOutputs(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Setenv(endpoint, "localhost")
 	vars := environ.NewReader(slog.New(slog.DiscardHandler))
-	_, _, _, spans := outputs.Spans(vars, exporter.Config{})
+	_, _, spans := outputs.Spans(vars, exporter.Config{})
 	_, logs := outputs.LogRecords(vars, exporter.Config{}, true)
 	t.Setenv(metrics, "otlp")
 	_, points := outputs.Metrics(vars, resource.Empty(), nil)
