@@ -251,9 +251,6 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
-	if v, ok := record.Protect(func() { p.startMetrics(c, vars) }); !ok {
-		c.Logger.Warn("perfline: code of Config.Metrics or of the global meter provider panicked; some metrics are not available", "panic", record.PanicValue(v))
-	}
 	if c.Waits != nil {
 		r := within.Begin(ctx, within.Grace)
 		r.Do(ofWaits, func(context.Context) error {
@@ -263,6 +260,9 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		if err := r.End(); err != nil {
 			c.Logger.Warn("perfline: the recorder of what slow requests waited for has not started", "error", err)
 		}
+	}
+	if v, ok := record.Protect(func() { p.startMetrics(c, vars) }); !ok {
+		c.Logger.Warn("perfline: code of Config.Metrics or of the global meter provider panicked; some metrics are not available", "panic", record.PanicValue(v))
 	}
 	p.before = map[string]uint64{}
 	for _, c := range p.counts().Rows() {
