@@ -14,7 +14,7 @@ type Table []Metric
 // A Metric has the counts of one metric.
 type Metric struct {
 	Name, Unit, What string
-	State            bool // the counts are 1 for the current state, and 0 for others
+	Key              string // the attribute with the names of rows; of a state the metric's name
 
 	// Rows are the counts for the page. A row has the metric's name in its Group, except for what
 	// waits: it is the row "pending" of "perfline.delivery.spans" there, and a metric of its own.
@@ -45,14 +45,16 @@ const (
 	now
 )
 
-// metric begins a metric. Its description is what it is, as a sentence.
-func (t *Table) metric(name, unit, what string) {
+// metric begins a metric. Its description is what, as a sentence.
+func (t *Table) metric(key, name, unit, what string) {
 	what = strings.ToUpper(what[:1]) + what[1:] + "."
-	*t = append(*t, Metric{Name: name, Unit: unit, What: what})
+	*t = append(*t, Metric{Name: name, Unit: unit, What: what, Key: key})
 }
 
 // outcomes begins a metric of what became of things, to which add and lose add rows.
-func (t *Table) outcomes(name, unit, what string) { t.metric(name, unit, what+", by outcome") }
+func (t *Table) outcomes(name, unit, what string) {
+	t.metric("perfline.outcome", name, unit, what+", by outcome")
+}
 
 func (t *Table) add(name string, n uint64, what string)  { t.row(grows, "", name, n, what) }
 func (t *Table) lose(name string, n uint64, what string) { t.row(lost, "", name, n, what) }
@@ -67,7 +69,7 @@ func (t *Table) row(k kind, entry, name string, n uint64, what string) {
 
 // one adds a metric that is one count.
 func (t *Table) one(k kind, name, unit string, n uint64, what string) {
-	t.metric(name, unit, what)
+	t.metric("", name, unit, what)
 	t.row(k, "", "", n, what)
 }
 
@@ -80,8 +82,7 @@ func (t *Table) waiting(of, unit string, n uint64, what string) {
 
 // state adds a metric that is 1 for the current state, and 0 for the others.
 func state[S ~string](t *Table, name, what string, current S, all ...S) {
-	t.metric(name, "1", what)
-	(*t)[len(*t)-1].State = true
+	t.metric(name, name, "1", what)
 	for _, s := range all {
 		n := uint64(0)
 		if s == current {

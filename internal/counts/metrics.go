@@ -25,7 +25,7 @@ func Register(meter metric.Meter, read func() Table) (metric.Registration, error
 		case m.Unit == seconds:
 			floats[m.Name], err = meter.Float64ObservableCounter(m.Name, unit, what)
 			o = floats[m.Name]
-		case m.State, len(m.Rows) > 0 && m.Rows[0].Now:
+		case m.Key == m.Name, len(m.Rows) > 0 && m.Rows[0].Now:
 			ints[m.Name], err = meter.Int64ObservableUpDownCounter(m.Name, unit, what)
 			o = ints[m.Name]
 		default:
@@ -54,22 +54,11 @@ func Register(meter metric.Meter, read func() Table) (metric.Registration, error
 
 // attributes returns what tells a row from the others of its metric.
 func (m Metric) attributes(c exporter.Count) (attrs []attribute.KeyValue) {
-	for _, a := range [][2]string{{m.key(), c.Name}, {"perfline.entry.type", c.Kind}} {
-		if a[1] != "" && c.Group == m.Name { // else the metric's name says "pending"
-			attrs = append(attrs, attribute.String(a[0], a[1]))
-		}
+	if m.Key != "" {
+		attrs = append(attrs, attribute.String(m.Key, c.Name))
+	}
+	if c.Kind != "" {
+		attrs = append(attrs, attribute.String("perfline.entry.type", c.Kind))
 	}
 	return attrs
-}
-
-// key returns the attribute that has the names of rows.
-func (m Metric) key() string {
-	switch {
-	case m.State:
-		return m.Name
-	case m.Unit == seconds:
-		return "perfline.activity"
-	default:
-		return "perfline.outcome"
-	}
 }

@@ -143,7 +143,7 @@ func Profiling(s, other profiling.ContinuousStats) (t Table) {
 		"times when nothing was sampled for a while")
 	state(&t, "perfline.profiling.state", "state of profiling: 1 for the current one", s.State,
 		profiling.Started, profiling.Paused, profiling.Stopped)
-	t.metric("perfline.profiling.gap_time", seconds,
+	t.metric("", "perfline.profiling.gap_time", seconds,
 		"total time in which profiling sampled nothing")
 	t.row(grows, "", "", uint64(s.GapTime), "")
 	return t
@@ -178,8 +178,8 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 		"results that newer ones replaced, or that were too large")
 	state(&t, "perfline.waits.state", "state of the flight recorder: 1 for the current one",
 		current.Status, waiting.Statuses()...)
-	t.metric("perfline.waits.time", seconds, "total time in which the flight recorder was "+
-		"armed, wrote snapshots, and analysed them")
+	t.metric("perfline.activity", "perfline.waits.time", seconds, "total time in which the "+
+		"flight recorder was armed, wrote snapshots, and analysed them")
 	t.row(grows, "", "armed", uint64(s.Armed), "")
 	t.row(grows, "", "writing", uint64(s.Writing), "")
 	t.row(grows, "", "analysing", uint64(s.Analysing), "")
