@@ -208,10 +208,15 @@ func testGivenExporters(t *testing.T, start starter) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "otlp") // the fields win
 	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 	watchGlobals(t)
-	failing := given
-	failing.Service = "\xff"
-	if _, err := perfline.Start(t.Context(), failing); err == nil || shut.Load() > 0 {
-		t.Errorf("%v, %d were shut down by a Start that failed", err, shut.Load())
+	for _, fail := range []func(*perfline.Config){
+		func(c *perfline.Config) { c.Service = "\xff" },
+		func(c *perfline.Config) { c.Profiles.ServerAddress, c.Profiles.TenantID = "http://h", "a\nb" },
+	} {
+		failing := given
+		fail(&failing)
+		if _, err := perfline.Start(t.Context(), failing); err == nil || shut.Load() > 0 {
+			t.Errorf("%v, %d were shut down by a Start that failed", err, shut.Load())
+		}
 	}
 	pl, ctx, log := start(t, given)
 	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
