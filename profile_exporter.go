@@ -15,9 +15,10 @@ import (
 
 const profilesExporter = "OTEL_PROFILES_EXPORTER"
 
-// startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if OTEL_PROFILES_EXPORTER or
-// PERFLINE_PROFILING forbids it.
-func startProfileExporter(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (profiling.Exporter, error) {
+// startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if
+// OTEL_PROFILES_EXPORTER or PERFLINE_PROFILING forbids it.
+func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
+	vars *environ.Reader) (profiling.Exporter, error) {
 	switch names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter"); {
 	case slices.Contains(names, "none"):
 		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to send
@@ -41,9 +42,10 @@ func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
 	return c.ProfileExporter, nil
 }
 
-// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time for Pyroscope or OTLP. It returns nil
-// if none runs. The samples of the last seconds come with the next profile. The first call returns a trace without samples. From then
-// on samples stay in memory, at most 2^18, until no call came for five minutes.
+// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time
+// for Pyroscope or OTLP. It returns nil if none runs. The samples of the last seconds come with the
+// next profile. The first call returns a trace without samples. From then on samples stay in
+// memory, at most 2^18, until no call came for five minutes.
 func (p *Pipeline) LastMinute() *profile.Trace {
 	switch {
 	case p.profiles != nil:

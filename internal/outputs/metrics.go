@@ -50,10 +50,12 @@ func Reader(vars *environ.Reader, e *otlpmetrics.Exporter) metric.Reader {
 
 // exportTimeout returns how long an export may take.
 func exportTimeout(vars *environ.Reader) time.Duration {
-	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0), "OTEL_METRIC_EXPORT_TIMEOUT"), noLimit)
+	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0),
+		"OTEL_METRIC_EXPORT_TIMEOUT"), noLimit)
 }
 
-// noLimit is a time for an export that never ends before the program: the SDK's reader knows no other way to say so.
+// noLimit is a time for an export that never ends before the program: the SDK's reader knows no
+// other way to say so.
 const noLimit = 100 * 365 * 24 * time.Hour
 
 // choice returns the value of a variable of OTLP's metrics.
@@ -69,10 +71,12 @@ var temporalities = map[string]metric.TemporalitySelector{
 	"lowmemory":  metric.LowMemoryTemporalitySelector,
 }
 
-// aggregation returns the aggregations with the one that histograms have by name. The sizes are the specification's.
+// aggregation returns the aggregations with the one that histograms have by name. The sizes are the
+// specification's.
 func aggregation(histogram string) metric.AggregationSelector {
 	return func(k metric.InstrumentKind) metric.Aggregation {
-		if k == metric.InstrumentKindHistogram && histogram == "base2_exponential_bucket_histogram" {
+		if k == metric.InstrumentKindHistogram &&
+			histogram == "base2_exponential_bucket_histogram" {
 			return metric.AggregationBase2ExponentialHistogram{MaxSize: 160, MaxScale: 20}
 		}
 		return metric.DefaultAggregationSelector(k)
