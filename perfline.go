@@ -21,12 +21,14 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/counts"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -131,7 +133,7 @@ type Pipeline struct {
 	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
 	measures *bridge.MeasureHistogram // nil without Config.Measures
-	before   Stats                    // when Start was done
+	before   map[string]uint64        // counts when Start was done, by their words
 	history  runtimeHistory
 
 	shutdown within.Once
@@ -168,7 +170,7 @@ type Pipeline struct {
 // leaves the process. docs/variables.md has all variables.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	var p *Pipeline
-	var started []interface{ Shutdown(context.Context) error }
+	to := &destinations{}
 	complete := false
 	defer func() { // also when code of the program panics, or ends the goroutine
 		if complete {
@@ -181,8 +183,12 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			return
 		}
 		r := within.Begin(stopping, wholeGrace)
-		for _, s := range started {
-			r.Go(fmt.Sprintf("the shutdown of %T", s), s.Shutdown)
+		if p != nil {
+			p.stopProfiles(r)
+			if p.points != nil {
+				r.Go("perfline: the delivery of metrics", p.points.Shutdown)
+			}
+			r.Do("perfline: the delivery of spans", to.Shutdown)
 		}
 		err = fmt.Errorf("perfline: %w", errors.Join(err, r.End()))
 	}()
@@ -195,6 +201,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		timeline: c.Timeline, recent: newStore(c.Recent),
 		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 	}
+	to.recent = p.recent
 	checkOthers(vars)
 	propagator := c.Propagator
 	if propagator == nil {
@@ -212,54 +219,47 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	res := newResource(ctx, c, vars)
 	p.resource = res
 	c.Marks = readMarkForm(vars, c.Marks)
-	out, err := outputs.Resolve(ctx, vars, outputs.Config{
-		Traces: c.Traces, Spans: c.SpanExporter, Metrics: c.Metrics, Logs: c.Logs,
-		AsLogs: c.Marks != bridge.SpanEvents,
-	})
+	overOTLP, spans, name := false, c.SpanExporter, "Config.SpanExporter"
+	if spans == nil {
+		name = "console"
+		if overOTLP, spans, err = outputs.Spans(vars, c.Traces); err != nil {
+			return nil, err
+		}
+	}
+	if overOTLP {
+		if to.encoded, err = exporter.NewDelivery(c.Traces); err != nil {
+			return nil, err
+		}
+	}
+	if c.Metrics == nil {
+		if p.points, err = outputs.Metrics(vars, res, c.Traces.Logger); err != nil {
+			return nil, err
+		}
+	}
+	logs, err := outputs.LogRecords(vars, c.Logs, c.Marks != bridge.SpanEvents)
 	if err != nil {
 		return nil, err
 	}
-	started = append(started, out)
+	if logs {
+		if to.logs, err = exporter.NewLogDelivery(c.Logs); err != nil {
+			return nil, err
+		}
+	} else if c.Marks != bridge.SpanEvents {
+		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs", "form", c.Marks)
+	}
+	p.logs = to.logs
 	if c.Profiles.Enabled() {
 		if p.profiles, err = startProfiles(ctx, c, res, vars); err != nil {
 			return nil, err
-		}
-		if p.profiles != nil {
-			started = append(started, p.profiles)
 		}
 	}
 	if p.exported, err = startProfileExporter(ctx, c, res, vars); err != nil {
 		return nil, err
 	}
-	if p.exported != nil {
-		started = append(started, p.exported)
-	}
-
-	to := &destinations{recent: p.recent}
-	switch {
-	case out.Sender != nil:
-		c.Traces.Sender = out.Sender
-		if to.encoded, err = exporter.NewDelivery(c.Traces); err != nil {
-			return nil, err
-		}
-	case out.Spans != nil:
-		to.snapshot = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize,
-			c.Traces.Logger)
+	if spans != nil { // last: a Start that fails does not shut it down
+		to.snapshot = outputs.NewSnapshots(vars, spans, name, c.Traces.QueueSize, c.Traces.Logger)
 	}
 	p.delivery = to.backend()
-	if p.delivery != nil {
-		started = append(started, p.delivery)
-	}
-	if out.Logs != nil {
-		c.Logs.Sender = out.Logs
-		if to.logs, err = exporter.NewLogDelivery(c.Logs); err != nil {
-			return nil, err
-		}
-		p.logs = to.logs
-		started = append(started, p.logs)
-	} else if c.Marks != bridge.SpanEvents {
-		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs", "form", c.Marks)
-	}
 
 	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The
 	// logger that was set before cannot be read.
@@ -270,9 +270,6 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
-	if v, ok := record.Protect(func() { p.startMetrics(c, out, res, vars) }); !ok {
-		c.Logger.Warn("perfline: code of Config.Metrics or of the global meter provider panicked; some metrics are not available", "panic", record.PanicValue(v))
-	}
 	if c.Waits != nil {
 		r := within.Begin(ctx, within.Grace)
 		r.Do(ofWaits, func(context.Context) error {
@@ -283,28 +280,41 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			c.Logger.Warn("perfline: the waits recorder has not started", "error", err)
 		}
 	}
-	p.before = p.Stats()
+	if v, ok := record.Protect(func() { p.startMetrics(c, vars) }); !ok {
+		c.Logger.Warn("perfline: code of Config.Metrics or of the global meter provider panicked; some metrics are not available", "panic", record.PanicValue(v))
+	}
+	p.before = map[string]uint64{}
+	for _, c := range p.counts().Rows() {
+		p.before[c.What] = c.N
+	}
 	complete = true
 	return p, nil
 }
 
 // startMetrics begins to deliver metrics, if there is a reader. The methods of readers and of
 // global providers are the program's code.
-func (p *Pipeline) startMetrics(c Config, out *outputs.Outputs, res *resource.Resource,
-	vars *environ.Reader) {
-	if reader := out.Metrics(res); reader != nil {
-		p.points = out.Points
+func (p *Pipeline) startMetrics(c Config, vars *environ.Reader) {
+	if p.points != nil {
+		c.Metrics = outputs.Reader(vars, p.points)
+	}
+	if c.Metrics != nil {
 		checkMetrics(vars)
-		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res),
-			sdkmetric.WithReader(reader))
+		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(p.resource),
+			sdkmetric.WithReader(c.Metrics))
 		otel.SetMeterProvider(p.meters)
 		if err := runtime.Start(runtime.WithMeterProvider(p.meters)); err != nil {
 			c.Logger.Warn("perfline: the Go runtime's metrics are not available", "error", err)
 		}
 	}
-	p.startMeasures(c)
 	var err error
-	if p.metrics, err = p.registerMetrics(otel.GetMeterProvider()); err != nil {
+	if len(c.Measures.Names) > 0 { // for the meter provider that is the global one by now
+		c.Measures.Timeline = cmp.Or(c.Measures.Timeline, c.Timeline)
+		if p.measures, err = bridge.NewMeasureHistogram(c.Measures); err != nil {
+			c.Logger.Warn("perfline: measures are in no histogram", "error", err)
+		}
+	}
+	if p.metrics, err = counts.Register(scope.Meter(otel.GetMeterProvider()),
+		p.counts); err != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", err)
 	}
 }
@@ -443,12 +453,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	if p.tracing == nil {
 		return r.End()
 	}
-	if p.profiles != nil {
-		r.Go("perfline: the delivery of profiles", p.profiles.Shutdown)
-	}
-	if p.exported != nil {
-		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Shutdown)
-	}
+	p.stopProfiles(r)
 	r.Do("perfline: the delivery of spans", p.tracing.shutdown)
 	r.Wait()
 	if p.measures != nil { // its last points are still delivered
@@ -463,8 +468,17 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	}
 	var lost error
 	r.Do("perfline: the counts", func(context.Context) error {
-		lost = p.Stats().lost(p.before)
+		lost = p.lost()
 		return nil
 	})
 	return errors.Join(lost, r.End())
+}
+
+func (p *Pipeline) stopProfiles(r *within.Run) {
+	if p.profiles != nil {
+		r.Go("perfline: the delivery of profiles", p.profiles.Shutdown)
+	}
+	if p.exported != nil {
+		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Shutdown)
+	}
 }

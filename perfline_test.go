@@ -232,7 +232,7 @@ func shutdownTellsWhatWasLost(t *testing.T, start starter) {
 	if !errors.As(err, &lost) || lost.Spans != 2 || lost.Marks != 1 {
 		t.Fatalf("got %v", err)
 	}
-	for _, s := range []string{"lost 2 spans, 1 mark", "2 spans given up at the deadline", "1 mark made after its span's end"} {
+	for _, s := range []string{"lost 2 spans, 1 mark", "2 spans in the queue, given up at the deadline", "1 mark made after its span's end"} {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}

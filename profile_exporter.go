@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/profiling"
@@ -55,41 +54,4 @@ func (p *Pipeline) LastMinute() *profile.Trace {
 		return p.exported.LastMinute()
 	}
 	return nil
-}
-
-// profiling returns how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps
-// and lose the same samples of one CPU profiler: the larger counts stand for both.
-func (s Stats) profiling() profiling.ContinuousStats {
-	f, all := s.Profiles.ContinuousStats, s.OTLPProfiles.ContinuousStats
-	all.Failed += f.Failed
-	all.PutOff += f.PutOff
-	all.Restarts += f.Restarts
-	all.LostSamples = max(all.LostSamples, f.LostSamples)
-	all.Gaps, all.GapTime = max(all.Gaps, f.Gaps), max(all.GapTime, f.GapTime)
-	all.BusyGaps, all.BusyTime = max(all.BusyGaps, f.BusyGaps), max(all.BusyTime, f.BusyTime)
-	if f.State != "" {
-		all.State, all.Engine, all.Fallback = f.State, f.Engine, f.Fallback
-	}
-	return all
-}
-
-// overOTLP returns the counts of profiles over OTLP in the form of other signals: failed profiles
-// are refused or unanswered.
-func overOTLP(s profiling.ExporterStats) exporter.Stats {
-	return exporter.Stats{
-		Accepted: s.Accepted, Delivered: s.Delivered, Failed: s.Refused + s.Unanswered,
-		Dropped: s.Dropped, Pending: s.Pending, PendingBytes: s.PendingBytes,
-		Unanswered: s.Unanswered, Retries: s.Retries,
-	}
-}
-
-// otlpProfileCounts lists the counts of profiles over OTLP.
-func (s Stats) otlpProfileCounts(all *countList) {
-	d := overOTLP(s.OTLPProfiles)
-	all.add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", fullOrUnknown, d)...)
-	all.add("perfline.delivery.otlp_profiles.unanswered",
-		exporter.Count{N: d.Unanswered,
-			What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
-	all.add("perfline.delivery.otlp_profiles.retries",
-		exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
 }

@@ -135,7 +135,7 @@ func TestProfilesOverOTLPThatAreLost(t *testing.T) {
 	}
 	err := pl.Shutdown(patient(t))
 	var lost *perfline.LostError
-	if s := pl.Stats().OTLPProfiles; !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != s.Accepted || !strings.Contains(err.Error(), "profiles over OTLP given up at the end") {
+	if s := pl.Stats().OTLPProfiles; !errors.As(err, &lost) || lost.Profiles == 0 || lost.Profiles != s.Accepted || !strings.Contains(err.Error(), "profiles over OTLP in the queue, given up at the deadline") {
 		t.Errorf("counts are %+v, error %v", s, err)
 	}
 }
@@ -191,15 +191,5 @@ func TestBothProfilings(t *testing.T) {
 	}
 	if len(requests()) == 0 || !strings.Contains(strings.Join(requests(), ""), "process_cpu") || log.Len() > 0 {
 		t.Errorf("%d requests to Pyroscope, %d over OTLP with CPU, logged %s", len(requests()), cpu(), log)
-	}
-	s := perfline.Stats{
-		Profiles:     profiling.ExporterStats{ContinuousStats: profiling.ContinuousStats{Failed: 1, LostSamples: 5, Gaps: 2}},
-		OTLPProfiles: profiling.ExporterStats{ContinuousStats: profiling.ContinuousStats{Failed: 2, LostSamples: 4, Gaps: 3}},
-	}
-	want := map[string]uint64{"perfline.profiling.failed": 3, "perfline.profiling.lost_samples": 5, "perfline.profiling.gaps": 3}
-	for _, c := range s.Counts() {
-		if n, ok := want[c.Group]; ok && n != c.N {
-			t.Errorf("%s is %d, want %d", c.Group, c.N, n)
-		}
 	}
 }

@@ -208,10 +208,15 @@ func testGivenExporters(t *testing.T, start starter) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "otlp") // the fields win
 	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
 	watchGlobals(t)
-	failing := given
-	failing.Service = "\xff"
-	if _, err := perfline.Start(t.Context(), failing); err == nil || shut.Load() > 0 {
-		t.Errorf("%v, %d were shut down by a Start that failed", err, shut.Load())
+	for _, fail := range []func(*perfline.Config){
+		func(c *perfline.Config) { c.Service = "\xff" },
+		func(c *perfline.Config) { c.Profiles.ServerAddress, c.Profiles.TenantID = "http://h", "a\nb" },
+	} {
+		failing := given
+		fail(&failing)
+		if _, err := perfline.Start(t.Context(), failing); err == nil || shut.Load() > 0 {
+			t.Errorf("%v, %d were shut down by a Start that failed", err, shut.Load())
+		}
 	}
 	pl, ctx, log := start(t, given)
 	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
@@ -222,6 +227,27 @@ func testGivenExporters(t *testing.T, start starter) {
 	if n := shut.Load(); n != 2 {
 		t.Errorf("%d were shut down, want both", n)
 	}
+}
+
+// A wrong variable of all signals is one line, also where spans, log records and metrics read it.
+func TestWarningOfAllSignals(t *testing.T) {
+	const name = "OTEL_EXPORTER_OTLP_TIMEOUT"
+	t.Setenv(name, "soon")
+	for _, signal := range []string{"TRACES", "LOGS", "METRICS"} {
+		t.Setenv("OTEL_"+signal+"_EXPORTER", "otlp")
+	}
+	w := watchGlobals(t)
+	pl, err := perfline.Start(t.Context(), perfline.Config{
+		Logger: w.logger(), Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := w.lines()
+	if len(lines) != 1 || !strings.Contains(lines[0], "variable="+name+" value=soon") {
+		t.Errorf("logged %q, want a line about %s", lines, name)
+	}
+	_ = pl.Shutdown(canceled(t))
 }
 
 // Each wrong variable is said with its rule and what counts instead.

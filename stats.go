@@ -33,34 +33,7 @@ type Stats struct {
 
 // Stats collects what was recorded and returns the counts.
 func (p *Pipeline) Stats() Stats {
-	s := Stats{Timeline: p.timeline.Stats()}
-	if p.tracing != nil {
-		s.Bridge = p.tracing.stats()
-		if p.tracing.labels != nil {
-			s.UnlabelledSpans = p.tracing.labels.UnlabelledSpans()
-		}
-	}
-	if p.delivery != nil {
-		s.Delivery = p.delivery.Stats()
-	}
-	if p.logs != nil {
-		s.Logs = p.logs.Stats()
-	}
-	if p.points != nil {
-		s.Metrics = exporter.Stats(p.points.Stats())
-	}
-	if p.profiles != nil {
-		s.Profiles = p.profiles.Stats()
-	}
-	if p.exported != nil {
-		s.OTLPProfiles = p.exported.Stats()
-	}
-	if p.waits != nil {
-		s.Waits = p.waits.Stats()
-	}
-	if p.measures != nil {
-		s.Measures = p.measures.Stats()
-	}
+	s, _ := p.read()
 	return s
 }
 
@@ -104,37 +77,26 @@ func counted(n uint64, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// lost returns a LostError with the losses since before, and nil without losses.
-func (s Stats) lost(before Stats) error {
+// lost returns a LostError with the losses since Start, and nil without losses.
+func (p *Pipeline) lost() error {
 	e := &LostError{}
-	add := func(sum *uint64, now, then uint64, what string) {
-		if now > then {
-			*sum += now - then
-			e.Causes = append(e.Causes, counted(now-then, what))
+	sums := map[string]*uint64{
+		"perfline.marks": &e.Marks, "perfline.delivery.spans": &e.Spans,
+		"perfline.delivery.logs": &e.LogRecords, "perfline.delivery.metrics": &e.MetricPoints,
+		"perfline.delivery.profiles": &e.Profiles, "perfline.delivery.otlp_profiles": &e.Profiles,
+	}
+	for _, c := range p.counts().Rows() {
+		n, what := c.N, c.What
+		if c.Now {
+			what += ", given up at the deadline"
+		} else {
+			n -= p.before[what]
+		}
+		if sum := sums[c.Group]; sum != nil && n > 0 && (c.Lost || c.Now) {
+			*sum += n
+			e.Causes = append(e.Causes, counted(n, what))
 		}
 	}
-	d, l, m, b, o, f := s.Delivery, s.Logs, s.Metrics, s.Bridge, before.Bridge, s.Profiles
-	op := overOTLP(s.OTLPProfiles)
-	add(&e.Spans, d.Dropped, 0, "spans"+full)
-	add(&e.Spans, d.Failed, 0, "spans not accepted by the backend")
-	add(&e.Spans, d.Pending, 0, "spans given up at the deadline")
-	add(&e.LogRecords, l.Dropped, 0, "log records"+fullOrUnknown)
-	add(&e.LogRecords, l.Failed, 0, "log records not accepted by the backend")
-	add(&e.LogRecords, l.Pending, 0, "log records given up at the deadline")
-	add(&e.MetricPoints, m.Dropped, 0, "metric points"+fullOrUnknown)
-	add(&e.MetricPoints, m.Failed, 0, "metric points not accepted by the backend")
-	add(&e.MetricPoints, m.Pending, 0, "metric points given up at the deadline")
-	add(&e.Marks, b.MarksDropped, o.MarksDropped, "marks dropped at the full timeline")
-	add(&e.Marks, b.MarksAfterEnd, o.MarksAfterEnd, "marks made after their span's end")
-	add(&e.Marks, b.MarksOverLimit, o.MarksOverLimit, "marks over their span's event limit")
-	add(&e.Marks, b.MarksOfOpenSpans, o.MarksOfOpenSpans, "marks of spans that did not end in time")
-	add(&e.Profiles, f.Refused, 0, "profiles that the server refused")
-	add(&e.Profiles, f.Unanswered, 0, "profiles that the server did not answer")
-	add(&e.Profiles, f.Dropped, 0, "profiles"+full)
-	add(&e.Profiles, f.Pending, 0, "profiles given up at the end")
-	add(&e.Profiles, op.Dropped, 0, "profiles over OTLP"+fullOrUnknown)
-	add(&e.Profiles, op.Failed, 0, "profiles over OTLP not accepted by the receiver")
-	add(&e.Profiles, op.Pending, 0, "profiles over OTLP given up at the end")
 	if len(e.Causes) == 0 {
 		return nil
 	}

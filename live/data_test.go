@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/guard"
-	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -231,7 +230,7 @@ func TestSummaryHasNoRequest(t *testing.T) {
 						t.Errorf("the overview lacks %s: %s", want, overview)
 					}
 				}
-				if n := sessioncounts.Of(p.pl.Sessions()).Started; n != 1 {
+				if n := p.pl.Sessions().Counts()["started"]; n != 1 {
 					t.Errorf("%d sessions began, want the one before", n)
 				}
 			}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/guard"
-	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/live"
 )
 
@@ -84,8 +83,8 @@ func TestGuard(t *testing.T) {
 	if rec := p.do(r); rec.Code < 400 {
 		t.Errorf("a start as text: status %d", rec.Code)
 	}
-	if s := sessioncounts.Of(p.pl.Sessions()); s.Started != 0 {
-		t.Errorf("%d sessions were started", s.Started)
+	if s := p.pl.Sessions().Counts(); s["started"] != 0 {
+		t.Errorf("%d sessions were started", s["started"])
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -44,13 +43,13 @@ func (a *agent) profiled(p *program, arguments map[string]any, serve func(), com
 	a.t.Helper()
 	arguments["seconds"] = 1
 	for range 8 { // 10 sessions may start in a minute
-		started := sessioncounts.Of(p.pl.Sessions()).Started
+		started := p.pl.Sessions().Counts()["started"]
 		answer := make(chan string, 1)
 		go func() {
 			text, _ := a.call("profile_route", arguments)
 			answer <- text
 		}()
-		until(a.t, "the session begins", func() bool { return sessioncounts.Of(p.pl.Sessions()).Started > started })
+		until(a.t, "the session begins", func() bool { return p.pl.Sessions().Counts()["started"] > started })
 		serve()
 		if text = <-answer; complete(text) {
 			break
@@ -63,7 +62,7 @@ func (a *agent) profiled(p *program, arguments map[string]any, serve func(), com
 // just been released may not have left its place to the next one: recording tries again then.
 func (a *agent) recording(ctx context.Context, p *program) chan *mcp.CallToolResult {
 	a.t.Helper()
-	started := sessioncounts.Of(p.pl.Sessions()).Started
+	started := p.pl.Sessions().Counts()["started"]
 	answer := make(chan *mcp.CallToolResult, 1)
 	call := func() {
 		r, _ := a.session.CallTool(ctx, &mcp.CallToolParams{Name: "profile_route", Arguments: map[string]any{"seconds": 30}}) // nil if the client has left
@@ -71,7 +70,7 @@ func (a *agent) recording(ctx context.Context, p *program) chan *mcp.CallToolRes
 	}
 	go call()
 	until(a.t, "the session begins", func() bool {
-		if sessioncounts.Of(p.pl.Sessions()).Started > started {
+		if p.pl.Sessions().Counts()["started"] > started {
 			return true
 		}
 		select {
@@ -192,7 +191,7 @@ func TestClientOfAnOlderVersionLeavesASession(t *testing.T) {
 		}
 		ended <- err
 	}()
-	until(t, "the session begins", func() bool { return sessioncounts.Of(p.pl.Sessions()).Started > 0 })
+	until(t, "the session begins", func() bool { return p.pl.Sessions().Counts()["started"] > 0 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the client has the error %v, want the one of its context", err)

@@ -31,17 +31,16 @@ func Raw(name string) string { return os.Getenv(name) }
 // Get returns the variable without the spaces around it. An empty value means unset.
 func Get(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
-// A Reader logs each wrong variable once. It belongs to one goroutine.
+// A Reader logs each wrong variable once, also if other Readers have the same [record.SafeLogger].
+// It belongs to one goroutine.
 type Reader struct {
-	log     *slog.Logger
-	wrong   map[string]bool
-	ignored map[string]bool
+	log   *slog.Logger
+	wrong map[string]bool
 }
 
 // NewReader returns a Reader that logs to log, where nil means slog.Default().
 func NewReader(log *slog.Logger) *Reader {
-	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{},
-		ignored: map[string]bool{}}
+	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{}}
 }
 
 // Read returns what parse makes of the first variable that is set and right, else otherwise. It
@@ -69,10 +68,10 @@ func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...
 
 // Warn logs that a variable is wrong, and what counts instead.
 func (r *Reader) Warn(name string, instead any) {
-	if r.wrong[name] {
+	r.wrong[name] = true
+	if !record.Once(r.log, "wrong "+name) {
 		return
 	}
-	r.wrong[name] = true
 	v := lookUp(name)
 	r.log.Warn("perfline: environment variable ignored: wrong value",
 		"variable", name, "value", v.show(Raw(name)), "rule", v.Rule(), "instead",
@@ -98,8 +97,10 @@ func List(r *Reader, name, otherwise string) (list []string) {
 	if len(list) > 1 && slices.Contains(list, "none") {
 		list = []string{"none"}
 	}
-	if len(unknown) > 0 && !r.wrong[name] {
+	if len(unknown) > 0 {
 		r.wrong[name] = true
+	}
+	if len(unknown) > 0 && record.Once(r.log, "wrong "+name) {
 		v := lookUp(name)
 		r.log.Warn("perfline: environment variable ignored where it has unknown values", "variable",
 			name,
@@ -111,11 +112,9 @@ func List(r *Reader, name, otherwise string) (list []string) {
 
 // Ignored logs that a variable, which is right, has no effect.
 func (r *Reader) Ignored(name, why string) {
-	if r.ignored[name] {
-		return
+	if record.Once(r.log, "ignored "+name) {
+		r.log.Warn("perfline: environment variable without effect", "variable", name, "reason", why)
 	}
-	r.ignored[name] = true
-	r.log.Warn("perfline: environment variable without effect", "variable", name, "reason", why)
 }
 
 // Wrong reports whether the variable was found to be wrong.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/perfline/perfline/internal/record"
 )
 
 // The first variable that is right counts. Each wrong one is logged once, with what counts.
@@ -87,6 +89,30 @@ func TestList(t *testing.T) {
 				t.Errorf("logged %q, want one line about %q, if any", log.String(), c.unknown)
 			}
 		})
+	}
+}
+
+// Parts with one logger share the lines about a variable that several of them read.
+func TestReadersOfOneLogger(t *testing.T) {
+	const name = "OTEL_EXPORTER_OTLP_TIMEOUT"
+	t.Setenv(name, "soon")
+	var log bytes.Buffer
+	plain := slog.New(slog.NewTextHandler(&log, nil))
+	for _, c := range []struct {
+		logger *slog.Logger
+		lines  int
+	}{{record.SafeLogger(plain), 1}, {plain, 2}} {
+		log.Reset()
+		for range 2 {
+			r := NewReader(c.logger)
+			Read(r, 0, Whole, name)
+			if !r.Wrong(name) {
+				t.Errorf("%s is not wrong", name)
+			}
+		}
+		if n := strings.Count(log.String(), "variable="+name); n != c.lines {
+			t.Errorf("%d lines, want %d:\n%s", n, c.lines, log.String())
+		}
 	}
 }
 

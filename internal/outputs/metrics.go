@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/internal/environ"
@@ -17,34 +16,36 @@ import (
 
 const metricsExporter = "OTEL_METRICS_EXPORTER"
 
-func (o *Outputs) resolveMetrics(vars *environ.Reader, log *slog.Logger) error {
-	if !slices.Contains(environ.List(vars, metricsExporter, environ.Default(metricsExporter)),
-		"otlp") {
-		return nil
+// Metrics returns an exporter of metrics over OTLP, whose resource is res. It returns nil unless
+// OTEL_METRICS_EXPORTER says otlp: many backends of traces take no metrics.
+func Metrics(
+	vars *environ.Reader, res *resource.Resource, log *slog.Logger,
+) (*otlpmetrics.Exporter, error) {
+	names := environ.List(vars, metricsExporter, environ.Default(metricsExporter))
+	if !slices.Contains(names, "otlp") {
+		return nil, nil //nolint:nilnil // documented
 	}
 	s, err := otlp.Resolve(vars, otlp.Config{}, otlp.Metrics)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sender, err := s.Sender()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o.opened = append(o.opened, closing{sender})
-	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
-	c := otlpmetrics.Config{
-		Sender: sender, To: sender.String(), Logger: log,
-		Temporality: temporality(choice(vars, "TEMPORALITY_PREFERENCE")),
+	return otlpmetrics.New(otlpmetrics.Config{
+		Sender: sender, To: sender.String(), Logger: log, Resource: res,
+		Temporality: temporalities[choice(vars, "TEMPORALITY_PREFERENCE")],
 		Aggregation: aggregation(choice(vars, "DEFAULT_HISTOGRAM_AGGREGATION")),
 		Timeout:     exportTimeout(vars),
-	}
-	o.reader = func(res *resource.Resource) metric.Reader {
-		c.Resource = res
-		o.Points = otlpmetrics.New(c)
-		return metric.NewPeriodicReader(o.Points, metric.WithInterval(every),
-			metric.WithTimeout(c.Timeout))
-	}
-	return nil
+	}), nil
+}
+
+// Reader returns a reader that exports metrics as often as OTEL_METRIC_EXPORT_INTERVAL says.
+func Reader(vars *environ.Reader, e *otlpmetrics.Exporter) metric.Reader {
+	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
+	timeout := metric.WithTimeout(exportTimeout(vars))
+	return metric.NewPeriodicReader(e, metric.WithInterval(every), timeout)
 }
 
 // exportTimeout returns how long an export may take.
@@ -63,20 +64,11 @@ func choice(vars *environ.Reader, what string) string {
 	return environ.Read(vars, environ.Default(name), environ.Choice(name), name)
 }
 
-// temporality returns what a preference stands for, as in the specification of OTLP's exporters of
-// metrics.
-func temporality(preference string) metric.TemporalitySelector {
-	return func(k metric.InstrumentKind) metricdata.Temporality {
-		delta := k == metric.InstrumentKindCounter || k == metric.InstrumentKindHistogram ||
-			k == metric.InstrumentKindObservableCounter
-		switch {
-		case preference == "delta" && delta, preference == "lowmemory" && delta &&
-			k != metric.InstrumentKindObservableCounter:
-			return metricdata.DeltaTemporality
-		default:
-			return metricdata.CumulativeTemporality
-		}
-	}
+// temporalities are the values of OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE.
+var temporalities = map[string]metric.TemporalitySelector{
+	"cumulative": metric.CumulativeTemporalitySelector,
+	"delta":      metric.DeltaTemporalitySelector,
+	"lowmemory":  metric.LowMemoryTemporalitySelector,
 }
 
 // aggregation returns the aggregations with the one that histograms have by name. The sizes are the

@@ -37,9 +37,23 @@ func Unwaited(l *slog.Logger) *slog.Logger {
 	return slog.New(&h)
 }
 
+// Once returns true in its first call with a key and with l, which is a [SafeLogger], or a logger
+// made of that one. It is for lines that several parts with the same logger would write.
+func Once(l *slog.Logger, key string) bool {
+	q := l.Handler().(*safeHandler).lines
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if slices.Contains(q.once, key) {
+		return false
+	}
+	q.once = append(q.once, key)
+	return true
+}
+
 // safeLines are the lines of a logger that wait to be written.
 type safeLines struct {
 	mu      sync.Mutex // guards what follows
+	once    []string   // the keys of Once
 	waiting []safeLine
 	writing bool // a goroutine writes them
 	hanging bool // a caller has lost its patience since a line was written

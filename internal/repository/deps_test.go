@@ -46,12 +46,13 @@ var allowed = map[string][]string{
 		"exporter", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/routes", "internal/runtimestats", "internal/viewers", "internal/waiting"},
 	"guard":                  {"internal", "internal/record", "observer"},
 	"internal":               {"internal/record"}, // which calls the program's code safely
+	"internal/counts":        {"internal/record", "observer", "bridge", "exporter", "internal/requests", "internal/waiting", "profiling", "waits"},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
 	"internal/lookup":        {"internal/local", "internal/requests", "internal/waiting", "waits"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "requests", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
+	"":                       {"internal", "requests", "internal/counts", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
@@ -75,6 +76,7 @@ var onlyFor = map[string][]string{
 	"go.opentelemetry.io/otel/exporters/otlp/":   {"internal/spanfuzz"}, // which tests compare with; exporter and internal/otlpmetrics do the same with fewer modules
 	"go.opentelemetry.io/otel/exporters/stdout/": {"internal/outputs"},
 	module + "/internal/outputs":                 {""}, // perfline.Start
+	module + "/internal/counts":                  {""}, // which knows all parts
 }
 
 // standardOnly are the folders whose import costs the standard library only.

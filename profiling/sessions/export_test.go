@@ -5,7 +5,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -46,12 +45,6 @@ const (
 	Mutex  = mutex
 	Block  = block
 )
-
-// Counts are a recorder's.
-type Counts = sessioncounts.Counts
-
-// Stats returns the counts.
-func (r *Recorder) Stats() Counts { return sessioncounts.Of(r) }
 
 // A Sampler is a sampler of a test.
 type Sampler = sampler

@@ -25,8 +25,8 @@ func TestLength(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
-		if got := s.state(id); got != sessions.Ready || s.Stats().Overlong != 0 {
-			t.Fatalf("at its length the state is %q, and the counts are %+v", got, s.Stats())
+		if got := s.state(id); got != sessions.Ready || s.Counts()["overlong"] != 0 {
+			t.Fatalf("at its length the state is %q, and the counts are %+v", got, s.Counts())
 		}
 		if got := s.stop(id); got.Length() != 10100*time.Millisecond || eventsOf(got) != "m" {
 			t.Errorf("%v long, %q", got.Length(), eventsOf(got))
@@ -53,14 +53,14 @@ func TestLengthAfterWait(t *testing.T) {
 		}
 		time.Sleep(5*time.Second + 500*time.Millisecond)
 		synctest.Wait()
-		if got := s.state(id); got != sessions.Ready || s.Stats().Overlong != 0 {
-			t.Errorf("5.5 s after the request, the state is %q, and the counts are %+v", got, s.Stats())
+		if got := s.state(id); got != sessions.Ready || s.Counts()["overlong"] != 0 {
+			t.Errorf("5.5 s after the request, the state is %q, and the counts are %+v", got, s.Counts())
 		}
 		waits := s.start(options)
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		if got := s.state(waits); got != sessions.Ready || s.Stats().Overlong != 1 {
-			t.Errorf("a minute without the request: the state is %q, and the counts are %+v", got, s.Stats())
+		if got := s.state(waits); got != sessions.Ready || s.Counts()["overlong"] != 1 {
+			t.Errorf("a minute without the request: the state is %q, and the counts are %+v", got, s.Counts())
 		}
 		s.Close()
 	})

@@ -14,7 +14,6 @@ import (
 
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/sessioncounts"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
 )
@@ -82,8 +81,6 @@ type StartOptions struct {
 // A Recorder runs sessions, one at a time, and keeps those that were stopped (Scope
 // Profiler, the service itself). Its methods may be called concurrently.
 type Recorder struct {
-	counted // for perfline.Pipeline.Counts
-
 	c                 Config
 	maxProcessProfile int // in bytes
 	startSampler      func(ctx context.Context, remote bool, o profiling.Options) (sampler, error)
@@ -93,13 +90,10 @@ type Recorder struct {
 	current    *recording // in progress, or nil
 	starting   bool       // a session is being started, without the lock
 	last       SessionID
-	counts     sessioncounts.Counts
+	counts     map[string]uint64 // of Counts
 	closed     bool
 	work       sync.WaitGroup // goroutines of recordings
 }
-
-// counted is an alias because the name of an embedded field must not be exported.
-type counted = sessioncounts.Source
 
 // NewRecorder makes a recorder. It does nothing, and costs nothing, until a session starts.
 func NewRecorder(c Config) *Recorder {
@@ -114,18 +108,19 @@ func NewRecorder(c Config) *Recorder {
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
-	r := &Recorder{
+	return &Recorder{
 		c: c, maxProcessProfile: maxProcessProfile, startSampler: c.startProfiler,
-		recordings: map[SessionID]*recording{},
+		recordings: map[SessionID]*recording{}, counts: map[string]uint64{},
 	}
-	r.counted = sessioncounts.NewSource(r.readCounts)
-	return r
 }
 
-func (r *Recorder) readCounts() sessioncounts.Counts {
+// Counts returns how many sessions have been "started", "stopped" by [Recorder.Stop], "released",
+// "expired" after Config.Keep, and "overlong": these reached Config.MaxLength. It also returns how
+// many starts were "refused". A count that is 0 may be missing. The map is the caller's.
+func (r *Recorder) Counts() map[string]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.counts
+	return maps.Clone(r.counts)
 }
 
 // Config returns the recorder's configuration, with defaults in place of zero fields.
@@ -147,7 +142,7 @@ func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error)
 	id, err := r.start(ctx, o)
 	if err != nil {
 		r.mu.Lock()
-		r.counts.Refused++
+		r.counts["refused"]++
 		r.mu.Unlock()
 		return 0, fmt.Errorf("sessions: %w", err)
 	}
@@ -226,7 +221,7 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 		r.work.Go(s.run)
 		if !closed {
 			r.current, r.recordings[s.id] = s, s
-			r.counts.Started++
+			r.counts["started"]++
 		}
 	}
 	r.mu.Unlock()
@@ -280,7 +275,7 @@ func (r *Recorder) stop(id SessionID) (*recording, error) {
 		return nil, err
 	}
 	s.stopCalled = true
-	r.counts.Stopped++
+	r.counts["stopped"]++
 	ends := r.end(s)
 	r.mu.Unlock()
 	if ends {
@@ -306,7 +301,7 @@ func (r *Recorder) endByItself(s *recording, overlong bool) bool {
 	r.mu.Lock()
 	ends := r.end(s)
 	if ends && overlong {
-		r.counts.Overlong++
+		r.counts["overlong"]++
 	}
 	r.mu.Unlock()
 	if ends {
@@ -359,7 +354,7 @@ func (r *Recorder) ReleaseAll() int {
 			n++
 		}
 	}
-	r.counts.Released += uint64(n)
+	r.counts["released"] += uint64(n)
 	return n
 }
 
@@ -378,7 +373,7 @@ func (r *Recorder) Release(id SessionID) error {
 			ErrState)
 	}
 	r.forget(s)
-	r.counts.Released++
+	r.counts["released"]++
 	return nil
 }
 
@@ -406,7 +401,7 @@ func (r *Recorder) expire(s *recording) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.forget(s) {
-			r.counts.Expired++
+			r.counts["expired"]++
 		}
 	})
 }

@@ -42,7 +42,7 @@ func TestRelease_SP4_SP5_SP6(t *testing.T) {
 	if n := s.ReleaseAll(); n != 1 || len(s.Statuses()) != 0 {
 		t.Errorf("%d released, left are %+v", n, s.Statuses())
 	}
-	if got := s.Stats().Released; got != 3 {
+	if got := s.Counts()["released"]; got != 3 {
 		t.Errorf("%d released", got)
 	}
 	if d := s.start(entriesOnly); d != c+1 {

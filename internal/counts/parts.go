@@ -1,0 +1,224 @@
+package counts
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/waits"
+)
+
+// Timeline counts the entries of a timeline, by type.
+func Timeline(s observer.Stats) (t Table) {
+	t.outcomes("perfline.entries", "{entry}", "entries of the timeline")
+	for _, typ := range slices.Sorted(maps.Keys(s)) {
+		of, n := string(typ), s[typ]
+		t.row(grows, of, "recorded", n.Recorded, "taken")
+		t.row(grows, of, "delivered", n.Delivered, "handed to observers, once for each")
+		t.row(lost, of, "overflow", n.Overflow, "not on the full timeline")
+		t.row(lost, of, "observer_full", n.ObserverFull, "dropped at an observer's full buffer")
+		t.row(grows, of, "buffer_full", n.BufferFull,
+			"not in the timeline's full buffer, but given to observers")
+	}
+	return t
+}
+
+// Bridge counts marks and spans. Profiles lack the unlabelled spans.
+func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
+	t.outcomes("perfline.marks", "{mark}", "marks")
+	t.add("span_event", s.MarkEvents, "marks that became events of their span")
+	t.add("log_record", s.MarkRecords, "marks that became log records, and no exported events")
+	t.add("without_span", s.MarksWithoutSpan,
+		"marks made while no span was active: they are on the timeline only")
+	t.lose("after_span_end", s.MarksAfterEnd, "marks made after their span's end")
+	t.lose("over_event_limit", s.MarksOverLimit, "marks over their span's event limit")
+	t.lose("span_never_ended", s.MarksOfOpenSpans, "marks of spans that did not end in time")
+	t.lose("timeline_full", s.MarksDropped, "marks dropped at the full timeline")
+	t.outcomes("perfline.spans", "{span}", "spans")
+	t.add("measure", s.MeasureSpans, "spans made from measures")
+	t.add("other", s.OtherSpans, "spans started by other code")
+	t.one(lost, "perfline.panics", "{panic}", s.Panics, "panics of the program's code that "+
+		"perfline called: outputs, processors, samplers, observers and the like")
+	t.one(grows, "perfline.spans.off_timeline", "{span}", s.SpansOffTimeline,
+		"spans missing on their request's timeline: too many were open")
+	t.one(grows, "perfline.spans.unlabelled", "{span}", unlabelled,
+		"spans missing in profiles: too many were open")
+	return t
+}
+
+// Requests counts what a keep policy decided.
+func Requests(s bridge.RequestStats) (t Table) {
+	t.outcomes("perfline.requests", "{request}", "requests for which the keep policy decided")
+	t.add("slow", s.Slow, "requests that are kept because they were slow")
+	t.add("failed", s.Failed, "requests that are kept because they failed")
+	t.add("chosen", s.Chosen, "requests that are kept because the program asked for it")
+	t.add("share", s.Share, "requests that are kept as a share of all others")
+	t.add("over_ceiling", s.OverCeiling,
+		"requests over the ceiling: there was a reason to keep them")
+	t.add("other", s.Others, "requests without a reason to keep them")
+	t.one(grows, "perfline.requests.exported", "{request}", s.Exported,
+		"requests that were not sampled and that were exported because they are kept")
+	t.one(grows, "perfline.requests.untracked", "{request}", s.Untracked, "unsampled requests "+
+		"that could not be kept: most spans of their instrumentation never end")
+	t.one(grows, "perfline.requests.refused", "{entry}", s.Refused,
+		"marks, measures and spans of unsampled requests that found no room in memory")
+	return t
+}
+
+const full = " dropped at the full queue"
+
+// OTLP counts the delivery of a signal, whose items are called what. The outcomes besides accepted
+// are disjoint and add up to it.
+func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
+	name, dropped := "perfline.delivery."+signal, what+full
+	if signal != "spans" { // the others pause after a backend that does not know them
+		dropped += ", or not known to the backend"
+	}
+	t.outcomes(name, unit, what+" on their way to the backend")
+	t.add("accepted", s.Accepted, what+" given to the queue")
+	t.add("delivered", s.Delivered, what+" that the backend accepted")
+	t.lose("failed", s.Failed, what+" that the backend did not accept")
+	t.lose("dropped", s.Dropped, dropped)
+	t.waiting(name, unit, s.Pending, what+" in the queue")
+	t.one(grows, name+".unanswered", unit, s.Unanswered,
+		"failed "+what+" that the backend may have: its answer did not arrive")
+	t.one(grows, name+".retries", "{request}", s.Retries,
+		"requests with "+what+" that were sent again")
+	return t
+}
+
+// OTLPProfiles counts the delivery of profiles over OTLP. As with other signals, failed ones
+// include the unanswered ones.
+func OTLPProfiles(s profiling.ExporterStats) Table {
+	return OTLP("otlp_profiles", "{profile}", "profiles over OTLP", exporter.Stats{
+		Accepted: s.Accepted, Delivered: s.Delivered, Failed: s.Refused + s.Unanswered,
+		Dropped: s.Dropped, Pending: s.Pending, Unanswered: s.Unanswered, Retries: s.Retries,
+	})
+}
+
+// Pyroscope counts the delivery of profiles to a Pyroscope server.
+func Pyroscope(s profiling.ExporterStats) (t Table) {
+	const name, unit = "perfline.delivery.profiles", "{profile}"
+	t.outcomes(name, unit, "profiles on their way to Pyroscope")
+	t.add("accepted", s.Accepted, "profiles given to the queue")
+	t.add("delivered", s.Delivered, "profiles that the server accepted")
+	t.lose("refused", s.Refused, "profiles that the server refused")
+	t.lose("unanswered", s.Unanswered, "profiles that the server did not answer")
+	t.lose("dropped", s.Dropped, "profiles"+full)
+	t.waiting(name, unit, s.Pending, "profiles in the queue")
+	t.one(grows, name+".retries", "{request}", s.Retries,
+		"requests with a profile that were sent again")
+	return t
+}
+
+// Profiling counts how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps and
+// lose the same samples of one CPU profiler: the larger counts stand for both.
+func Profiling(s, other profiling.ContinuousStats) (t Table) {
+	s.Failed += other.Failed
+	s.PutOff += other.PutOff
+	s.LostSamples = max(s.LostSamples, other.LostSamples)
+	s.Gaps, s.GapTime = max(s.Gaps, other.Gaps), max(s.GapTime, other.GapTime)
+	if s.State == "" {
+		s.State, s.Engine, s.Fallback = other.State, other.Engine, other.Fallback
+	}
+	state(&t, "perfline.profiling.engine", "engine that samples: 1 for the one in use", s.Engine)
+	if what := "samples for continuous profiling"; s.Engine != "" {
+		if s.Fallback != "" {
+			what += ", because cpu does not work: " + s.Fallback
+		}
+		t.row(now, "", string(s.Engine), 1, what)
+	}
+	t.one(lost, "perfline.profiling.failed", "{profile}", s.Failed,
+		"profiles that could not be taken")
+	t.one(grows, "perfline.profiling.put_off", "{profile}", s.PutOff,
+		"profiles left out because their kind takes too much time")
+	t.one(lost, "perfline.profiling.lost_samples", "{sample}", s.LostSamples,
+		"samples that the engine lost")
+	t.one(grows, "perfline.profiling.gaps", "{gap}", uint64(max(0, s.Gaps)),
+		"times when nothing was sampled for a while")
+	state(&t, "perfline.profiling.state", "state of profiling: 1 for the current one", s.State,
+		profiling.Started, profiling.Paused, profiling.Stopped)
+	t.metric("", "perfline.profiling.gap_time", seconds,
+		"total time in which profiling sampled nothing")
+	t.row(grows, "", "", uint64(s.GapTime), "")
+	return t
+}
+
+// Waits counts what became of slow requests in the recorder of what they waited for.
+func Waits(s waits.Stats, current waits.State) (t Table) {
+	const name, unit = "perfline.waits.requests", "{request}"
+	t.outcomes(name, unit, "slow requests given to the waits recorder")
+	t.add("slow", s.Slow, "slow requests given to the waits recorder")
+	t.add("analysed", s.Analysed, "slow requests that show what they waited for")
+	t.add("not_armed", s.NotArmed,
+		"slow requests that ended while the waits recorder was not armed")
+	t.add("rate_limited", s.RateLimited, "slow requests that came too soon after a snapshot")
+	t.add("abandoned", s.Abandoned, "slow requests that were in no snapshot in time")
+	t.add("not_found", s.NotFound, "slow requests that are not in their snapshot")
+	t.lose("dropped", s.Dropped, "slow requests over the number that may wait for a snapshot")
+	t.lose("failed", s.Failed, "slow requests whose snapshot or analysis failed")
+	t.waiting(name, unit, s.Pending, "slow requests that wait for a snapshot or its analysis")
+	t.outcomes("perfline.waits.snapshots", "{snapshot}", "snapshots of the execution trace")
+	t.add("written", s.Snapshots, "snapshots of the execution trace")
+	t.lose("failed", s.SnapshotsFailed, "snapshots that could not be written or were too large")
+	t.one(grows, "perfline.waits.snapshot_bytes", "By", s.SnapshotBytes, "bytes of all snapshots")
+	t.one(lost, "perfline.waits.panics", "{panic}", s.Panics,
+		"panics in the analysis of snapshots, or in functions that watch it")
+	t.one(now, "perfline.waits.results", "{result}", s.Results, "results in memory")
+	t.one(now, "perfline.waits.result_bytes", "By", s.ResultBytes,
+		"approximate bytes of the results in memory")
+	t.one(grows, "perfline.waits.too_large", "{result}", s.TooLarge, "results kept without their "+
+		"goroutines, which had too many intervals: causes and sentence stay")
+	t.one(grows, "perfline.waits.evicted", "{result}", s.Evicted,
+		"results that newer ones replaced, or that were too large")
+	state(&t, "perfline.waits.state", "state of the waits recorder: 1 for the current one",
+		current.Status, waiting.Statuses()...)
+	t.metric("perfline.activity", "perfline.waits.time", seconds, "total time in which the "+
+		"waits recorder was armed, wrote snapshots, and analysed them")
+	t.row(grows, "", "armed", uint64(s.Armed), "")
+	t.row(grows, "", "writing", uint64(s.Writing), "")
+	t.row(grows, "", "analysing", uint64(s.Analysing), "")
+	return t
+}
+
+// Measures counts what the histogram of measures does not have as it should.
+func Measures(s bridge.MeasureStats) (t Table) {
+	t.outcomes("perfline.measures", "{measure}",
+		"measures that the histogram of measures has without their attributes, or lost")
+	t.add("overflow", s.Overflow,
+		"measures that are in the histogram without their attributes: too many series")
+	t.lose("panicked", s.Panics, "measures that the histogram lost: the meter provider panicked")
+	t.one(now, "perfline.measures.series", "{series}", s.Series,
+		"series of the histogram of measures")
+	return t
+}
+
+// Recent counts the requests in memory, for the page.
+func Recent(s requests.Stats) (t Table) {
+	t.outcomes("perfline.recent", "", "requests in memory")
+	t.add("requests", s.Requests, "requests that ended")
+	t.add("background", s.Background,
+		"root spans that are no request: calls and measures without one")
+	t.lose("spans_dropped", s.SpansDropped, "spans over the limit of their trace, not in memory")
+	t.lose("abandoned", s.Abandoned, "traces let go before their request ended, not in memory")
+	t.lose("evicted", s.Evicted, "requests let go early, because their spans had too many bytes")
+	t.row(now, "", "bytes", s.Bytes, "bytes of memory for spans")
+	return t
+}
+
+// Sessions counts sessions by the names of their recorder's counts, for the page.
+func Sessions(n map[string]uint64) (t Table) {
+	t.outcomes("perfline.sessions", "", "sessions")
+	t.add("started", n["started"], "sessions that began")
+	t.add("stopped", n["stopped"], "sessions that were stopped")
+	t.add("released", n["released"], "sessions that were released")
+	t.add("expired", n["expired"], "sessions forgotten after their time")
+	t.add("overlong", n["overlong"], "sessions that stopped by themselves at their greatest length")
+	t.add("refused", n["refused"], "starts that failed")
+	return t
+}
