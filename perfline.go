@@ -24,7 +24,6 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
-	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/within"
@@ -59,7 +58,8 @@ type Config struct {
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone:
-	// otlpprofiles.New of package profiling/otlpprofiles makes it (development).
+	// otlpprofiles.New of package profiling/otlpprofiles makes it (development). The exporters of
+	// both fields get the same profiles, each of which is taken once.
 	// OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts it, and
 	// Shutdown shuts it down.
 	ProfileExporter profiling.Exporter
@@ -108,8 +108,8 @@ type Pipeline struct {
 	resource *resource.Resource    // nil with OTEL_SDK_DISABLED
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *memory.Recent
-	profiles *pyroscope.Pusher  // nil without a server for profiles
-	exported profiling.Exporter // of profiles; nil without one
+	profiles profiling.Exporter // to Pyroscope; nil without a server for profiles
+	exported profiling.Exporter // Config.ProfileExporter; nil without one
 	sessions *sessions.Recorder
 	waits    waits.Recorder           // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
@@ -118,6 +118,8 @@ type Pipeline struct {
 	measures *bridge.MeasureHistogram // nil without Config.Measures
 	before   Stats                    // when Start was done
 	history  runtimeHistory
+
+	profileRuns []profileRun // of profiles and exported
 
 	shutdown within.Once
 }
@@ -200,19 +202,12 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		return nil, err
 	}
 	started = append(started, out)
-	if c.Profiles.Enabled() {
-		if p.profiles, err = startProfiles(ctx, c, res, vars); err != nil {
-			return nil, err
-		}
-		if p.profiles != nil {
-			started = append(started, p.profiles)
-		}
+	err = p.startProfiles(ctx, c, res, vars)
+	for _, r := range p.profileRuns {
+		started = append(started, r)
 	}
-	if p.exported, err = startProfileExporter(ctx, c, res, vars); err != nil {
+	if err != nil {
 		return nil, err
-	}
-	if p.exported != nil {
-		started = append(started, p.exported)
 	}
 
 	to := &destinations{recent: p.recent}
@@ -289,33 +284,13 @@ func (p *Pipeline) startMetrics(c Config, out *outputs.Outputs, res *resource.Re
 func (c *Config) fill() {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
-	tl := (*record.Timeline)(c.Timeline)
 	if c.Waits != nil {
-		c.Waits = &guardedWaits{recorder: c.Waits, timeline: tl}
-	}
-	if c.ProfileExporter != nil {
-		c.ProfileExporter = &guardedProfiles{exporter: c.ProfileExporter, timeline: tl}
+		c.Waits = &guardedWaits{recorder: c.Waits, timeline: (*record.Timeline)(c.Timeline)}
 	}
 	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
 	c.Logs.Logger = cmp.Or(c.Logs.Logger, c.Logger)
-	c.Profiles.Logger = cmp.Or(c.Profiles.Logger, c.Logger)
 	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)
 	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
-}
-
-// startProfiles starts continuous profiling. It returns nil if PERFLINE_PROFILING forbids it.
-func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (*pyroscope.Pusher, error) {
-	if c.Profiles.Resource == nil {
-		c.Profiles.Resource = res
-	}
-	p, err := pyroscope.Start(environ.NewContext(ctx, vars), c.Profiles)
-	if errors.Is(err, profiling.ErrNotAllowed) {
-		if !vars.Wrong(permission.Variable) { // else it is said already
-			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
-		}
-		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to push
-	}
-	return p, err
 }
 
 // TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or
@@ -369,11 +344,8 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 		return nil
 	}
 	r := within.Begin(ctx, wholeGrace)
-	if p.profiles != nil {
-		r.Go("perfline: the delivery of profiles", p.profiles.Flush)
-	}
-	if p.exported != nil {
-		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Flush)
+	for _, run := range p.profileRuns {
+		r.Go("perfline: the delivery of profiles", run.Flush)
 	}
 	r.Do("perfline: the delivery of spans", p.tracing.flush)
 	if p.meters != nil {
@@ -412,11 +384,8 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	if p.tracing == nil {
 		return r.End()
 	}
-	if p.profiles != nil {
-		r.Go("perfline: the delivery of profiles", p.profiles.Shutdown)
-	}
-	if p.exported != nil {
-		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Shutdown)
+	for _, run := range p.profileRuns {
+		r.Go("perfline: the delivery of profiles", run.Shutdown)
 	}
 	r.Do("perfline: the delivery of spans", p.tracing.shutdown)
 	r.Wait()

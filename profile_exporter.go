@@ -8,38 +8,85 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/permission"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 const profilesExporter = "OTEL_PROFILES_EXPORTER"
 
-// startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if OTEL_PROFILES_EXPORTER or
-// PERFLINE_PROFILING forbids it.
-func startProfileExporter(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (profiling.Exporter, error) {
-	switch names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter"); {
-	case slices.Contains(names, "none"):
-		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to send
-	case c.ProfileExporter == nil:
-		if len(names) > 0 {
-			c.Logger.Warn("perfline: no profiles are sent over OTLP: set Config.ProfileExporter to otlpprofiles.New of github.com/perfline/perfline/profiling/otlpprofiles",
-				"variable", profilesExporter, "value", names[0])
-		}
-		return nil, nil //nolint:nilnil // documented
-	}
-	err := c.ProfileExporter.Start(environ.NewContext(ctx, vars), res, c.Logger)
-	switch {
-	case errors.Is(err, profiling.ErrNotAllowed):
-		if !vars.Wrong(permission.Variable) && !c.Profiles.Enabled() { // else it is said already
+// A profileRun takes profiles and delivers them: a run of perfline's own exporters, or an exporter
+// of the program.
+type profileRun interface {
+	Flush(ctx context.Context) error
+	Shutdown(ctx context.Context) error
+}
+
+// startProfiles starts the exporters of profiles. perfline's own share one source. An exporter that
+// PERFLINE_PROFILING forbids does not start, which is no error.
+func (p *Pipeline) startProfiles(
+	ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader,
+) error {
+	said := vars.Wrong(permission.Variable)
+	forbidden := func(err error) bool {
+		is := errors.Is(err, profiling.ErrNotAllowed)
+		if is && !said {
+			said = true
 			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
 		}
-		return nil, nil //nolint:nilnil // documented
-	case err != nil:
-		return nil, err
+		return is
 	}
-	return c.ProfileExporter, nil
+	env := continuous.Environment{Resource: res, Logger: c.Logger, Vars: vars}
+	exported := profileExporter(c, vars)
+	var pushed profiling.Exporter
+	var own []*continuous.Exporter
+	if c.Profiles.Enabled() {
+		pushed = pyroscope.New(c.Profiles)
+		own = append(own, pushed.(*continuous.Exporter)) //nolint:forcetypeassert // pyroscope's own
+	}
+	shared, ok := exported.(*continuous.Exporter)
+	if ok {
+		own = append(own, shared)
+	}
+	if len(own) > 0 {
+		run, err := continuous.StartExporters(ctx, env, own...)
+		if err == nil {
+			p.profileRuns, p.profiles = append(p.profileRuns, run), pushed
+			if ok {
+				p.exported = shared
+			}
+		} else if !forbidden(err) {
+			return err
+		}
+	}
+	if exported != nil && !ok {
+		guarded := &guardedProfiles{exporter: exported, timeline: (*record.Timeline)(c.Timeline)}
+		err := guarded.Start(ctx, res, c.Logger)
+		if err == nil {
+			p.profileRuns, p.exported = append(p.profileRuns, guarded), guarded
+		} else if !forbidden(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// profileExporter returns Config.ProfileExporter, unless OTEL_PROFILES_EXPORTER forbids it.
+func profileExporter(c Config, vars *environ.Reader) profiling.Exporter {
+	names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter")
+	if slices.Contains(names, "none") {
+		return nil
+	}
+	if c.ProfileExporter == nil && len(names) > 0 {
+		c.Logger.Warn("perfline: no profiles are sent over OTLP: set Config.ProfileExporter to "+
+			"otlpprofiles.New of github.com/perfline/perfline/profiling/otlpprofiles",
+			"variable", profilesExporter, "value", names[0])
+	}
+	return c.ProfileExporter
 }
 
 // LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time for Pyroscope or OTLP. It returns nil
@@ -55,19 +102,19 @@ func (p *Pipeline) LastMinute() *profile.Trace {
 	return nil
 }
 
-// profiling returns how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps
-// and lose the same samples of one CPU profiler: the larger counts stand for both.
+// profiling returns how profiles were taken, for Pyroscope and over OTLP. Exporters of perfline
+// share one source. An exporter of the program has a source of its own, but sees the same gaps: the
+// larger counts stand for both.
 func (s Stats) profiling() profiling.ContinuousStats {
-	f, all := s.Profiles.ContinuousStats, s.OTLPProfiles.ContinuousStats
-	all.Failed += f.Failed
-	all.PutOff += f.PutOff
-	all.Restarts += f.Restarts
-	all.LostSamples = max(all.LostSamples, f.LostSamples)
-	all.Gaps, all.GapTime = max(all.Gaps, f.Gaps), max(all.GapTime, f.GapTime)
-	all.BusyGaps, all.BusyTime = max(all.BusyGaps, f.BusyGaps), max(all.BusyTime, f.BusyTime)
-	if f.State != "" {
-		all.State, all.Engine, all.Fallback = f.State, f.Engine, f.Fallback
+	all, o := s.Profiles.ContinuousStats, s.OTLPProfiles.ContinuousStats
+	if all.State == "" {
+		all.State, all.Engine, all.Fallback = o.State, o.Engine, o.Fallback
 	}
+	all.Failed, all.PutOff = max(all.Failed, o.Failed), max(all.PutOff, o.PutOff)
+	all.Restarts = max(all.Restarts, o.Restarts)
+	all.LostSamples = max(all.LostSamples, o.LostSamples)
+	all.Gaps, all.GapTime = max(all.Gaps, o.Gaps), max(all.GapTime, o.GapTime)
+	all.BusyGaps, all.BusyTime = max(all.BusyGaps, o.BusyGaps), max(all.BusyTime, o.BusyTime)
 	return all
 }
 

@@ -1,9 +1,11 @@
 package perfline_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -156,7 +158,8 @@ func TestProfilesThatTheReceiverDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Pyroscope and a receiver over OTLP get profiles at the same time. Both are of the same CPU profiler, whose gaps count once.
+// Pyroscope and a receiver over OTLP get the same profiles of one source, whose gaps count once. An
+// exporter of the program counts beside that source.
 func TestBothProfilings(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusOK)
 	reader := sdkmetric.NewManualReader()
@@ -183,6 +186,12 @@ func TestBothProfilings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if n := sources(t); n != 1 {
+		t.Errorf("%d goroutines take profiles, want one for both receivers", n)
+	}
+	if a, b := pl.Stats().Profiles, pl.Stats().OTLPProfiles; a.ContinuousStats != b.ContinuousStats {
+		t.Errorf("profiles to Pyroscope were taken as %+v, over OTLP as %+v", a.ContinuousStats, b.ContinuousStats)
+	}
 	if got := collect(t, reader); got["perfline.profiling.state started"] != 1 || got["perfline.delivery.profiles.pending"] != 0 {
 		t.Errorf("the metrics are %v", got)
 	}
@@ -196,10 +205,20 @@ func TestBothProfilings(t *testing.T) {
 		Profiles:     profiling.ExporterStats{ContinuousStats: profiling.ContinuousStats{Failed: 1, LostSamples: 5, Gaps: 2}},
 		OTLPProfiles: profiling.ExporterStats{ContinuousStats: profiling.ContinuousStats{Failed: 2, LostSamples: 4, Gaps: 3}},
 	}
-	want := map[string]uint64{"perfline.profiling.failed": 3, "perfline.profiling.lost_samples": 5, "perfline.profiling.gaps": 3}
+	want := map[string]uint64{"perfline.profiling.failed": 2, "perfline.profiling.lost_samples": 5, "perfline.profiling.gaps": 3}
 	for _, c := range s.Counts() {
 		if n, ok := want[c.Group]; ok && n != c.N {
 			t.Errorf("%s is %d, want %d", c.Group, c.N, n)
 		}
 	}
+}
+
+// sources returns how many goroutines take profiles all the time.
+func sources(t *testing.T) int {
+	t.Helper()
+	var goroutines bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&goroutines, 2); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(goroutines.String(), "continuous.(*Source).run(")
 }

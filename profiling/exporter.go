@@ -10,9 +10,13 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// An Exporter profiles the program all the time and sends the profiles. otlpprofiles.New makes an
-// Exporter for OTLP. Set it as ProfileExporter of perfline.Config, or call its methods in a set-up
-// of your own. All methods may be called concurrently.
+// An Exporter profiles the program all the time and sends the profiles. pyroscope.New makes an
+// Exporter to a Pyroscope server, which perfline.Start makes itself, and otlpprofiles.New one for
+// OTLP. Set that as ProfileExporter of perfline.Config, or call the methods in a set-up of your
+// own. All methods may be called concurrently.
+//
+// perfline.Start takes each profile once for both exporters, and flushes and shuts them down
+// together. An exporter that a program implements takes profiles of its own.
 type Exporter interface {
 	// Start profiles until Shutdown. The profiles describe the service by res. log is the logger;
 	// nil means slog.Default(). Profiling does not end with ctx. Start succeeds when the receiver
@@ -38,8 +42,8 @@ type Exporter interface {
 	LastMinute() *profile.Trace
 }
 
-// ExporterStats are the counts of an [Exporter] or of a pyroscope.Pusher, since its start. The unit
-// is a profile. At every read, Accepted = Delivered + Refused + Unanswered + Dropped + Pending.
+// ExporterStats are the counts of an [Exporter] since its start. The unit is a profile. At every
+// read, Accepted = Delivered + Refused + Unanswered + Dropped + Pending.
 type ExporterStats struct {
 	Accepted   uint64 // profiles that were given to the queue
 	Delivered  uint64 // taken by the receiver
@@ -59,6 +63,7 @@ type ExporterStats struct {
 func (s ExporterStats) Lost() uint64 { return s.Accepted - s.Delivered }
 
 // ContinuousStats are the counts of a part of perfline that profiles all the time, since its start.
+// Exporters that perfline.Start has started share them.
 type ContinuousStats struct {
 	Failed uint64 // profiles that could not be taken in the program: no receiver's count has them
 

@@ -29,7 +29,7 @@ const (
 	pushPath  = "push.v1.PusherService/Push"
 	protoType = "application/proto" // the content type of the Connect protocol for protobuf
 
-	answerTimeout = time.Minute // of the pusher's own HTTP client
+	answerTimeout = time.Minute // of the exporter's own HTTP client
 	maxAnswer     = 64 << 10    // bytes read of an answer's body: the server quotes all labels when it refuses one
 	maxReason     = 1 << 10     // bytes of it that are shown
 	maxAttempts   = 5           // of a profile before it lets the others go first
@@ -42,19 +42,18 @@ type client struct {
 	http   *http.Client
 	url    string
 	header http.Header
-	close  context.CancelFunc // closes the connections of the pusher's own HTTP client
-	now    func() time.Time
-	hidden *strings.Replacer // takes secrets out of texts of the server and the network
-	sent   uint64            // profiles that the server has taken
-	renew  func()            // leaves the connections of the pusher's own HTTP client; nil for the program's
-	silent int               // attempts in a row that had no answer in time
+	close  context.CancelFunc // closes the connections of the exporter's own HTTP client
+	hidden *strings.Replacer  // takes secrets out of texts of the server and the network
+	sent   uint64             // profiles that the server has taken
+	renew  func()             // leaves the connections of the exporter's own HTTP client; nil for the program's
+	silent int                // attempts in a row that had no answer in time
 }
 
 // maxSilent is after how many attempts in a row without an answer the connections are left. One over HTTP/2 may be dead for a quarter of an hour before
 // the system notices.
 const maxSilent = 2
 
-func newClient(c Config, now func() time.Time, dial dialer) *client {
+func newClient(c Config, dial dialer) *client {
 	endpoint, _ := url.JoinPath(c.ServerAddress, pushPath) // resolve has parsed the address
 	header := http.Header{}
 	secrets := append(slices.Collect(maps.Values(c.Headers)), secret.InURL(c.ServerAddress)...)
@@ -74,7 +73,7 @@ func newClient(c Config, now func() time.Time, dial dialer) *client {
 
 	life, end := context.WithCancel(context.Background())
 	cl := &client{
-		http: c.HTTPClient, url: endpoint, header: header, close: end, now: now,
+		http: c.HTTPClient, url: endpoint, header: header, close: end,
 		hidden: secret.Hide(secrets...),
 	}
 	if cl.http == nil {
@@ -197,10 +196,10 @@ func taken(resp *http.Response, body []byte) (a queue.Answer) {
 //   - 429 (resource_exhausted): the tenant's rate is used up, the profile alone exceeds it, or it makes a series too many.
 //   - 500 (unknown, internal): among others, the parts that store profiles are not ready.
 //   - 499 and 504 (canceled, deadline_exceeded): the server stopped to wait for them. They may store the profile.
-func (c *client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
+func (*client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
 	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), reason(resp, body))}
 	retry := func(fault fault) (queue.Answer, fault) {
-		a.Retry, a.After = true, queue.RetryAfter(resp.Header, c.now())
+		a.Retry, a.After = true, queue.RetryAfter(resp.Header, time.Now())
 		return a, fault
 	}
 	switch status := resp.StatusCode; status {

@@ -8,14 +8,14 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // The labels that make a series in the server, beside the service's name and the tags.
 const (
 	labelName     = "__name__"       // the first part of a profile's type
 	labelDelta    = "__delta__"      // "false": the values are of the profile's time, the server subtracts nothing
-	labelInstance = "__session_id__" // tells the processes of a service apart, and the pushers of a process
+	labelInstance = "__session_id__" // tells the processes of a service apart, and the exporters of a process
 	labelSpy      = "pyroscope_spy"  // by "gospy" the server knows profiles of Go
 	labelService  = "service_name"
 )
@@ -29,7 +29,7 @@ var profileNames = map[string]string{
 	continuous.Leak: "goroutine_leak",
 }
 
-// seriesLabels returns the labels of all series of a pusher, but for the name.
+// seriesLabels returns the labels of all series of an exporter, but for the name.
 func seriesLabels(service, instance string, tags map[string]string) map[string]string {
 	labels := maps.Clone(tags)
 	labels[labelService], labels[labelInstance] = service, instance

@@ -1,0 +1,112 @@
+package continuous
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/within"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// A Run is a source and the deliveries of its profiles. Its methods may be called concurrently.
+type Run struct {
+	source     *Source
+	deliveries []*Delivery
+	releaseIDs func() // ends the attribute pyroscope.profile.id of spans; nil if there is none
+
+	shutdown within.Once
+}
+
+// StartExporters starts exporters that share one source. The shortest Interval and LeakInterval
+// and the largest selection of Spans count for all of them. Errors wrap [profiling.ErrNotAllowed]
+// if PERFLINE_PROFILING forbids profiling. After an error, nothing runs.
+func StartExporters(ctx context.Context, env Environment, exporters ...*Exporter) (*Run, error) {
+	r := &Run{}
+	fail := func(err error) (*Run, error) {
+		return nil, errors.Join(err, r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, nil) }))
+	}
+	for _, e := range exporters {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+	}
+	var s Settings
+	var sinks []Sink
+	profileIDs := false
+	for _, e := range exporters {
+		d, err := e.open(env)
+		if err != nil {
+			return fail(err)
+		}
+		r.deliveries, sinks = append(r.deliveries, d), append(sinks, d)
+		s = s.with(d.Settings)
+		profileIDs = profileIDs || d.ProfileIDs
+	}
+	process := env.Process
+	if process == nil {
+		process = ThisProcess
+	}
+	var err error
+	r.source, err = Start(Config{
+		Interval: s.Interval, LeakInterval: s.LeakInterval, Logger: s.Logger, Sinks: sinks,
+		Process: process(ctx, s.Spans),
+	})
+	if err != nil {
+		return fail(err)
+	}
+	if profileIDs {
+		r.releaseIDs = profiling.HoldProfileIDs(s.Spans)
+	}
+	for i, e := range exporters {
+		e.run, e.delivery = r, r.deliveries[i]
+	}
+	return r, nil
+}
+
+// each calls f for each delivery at the same time, and joins the errors in the order of the
+// deliveries.
+func (r *Run) each(f func(i int, d *Delivery) error) error {
+	errs := make([]error, len(r.deliveries))
+	var all sync.WaitGroup
+	for i, d := range r.deliveries {
+		all.Go(func() { errs[i] = f(i, d) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Flush takes profiles now, except of leaked goroutines. It returns when the profiles in all queues
+// are delivered or lost. The error says how many were lost and why. It is also an error when a
+// queue gives up or ctx ends: then profiles still wait. After Shutdown, Flush does nothing.
+func (r *Run) Flush(ctx context.Context) error {
+	before := make([]queue.Stats, len(r.deliveries))
+	for i, d := range r.deliveries {
+		before[i] = d.Queue.Stats()
+	}
+	taken := r.source.Take(ctx)
+	if errors.Is(taken, ErrStopped) {
+		return nil
+	}
+	return r.each(func(i int, d *Delivery) error { return d.flush(ctx, taken, before[i]) })
+}
+
+// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It
+// gives up when ctx ends, and cancels the requests under way, or when three attempts in a row fail.
+// If any profile since the start did not arrive, the error says how many, and why. Further calls
+// return the same, or an error when their own context ends before.
+func (r *Run) Shutdown(ctx context.Context) error {
+	return r.shutdown.Do(ctx, 2*within.Grace, "profiling: the shutdown", r.stop)
+}
+
+func (r *Run) stop(ctx context.Context) error {
+	if r.releaseIDs != nil {
+		r.releaseIDs()
+	}
+	taken := r.source.Stop(ctx)
+	return r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, taken) })
+}
+
+// LastMinute is [Source.LastMinute].
+func (r *Run) LastMinute() *profile.Trace { return r.source.LastMinute() }
