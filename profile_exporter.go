@@ -24,6 +24,7 @@ const profilesExporter = "OTEL_PROFILES_EXPORTER"
 type profileRun interface {
 	Flush(ctx context.Context) error
 	Shutdown(ctx context.Context) error
+	LastMinute() *profile.Trace
 }
 
 // startProfiles starts the exporters of profiles. perfline's own share one source. An exporter that
@@ -31,46 +32,38 @@ type profileRun interface {
 func (p *Pipeline) startProfiles(
 	ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader,
 ) error {
-	said := vars.Wrong(permission.Variable)
-	forbidden := func(err error) bool {
-		is := errors.Is(err, profiling.ErrNotAllowed)
-		if is && !said {
-			said = true
-			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
-		}
-		return is
-	}
-	env := continuous.Environment{Resource: res, Logger: c.Logger, Vars: vars}
-	exported := profileExporter(c, vars)
-	var pushed profiling.Exporter
 	var own []*continuous.Exporter
 	if c.Profiles.Enabled() {
-		pushed = pyroscope.New(c.Profiles)
-		own = append(own, pushed.(*continuous.Exporter)) //nolint:forcetypeassert // pyroscope's own
+		p.profiles = pyroscope.New(c.Profiles)
+		own = append(own, p.profiles.(*continuous.Exporter)) //nolint:forcetypeassert // as New has it
 	}
-	shared, ok := exported.(*continuous.Exporter)
+	p.exported = profileExporter(c, vars)
+	shared, ok := p.exported.(*continuous.Exporter)
 	if ok {
 		own = append(own, shared)
 	}
-	if len(own) > 0 {
-		run, err := continuous.StartExporters(ctx, env, own...)
-		if err == nil {
-			p.profileRuns, p.profiles = append(p.profileRuns, run), pushed
-			if ok {
-				p.exported = shared
-			}
-		} else if !forbidden(err) {
-			return err
+	var err error
+	start := func(r profileRun, failed error) {
+		if err = failed; err == nil {
+			p.profileRuns = append(p.profileRuns, r)
 		}
 	}
-	if exported != nil && !ok {
-		guarded := &guardedProfiles{exporter: exported, timeline: (*record.Timeline)(c.Timeline)}
-		err := guarded.Start(ctx, res, c.Logger)
-		if err == nil {
-			p.profileRuns, p.exported = append(p.profileRuns, guarded), guarded
-		} else if !forbidden(err) {
-			return err
-		}
+	if len(own) > 0 {
+		env := continuous.Environment{Resource: res, Logger: c.Logger, Vars: vars}
+		start(continuous.StartExporters(ctx, env, own...))
+	}
+	if p.exported != nil && !ok && err == nil {
+		p.exported = &guardedProfiles{exporter: p.exported, timeline: (*record.Timeline)(c.Timeline)}
+		start(p.exported, p.exported.Start(ctx, res, c.Logger))
+	}
+	if !errors.Is(err, profiling.ErrNotAllowed) {
+		return err
+	}
+	if !vars.Wrong(permission.Variable) { // else it is said already
+		c.Logger.Warn("perfline: no profiles are taken", "reason", err)
+	}
+	if p.exported = nil; len(p.profileRuns) == 0 {
+		p.profiles = nil
 	}
 	return nil
 }
@@ -93,13 +86,10 @@ func profileExporter(c Config, vars *environ.Reader) profiling.Exporter {
 // if none runs. The samples of the last seconds come with the next profile. The first call returns a trace without samples. From then
 // on samples stay in memory, at most 2^18, until no call came for five minutes.
 func (p *Pipeline) LastMinute() *profile.Trace {
-	switch {
-	case p.profiles != nil:
-		return p.profiles.LastMinute()
-	case p.exported != nil:
-		return p.exported.LastMinute()
+	if len(p.profileRuns) == 0 {
+		return nil
 	}
-	return nil
+	return p.profileRuns[0].LastMinute()
 }
 
 // profiling returns how profiles were taken, for Pyroscope and over OTLP. Exporters of perfline

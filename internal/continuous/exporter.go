@@ -97,45 +97,30 @@ func (e *Exporter) Start(ctx context.Context, res *resource.Resource, log *slog.
 }
 
 // Flush is [Run.Flush], also of exporters that share the source.
-func (e *Exporter) Flush(ctx context.Context) error {
-	if r, _ := e.started(); r != nil {
-		return r.Flush(ctx)
-	}
-	return nil
-}
+func (e *Exporter) Flush(ctx context.Context) error { return e.started().Flush(ctx) }
 
 // Shutdown is [Run.Shutdown], also of exporters that share the source.
-func (e *Exporter) Shutdown(ctx context.Context) error {
-	if r, _ := e.started(); r != nil {
-		return r.Shutdown(ctx)
-	}
-	return nil
-}
+func (e *Exporter) Shutdown(ctx context.Context) error { return e.started().Shutdown(ctx) }
 
 // Stats returns the counts of the delivery and of the source.
 func (e *Exporter) Stats() profiling.ExporterStats {
-	r, d := e.started()
+	r := e.started()
 	if r == nil {
 		return profiling.ExporterStats{}
 	}
-	s := d.stats()
+	s := e.delivery.stats() // which the start made with the run, and nothing changes
 	s.ContinuousStats = r.source.Stats()
 	return s
 }
 
 // LastMinute is [Source.LastMinute].
-func (e *Exporter) LastMinute() *profile.Trace {
-	if r, _ := e.started(); r != nil {
-		return r.source.LastMinute()
-	}
-	return nil
-}
+func (e *Exporter) LastMinute() *profile.Trace { return e.started().LastMinute() }
 
 // started returns what the start made, or nil.
-func (e *Exporter) started() (*Run, *Delivery) {
+func (e *Exporter) started() *Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.run, e.delivery
+	return e.run
 }
 
 // open opens the delivery on a goroutine without labels. e.mu is held.

@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Run is a source and the deliveries of its profiles. Its methods may be called concurrently.
+// A Run is a source and the deliveries of its profiles. Its methods may be called concurrently. Those
+// of a nil Run do nothing.
 type Run struct {
 	source     *Source
 	deliveries []*Delivery
@@ -81,6 +82,9 @@ func (r *Run) each(f func(i int, d *Delivery) error) error {
 // are delivered or lost. The error says how many were lost and why. It is also an error when a
 // queue gives up or ctx ends: then profiles still wait. After Shutdown, Flush does nothing.
 func (r *Run) Flush(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
 	before := make([]queue.Stats, len(r.deliveries))
 	for i, d := range r.deliveries {
 		before[i] = d.Queue.Stats()
@@ -97,6 +101,9 @@ func (r *Run) Flush(ctx context.Context) error {
 // If any profile since the start did not arrive, the error says how many, and why. Further calls
 // return the same, or an error when their own context ends before.
 func (r *Run) Shutdown(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
 	return r.shutdown.Do(ctx, 2*within.Grace, "profiling: the shutdown", r.stop)
 }
 
@@ -109,4 +116,9 @@ func (r *Run) stop(ctx context.Context) error {
 }
 
 // LastMinute is [Source.LastMinute].
-func (r *Run) LastMinute() *profile.Trace { return r.source.LastMinute() }
+func (r *Run) LastMinute() *profile.Trace {
+	if r == nil {
+		return nil
+	}
+	return r.source.LastMinute()
+}
