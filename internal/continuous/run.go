@@ -78,9 +78,7 @@ func (r *Run) each(f func(i int, d *Delivery) error) error {
 	return errors.Join(errs...)
 }
 
-// Flush takes profiles now, except of leaked goroutines. It returns when the profiles in all queues
-// are delivered or lost. The error says how many were lost and why. It is also an error when a
-// queue gives up or ctx ends: then profiles still wait. After Shutdown, Flush does nothing.
+// Flush is Flush of [profiling.Exporter], for all deliveries.
 func (r *Run) Flush(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -96,10 +94,7 @@ func (r *Run) Flush(ctx context.Context) error {
 	return r.each(func(i int, d *Delivery) error { return d.flush(ctx, taken, before[i]) })
 }
 
-// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It
-// gives up when ctx ends, and cancels the requests under way, or when three attempts in a row fail.
-// If any profile since the start did not arrive, the error says how many, and why. Further calls
-// return the same, or an error when their own context ends before.
+// Shutdown is Shutdown of [profiling.Exporter], for all deliveries.
 func (r *Run) Shutdown(ctx context.Context) error {
 	if r == nil {
 		return nil

@@ -10,18 +10,10 @@ import (
 )
 
 // New returns an exporter that does nothing before its Start, for the field ProfileExporter of
-// perfline.Config. Start checks c.
-//
-//   - Start sends a profile of each kind every [Config].Interval. [Config].Logger wins over the
-//     logger that Start gets. Errors name the field or the variable, the value and the rule. Start
-//     logs wrong variables that do no harm.
-//   - Flush and Shutdown take no profile of leaked goroutines. They give up when three attempts in
-//     a row fail. When Shutdown's context ends, Shutdown cancels the request under way. Shutdown
-//     closes the connections. Further calls of Shutdown return the same error, or an error when
-//     their own context ends before.
-//   - A profile has one sample type: a heap profile counts as up to four in Stats.
-//   - LastMinute has the samples of finished intervals. The first call returns an empty trace. From
-//     then on samples stay in memory, at most 2^18, until no call came for five minutes.
+// perfline.Config. Start checks c, and sends a profile of each kind every [Config].Interval, and one
+// of leaked goroutines every [Config].LeakInterval. Logger of c wins over what Start gets. Errors
+// name the field or the variable, the value and the rule. Start logs wrong variables that do no
+// harm. A profile has one sample type: a heap profile counts as up to four in Stats.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c)) }
 
 func receiver(c Config) continuous.Receiver {

@@ -11,17 +11,10 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// New returns an exporter that does nothing before its Start. Start checks c.
-//
-//   - Start pushes a profile of each kind every [Config].UploadInterval, and one of leaked
-//     goroutines every [Config].LeakInterval. Resource and Logger of c win over what Start gets.
-//     Errors name the field or the variable, the value and the rule. Start logs wrong variables
-//     that do no harm.
-//   - Flush and Shutdown take no profile of leaked goroutines. They give up when three attempts in
-//     a row fail. When Shutdown's context ends, Shutdown cancels the request under way. Further
-//     calls of Shutdown return the same error, or an error when their own context ends before.
-//   - LastMinute has the samples of finished intervals. The first call returns an empty trace. From
-//     then on samples stay in memory, at most 2^18, until no call came for five minutes.
+// New returns an exporter that does nothing before its Start. Start checks c, and pushes a profile
+// of each kind every [Config].UploadInterval, and one of leaked goroutines every
+// [Config].LeakInterval. Resource and Logger of c win over what Start gets. Errors name the field or
+// the variable, the value and the rule. Start logs wrong variables that do no harm.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c, nil)) }
 
 // Start returns what [New] returns, started with c.Resource and c.Logger. Profiling does not end
