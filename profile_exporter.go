@@ -53,7 +53,8 @@ func (p *Pipeline) startProfiles(
 		start(continuous.StartExporters(ctx, env, own...))
 	}
 	if p.exported != nil && !ok && err == nil {
-		p.exported = &guardedProfiles{exporter: p.exported, timeline: (*record.Timeline)(c.Timeline)}
+		p.exported = &guardedProfiles{exporter: p.exported,
+			timeline: (*record.Timeline)(c.Timeline)}
 		start(p.exported, p.exported.Start(ctx, res, c.Logger))
 	}
 	if !errors.Is(err, profiling.ErrNotAllowed) {
@@ -82,9 +83,10 @@ func profileExporter(c Config, vars *environ.Reader) profiling.Exporter {
 	return c.ProfileExporter
 }
 
-// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time for Pyroscope or OTLP. It returns nil
-// if none runs. The samples of the last seconds come with the next profile. The first call returns a trace without samples. From then
-// on samples stay in memory, at most 2^18, until no call came for five minutes.
+// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time
+// for Pyroscope or OTLP. It returns nil if none runs. The samples of the last seconds come with the
+// next profile. The first call returns a trace without samples. From then on samples stay in
+// memory, at most 2^18, until no call came for five minutes.
 func (p *Pipeline) LastMinute() *profile.Trace {
 	if len(p.profileRuns) == 0 {
 		return nil
@@ -123,6 +125,8 @@ func (s Stats) otlpProfileCounts(all *countList) {
 	d := overOTLP(s.OTLPProfiles)
 	all.add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", fullOrUnknown, d)...)
 	all.add("perfline.delivery.otlp_profiles.unanswered",
-		exporter.Count{N: d.Unanswered, What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
-	all.add("perfline.delivery.otlp_profiles.retries", exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
+		exporter.Count{N: d.Unanswered,
+			What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
+	all.add("perfline.delivery.otlp_profiles.retries",
+		exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
 }

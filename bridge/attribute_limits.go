@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit are dropped and counted.
+// SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit
+// are dropped and counted.
 func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	if len(attrs) == 0 {
 		return
@@ -28,7 +29,8 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 	limit := p.limits.AttributeCountLimit
 	s.addAttributes(sampler)
 	switch {
-	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) && p.limits.AttributeValueLengthLimit < 0:
+	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) &&
+		p.limits.AttributeValueLengthLimit < 0:
 		if s.served != nil {
 			s.request = &s.served.facts
 		} else {
@@ -84,10 +86,12 @@ func listOf(r serving.Request) []attribute.KeyValue {
 	return list.Attributes
 }
 
-// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit depends on them. s.mu is held.
+// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit
+// depends on them. s.mu is held.
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
-	if s.request != nil && (s.answered || limit > 0 && serving.MaxAttributes+len(s.attributes)+len(attrs) > limit) {
+	if s.request != nil &&
+		(s.answered || limit > 0 && serving.MaxAttributes+len(s.attributes)+len(attrs) > limit) {
 		s.attributes, s.request, s.dirty = s.appendAttributes(nil), nil, true
 	}
 	if limit == 0 {
@@ -142,7 +146,8 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 		case places != nil:
 			at = -1
 		default:
-			at = slices.IndexFunc(s.attributes, func(have attribute.KeyValue) bool { return have.Key == a.Key })
+			at = slices.IndexFunc(s.attributes,
+				func(have attribute.KeyValue) bool { return have.Key == a.Key })
 		}
 		if !a.Valid() || at < 0 && len(s.attributes) == limit {
 			s.droppedAttributes++
@@ -161,7 +166,8 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 	}
 }
 
-// distinct removes attributes whose keys come again: the last value takes the place of the first. s.mu is held.
+// distinct removes attributes whose keys come again: the last value takes the place of the first.
+// s.mu is held.
 func (s *recordedSpan) distinct() {
 	if !s.dirty {
 		return
@@ -171,7 +177,8 @@ func (s *recordedSpan) distinct() {
 	clear(all[len(s.attributes):])
 }
 
-// unique returns attrs with the last value of each key, at the place of the first. It changes attrs.
+// unique returns attrs with the last value of each key, at the place of the first. It changes
+// attrs.
 func unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	if !mayRepeat(attrs) {
 		return attrs
@@ -189,7 +196,8 @@ func unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return out
 }
 
-// mayRepeat reports whether a list may have a key twice. In a short list, it compares only keys that look alike.
+// mayRepeat reports whether a list may have a key twice. In a short list, it compares only keys
+// that look alike.
 func mayRepeat(attrs []attribute.KeyValue) bool {
 	if len(attrs) > 32 {
 		return true
@@ -202,7 +210,8 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 			h += uint(k[0])*7 + uint(k[len(k)/2])*13 + uint(k[len(k)-1])*29
 		}
 		word, bit := &seen[h>>6%4], uint64(1)<<(h%64)
-		if *word&bit != 0 && slices.ContainsFunc(attrs[:i], func(a attribute.KeyValue) bool { return a.Key == k }) {
+		if *word&bit != 0 &&
+			slices.ContainsFunc(attrs[:i], func(a attribute.KeyValue) bool { return a.Key == k }) {
 			return true
 		}
 		*word |= bit
@@ -216,11 +225,14 @@ func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	limitValue(&a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
-// limitedList returns attributes within limits, and how many it dropped. It changes attrs. A key may come again.
-func limitedList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue, dropped int) {
+// limitedList returns attributes within limits, and how many it dropped. It changes attrs. A key
+// may come again.
+func limitedList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue,
+	dropped int) {
 	if count >= 0 && len(attrs) > count {
 		dropped = len(attrs) - count
-		attrs = append([]attribute.KeyValue(nil), attrs[:count]...) // a copy: the others take no memory
+		// a copy: the others take no memory
+		attrs = append([]attribute.KeyValue(nil), attrs[:count]...)
 	}
 	for i := range attrs {
 		attrs[i].Key = attribute.Key(record.Key(string(attrs[i].Key)))

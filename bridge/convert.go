@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// convert converts the detail of an entry, which is frozen: see record.Freeze for the kinds that there are.
+// convert converts the detail of an entry, which is frozen: see record.Freeze for the kinds that
+// there are.
 func convert(attrs []slog.Attr) []attribute.KeyValue {
 	if len(attrs) == 0 {
 		return nil
@@ -41,7 +42,8 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	if a.Key == "" {
 		return kvs
 	}
-	return append(kvs, attribute.KeyValue{Key: attribute.Key(text.Valid(prefix + a.Key)), Value: value(a.Value)})
+	return append(kvs, attribute.KeyValue{Key: attribute.Key(text.Valid(prefix + a.Key)),
+		Value: value(a.Value)})
 }
 
 func value(v slog.Value) attribute.Value {

@@ -14,7 +14,8 @@ import (
 
 // describe returns the entry of a span of other instrumentation.
 func describe(s sdktrace.ReadOnlySpan) record.Description {
-	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(), End: s.EndTime()}
+	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(),
+		End: s.EndTime()}
 	all := s.Attributes()
 	d.Attrs = make([]slog.Attr, 0, len(all)+3)
 	if d.Type == record.Resource {
@@ -29,7 +30,8 @@ func describe(s sdktrace.ReadOnlySpan) record.Description {
 	return d
 }
 
-// typeOf returns the type of a span's entry: a call to a database or a service is a resource, any other span a measure.
+// typeOf returns the type of a span's entry: a call to a database or a service is a resource, any
+// other span a measure.
 func typeOf(k trace.SpanKind) record.Type {
 	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
 		return record.Resource
@@ -45,14 +47,16 @@ func detailValue(v attribute.Value) slog.Value {
 		return slog.Int64Value(v.AsInt64())
 	case attribute.FLOAT64:
 		return slog.Float64Value(v.AsFloat64())
-	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE, attribute.BYTESLICE:
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE,
+		attribute.BYTESLICE:
 		return slog.AnyValue(v.AsInterface())
 	default: // a string, or the JSON of a list of values or of a map
 		return slog.StringValue(v.String())
 	}
 }
 
-// initiator returns the initiatorType (Resource Timing) of a call, by attributes that the semantic conventions require.
+// initiator returns the initiatorType (Resource Timing) of a call, by attributes that the semantic
+// conventions require.
 func initiator(attrs []attribute.KeyValue) string {
 	for _, kv := range attrs {
 		switch key := string(kv.Key); {

@@ -7,8 +7,9 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// A droppedList has the ends of requests that the policy has dropped, which are only counted. Each processor has a list, so that
-// processors do not meet at a lock or at a counter. A list is counted when it is full or old, and before a reader looks.
+// A droppedList has the ends of requests that the policy has dropped, which are only counted. Each
+// processor has a list, so that processors do not meet at a lock or at a counter. A list is counted
+// when it is full or old, and before a reader looks.
 type droppedList struct {
 	mu    sync.Mutex // guards roots
 	roots []droppedRoot
@@ -37,7 +38,8 @@ func (p *TracerProvider) countDropped(s *recordedSpan) {
 	l := p.dropped.Near()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.roots) == maxDroppedRoots || len(l.roots) > 0 && s.endTime.Sub(l.roots[0].End) > maxDroppedAge {
+	if len(l.roots) == maxDroppedRoots || len(l.roots) > 0 &&
+		s.endTime.Sub(l.roots[0].End) > maxDroppedAge {
 		p.countList(l)
 	}
 	l.roots = append(l.roots, droppedRoot{s.asRoot(), place})

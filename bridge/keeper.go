@@ -25,9 +25,10 @@ const (
 
 // A keeper applies a KeepPolicy.
 type keeper struct {
-	policy  KeepPolicy
-	onSlow  func(Root)                              // may be nil
-	usual   func(local.Class, string) time.Duration // how long a route usually takes; with a factor only
+	policy KeepPolicy
+	onSlow func(Root) // may be nil
+	// how long a route usually takes; with a factor only
+	usual   func(local.Class, string) time.Duration
 	ceiling ceiling
 }
 
@@ -50,14 +51,16 @@ func newKeeper(policy *KeepPolicy, onSlow func(Root)) *keeper {
 // classify notes what a local root stands for. It has ended.
 func (s *recordedSpan) classify() {
 	d := s.readDetails()
-	job, stream := d.job || otlpenc.HasTrue(s.attributes, record.JobKey), d.stream || otlpenc.HasTrue(s.attributes, record.StreamKey)
+	job, stream := d.job || otlpenc.HasTrue(s.attributes, record.JobKey), d.stream ||
+		otlpenc.HasTrue(s.attributes, record.StreamKey)
 	s.class = local.ClassOf(trace.SpanKind(s.kind), s.name, job, stream)
 }
 
 // asRoot returns the end of a local root that is classified.
 func (s *recordedSpan) asRoot() local.Root {
 	return local.Root{
-		TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name, Class: s.class,
+		TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name,
+		Class: s.class,
 		Start: s.startTime, End: s.endTime, Failed: s.failed(), Keep: s.keep,
 	}
 }
@@ -109,7 +112,8 @@ func (k *keeper) reason(s *recordedSpan, unit *record.Unit, slow bool) local.Kee
 	}
 }
 
-// placeOf returns the place that counts the decision about the request of a local root. It is negative if there was no decision.
+// placeOf returns the place that counts the decision about the request of a local root. It is
+// negative if there was no decision.
 func (p *TracerProvider) placeOf(s *recordedSpan) int {
 	switch {
 	case s.overCeiling:
@@ -140,7 +144,8 @@ func (k *keeper) isSlow(s *recordedSpan) bool {
 	return slow
 }
 
-// noteDropped notes what the policy wants to know of an attribute for which the span has no room. s.mu is held.
+// noteDropped notes what the policy wants to know of an attribute for which the span has no room.
+// s.mu is held.
 func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 	if s.tracer.provider.keeper == nil || !a.Valid() {
 		return
@@ -153,11 +158,13 @@ func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 	}
 }
 
-// tentativeRoots count the local roots of an instrumentation scope that are tentative. Some instrumentation never ends a span that is not
-// recording: otelgrpc is such. Its roots must not wait for ever in growing numbers.
+// tentativeRoots count the local roots of an instrumentation scope that are tentative. Some
+// instrumentation never ends a span that is not recording: otelgrpc is such. Its roots must not
+// wait for ever in growing numbers.
 type tentativeRoots struct {
-	parts atomic.Pointer[record.PerProcessor[rootCounts]] // nil before the first one: most scopes have none
-	full  atomic.Bool                                     // too many never end
+	// nil before the first one: most scopes have none
+	parts atomic.Pointer[record.PerProcessor[rootCounts]]
+	full  atomic.Bool // too many never end
 }
 
 // near returns the counts of the processor.
@@ -205,20 +212,22 @@ func (r *tentativeRoots) look() {
 
 func (r *tentativeRoots) end() { r.near().ended.Add(1) }
 
-// exports reports whether a request that is kept and not sampled is exported: only by the process that began the trace.
+// exports reports whether a request that is kept and not sampled is exported: only by the process
+// that began the trace.
 func (k *keeper) exports(s *recordedSpan) bool {
 	return k.policy.Export && len(s.tracer.provider.exporters) > 0 && !s.parent.elsewhere
 }
 
-// withoutThreshold returns a trace state without the probability with which the trace was sampled: the member ot loses th, and
-// keeps the rest. Backends count a span without it once.
+// withoutThreshold returns a trace state without the probability with which the trace was sampled:
+// the member ot loses th, and keeps the rest. Backends count a span without it once.
 func withoutThreshold(state trace.TraceState) trace.TraceState {
 	const member, threshold = "ot", "th:"
 	value := state.Get(member)
 	if !strings.Contains(value, threshold) {
 		return state
 	}
-	rest := slices.DeleteFunc(strings.Split(value, ";"), func(part string) bool { return strings.HasPrefix(part, threshold) })
+	rest := slices.DeleteFunc(strings.Split(value, ";"),
+		func(part string) bool { return strings.HasPrefix(part, threshold) })
 	state = state.Delete(member)
 	if with, err := state.Insert(member, strings.Join(rest, ";")); len(rest) > 0 && err == nil {
 		return with
@@ -230,7 +239,8 @@ func withoutThreshold(state trace.TraceState) trace.TraceState {
 type ceiling struct {
 	interval time.Duration // 0 for no ceiling
 	began    time.Time
-	next     atomic.Int64 // when the requests that were admitted are used up, in nanoseconds since began
+	// when the requests that were admitted are used up, in nanoseconds since began
+	next atomic.Int64
 }
 
 func (c *ceiling) admit() bool {

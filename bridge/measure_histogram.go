@@ -20,19 +20,23 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// MeasureConfig configures the histogram perfline.measure.duration. The zero value makes no histogram.
+// MeasureConfig configures the histogram perfline.measure.duration. The zero value makes no
+// histogram.
 type MeasureConfig struct {
-	// Names are the names of the measures: "stock.query" is one name, "stock.*" stands for all names that begin with
-	// "stock.", and "*" for all. Measures with other names are not in the histogram.
+	// Names are the names of the measures: "stock.query" is one name, "stock.*" stands for all
+	// names that begin with "stock.", and "*" for all. Measures with other names are not in the
+	// histogram.
 	Names []string
 
-	// Attributes are the keys of the attributes that the histogram keeps, as span attributes have them: "req.method" for the member
-	// method of the group req. Each combination of values is a series, so only keys with few values belong here. nil means none:
-	// there is one series for each name, and one more for each type of error. Lists and bytes are left out.
+	// Attributes are the keys of the attributes that the histogram keeps, as span attributes have
+	// them: "req.method" for the member method of the group req. Each combination of values is a
+	// series, so only keys with few values belong here. nil means none: there is one series for
+	// each name, and one more for each type of error. Lists and bytes are left out.
 	Attributes []string
 
-	// MaxSeries limits the series, up to 2000. The last one takes the measures that would need more: its only attribute is
-	// otel.metric.overflow, true. 0 means 200: a series costs the SDK about 3 KB, and Prometheus stores 19 time series for it.
+	// MaxSeries limits the series, up to 2000. The last one takes the measures that would need
+	// more: its only attribute is otel.metric.overflow, true. 0 means 200: a series costs the SDK
+	// about 3 KB, and Prometheus stores 19 time series for it.
 	MaxSeries int
 
 	// MeterProvider makes the histogram. nil means otel.GetMeterProvider().
@@ -57,7 +61,8 @@ const (
 // Check returns an error that names the first wrong field.
 func (c MeasureConfig) Check() error {
 	for i, name := range c.Names {
-		if before, _ := strings.CutSuffix(name, "*"); name == "" || !utf8.ValidString(name) || strings.Contains(before, "*") {
+		if before, _ := strings.CutSuffix(name, "*"); name == "" || !utf8.ValidString(name) ||
+			strings.Contains(before, "*") {
 			return fmt.Errorf("MeasureConfig.Names[%d] %q: must be a name in UTF-8, with * at its end at most", i, name)
 		}
 	}
@@ -73,13 +78,14 @@ func (c MeasureConfig) Check() error {
 		}
 	}
 	if c.MaxSeries < 0 || c.MaxSeries > maxSeries {
-		return fmt.Errorf("MeasureConfig.MaxSeries %d: must be from 1 to %d, or 0 for %d", c.MaxSeries, maxSeries, defaultSeries)
+		return fmt.Errorf("MeasureConfig.MaxSeries %d: must be from 1 to %d, or 0 for %d",
+			c.MaxSeries, maxSeries, defaultSeries)
 	}
 	return nil
 }
 
-// A MeasureHistogram aggregates the durations of measures in OpenTelemetry's histogram perfline.measure.duration, in
-// seconds:
+// A MeasureHistogram aggregates the durations of measures in OpenTelemetry's histogram
+// perfline.measure.duration, in seconds:
 //
 //	attribute              value
 //	---------              -----
@@ -87,15 +93,18 @@ func (c MeasureConfig) Check() error {
 //	error.type             the type of the error, if the measure failed (Timing.Fail)
 //	others                 the attributes that MeasureConfig.Attributes allows
 //
-// It gets every measure of the names in [MeasureConfig], once, whatever the sampler says. Under a span that is not
-// recorded, a measure costs its two readings of the clock and the histogram, and does not become an entry or a span.
-// A measure between marks ([marks.Measure]) is missing there, because its marks are.
+// It gets every measure of the names in [MeasureConfig], once, whatever the sampler says. Under a
+// span that is not recorded, a measure costs its two readings of the clock and the histogram, and
+// does not become an entry or a span. A measure between marks ([marks.Measure]) is missing there,
+// because its marks are.
 //
-// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram leads to sampled spans: of the measure after marks.Start, else the span
-// that the measure was recorded under. The local root has the attribute pyroscope.profile.id while it is profiled.
+// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram leads to sampled spans: of the
+// measure after marks.Start, else the span that the measure was recorded under. The local root has
+// the attribute pyroscope.profile.id while it is profiled.
 //
-// The instrument recommends bounds of buckets from 100 µs to 10 s. Views, readers and variables of the SDK choose others, or an
-// exponential histogram. Texts have 128 bytes at most. A measure that ended before its start counts as positive, as in its span.
+// The instrument recommends bounds of buckets from 100 µs to 10 s. Views, readers and variables of
+// the SDK choose others, or an exponential histogram. Texts have 128 bytes at most. A measure that
+// ended before its start counts as positive, as in its span.
 type MeasureHistogram struct {
 	names     []string // as in MeasureConfig
 	series    measureSeries
@@ -106,16 +115,19 @@ type MeasureHistogram struct {
 
 // MeasureStats count what the histogram itself does not count.
 type MeasureStats struct {
-	Series   uint64 // combinations of attributes
-	Overflow uint64 // measures in the series with otel.metric.overflow: their combination was over MaxSeries
+	Series uint64 // combinations of attributes
+	// measures in the series with otel.metric.overflow: their combination was over MaxSeries
+	Overflow uint64
 	Panics   uint64 // measures that the histogram lost, because the meter provider panicked
 }
 
 // measureBounds are the recommended bounds of buckets, in seconds.
-var measureBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+var measureBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5,
+	1, 2.5, 5, 10}
 
-// NewMeasureHistogram returns a histogram, which gets measures from now on until Stop. If a timeline has several histograms, only the
-// last one gets them. The error names a wrong field, or is the meter provider's.
+// NewMeasureHistogram returns a histogram, which gets measures from now on until Stop. If a
+// timeline has several histograms, only the last one gets them. The error names a wrong field, or
+// is the meter provider's.
 func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
@@ -124,8 +136,10 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if mp == nil {
 		mp = otel.GetMeterProvider()
 	}
-	histogram, err := scope.Meter(mp).Float64Histogram("perfline.measure.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of measures, by name."), metric.WithExplicitBucketBoundaries(measureBounds...))
+	histogram, err := scope.Meter(mp).Float64Histogram("perfline.measure.duration",
+		metric.WithUnit("s"),
+		metric.WithDescription("Duration of measures, by name."),
+		metric.WithExplicitBucketBoundaries(measureBounds...))
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)
 	}
@@ -141,7 +155,8 @@ func (h *MeasureHistogram) Stop() { h.detach() }
 
 // Stats returns the counts. It may be called after Stop.
 func (h *MeasureHistogram) Stats() MeasureStats {
-	s := MeasureStats{Series: uint64(len(*h.series.known.Load())), Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
+	s := MeasureStats{Series: uint64(len(*h.series.known.Load())),
+		Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
 	if s.Overflow > 0 {
 		s.Series++
 	}
@@ -167,25 +182,29 @@ func (m *meter) Wants(name string) (wanted bool) {
 }
 
 // Measured implements [record.Meter].
-func (m *meter) Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *record.Failure) {
+func (m *meter) Measured(span any, name string, duration time.Duration, attrs []slog.Attr,
+	failure *record.Failure) {
 	defer m.noteProgramPanic()
 	kind := ""
 	if failure != nil {
 		kind = failure.Type
 	}
-	m.histogram.Record(sampledContext(span), duration.Abs().Seconds(), m.series.get(name, kind, attrs)...)
+	m.histogram.Record(sampledContext(span), duration.Abs().Seconds(),
+		m.series.get(name, kind, attrs)...)
 }
 
 // noteProgramPanic is deferred. It counts a panic of the meter provider, and reports the first one.
 func (m *meter) noteProgramPanic() {
 	if p := recover(); p != nil && m.panics.Add(1) == 1 {
 		defer func() { _ = recover() }() // of the error handler, which is the program's, too
-		otel.Handle(fmt.Errorf("perfline: the meter provider panicked; the histogram perfline.measure.duration lacks this measure and maybe others: %v", p))
+		otel.Handle(fmt.Errorf(
+			"perfline: the meter provider panicked; the histogram perfline.measure.duration lacks this measure and maybe others: %v", p))
 	}
 }
 
-// sampledContext returns a context with the span that an exemplar of a measure leads to. span is what a [record.Meter] gets.
-// The context has no span if that is not sampled, so that no exemplar leads to a trace that is not exported.
+// sampledContext returns a context with the span that an exemplar of a measure leads to. span is
+// what a [record.Meter] gets. The context has no span if that is not sampled, so that no exemplar
+// leads to a trace that is not exported.
 func sampledContext(span any) context.Context {
 	switch s := span.(type) {
 	case *recordedSpan:

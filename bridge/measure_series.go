@@ -17,8 +17,9 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// measureSeries have the attributes of each series, which are made once. Unlike a kinds.Map, they send everything over their
-// bound to one series, and find a series by a text that is on the caller's stack.
+// measureSeries have the attributes of each series, which are made once. Unlike a kinds.Map, they
+// send everything over their bound to one series, and find a series by a text that is on the
+// caller's stack.
 type measureSeries struct {
 	keys     []string // of attributes
 	most     int
@@ -31,11 +32,13 @@ type measureSeries struct {
 func (s *measureSeries) init(c MeasureConfig) {
 	s.keys = slices.Clone(c.Attributes)
 	s.most = cmp.Or(c.MaxSeries, defaultSeries) - 1 // one is for the others
-	s.beyond = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attribute.Bool(measureOverflow, true)))}
+	s.beyond = []metric.RecordOption{metric.WithAttributeSet(
+		attribute.NewSet(attribute.Bool(measureOverflow, true)))}
 	s.known.Store(&map[string][]metric.RecordOption{})
 }
 
-// get returns the attributes of a measure that failed with an error of type failure, unless that is empty.
+// get returns the attributes of a measure that failed with an error of type failure, unless that is
+// empty.
 func (s *measureSeries) get(name, failure string, attrs []slog.Attr) []metric.RecordOption {
 	var room [256]byte
 	id := appendText(appendText(room[:0], name), failure)
@@ -88,7 +91,8 @@ func (s *measureSeries) add(id, name, failure string, attrs []slog.Attr) []metri
 	return options
 }
 
-// findScalar returns the last value of a key if that is a scalar. Keys of members begin with their groups' names and dots.
+// findScalar returns the last value of a key if that is a scalar. Keys of members begin with their
+// groups' names and dots.
 func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
 	for _, a := range slices.Backward(attrs) {
 		if a.Value.Kind() == slog.KindGroup {
@@ -113,8 +117,8 @@ func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
 // maxSeriesText is the length of texts in attributes, in bytes.
 const maxSeriesText = 128
 
-// limitedText returns what a series has of a text. It is cut first: what makes it valid may shorten it, and the result must not depend on
-// more than appendText appends.
+// limitedText returns what a series has of a text. It is cut first: what makes it valid may shorten
+// it, and the result must not depend on more than appendText appends.
 func limitedText(s string) string {
 	return strings.Clone(text.Cut(text.Valid(text.Cut(s, maxSeriesText)), maxSeriesText))
 }

@@ -40,7 +40,8 @@ var classes = map[string][]local.Class{
 	"background": {local.Background}, "housekeeping": {local.Housekeeping},
 }
 
-func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in listArguments) (*answer, *refusal) {
+func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in listArguments) (*answer,
+	*refusal) {
 	limit, refused := pageOf(0, in.Limit, usualRequests, mostRequests)
 	if refused != nil {
 		return nil, refused
@@ -65,7 +66,8 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 	if len(found) == 0 {
 		return s.noRequests(a, in), nil
 	}
-	a.line("requests in memory that match: %d%s", len(found), word(map[bool]string{true: " after the page before"}[in.After != ""]))
+	a.line("requests in memory that match: %d%s", len(found),
+		word(map[bool]string{true: " after the page before"}[in.After != ""]))
 	a.line("id, end, duration ms, result, why it is kept, name")
 	last := requests.Snapshot{}
 	shown := 0
@@ -78,7 +80,8 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 		if protocol := requests.ProtocolStatus(&root); protocol != "" {
 			result += word(formatted(" %s", protocol))
 		}
-		if !a.row(formatted("%v %s %s %s %s %s", one.SpanID, moment(one.End), ms(one.Took()), result, word(cmp.Or(one.Keep.String(), "-")), one.Name)) {
+		if !a.row(formatted("%v %s %s %s %s %s", one.SpanID, moment(one.End), ms(one.Took()),
+			result, word(cmp.Or(one.Keep.String(), "-")), one.Name)) {
 			break
 		}
 		s.listed.Add(one)
@@ -86,14 +89,16 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 		last = one
 	}
 	first := found[0].SpanID.String()
-	a.suggest(toolGetRequest, requestArguments{Request: first}, "the spans of the first request, and the cause of its duration; another id gives another one")
+	a.suggest(toolGetRequest, requestArguments{Request: first},
+		"the spans of the first request, and the cause of its duration; another id gives another one")
 	if shown < len(found) {
 		next := in
 		next.After, next.Route = last.SpanID.String(), s.safeRoute(in.Route)
 		if next.Text == "" && next.Attribute == "" {
 			a.suggest(toolListRequests, next, "the next page")
 		} else {
-			a.line("there are more: call %s again with the same arguments and after %v", toolListRequests, last.SpanID)
+			a.line("there are more: call %s again with the same arguments and after %v",
+				toolListRequests, last.SpanID)
 		}
 	}
 	return a, nil
@@ -116,7 +121,8 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 	}
 	q = requests.Query{
 		Status: in.Status, Attribute: in.Attribute, Text: in.Text, Classes: kinds, Limit: mostFound,
-		MinTook: time.Duration(in.MinMS * float64(time.Millisecond)), MaxTook: time.Duration(in.MaxMS * float64(time.Millisecond)),
+		MinTook: time.Duration(in.MinMS * float64(time.Millisecond)),
+		MaxTook: time.Duration(in.MaxMS * float64(time.Millisecond)),
 	}
 	if in.Seconds > 0 {
 		q.From = time.Now().Add(-time.Duration(in.Seconds * float64(time.Second)))
@@ -130,7 +136,8 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 	return q, nil
 }
 
-// search returns the requests of a query, the newest first: those in memory, and those that answers named before.
+// search returns the requests of a query, the newest first: those in memory, and those that answers
+// named before.
 func (s *server) search(q requests.Query) []requests.Snapshot {
 	return requests.Search(q, s.inMemory())
 }
@@ -140,8 +147,10 @@ func bySlowest(a, b requests.Snapshot) int {
 	return cmp.Compare(b.Took(), a.Took())
 }
 
-// after returns the requests after the one that ended the page before. That one may have left memory: then its place counts.
-func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.Snapshot, *refusal) {
+// after returns the requests after the one that ended the page before. That one may have left
+// memory: then its place counts.
+func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.Snapshot,
+	*refusal) {
 	last, refused := s.find(in.After)
 	if refused != nil {
 		return nil, refuse("after %s: the request is no longer in memory: call %s again without after", in.After, toolListRequests)
@@ -154,7 +163,8 @@ func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.
 	i := 0
 	for i < len(found) {
 		one := &found[i]
-		if in.Sort == slowest && one.Took() < last.Took() || in.Sort != slowest && one.End.Before(last.End) {
+		if in.Sort == slowest && one.Took() < last.Took() || in.Sort != slowest &&
+			one.End.Before(last.End) {
 			break
 		}
 		i++

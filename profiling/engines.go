@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/profiling/internal/wall"
 )
 
-// ErrBusy is wrapped by the error of [Profiler.Stop] when the profiler took no sample, and other code had the
-// process's CPU profiler meanwhile: net/http/pprof for example, or another agent.
+// ErrBusy is wrapped by the error of [Profiler.Stop] when the profiler took no sample, and other
+// code had the process's CPU profiler meanwhile: net/http/pprof for example, or another agent.
 var ErrBusy = sampling.ErrBusy
 
 // The first and the longest pause before an engine is tried again after a failure that may have
@@ -41,7 +41,9 @@ func (h *hub) chooseEngine(budget float64) error {
 	h.lostCounted = h.engine.Lost()
 	if e, ok := h.engine.(*wall.Engine); ok && e.Fallback() != nil {
 		h.fallbackReason = e.Fallback().Error()
-		h.logs.logOnce(slog.LevelWarn, "profiling: fast goroutine profiles unavailable on "+runtime.Version()+": using runtime/pprof's, which take three to five times the CPU", h.fallbackReason)
+		h.logs.logOnce(slog.LevelWarn, "profiling: fast goroutine profiles unavailable on "+
+			runtime.Version()+": using runtime/pprof's, which take three to five times the CPU",
+			h.fallbackReason)
 	}
 	return nil
 }
@@ -63,7 +65,8 @@ func (h *hub) useFallback(reason error) error {
 		h.retryDelay = min(max(2*h.retryDelay, firstWait), longestWait)
 		h.retryAt = time.Now().Add(h.retryDelay)
 	}
-	h.logs.logOnce(slog.LevelWarn, "profiling: per-sample timestamps unavailable on "+runtime.Version()+": using 1 s runtime/pprof windows", h.fallbackReason, attrs...)
+	h.logs.logOnce(slog.LevelWarn, "profiling: per-sample timestamps unavailable on "+
+		runtime.Version()+": using 1 s runtime/pprof windows", h.fallbackReason, attrs...)
 	return nil
 }
 
@@ -120,8 +123,8 @@ func (h *hub) pauseAll() {
 	}
 }
 
-// startEngine starts the engine, or its fallback. Without an error the engine runs, or the hub waits until
-// other code does not use the CPU profiler.
+// startEngine starts the engine, or its fallback. Without an error the engine runs, or the hub
+// waits until other code does not use the CPU profiler.
 func (h *hub) startEngine() error {
 	var err error
 	took := h.spent(func() { err = h.call(func() error { return h.engine.Start(h.interval) }) })
@@ -134,7 +137,8 @@ func (h *hub) startEngine() error {
 	}
 	h.sampling = true
 	if !h.busySince.IsZero() {
-		h.logs.log(slog.LevelInfo, "profiling: sampling again", slog.Duration("gap", time.Since(h.busySince).Round(time.Millisecond)))
+		h.logs.log(slog.LevelInfo, "profiling: sampling again",
+			slog.Duration("gap", time.Since(h.busySince).Round(time.Millisecond)))
 		h.busySince = time.Time{}
 	}
 	if h.retryDelay > 0 && h.fallbackReason == "" {
@@ -158,10 +162,14 @@ func (h *hub) waitForCPUProfiler(reason error, took time.Duration) {
 	}
 	if h.busySince.IsZero() {
 		h.busySince = time.Now()
-		h.logs.log(slog.LevelWarn, "profiling: CPU profiler is in use elsewhere in this process; sampling paused", slog.String("reason", reason.Error()))
+		h.logs.log(slog.LevelWarn,
+			"profiling: CPU profiler is in use elsewhere in this process; sampling paused",
+			slog.String("reason", reason.Error()))
 	}
 	if pause > busyRetry && h.busyPause <= busyRetry {
-		h.logs.log(slog.LevelWarn, "profiling: a try to get the CPU profiler takes long; the next one comes later", slog.Duration("took", took), slog.Duration("pause", pause))
+		h.logs.log(slog.LevelWarn,
+			"profiling: a try to get the CPU profiler takes long; the next one comes later",
+			slog.Duration("took", took), slog.Duration("pause", pause))
 	}
 	h.busyPause = pause
 }
@@ -210,7 +218,8 @@ func (h *hub) countEngine() {
 func (h *hub) call(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &panicError{fmt.Sprintf("profiling: the engine panicked: %v", v), string(debug.Stack())}
+			err = &panicError{fmt.Sprintf("profiling: the engine panicked: %v", v),
+				string(debug.Stack())}
 		}
 	}()
 	return f()

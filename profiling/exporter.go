@@ -25,24 +25,24 @@ type Exporter interface {
 	Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error
 
 	// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles
-	// are delivered or lost. The error says how many were lost and why. It is also an error when the
-	// exporter gives up, which perfline's exporters do after three failed attempts in a row, or when
-	// ctx ends: then profiles still wait. Before Start and after Shutdown, Flush does nothing.
+	// are delivered or lost. The error says how many were lost and why. It is also an error when
+	// the exporter gives up, which perfline's exporters do after three failed attempts in a row, or
+	// when ctx ends: then profiles still wait. Before Start and after Shutdown, Flush does nothing.
 	Flush(ctx context.Context) error
 
-	// Shutdown takes the last profiles, except of leaked goroutines, delivers those that wait, closes
-	// the connections and stops. It gives up as Flush does, and cancels the request under way when
-	// ctx ends. If any profile since Start did not arrive, the error says how many, and why. Further
-	// calls return the same error, or an error when their own context ends before. Before Start,
-	// Shutdown does nothing.
+	// Shutdown takes the last profiles, except of leaked goroutines, delivers those that wait,
+	// closes the connections and stops. It gives up as Flush does, and cancels the request under
+	// way when ctx ends. If any profile since Start did not arrive, the error says how many, and
+	// why. Further calls return the same error, or an error when their own context ends before.
+	// Before Start, Shutdown does nothing.
 	Shutdown(ctx context.Context) error
 
 	// Stats returns the counts since Start. They are zero before Start, and final after Shutdown.
 	Stats() ExporterStats
 
 	// LastMinute returns the CPU samples of the last minute, as far as intervals have ended. The
-	// first call returns an empty trace. From then on samples stay in memory, at most 2^18, until no
-	// call came for five minutes. It returns nil before Start.
+	// first call returns an empty trace. From then on samples stay in memory, at most 2^18, until
+	// no call came for five minutes. It returns nil before Start.
 	LastMinute() *profile.Trace
 }
 

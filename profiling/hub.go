@@ -21,11 +21,12 @@ var (
 	wallClock = newHub(true)
 )
 
-// slowDownDelay is how long the engine keeps an interval that no profiler needs any more: each change
-// of the interval is a gap in the samples of all others.
+// slowDownDelay is how long the engine keeps an interval that no profiler needs any more: each
+// change of the interval is a gap in the samples of all others.
 const slowDownDelay = 10 * time.Second
 
-// The hub tries to get the CPU profiler again while other code has it. Each try looks at all goroutines: tries have one in busyShare of a processor.
+// The hub tries to get the CPU profiler again while other code has it. Each try looks at all
+// goroutines: tries have one in busyShare of a processor.
 const (
 	busyRetry = time.Second // between two tries at least
 	busyMost  = time.Minute // at most
@@ -56,28 +57,43 @@ type hub struct {
 	profilers      []*Profiler
 	symbols        *sampling.Symbols
 	engine         sampling.Engine
-	fallbackReason string        // the reason why engine is no better one; empty if it is the best
-	retryAt        time.Time     // when to try the best engine again; zero for never
-	retryDelay     time.Duration // the last pause before retryAt; 0 when the best engine has run since it failed
-	panicked       error         // a panic of the best engine, which is not used any more after that
-	budget         float64       // that a wall engine was made with
-	sampling       bool          // the engine runs
-	interval       time.Duration
-	slowDownAt     time.Time                  // when to change to a longer interval, which would do; zero for never
-	tickAt         time.Time                  // when the engine's tick, or another try to start it, is due
-	lostCounted    uint64                     // how many of the engine's lost samples the profilers have counted
-	busySince      time.Time                  // when other code got the CPU profiler; zero when it is free
-	busyPause      time.Duration              // before the next try to get it
-	spent          func(func()) time.Duration // cputime.Spent
+	fallbackReason string    // the reason why engine is no better one; empty if it is the best
+	retryAt        time.Time // when to try the best engine again; zero for never
+	// the last pause before retryAt; 0 when the best engine has run since it failed
+	retryDelay time.Duration
+	panicked   error   // a panic of the best engine, which is not used any more after that
+	budget     float64 // that a wall engine was made with
+	sampling   bool    // the engine runs
+	interval   time.Duration
+	// when to change to a longer interval, which would do; zero for never
+	slowDownAt time.Time
+	// when the engine's tick, or another try to start it, is due
+	tickAt time.Time
+	// how many of the engine's lost samples the profilers have counted
+	lostCounted uint64
+	// when other code got the CPU profiler; zero when it is free
+	busySince time.Time
+	busyPause time.Duration              // before the next try to get it
+	spent     func(func()) time.Duration // cputime.Spent
 }
 
 func newHub(wallClock bool) *hub {
-	h := &hub{wall: wallClock, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols(), spent: cputime.Spent}
+	h := &hub{wall: wallClock, wake: make(chan struct{}, 1), symbols: sampling.NewSymbols(),
+		spent: cputime.Spent}
 	if wallClock {
-		h.newBest = func(budget float64) (sampling.Engine, error) { return wall.New(budget, h.symbols) }
+		h.newBest = func(budget float64) (sampling.Engine,
+			error) {
+			return wall.New(budget, h.symbols)
+		}
 	} else {
-		h.newBest = func(float64) (sampling.Engine, error) { return cpuprof.New(h.symbols, answerTimeout) }
-		h.newFallback = func() sampling.Engine { return window.New(h.symbols, answerTimeout, sampling.Process{}) }
+		h.newBest = func(float64) (sampling.Engine,
+			error) {
+			return cpuprof.New(h.symbols, answerTimeout)
+		}
+		h.newFallback = func() sampling.Engine {
+			return window.New(h.symbols, answerTimeout,
+				sampling.Process{})
+		}
 	}
 	return h
 }
@@ -181,8 +197,8 @@ func (h *hub) remove(p *Profiler) {
 	}
 }
 
-// adjust makes the engine run at the shortest interval of the profilers, and stops it when there is no
-// profiler.
+// adjust makes the engine run at the shortest interval of the profilers, and stops it when there is
+// no profiler.
 func (h *hub) adjust() error {
 	if len(h.profilers) == 0 {
 		h.dropEngine()
@@ -210,7 +226,8 @@ func (h *hub) adjust() error {
 	case h.sampling && interval == h.interval:
 		h.slowDownAt = time.Time{}
 	}
-	if !h.sampling || interval < h.interval || interval > h.interval && !time.Now().Before(h.slowDownAt) {
+	if !h.sampling || interval < h.interval || interval > h.interval &&
+		!time.Now().Before(h.slowDownAt) {
 		h.slowDownAt = time.Time{}
 		h.pauseSampling()
 		h.interval = interval

@@ -20,7 +20,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Receiver is a place where profiles go, as its package and a program's configuration describe it.
+// A Receiver is a place where profiles go, as its package and a program's configuration describe
+// it.
 type Receiver struct {
 	Package string       // begins errors: "pyroscope"
 	Config  fmt.Stringer // without secrets
@@ -160,7 +161,8 @@ func (d *Delivery) flush(ctx context.Context, taken error, before queue.Stats) e
 	}
 	after := d.Queue.Stats()
 	if n := after.Failed + after.Dropped - before.Failed - before.Dropped; n > 0 {
-		return fmt.Errorf("%s: %d profiles not delivered to %s: %w", d.name, n, d.To, d.Queue.Reason())
+		return fmt.Errorf("%s: %d profiles not delivered to %s: %w", d.name, n, d.To,
+			d.Queue.Reason())
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Run is a source and the deliveries of its profiles. Its methods may be called concurrently. Those
-// of a nil Run do nothing.
+// A Run is a source and the deliveries of its profiles. Its methods may be called concurrently.
+// Those of a nil Run do nothing.
 type Run struct {
 	source     *Source
 	deliveries []*Delivery
@@ -27,7 +27,8 @@ type Run struct {
 func StartExporters(ctx context.Context, env Environment, exporters ...*Exporter) (*Run, error) {
 	r := &Run{}
 	fail := func(err error) (*Run, error) {
-		return nil, errors.Join(err, r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, nil) }))
+		return nil, errors.Join(err,
+			r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, nil) }))
 	}
 	for _, e := range exporters {
 		e.mu.Lock()

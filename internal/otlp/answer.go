@@ -12,12 +12,12 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// unreadable is a warning. The receiver has taken the request by its own account, and so it counts as delivered: a
-// second attempt would deliver it twice.
+// unreadable is a warning. The receiver has taken the request by its own account, and so it counts
+// as delivered: a second attempt would deliver it twice.
 const unreadable = "the receiver reports success, but its answer is not OTLP: check the endpoint"
 
-// taken returns the answer to a request that the receiver took, from an Export…ServiceResponse. The responses of all
-// signals have the same fields.
+// taken returns the answer to a request that the receiver took, from an Export…ServiceResponse. The
+// responses of all signals have the same fields.
 func taken(response []byte) queue.Answer {
 	var a queue.Answer
 	var inner error
@@ -52,7 +52,8 @@ func takenJSON(response []byte) queue.Answer {
 		case err != nil:
 		case name == "errorMessage":
 			err = json.Unmarshal(value, &a.Message)
-		case strings.HasPrefix(name, "rejected"): // rejectedSpans, rejectedProfiles …: a number, or one in quotes
+		// rejectedSpans, rejectedProfiles …: a number, or one in quotes
+		case strings.HasPrefix(name, "rejected"):
 			a.Rejected, err = strconv.ParseInt(strings.Trim(string(value), `"`), 10, 64)
 		}
 	}
@@ -62,7 +63,8 @@ func takenJSON(response []byte) queue.Answer {
 	return a
 }
 
-// statusMessage returns the message of a google.rpc.Status, with which receivers explain errors over HTTP.
+// statusMessage returns the message of a google.rpc.Status, with which receivers explain errors
+// over HTTP.
 func statusMessage(response []byte) (message string) {
 	err := fields(response, func(f field) {
 		if f.is(2, protowire.BytesType) {
@@ -87,7 +89,8 @@ func (f field) is(number protowire.Number, typ protowire.Type) bool {
 	return f.number == number && f.typ == typ
 }
 
-// fields calls do for each field of a message. It returns an error if the message is not in protobuf's format.
+// fields calls do for each field of a message. It returns an error if the message is not in
+// protobuf's format.
 func fields(message []byte, do func(field)) error {
 	for len(message) > 0 {
 		number, typ, n := protowire.ConsumeTag(message)

@@ -42,8 +42,9 @@ type Span struct {
 	DroppedAttributes, DroppedEvents, DroppedLinks int
 }
 
-// First reads the header of the first span into h, and returns the number of bytes of that span. It allocates nothing. It
-// returns an error if the bytes do not begin with a span; then h is of no use. There must be some bytes.
+// First reads the header of the first span into h, and returns the number of bytes of that span. It
+// allocates nothing. It returns an error if the bytes do not begin with a span; then h is of no
+// use. There must be some bytes.
 func (s Spans) First(h *Header) (size int, err error) {
 	*h = Header{Start: epoch, End: epoch}
 	rest := fields(s.Bytes)
@@ -57,7 +58,8 @@ func (s Spans) First(h *Header) (size int, err error) {
 	return len(s.Bytes) - len(rest), nil
 }
 
-// All yields the spans in order, decoded. They share no memory with the bytes. After an error it ends.
+// All yields the spans in order, decoded. They share no memory with the bytes. After an error it
+// ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := fields(s.Bytes); len(b) > 0; {
@@ -76,8 +78,8 @@ func (s Spans) All() iter.Seq2[Span, error] {
 // fields are an encoded message.
 type fields []byte
 
-// A field is one field of a message. Readers skip a field with an unknown tag, also if its number is known
-// and its type is another one, as protobuf does.
+// A field is one field of a message. Readers skip a field with an unknown tag, also if its number
+// is known and its type is another one, as protobuf does.
 type field struct {
 	tag    uint64
 	number uint64 // unless it is a text, bytes or a message
@@ -162,7 +164,8 @@ func (h *Header) flags(n uint64) { h.Remote, h.TraceFlags = n&isRemote != 0, tra
 
 func decodeID(id, b []byte) error {
 	if len(b) != len(id) && len(b) != 0 {
-		return fmt.Errorf("otlpenc: id %x has %d bytes, want %d", b[:min(len(b), 16)], len(b), len(id))
+		return fmt.Errorf("otlpenc: id %x has %d bytes, want %d", b[:min(len(b), 16)], len(b),
+			len(id))
 	}
 	clear(id)
 	copy(id, b)

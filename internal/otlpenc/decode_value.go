@@ -11,10 +11,11 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute.
-// The encoder writes the text "nested too deep" in place of each list and map below. Receivers refuse a
-// request with messages more than 100 levels deep (protobuf's limit in C++, Java and Rust) or 10 000 (in Go).
-// The value of an attribute of an event or a link is at level 6, and each map adds three.
+// MaxDepth is the number of lists and maps that may lie within each other in the value of an
+// attribute. The encoder writes the text "nested too deep" in place of each list and map below.
+// Receivers refuse a request with messages more than 100 levels deep (protobuf's limit in C++, Java
+// and Rust) or 10 000 (in Go). The value of an attribute of an event or a link is at level 6, and
+// each map adds three.
 const MaxDepth = otlpwire.MaxDepth
 
 func decodeAttribute(b fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
@@ -61,13 +62,16 @@ func decodeValue(b fields, depth int) (v attribute.Value, err error) {
 }
 
 // decodeList decodes the elements of an array or a map.
-func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error)) (all []T, err error) {
+func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error)) (all []T,
+	err error) {
 	if depth > MaxDepth {
-		return nil, fmt.Errorf("otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
+		return nil, fmt.Errorf(
+			"otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
 	}
 	err = b.each(func(f field) (err error) {
 		if f.tag == otlpwire.ListValues {
-			all, err = appendDecoded(all, f.body, func(b fields) (T, error) { return decode(b, depth) })
+			all, err = appendDecoded(all, f.body,
+				func(b fields) (T, error) { return decode(b, depth) })
 		}
 		return err
 	})
@@ -78,7 +82,8 @@ func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error))
 // OTLP does not tell them from a slice of such values.
 func sliceOf(all []attribute.Value) attribute.Value {
 	kind := attribute.EMPTY
-	if len(all) > 0 && !slices.ContainsFunc(all, func(v attribute.Value) bool { return v.Type() != all[0].Type() }) {
+	if len(all) > 0 && !slices.ContainsFunc(all,
+		func(v attribute.Value) bool { return v.Type() != all[0].Type() }) {
 		kind = all[0].Type()
 	}
 	switch kind {

@@ -12,7 +12,8 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// MaxPlain is the number of attributes that are plain together: each key is compared with all others.
+// MaxPlain is the number of attributes that are plain together: each key is compared with all
+// others.
 const MaxPlain = 8
 
 // Extra is what a span has in addition to its Snapshot.
@@ -27,12 +28,14 @@ type AttributeWriter struct{ Bytes []byte }
 
 // Text appends a text.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
-	w.Bytes = otlpwire.AppendTextAttribute(w.Bytes, spanAttributes, string(key), otlpwire.ValidText(value))
+	w.Bytes = otlpwire.AppendTextAttribute(w.Bytes, spanAttributes, string(key),
+		otlpwire.ValidText(value))
 }
 
 // Int appends a number.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
-	w.Bytes = otlpwire.AppendScalar(w.Bytes, spanAttributes, string(key), otlpwire.ValueInt, uint64(value))
+	w.Bytes = otlpwire.AppendScalar(w.Bytes, spanAttributes, string(key), otlpwire.ValueInt,
+		uint64(value))
 }
 
 // KeyValues appends attributes.
@@ -49,17 +52,18 @@ func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte 
 	return otlpwire.EndMessage(b, start)
 }
 
-// Plain reports whether the attributes of a timeline's entry are encoded as they are: there are [MaxPlain] at most, of scalar
-// kinds, with keys that are neither empty nor repeated.
+// Plain reports whether the attributes of a timeline's entry are encoded as they are: there are
+// [MaxPlain] at most, of scalar kinds, with keys that are neither empty nor repeated.
 //
-// Numbers become numbers. Durations are nanoseconds, and times are nanoseconds since the Unix epoch. An unsigned number above the range of int64 becomes
-// text.
+// Numbers become numbers. Durations are nanoseconds, and times are nanoseconds since the Unix
+// epoch. An unsigned number above the range of int64 becomes text.
 func Plain(attrs []slog.Attr) bool {
 	if len(attrs) > MaxPlain {
 		return false
 	}
 	for i := range attrs {
-		if attrs[i].Key == "" || attrs[i].Value.Kind() == slog.KindAny || attrs[i].Value.Kind() >= slog.KindGroup {
+		if attrs[i].Key == "" || attrs[i].Value.Kind() == slog.KindAny ||
+			attrs[i].Value.Kind() >= slog.KindGroup {
 			return false
 		}
 		for k := range i {
@@ -77,7 +81,8 @@ func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 		key, v := otlpwire.ValidText(attrs[i].Key), &attrs[i].Value
 		switch v.Kind() {
 		case slog.KindBool:
-			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueBool, protowire.EncodeBool(v.Bool()))
+			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueBool,
+				protowire.EncodeBool(v.Bool()))
 		case slog.KindInt64:
 			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Int64()))
 		case slog.KindUint64:
@@ -87,7 +92,8 @@ func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 				b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, u)
 			}
 		case slog.KindFloat64:
-			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueDouble, math.Float64bits(v.Float64()))
+			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueDouble,
+				math.Float64bits(v.Float64()))
 		case slog.KindDuration:
 			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Duration()))
 		case slog.KindTime:

@@ -9,7 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// RootOf returns the end of a span, which has ended. It returns false unless the span is a local root.
+// RootOf returns the end of a span, which has ended. It returns false unless the span is a local
+// root.
 func RootOf(s sdktrace.ReadOnlySpan) (r local.Root, ok bool) {
 	var room Snapshot
 	ok = snapshotOf(s, &room).root(&r)
@@ -23,7 +24,8 @@ func (s *Snapshot) root(r *local.Root) bool {
 	}
 	*r = local.Root{
 		TraceID: s.SpanContext.TraceID(), SpanID: s.SpanContext.SpanID(), Name: s.Name,
-		Class: local.ClassOf(s.SpanKind, s.Name, HasTrue(s.Attributes, record.JobKey), HasTrue(s.Attributes, record.StreamKey)),
+		Class: local.ClassOf(s.SpanKind, s.Name, HasTrue(s.Attributes, record.JobKey),
+			HasTrue(s.Attributes, record.StreamKey)),
 		Start: s.StartTime, End: s.EndTime, Failed: s.Status.Code == codes.Error,
 	}
 	return true

@@ -76,8 +76,9 @@ const (
 	exemplarAttributes = 7<<3 | w.Prefixed
 )
 
-// appendRequest appends an ExportMetricsServiceRequest, and returns the number of its points. It leaves out metrics of an unknown kind or
-// temporality, and returns an error that names the last one.
+// appendRequest appends an ExportMetricsServiceRequest, and returns the number of its points. It
+// leaves out metrics of an unknown kind or temporality, and returns an error that names the last
+// one.
 func appendRequest(b []byte, m *metricdata.ResourceMetrics) (_ []byte, points int, err error) {
 	b, request := w.BeginMessage(b, requestResourceMetrics)
 	b = w.AppendResource(b, m.Resource)
@@ -202,7 +203,8 @@ func appendHistogram[N int64 | float64](b []byte, h metricdata.Histogram[N]) ([]
 	return w.EndMessage(b, at), err
 }
 
-func appendExponentialHistogram[N int64 | float64](b []byte, h metricdata.ExponentialHistogram[N]) ([]byte, error) {
+func appendExponentialHistogram[N int64 | float64](b []byte,
+	h metricdata.ExponentialHistogram[N]) ([]byte, error) {
 	b, at := w.BeginMessage(b, metricExponentialHistogram)
 	for i := range h.DataPoints {
 		p := &h.DataPoints[i]
@@ -254,7 +256,8 @@ func appendSummary(b []byte, s metricdata.Summary) []byte {
 	return w.EndMessage(b, at)
 }
 
-func appendExemplars[N int64 | float64](b []byte, tag uint64, exemplars []metricdata.Exemplar[N]) []byte {
+func appendExemplars[N int64 | float64](b []byte, tag uint64,
+	exemplars []metricdata.Exemplar[N]) []byte {
 	for i := range exemplars {
 		e := &exemplars[i]
 		var at int

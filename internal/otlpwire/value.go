@@ -23,7 +23,8 @@ const (
 	ListValues = 1<<3 | Prefixed // of an array and of a map
 )
 
-// MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute; see otlpenc.MaxDepth.
+// MaxDepth is the number of lists and maps that may lie within each other in the value of an
+// attribute; see otlpenc.MaxDepth.
 const MaxDepth = 30
 
 // TooDeep is the text in place of a deeper list or map.
@@ -49,7 +50,8 @@ func AppendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 	return EndMessage(b, at)
 }
 
-// AppendTextAttribute appends an attribute whose value is a text. Most are short: this saves a sixth of the time of a span.
+// AppendTextAttribute appends an attribute whose value is a text. Most are short: this saves a
+// sixth of the time of a span.
 func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	n := 6 + len(key) + len(s)
 	if key == "" || n >= 1<<7 {
@@ -64,7 +66,8 @@ func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	return append(b, s...)
 }
 
-// AppendScalar appends an attribute whose value is a number or a truth value: n has its bits, and field says which.
+// AppendScalar appends an attribute whose value is a number or a truth value: n has its bits, and
+// field says which.
 func AppendScalar(b []byte, tag uint64, key string, field, n uint64) []byte {
 	b, at := BeginMessage(b, tag)
 	b = AppendText(b, KeyValueKey, key)

@@ -25,8 +25,8 @@ func ValidText(s string) string {
 	return strings.ToValidUTF8(s, string(utf8.RuneError))
 }
 
-// isASCII reads eight bytes at once, the last ones twice. It takes half of the time of [utf8.ValidString] for the
-// short texts that spans have.
+// isASCII reads eight bytes at once, the last ones twice. It takes half of the time of
+// [utf8.ValidString] for the short texts that spans have.
 func isASCII(s string) bool {
 	const high = 0x8080808080808080
 	n := len(s)
@@ -92,7 +92,8 @@ func AppendCount(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), min(uint64(n), 1<<32-1))
 }
 
-// BeginMessage begins a message of unknown length, for which it leaves one byte; at is where the body begins.
+// BeginMessage begins a message of unknown length, for which it leaves one byte; at is where the
+// body begins.
 func BeginMessage(b []byte, tag uint64) (_ []byte, at int) {
 	b = append(b, byte(tag), 0)
 	return b, len(b)

@@ -10,24 +10,28 @@ import (
 )
 
 // New returns an exporter that does nothing before its Start, for the field ProfileExporter of
-// perfline.Config. Start checks c, and sends a profile of each kind every [Config].Interval, and one
-// of leaked goroutines every [Config].LeakInterval. Logger of c wins over what Start gets. Errors
-// name the field or the variable, the value and the rule. Start logs wrong variables that do no
-// harm. A profile has one sample type: a heap profile counts as up to four in Stats.
+// perfline.Config. Start checks c, and sends a profile of each kind every [Config].Interval, and
+// one of leaked goroutines every [Config].LeakInterval. Logger of c wins over what Start gets.
+// Errors name the field or the variable, the value and the rule. Start logs wrong variables that do
+// no harm. A profile has one sample type: a heap profile counts as up to four in Stats.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c)) }
 
 func receiver(c Config) continuous.Receiver {
 	return continuous.Receiver{
 		Package: "otlpprofiles", Config: c, Logger: c.Logger,
-		Open: func(env continuous.Environment) (*continuous.Delivery, error) { return open(c, env) },
+		Open: func(env continuous.Environment) (*continuous.Delivery,
+			error) {
+			return open(c, env)
+		},
 	}
 }
 
 // open makes the delivery to the receiver, and the goroutines of a connection over gRPC.
 func open(c Config, env continuous.Environment) (*continuous.Delivery, error) {
 	settings, err := continuous.Settings{
-		Interval: c.Interval, LeakInterval: c.LeakInterval, Spans: c.Spans, QueueBytes: c.QueueBytes,
-		Logger: env.Logger,
+		Interval: c.Interval, LeakInterval: c.LeakInterval, Spans: c.Spans,
+		QueueBytes: c.QueueBytes,
+		Logger:     env.Logger,
 	}.Resolve(env.Vars, "Interval")
 	if err != nil {
 		return nil, err
@@ -36,7 +40,8 @@ func open(c Config, env continuous.Environment) (*continuous.Delivery, error) {
 	send := func(ctx context.Context, body []byte) queue.Answer {
 		a := c.Sender.Send(ctx, body)
 		return queue.Answer{
-			Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown,
+			Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered,
+			Unknown:  a.Unknown,
 			TooLarge: a.TooLarge, Rejected: a.Rejected, Message: a.Message,
 		}
 	}
@@ -46,10 +51,14 @@ func open(c Config, env continuous.Environment) (*continuous.Delivery, error) {
 	}
 	q := continuous.NewQueue(settings, queue.Config[*request]{
 		To: to, UnknownPause: otlp.UnknownPause,
-		Send: func(ctx context.Context, batch []*request) queue.Answer { return sender.Send(ctx, batch[0].body) },
+		Send: func(ctx context.Context,
+			batch []*request) queue.Answer {
+			return sender.Send(ctx, batch[0].body)
+		},
 	})
 	return &continuous.Delivery{
-		Settings: settings, Sink: &sink{newEncoder(env.Resource, thisProgram()), q}, Queue: q, To: to,
+		Settings: settings, Sink: &sink{newEncoder(env.Resource, thisProgram()), q}, Queue: q,
+		To:    to,
 		Close: sender.Close,
 	}, nil
 }

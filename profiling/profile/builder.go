@@ -41,7 +41,8 @@ type callSite struct {
 func NewBuilder(keep func(*Call) bool) *Builder {
 	return &Builder{
 		keep: keep, children: map[callSite]int32{}, calls: map[*Call]int{}, stacks: map[Stack]int{},
-		frames: map[Frame]int{}, resources: map[string]int{}, contexts: map[any]int{}, equal: map[string]int{},
+		frames: map[Frame]int{}, resources: map[string]int{}, contexts: map[any]int{},
+		equal: map[string]int{},
 	}
 }
 
@@ -78,8 +79,8 @@ func (b *Builder) Add(stack []*Call, s Sample) {
 	b.t.Samples = append(b.t.Samples, s)
 }
 
-// Stats counts the samples that were added: all, the cut ones, and the ones that have no stack because
-// each frame was left out.
+// Stats counts the samples that were added: all, the cut ones, and the ones that have no stack
+// because each frame was left out.
 func (b *Builder) Stats() Stats { return b.t.Stats }
 
 // place makes the place of a call that was not seen before.
@@ -107,9 +108,11 @@ func (b *Builder) frame(c *Call) int {
 	if b.keep == nil || b.keep(c) {
 		// Invalid UTF-8 would come back from JSON as another name, perhaps one that
 		// another frame has.
-		f := Frame{Name: strings.ToValidUTF8(c.Name, "\uFFFD"), ResourceID: None, Line: max(0, c.StartLine)}
+		f := Frame{Name: strings.ToValidUTF8(c.Name, "\uFFFD"), ResourceID: None,
+			Line: max(0, c.StartLine)}
 		if c.File != "" {
-			f.ResourceID = intern(b.resources, &b.t.Resources, strings.ToValidUTF8(c.File, "\uFFFD"))
+			f.ResourceID = intern(b.resources, &b.t.Resources,
+				strings.ToValidUTF8(c.File, "\uFFFD"))
 		}
 		id = intern(b.frames, &b.t.Frames, f)
 	}
@@ -185,7 +188,8 @@ func (c *SampleContext) text() string {
 // known or no other than before; by now the span may have ended. Nil knows none.
 func (b *Builder) Trace(endName func(key any) string) *Trace {
 	if b.unsorted {
-		slices.SortStableFunc(b.t.Samples, func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+		slices.SortStableFunc(b.t.Samples,
+			func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	}
 	if endName != nil {
 		b.rename(endName)

@@ -65,15 +65,16 @@ type Config struct {
 	// shortest interval counts for all. So do the shortest LeakInterval and the largest of Spans.
 	UploadInterval time.Duration
 
-	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Ten minutes are
-	// enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative means never. Read the package's
-	// comment first: each profile costs a garbage collection, and can end some programs. The time between
-	// two profiles is at least a thousand times as long as the first one took.
+	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Ten
+	// minutes are enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative means
+	// never. Read the package's comment first: each profile costs a garbage collection, and can end
+	// some programs. The time between two profiles is at least a thousand times as long as the
+	// first one took.
 	LeakInterval time.Duration
 
-	// Spans says which spans the samples name, in the labels span_id and span_name. These spans carry
-	// the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero value,
-	// [profiling.LocalRoots], all samples of a request name its server span.
+	// Spans says which spans the samples name, in the labels span_id and span_name. These spans
+	// carry the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero
+	// value, [profiling.LocalRoots], all samples of a request name its server span.
 	Spans profiling.Selection
 
 	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series
@@ -103,16 +104,18 @@ func (c Config) Enabled() bool {
 	return address != ""
 }
 
-// String returns the fields without secrets: without the password, the values of headers, and the address's user and
-// query.
+// String returns the fields without secrets: without the password, the values of headers, and the
+// address's user and query.
 func (c Config) String() string {
 	password := ""
 	if c.BasicAuthPassword != "" {
 		password = "xxxxx"
 	}
 	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v LeakInterval:%v Spans:%d TraceIDs:%t QueueBytes:%d}",
-		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
-		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans, c.TraceIDs, c.QueueBytes)
+		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password,
+		c.TenantID,
+		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans, c.TraceIDs,
+		c.QueueBytes)
 }
 
 // Format prints String for every verb.
@@ -171,7 +174,8 @@ func (c *Config) resolveAuth() error {
 	user, userFrom := given(c.BasicAuthUser, "BasicAuthUser", envUser)
 	password, passwordFrom := c.BasicAuthPassword, "BasicAuthPassword"
 	if password == "" {
-		password, passwordFrom = environ.Raw(envPassword), envPassword // as it is: spaces may be meant
+		// as it is: spaces may be meant
+		password, passwordFrom = environ.Raw(envPassword), envPassword
 	}
 	tenant, tenantFrom := given(c.TenantID, "TenantID", envTenant)
 	switch {
@@ -182,9 +186,11 @@ func (c *Config) resolveAuth() error {
 	case !printable(tenant):
 		return wrong(tenantFrom, envTenant, tenant)
 	case user != "" && password == "":
-		return fmt.Errorf("basic authentication has a user only: give BasicAuthPassword or %s, too", envPassword)
+		return fmt.Errorf("basic authentication has a user only: give BasicAuthPassword or %s, too",
+			envPassword)
 	case user == "" && password != "":
-		return fmt.Errorf("basic authentication has a password only: give BasicAuthUser or %s, too", envUser)
+		return fmt.Errorf("basic authentication has a password only: give BasicAuthUser or %s, too",
+			envUser)
 	}
 	c.BasicAuthUser, c.BasicAuthPassword, c.TenantID = user, password, tenant
 	return nil
@@ -199,7 +205,8 @@ func (c *Config) resolveHeaders() error {
 		}
 		from = envHeaders
 		if err := json.Unmarshal([]byte(raw), &c.Headers); err != nil {
-			return wrong(from, envHeaders, "") // without encoding/json's error, which may hold a secret
+			// without encoding/json's error, which may hold a secret
+			return wrong(from, envHeaders, "")
 		}
 	}
 	if twice := environ.Twice(c.Headers); twice != "" {
@@ -212,11 +219,14 @@ func (c *Config) resolveHeaders() error {
 		if !environ.Sendable(value) {
 			return fmt.Errorf("%s: value of %q: must have no control characters", from, name)
 		}
-		if !environ.CanSend(false, name, value) || strings.HasPrefix(strings.ToLower(name), "connect-") {
-			return fmt.Errorf("%s: name %q: must not be a header that the protocol sets itself", from, name)
+		if !environ.CanSend(false, name, value) ||
+			strings.HasPrefix(strings.ToLower(name), "connect-") {
+			return fmt.Errorf("%s: name %q: must not be a header that the protocol sets itself",
+				from, name)
 		}
 	}
-	if strings.Contains(c.BasicAuthUser, ":") { // RFC 7617, section 2: the server would take it for the end of the user
+	// RFC 7617, section 2: the server would take it for the end of the user
+	if strings.Contains(c.BasicAuthUser, ":") {
 		return errors.New("BasicAuthUser: must have no colon")
 	}
 	return nil

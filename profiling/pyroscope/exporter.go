@@ -13,8 +13,8 @@ import (
 
 // New returns an exporter that does nothing before its Start. Start checks c, and pushes a profile
 // of each kind every [Config].UploadInterval, and one of leaked goroutines every
-// [Config].LeakInterval. Resource and Logger of c win over what Start gets. Errors name the field or
-// the variable, the value and the rule. Start logs wrong variables that do no harm.
+// [Config].LeakInterval. Resource and Logger of c win over what Start gets. Errors name the field
+// or the variable, the value and the rule. Start logs wrong variables that do no harm.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c, nil)) }
 
 // Start returns what [New] returns, started with c.Resource and c.Logger. Profiling does not end
@@ -48,7 +48,8 @@ func open(c Config, env continuous.Environment, dial dialer) (*continuous.Delive
 	q := continuous.NewQueue(settings, queue.Config[*upload]{To: to, Send: cl.send})
 	labels := seriesLabels(c.ApplicationName, hex.EncodeToString(instance), tags)
 	return &continuous.Delivery{
-		Settings: settings, Sink: sink{q, labels, newFitter(len(tags), c.TraceIDs)}, Queue: q, To: to,
+		Settings: settings, Sink: sink{q, labels, newFitter(len(tags), c.TraceIDs)}, Queue: q,
+		To:         to,
 		ProfileIDs: true,
 		Close: func() error {
 			cl.close()
