@@ -25,7 +25,6 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpmetrics"
 	"github.com/perfline/perfline/internal/outputs"
-	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/scope"
@@ -73,7 +72,8 @@ type Config struct {
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone:
-	// otlpprofiles.New of package profiling/otlpprofiles makes it (development).
+	// otlpprofiles.New of package profiling/otlpprofiles makes it (development). The exporters of
+	// both fields get the same profiles, each of which is taken once.
 	// OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts it, and
 	// Shutdown shuts it down.
 	ProfileExporter profiling.Exporter
@@ -125,8 +125,8 @@ type Pipeline struct {
 	resource *resource.Resource    // nil with OTEL_SDK_DISABLED
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *memory.Recent
-	profiles *pyroscope.Pusher  // nil without a server for profiles
-	exported profiling.Exporter // of profiles; nil without one
+	profiles profiling.Exporter // to Pyroscope; nil without a server for profiles
+	exported profiling.Exporter // Config.ProfileExporter; nil without one
 	sessions *sessions.Recorder
 	waits    waits.Recorder           // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
@@ -135,6 +135,8 @@ type Pipeline struct {
 	measures *bridge.MeasureHistogram // nil without Config.Measures
 	before   map[string]uint64        // counts when Start was done, by their words
 	history  runtimeHistory
+
+	profileRuns []profileRun // of profiles and exported
 
 	shutdown within.Once
 }
@@ -248,12 +250,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs", "form", c.Marks)
 	}
 	p.logs = to.logs
-	if c.Profiles.Enabled() {
-		if p.profiles, err = startProfiles(ctx, c, res, vars); err != nil {
-			return nil, err
-		}
-	}
-	if p.exported, err = startProfileExporter(ctx, c, res, vars); err != nil {
+	if err = p.startProfiles(ctx, c, res, vars); err != nil {
 		return nil, err
 	}
 	if spans != nil { // last: a Start that fails does not shut it down
@@ -323,34 +320,13 @@ func (p *Pipeline) startMetrics(c Config, vars *environ.Reader) {
 func (c *Config) fill() {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
-	tl := (*record.Timeline)(c.Timeline)
 	if c.Waits != nil {
-		c.Waits = &guardedWaits{recorder: c.Waits, timeline: tl}
-	}
-	if c.ProfileExporter != nil {
-		c.ProfileExporter = &guardedProfiles{exporter: c.ProfileExporter, timeline: tl}
+		c.Waits = &guardedWaits{recorder: c.Waits, timeline: (*record.Timeline)(c.Timeline)}
 	}
 	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
 	c.Logs.Logger = cmp.Or(c.Logs.Logger, c.Logger)
-	c.Profiles.Logger = cmp.Or(c.Profiles.Logger, c.Logger)
 	c.Sessions.Timeline = cmp.Or(c.Sessions.Timeline, c.Timeline)
 	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
-}
-
-// startProfiles starts continuous profiling. It returns nil if PERFLINE_PROFILING forbids it.
-func startProfiles(ctx context.Context, c Config, res *resource.Resource,
-	vars *environ.Reader) (*pyroscope.Pusher, error) {
-	if c.Profiles.Resource == nil {
-		c.Profiles.Resource = res
-	}
-	p, err := pyroscope.Start(environ.NewContext(ctx, vars), c.Profiles)
-	if errors.Is(err, profiling.ErrNotAllowed) {
-		if !vars.Wrong(permission.Variable) { // else it is said already
-			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
-		}
-		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to push
-	}
-	return p, err
 }
 
 // TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or
@@ -407,11 +383,8 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 		return nil
 	}
 	r := within.Begin(ctx, wholeGrace)
-	if p.profiles != nil {
-		r.Go("perfline: the delivery of profiles", p.profiles.Flush)
-	}
-	if p.exported != nil {
-		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Flush)
+	for _, run := range p.profileRuns {
+		r.Go("perfline: the delivery of profiles", run.Flush)
 	}
 	r.Do("perfline: the delivery of spans", p.tracing.flush)
 	if p.meters != nil {
@@ -475,10 +448,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 }
 
 func (p *Pipeline) stopProfiles(r *within.Run) {
-	if p.profiles != nil {
-		r.Go("perfline: the delivery of profiles", p.profiles.Shutdown)
-	}
-	if p.exported != nil {
-		r.Go("perfline: the delivery of profiles over OTLP", p.exported.Shutdown)
+	for _, run := range p.profileRuns {
+		r.Go("perfline: the delivery of profiles", run.Shutdown)
 	}
 }

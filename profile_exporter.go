@@ -7,39 +7,79 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/permission"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
 const profilesExporter = "OTEL_PROFILES_EXPORTER"
 
-// startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if
-// OTEL_PROFILES_EXPORTER or PERFLINE_PROFILING forbids it.
-func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
-	vars *environ.Reader) (profiling.Exporter, error) {
-	switch names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter"); {
-	case slices.Contains(names, "none"):
-		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to send
-	case c.ProfileExporter == nil:
-		if len(names) > 0 {
-			c.Logger.Warn("perfline: no profiles are sent over OTLP: set Config.ProfileExporter to otlpprofiles.New of github.com/perfline/perfline/profiling/otlpprofiles",
-				"variable", profilesExporter, "value", names[0])
-		}
-		return nil, nil //nolint:nilnil // documented
+// A profileRun takes profiles and delivers them: a run of perfline's own exporters, or an exporter
+// of the program.
+type profileRun interface {
+	Flush(ctx context.Context) error
+	Shutdown(ctx context.Context) error
+	LastMinute() *profile.Trace
+}
+
+// startProfiles starts the exporters of profiles. perfline's own share one source. An exporter that
+// PERFLINE_PROFILING forbids does not start, which is no error.
+func (p *Pipeline) startProfiles(
+	ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader,
+) error {
+	var own []*continuous.Exporter
+	if c.Profiles.Enabled() {
+		p.profiles = pyroscope.New(c.Profiles)
+		own = append(own, p.profiles.(*continuous.Exporter)) //nolint:forcetypeassert // as New has it
 	}
-	err := c.ProfileExporter.Start(environ.NewContext(ctx, vars), res, c.Logger)
-	switch {
-	case errors.Is(err, profiling.ErrNotAllowed):
-		if !vars.Wrong(permission.Variable) && !c.Profiles.Enabled() { // else it is said already
-			c.Logger.Warn("perfline: no profiles are taken", "reason", err)
-		}
-		return nil, nil //nolint:nilnil // documented
-	case err != nil:
-		return nil, err
+	p.exported = profileExporter(c, vars)
+	shared, ok := p.exported.(*continuous.Exporter)
+	if ok {
+		own = append(own, shared)
 	}
-	return c.ProfileExporter, nil
+	var err error
+	start := func(r profileRun, failed error) {
+		if err = failed; err == nil {
+			p.profileRuns = append(p.profileRuns, r)
+		}
+	}
+	if len(own) > 0 {
+		env := continuous.Environment{Resource: res, Logger: c.Logger, Vars: vars}
+		start(continuous.StartExporters(ctx, env, own...))
+	}
+	if p.exported != nil && !ok && err == nil {
+		p.exported = &guardedProfiles{exporter: p.exported,
+			timeline: (*record.Timeline)(c.Timeline)}
+		start(p.exported, p.exported.Start(ctx, res, c.Logger))
+	}
+	if !errors.Is(err, profiling.ErrNotAllowed) {
+		return err
+	}
+	if !vars.Wrong(permission.Variable) { // else it is said already
+		c.Logger.Warn("perfline: no profiles are taken", "reason", err)
+	}
+	if p.exported = nil; len(p.profileRuns) == 0 {
+		p.profiles = nil
+	}
+	return nil
+}
+
+// profileExporter returns Config.ProfileExporter, unless OTEL_PROFILES_EXPORTER forbids it.
+func profileExporter(c Config, vars *environ.Reader) profiling.Exporter {
+	names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter")
+	if slices.Contains(names, "none") {
+		return nil
+	}
+	if c.ProfileExporter == nil && len(names) > 0 {
+		c.Logger.Warn("perfline: no profiles are sent over OTLP: set Config.ProfileExporter to "+
+			"otlpprofiles.New of github.com/perfline/perfline/profiling/otlpprofiles",
+			"variable", profilesExporter, "value", names[0])
+	}
+	return c.ProfileExporter
 }
 
 // LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time
@@ -47,11 +87,8 @@ func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
 // next profile. The first call returns a trace without samples. From then on samples stay in
 // memory, at most 2^18, until no call came for five minutes.
 func (p *Pipeline) LastMinute() *profile.Trace {
-	switch {
-	case p.profiles != nil:
-		return p.profiles.LastMinute()
-	case p.exported != nil:
-		return p.exported.LastMinute()
+	if len(p.profileRuns) == 0 {
+		return nil
 	}
-	return nil
+	return p.profileRuns[0].LastMinute()
 }

@@ -1,9 +1,11 @@
 package perfline_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -156,7 +158,8 @@ func TestProfilesThatTheReceiverDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Pyroscope and a receiver over OTLP get profiles at the same time. Both are of the same CPU profiler, whose gaps count once.
+// Pyroscope and a receiver over OTLP get the same profiles of one source, whose gaps count once. An
+// exporter of the program counts beside that source.
 func TestBothProfilings(t *testing.T) {
 	url, requests := takesProfiles(t, http.StatusOK)
 	reader := sdkmetric.NewManualReader()
@@ -183,6 +186,12 @@ func TestBothProfilings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if n := sources(t); n != 1 {
+		t.Errorf("%d goroutines take profiles, want one for both receivers", n)
+	}
+	if a, b := pl.Stats().Profiles, pl.Stats().OTLPProfiles; a.ContinuousStats != b.ContinuousStats {
+		t.Errorf("profiles to Pyroscope were taken as %+v, over OTLP as %+v", a.ContinuousStats, b.ContinuousStats)
+	}
 	if got := collect(t, reader); got["perfline.profiling.state started"] != 1 || got["perfline.delivery.profiles.pending"] != 0 {
 		t.Errorf("the metrics are %v", got)
 	}
@@ -192,4 +201,14 @@ func TestBothProfilings(t *testing.T) {
 	if len(requests()) == 0 || !strings.Contains(strings.Join(requests(), ""), "process_cpu") || log.Len() > 0 {
 		t.Errorf("%d requests to Pyroscope, %d over OTLP with CPU, logged %s", len(requests()), cpu(), log)
 	}
+}
+
+// sources returns how many goroutines take profiles all the time.
+func sources(t *testing.T) int {
+	t.Helper()
+	var goroutines bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&goroutines, 2); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(goroutines.String(), "continuous.(*Source).run(")
 }

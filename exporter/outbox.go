@@ -23,7 +23,7 @@ type outbox struct {
 	queue   *queue.Queue[encoded]
 	batch   int           // items of a request at most
 	invalid atomic.Uint64 // items that were dropped before the queue
-	sender  sendCloser
+	sender  otlp.SendCloser
 	closed  within.Once // of sender
 	onRead  onread.Functions
 }

@@ -2,15 +2,11 @@ package exporter
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
-	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/text"
 )
 
 // A Sender sends encoded requests to a receiver that OTLP over gRPC or HTTP does not reach: a
@@ -49,48 +45,16 @@ type Answer struct {
 	Message string
 }
 
-// maxName is how many bytes of a Sender's name are printed.
-const maxName = 256
-
 // sender returns the sender of requests, and its name for messages.
-func (c Config) sender(vars *environ.Reader, signal otlp.Signal) (s sendCloser, name string,
-	err error) {
-	if c.Sender != nil {
-		if named, ok := c.Sender.(fmt.Stringer); ok {
-			return customSender{c.Sender}, text.Cut(record.ValueText(named), maxName), nil
+func (c Config) sender(vars *environ.Reader, signal otlp.Signal) (otlp.SendCloser, string, error) {
+	where := otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}
+	send := func(ctx context.Context, body []byte) queue.Answer {
+		a := c.Sender.Send(ctx, body)
+		return queue.Answer{
+			Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered,
+			Unknown:  a.Unknown,
+			TooLarge: a.TooLarge, Rejected: a.Rejected, Message: a.Message,
 		}
-		return customSender{c.Sender}, fmt.Sprintf("%T", c.Sender), nil
 	}
-	settings, err := otlp.Resolve(vars,
-		otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, signal)
-	if err != nil {
-		return nil, "", err
-	}
-	s, err = settings.Sender()
-	return s, settings.Name, err
-}
-
-type sendCloser interface {
-	queue.Sender
-	io.Closer
-}
-
-// A customSender is a Sender as the queue takes it.
-type customSender struct{ sender Sender }
-
-func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
-	a := c.sender.Send(ctx, body)
-	return queue.Answer{
-		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown,
-		TooLarge: a.TooLarge,
-		Rejected: a.Rejected, Message: a.Message,
-	}
-}
-
-// Close closes the sender if it can be closed.
-func (c customSender) Close() error {
-	if closer, ok := c.sender.(io.Closer); ok {
-		return closer.Close()
-	}
-	return nil
+	return otlp.Open(vars, where, signal, c.Sender, send)
 }

@@ -46,7 +46,7 @@ func TestPyroscopeDiesAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	restarted := time.Now()
-	// The waiting profiles, and some new ones. Nothing but time makes the pusher try again.
+	// The waiting profiles, and some new ones. Nothing but time makes the exporter try again.
 	want := pl.Stats().Profiles.Accepted + 10
 	until(ctx, t, pl, "all is delivered", func(s profiling.ExporterStats) bool { return s.Delivered >= want })
 	whole := backend.Query{Labels: fmt.Sprintf("{service_name=%q}", service)}

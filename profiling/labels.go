@@ -48,7 +48,7 @@ const (
 //   - The spans are tp's own, and no wrappers.
 //   - At most 16 384 open spans keep their label. A span over this number loses it before its end.
 //   - The labels end with tp's Shutdown. The tracers still make spans then.
-//   - While a pyroscope.Pusher runs, the spans that its samples name also carry the attribute
+//   - While an exporter to Pyroscope runs, the spans that its samples name also carry the attribute
 //     pyroscope.profile.id: see [HoldProfileIDs].
 //
 // A goroutine that is started inherits the labels. Label an older goroutine, as in a pool of
@@ -88,7 +88,7 @@ func HoldLabels(spans Selection) (release func()) {
 // HoldProfileIDs makes the selected spans carry the attribute pyroscope.profile.id, until release
 // is called: a Pyroscope server that gets the samples shows them for such a span. Spans carry the
 // attribute only if they begin while goroutines are labelled: call [HoldLabels], too, unless a
-// [Profiler] runs. A pyroscope.Pusher holds profile ids itself. Both functions may be called
+// [Profiler] runs. Package pyroscope holds profile ids itself. Both functions may be called
 // concurrently, and release more than once.
 func HoldProfileIDs(spans Selection) (release func()) {
 	return spanlabels.HoldProfileIDs(spanlabels.Selection(spans))

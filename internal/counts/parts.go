@@ -116,11 +116,11 @@ func Pyroscope(s profiling.ExporterStats) (t Table) {
 	return t
 }
 
-// Profiling counts how profiles were taken, for Pyroscope and over OTLP. Both see the same gaps and
-// lose the same samples of one CPU profiler: the larger counts stand for both.
+// Profiling counts how profiles were taken, for Pyroscope and over OTLP. Exporters of perfline share
+// one source. An exporter of the program has a source of its own, but sees the same gaps. So the
+// larger counts stand for both.
 func Profiling(s, other profiling.ContinuousStats) (t Table) {
-	s.Failed += other.Failed
-	s.PutOff += other.PutOff
+	s.Failed, s.PutOff = max(s.Failed, other.Failed), max(s.PutOff, other.PutOff)
 	s.LostSamples = max(s.LostSamples, other.LostSamples)
 	s.Gaps, s.GapTime = max(s.Gaps, other.Gaps), max(s.GapTime, other.GapTime)
 	if s.State == "" {

@@ -10,7 +10,6 @@ package environ
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -142,20 +141,4 @@ func (v Variable) show(value string) string {
 		value = secret.URL(value)
 	}
 	return text.Cut(value, maxShown)
-}
-
-type contextKey struct{}
-
-// NewContext returns a context with r, for parts that a caller starts: each wrong variable is
-// logged once then, although several parts read it.
-func NewContext(ctx context.Context, r *Reader) context.Context {
-	return context.WithValue(ctx, contextKey{}, r)
-}
-
-// FromContext returns the Reader of ctx, or else a new one that logs to log.
-func FromContext(ctx context.Context, log *slog.Logger) *Reader {
-	if r, ok := ctx.Value(contextKey{}).(*Reader); ok {
-		return r
-	}
-	return NewReader(log)
 }

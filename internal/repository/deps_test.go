@@ -24,7 +24,9 @@ var allowed = map[string][]string{
 	"profiling":              {"internal", "internal/remote", "internal/record", "observer", "marks", "profiling/profile", "internal/spanlabels"},
 	"profiling/profile":      {"internal", "internal/record", "observer"},
 	"internal/spanlabels":    {"internal"},
-	"profiling/otlpprofiles": {"internal", "internal/record", "observer", "exporter", "profiling", "profiling/profile"},
+	"profiling/otlpprofiles": {"internal", "internal/continuous", "exporter", "profiling", "profiling/profile"},
+	"profiling/pyroscope":    {"internal", "internal/continuous", "profiling"},
+	"internal/continuous":    {"internal", "internal/record", "observer", "profiling", "profiling/profile"},
 	"profiling/sessions":     {"internal", "internal/remote", "internal/profiles", "internal/record", "observer", "profiling", "profiling/profile"},
 	"profiling/service":      {"internal", "internal/remote", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions"},
 	"waits":                  {"internal", "bridge"},
@@ -52,22 +54,21 @@ var allowed = map[string][]string{
 	"internal/lookup":        {"internal/local", "internal/requests", "internal/waiting", "waits"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "requests", "internal/counts", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
+	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""
 // is perfline itself. A program that mounts no handler must not pay for one.
 var onlyFor = map[string][]string{
 	"connectrpc.com/":                  {"profiling/service", "live"},
-	"github.com/grafana/":              {"profiling/internal/continuous"},
 	module + "/live":                   {"live"},
 	module + "/profiling/service":      {"profiling/service", "live"},
 	module + "/waits/flight":           {"waits/flight"}, // programs choose these two in perfline.Config
 	module + "/profiling/otlpprofiles": {"profiling/otlpprofiles"},
 
-	module + "/profiling/internal/continuous": {"profiling/pyroscope", "profiling/otlpprofiles"},
-	"golang.org/x/exp/":                       {"waits/flight"},     // the reader of execution traces
-	module + "/bridge/bridgelog":              {"bridge/bridgelog"}, // programs that use the log SDK
+	module + "/internal/continuous": {"", "profiling/pyroscope", "profiling/otlpprofiles"},
+	"golang.org/x/exp/":             {"waits/flight"},     // the reader of execution traces
+	module + "/bridge/bridgelog":    {"bridge/bridgelog"}, // programs that use the log SDK
 
 	"go.opentelemetry.io/otel/sdk/log": {"bridge/bridgelog"},
 	"go.opentelemetry.io/otel/log":     {"bridge/bridgelog"},
@@ -116,7 +117,7 @@ func testImportDirection(t *testing.T, goos string) {
 			if from == "live/internal/view" && strings.HasPrefix(imported, "net/") {
 				t.Errorf("%s imports %s: package live alone knows HTTP", pkg, imported)
 			}
-			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && imported != sampler+"/internal/continuous" && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
+			if sampler := module + "/profiling"; strings.HasPrefix(imported, sampler+"/internal/") && pkg != sampler && !strings.HasPrefix(pkg, sampler+"/internal/") {
 				t.Errorf("%s imports %s: only profiling itself may", pkg, imported)
 			}
 			if !strings.HasPrefix(imported+"/", module+"/") {

@@ -11,7 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 )
 

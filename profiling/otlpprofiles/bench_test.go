@@ -13,7 +13,7 @@ import (
 	profilespb "go.opentelemetry.io/proto/slim/otlp/profiles/v1development"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // zipped returns the length of b in gzip's format.

@@ -1,7 +1,6 @@
 package otlpprofiles
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,15 +9,9 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/continuous"
 )
-
-// defaultQueueBytes is the default of [Config].QueueBytes. It holds some minutes of a busy service
-// while its receiver is away.
-const defaultQueueBytes = 16 << 20
 
 // Config configures [New]. With the zero value, OpenTelemetry's variables decide. A field that is
 // set wins over its variable. TLS, timeouts and compression have variables only.
@@ -40,7 +33,9 @@ type Config struct {
 	// its name is what its String returns, or its type.
 	Sender exporter.Sender
 
-	// Interval is the length of a profile, from a second to 30 minutes. 0 means 15 s.
+	// Interval is the length of a profile, from a second to 30 minutes. 0 means 15 s. Of exporters
+	// that perfline.Start starts together, the shortest interval counts for all. So do the shortest
+	// LeakInterval and the largest of Spans.
 	Interval time.Duration
 
 	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Else
@@ -74,17 +69,3 @@ func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String(
 
 // MarshalText is String for encoding/json, log/slog and others that go by it.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// resolve fills c from the variables and the defaults, and checks it, except for where profiles go.
-func (c *Config) resolve(vars *environ.Reader) (err error) {
-	if c.QueueBytes < 0 {
-		return fmt.Errorf("QueueBytes %d: must not be negative", c.QueueBytes)
-	}
-	c.QueueBytes = cmp.Or(c.QueueBytes, defaultQueueBytes)
-	c.Interval = cmp.Or(c.Interval, continuous.DefaultInterval)
-	if err := continuous.CheckInterval("Interval", c.Interval); err != nil {
-		return err
-	}
-	c.LeakInterval, err = continuous.ReadLeakInterval(vars, c.LeakInterval)
-	return err
-}

@@ -3,7 +3,7 @@ package otlpprofiles
 import (
 	"fmt"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 )
 

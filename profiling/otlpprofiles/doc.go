@@ -64,8 +64,8 @@
 //   - When the receiver does not know profiles (UNIMPLEMENTED, 404, or a Sender's answer Unknown),
 //     the log has one line. Profiles are dropped and counted for ten minutes, and then tried again.
 //   - After Shutdown no goroutine and no connection is left, unless a Sender ignores its context.
-//   - It runs beside package pyroscope: each has all profiles. The CPU is sampled once for both.
-//     The runtime's profiles are taken twice.
+//   - Beside package pyroscope, each receiver gets all profiles. perfline.Start takes each profile
+//     once for both.
 //
 // # Limitations
 //

@@ -10,10 +10,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/internal/faulttest"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/queue"
-	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 	"github.com/perfline/perfline/profiling/profile"
 )

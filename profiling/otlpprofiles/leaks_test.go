@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/exporter"
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // leakingFunction is the function of the goroutine that TestLeakedGoroutine leaks.

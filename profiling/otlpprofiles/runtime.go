@@ -9,7 +9,7 @@ import (
 	"github.com/google/pprof/profile"
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // runtime encodes a profile of the runtime's, and gives the requests to send.

@@ -13,7 +13,7 @@ import (
 	profilespb "go.opentelemetry.io/proto/slim/otlp/profiles/v1development"
 	"pgregory.net/rapid"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // frameTypes returns the attribute profile.frame.type of all locations, by function.

@@ -29,7 +29,7 @@ const (
 	pushPath  = "push.v1.PusherService/Push"
 	protoType = "application/proto" // the content type of the Connect protocol for protobuf
 
-	answerTimeout = time.Minute // of the pusher's own HTTP client
+	answerTimeout = time.Minute // of the exporter's own HTTP client
 	// bytes read of an answer's body: the server quotes all labels when it refuses one
 	maxAnswer   = 64 << 10
 	maxReason   = 1 << 10 // bytes of it that are shown
@@ -44,11 +44,10 @@ type client struct {
 	http   *http.Client
 	url    string
 	header http.Header
-	close  context.CancelFunc // closes the connections of the pusher's own HTTP client
-	now    func() time.Time
-	hidden *strings.Replacer // takes secrets out of texts of the server and the network
-	sent   uint64            // profiles that the server has taken
-	// leaves the connections of the pusher's own HTTP client; nil for the program's
+	close  context.CancelFunc // closes the connections of the exporter's own HTTP client
+	hidden *strings.Replacer  // takes secrets out of texts of the server and the network
+	sent   uint64             // profiles that the server has taken
+	// leaves the connections of the exporter's own HTTP client; nil for the program's
 	renew  func()
 	silent int // attempts in a row that had no answer in time
 }
@@ -57,7 +56,7 @@ type client struct {
 // over HTTP/2 may be dead for a quarter of an hour before the system notices.
 const maxSilent = 2
 
-func newClient(c Config, now func() time.Time, dial dialer) *client {
+func newClient(c Config, dial dialer) *client {
 	endpoint, _ := url.JoinPath(c.ServerAddress, pushPath) // resolve has parsed the address
 	header := http.Header{}
 	secrets := append(slices.Collect(maps.Values(c.Headers)), secret.InURL(c.ServerAddress)...)
@@ -78,7 +77,7 @@ func newClient(c Config, now func() time.Time, dial dialer) *client {
 
 	life, end := context.WithCancel(context.Background())
 	cl := &client{
-		http: c.HTTPClient, url: endpoint, header: header, close: end, now: now,
+		http: c.HTTPClient, url: endpoint, header: header, close: end,
 		hidden: secret.Hide(secrets...),
 	}
 	if cl.http == nil {
@@ -211,11 +210,11 @@ func taken(resp *http.Response, body []byte) (a queue.Answer) {
 //   - 500 (unknown, internal): among others, the parts that store profiles are not ready.
 //   - 499 and 504 (canceled, deadline_exceeded): the server stopped to wait for them. They may
 //     store the profile.
-func (c *client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
+func (*client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
 	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s%s", resp.StatusCode,
 		http.StatusText(resp.StatusCode), reason(resp, body))}
 	retry := func(fault fault) (queue.Answer, fault) {
-		a.Retry, a.After = true, queue.RetryAfter(resp.Header, c.now())
+		a.Retry, a.After = true, queue.RetryAfter(resp.Header, time.Now())
 		return a, fault
 	}
 	switch status := resp.StatusCode; status {

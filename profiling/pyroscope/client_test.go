@@ -4,12 +4,11 @@ import (
 	"context"
 	"net/url"
 	"testing"
-	"time"
 )
 
 // Connections that were silent twice in a row are left: over HTTP/2, a dead one would be used on. The end of the caller's context says nothing about them.
 func TestSilentConnectionsAreLeft(t *testing.T) {
-	c := newClient(Config{ServerAddress: "http://h"}, time.Now, nil)
+	c := newClient(Config{ServerAddress: "http://h"}, nil)
 	defer c.close()
 	silent := &url.Error{Op: "Post", URL: "http://h", Err: context.DeadlineExceeded}
 	over, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,7 @@
 package pyroscope
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,11 +17,10 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/internal/environ"
-	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/secret"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
 // The variables of [Config], see the package's comment.
@@ -36,12 +35,8 @@ const (
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
-// defaultQueueSize is the default of [Config].QueueSize, in bytes. It holds some tens of
-// minutes of a busy service while its server is away.
-const defaultQueueSize = 16 << 20
-
-// Config configures [Start]. The zero value leaves everything to the variables. A field that is set
-// wins over its variable.
+// Config configures [New] and [Start]. The zero value leaves everything to the variables. A field
+// that is set wins over its variable.
 type Config struct {
 	// ServerAddress is the server's URL, with http or https and a host. Requests go below its
 	// path: to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
@@ -66,7 +61,8 @@ type Config struct {
 	Headers  map[string]string // sent with every request; else PYROSCOPE_HTTP_HEADERS
 
 	// UploadInterval is the length of a profile, from a second to 30 minutes. Else
-	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s.
+	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s. Of exporters that perfline.Start starts together, the
+	// shortest interval counts for all. So do the shortest LeakInterval and the largest of Spans.
 	UploadInterval time.Duration
 
 	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Ten
@@ -85,20 +81,21 @@ type Config struct {
 	// of each trace then.
 	TraceIDs bool
 
-	// QueueSize bounds the profiles that wait for delivery, in bytes of compressed requests. A
+	// QueueBytes bounds the profiles that wait for delivery, in bytes of compressed requests. A
 	// larger profile is dropped. 0 means 16 MiB, which is some tens of minutes of a busy service.
-	QueueSize int
+	QueueBytes int
 
 	// Resource describes the service; give the tracer provider's. Its service.namespace,
 	// service.version, service.instance.id and deployment.environment.name become tags, with
-	// underscores for dots, unless a tag has that name. nil means resource.Default().
+	// underscores for dots, unless a tag has that name. nil means the one that Start of the
+	// exporter gets, else resource.Default().
 	Resource *resource.Resource
 
 	// HTTPClient sends the profiles. Give it a Timeout. nil means a client that uses the
 	// environment's proxy, follows no redirects and waits a minute for an answer.
 	HTTPClient *http.Client
 
-	Logger *slog.Logger // nil means slog.Default()
+	Logger *slog.Logger // nil means the one that Start of the exporter gets, else slog.Default()
 }
 
 // Enabled reports whether the field or its variable names a server.
@@ -114,11 +111,11 @@ func (c Config) String() string {
 	if c.BasicAuthPassword != "" {
 		password = "xxxxx"
 	}
-	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v LeakInterval:%v Spans:%d TraceIDs:%t QueueSize:%d}",
+	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v LeakInterval:%v Spans:%d TraceIDs:%t QueueBytes:%d}",
 		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password,
 		c.TenantID,
 		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans, c.TraceIDs,
-		c.QueueSize)
+		c.QueueBytes)
 }
 
 // Format prints String for every verb.
@@ -129,40 +126,42 @@ func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // resolve fills c from the variables and the defaults, and checks it. It returns the tags of all
 // profiles, by the names that the server gives them. It logs wrong variables that do no harm.
-func (c *Config) resolve(ctx context.Context) (tags map[string]string, err error) {
-	c.Logger = record.SafeLogger(c.Logger)
-	if c.Resource == nil {
+func (c *Config) resolve(env continuous.Environment) (
+	s continuous.Settings, tags map[string]string, err error,
+) {
+	if c.Resource = cmp.Or(c.Resource, env.Resource); c.Resource == nil {
 		c.Resource = resource.Default()
 	}
-	if err := c.resolveAddress(); err != nil {
-		return nil, err
+	for _, resolve := range []func() error{c.resolveAddress, c.resolveAuth, c.resolveHeaders} {
+		if err := resolve(); err != nil {
+			return s, nil, err
+		}
 	}
-	if err := c.resolveAuth(); err != nil {
-		return nil, err
+	if c.UploadInterval == 0 {
+		inRange := func(value string) (time.Duration, bool) {
+			d, err := time.ParseDuration(value)
+			return d, err == nil && continuous.InRange(d)
+		}
+		c.UploadInterval = environ.Read(env.Vars, continuous.DefaultInterval, inRange, envInterval)
 	}
-	if err := c.resolveHeaders(); err != nil {
-		return nil, err
+	s, err = continuous.Settings{
+		Interval: c.UploadInterval, LeakInterval: c.LeakInterval, Spans: c.Spans,
+		QueueBytes: c.QueueBytes, Logger: env.Logger,
+	}.Resolve(env.Vars, "UploadInterval")
+	if err != nil {
+		return s, nil, err
 	}
-	switch {
-	case c.QueueSize < 0:
-		return nil, fmt.Errorf("pyroscope: QueueSize %d: must not be negative", c.QueueSize)
-	case c.QueueSize == 0:
-		c.QueueSize = defaultQueueSize
+	if err := c.resolveName(env.Vars); err != nil {
+		return s, nil, err
 	}
-	vars := environ.FromContext(ctx, c.Logger)
-	if err := c.resolveIntervals(vars); err != nil {
-		return nil, err
-	}
-	if err := c.resolveName(vars); err != nil {
-		return nil, err
-	}
-	return c.resolveTags(vars)
+	tags, err = c.resolveTags(env.Vars)
+	return s, tags, err
 }
 
 func (c *Config) resolveAddress() error {
 	raw, from := given(c.ServerAddress, "ServerAddress", envAddress)
 	if raw == "" {
-		return fmt.Errorf("pyroscope: no server: give ServerAddress or %s", envAddress)
+		return fmt.Errorf("no server: give ServerAddress or %s", envAddress)
 	}
 	if u, err := environ.URL(raw); err != nil || u.Hostname() == "" {
 		return wrong(from, envAddress, secret.URL(raw))
@@ -187,9 +186,11 @@ func (c *Config) resolveAuth() error {
 	case !printable(tenant):
 		return wrong(tenantFrom, envTenant, tenant)
 	case user != "" && password == "":
-		return fmt.Errorf("pyroscope: basic authentication has a user only: give BasicAuthPassword or %s, too", envPassword)
+		return fmt.Errorf("basic authentication has a user only: give BasicAuthPassword or %s, too",
+			envPassword)
 	case user == "" && password != "":
-		return fmt.Errorf("pyroscope: basic authentication has a password only: give BasicAuthUser or %s, too", envUser)
+		return fmt.Errorf("basic authentication has a password only: give BasicAuthUser or %s, too",
+			envUser)
 	}
 	c.BasicAuthUser, c.BasicAuthPassword, c.TenantID = user, password, tenant
 	return nil
@@ -209,41 +210,24 @@ func (c *Config) resolveHeaders() error {
 		}
 	}
 	if twice := environ.Twice(c.Headers); twice != "" {
-		return fmt.Errorf("pyroscope: %s: name %q: must not come twice", from, twice)
+		return fmt.Errorf("%s: name %q: must not come twice", from, twice)
 	}
 	for name, value := range c.Headers {
 		if !environ.IsToken(name) {
-			return fmt.Errorf("pyroscope: %s: name %q: must be a header's name: letters, digits and !#$%%&'*+-.^_`|~", from, name)
+			return fmt.Errorf("%s: name %q: must be a header's name: letters, digits and !#$%%&'*+-.^_`|~", from, name)
 		}
 		if !environ.Sendable(value) {
-			return fmt.Errorf("pyroscope: %s: value of %q: must have no control characters", from,
-				name)
+			return fmt.Errorf("%s: value of %q: must have no control characters", from, name)
 		}
 		if !environ.CanSend(false, name, value) ||
 			strings.HasPrefix(strings.ToLower(name), "connect-") {
-			return fmt.Errorf("pyroscope: %s: name %q: must not be a header that the protocol sets itself", from, name)
+			return fmt.Errorf("%s: name %q: must not be a header that the protocol sets itself",
+				from, name)
 		}
 	}
 	// RFC 7617, section 2: the server would take it for the end of the user
 	if strings.Contains(c.BasicAuthUser, ":") {
-		return errors.New("pyroscope: BasicAuthUser: must have no colon")
-	}
-	return nil
-}
-
-func (c *Config) resolveIntervals(vars *environ.Reader) (err error) {
-	if c.UploadInterval == 0 {
-		c.UploadInterval = environ.Read(vars, continuous.DefaultInterval,
-			func(value string) (time.Duration, bool) {
-				d, err := time.ParseDuration(value)
-				return d, err == nil && continuous.CheckInterval(envInterval, d) == nil
-			}, envInterval)
-	}
-	if err := continuous.CheckInterval("UploadInterval", c.UploadInterval); err != nil {
-		return fmt.Errorf("pyroscope: %w", err)
-	}
-	if c.LeakInterval, err = continuous.ReadLeakInterval(vars, c.LeakInterval); err != nil {
-		return fmt.Errorf("pyroscope: %w", err)
+		return errors.New("BasicAuthUser: must have no colon")
 	}
 	return nil
 }
@@ -259,9 +243,9 @@ func given(field, name, variable string) (value, from string) {
 // wrong returns the error of a wrong value, which comes from a variable or from its field.
 func wrong(from, variable, shown string) error {
 	if from == variable {
-		return fmt.Errorf("pyroscope: %w", environ.Error(variable))
+		return environ.Error(variable)
 	}
-	return fmt.Errorf("pyroscope: %s %q: %s", from, shown, environ.Rule(variable))
+	return fmt.Errorf("%s %q: %s", from, shown, environ.Rule(variable))
 }
 
 // printable reports whether s is UTF-8 without control characters.

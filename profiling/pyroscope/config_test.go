@@ -176,7 +176,7 @@ func TestConfigErrors(t *testing.T) {
 		{"short leak interval", pyroscope.Config{LeakInterval: time.Second - 1}, nil, "LeakInterval 999.999999ms: must be between 1s and 24h0m0s, or negative for none"},
 		{"long leak interval", pyroscope.Config{LeakInterval: 25 * time.Hour}, nil, "LeakInterval 25h0m0s: must be between 1s and 24h0m0s, or negative for none"},
 		{"password with a question mark", pyroscope.Config{ServerAddress: "http://user:hun?ter2@h"}, nil, `ServerAddress "…": must be a URL`},
-		{"queue", pyroscope.Config{QueueSize: -1}, nil, "QueueSize -1: must not be negative"},
+		{"queue", pyroscope.Config{QueueBytes: -1}, nil, "QueueBytes -1: must not be negative"},
 		{"too many tags", pyroscope.Config{Tags: many(maxTags + 1)}, nil, "16 tags in Tags: must be at most 15"},
 		{"tag without name", pyroscope.Config{Tags: map[string]string{"": "x"}}, nil, `Tags: name "": must be [a-zA-Z_]`},
 		{"tag with a digit first", pyroscope.Config{Tags: map[string]string{"1a": "x"}}, nil, `name "1a": must be [a-zA-Z_]`},

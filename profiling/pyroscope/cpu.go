@@ -5,7 +5,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // encodeCPU returns the profiles to send of CPU samples.

@@ -18,7 +18,7 @@ import (
 const tick = 15 * time.Second
 
 // push starts a pusher in a bubble, which takes a profile of each kind every tick, unless c says how often.
-func push(t *testing.T, c pyroscope.Config, n *network) *pyroscope.Pusher {
+func push(t *testing.T, c pyroscope.Config, n *network) profiling.Exporter {
 	t.Helper()
 	n.t = t
 	c.HTTPClient, c.UploadInterval = &http.Client{Transport: n}, cmp.Or(c.UploadInterval, tick)
@@ -26,7 +26,7 @@ func push(t *testing.T, c pyroscope.Config, n *network) *pyroscope.Pusher {
 }
 
 // delivered are the counts of the delivery.
-func delivered(p *pyroscope.Pusher) profiling.ExporterStats {
+func delivered(p profiling.Exporter) profiling.ExporterStats {
 	s := p.Stats()
 	return profiling.ExporterStats{
 		Accepted: s.Accepted, Delivered: s.Delivered, Refused: s.Refused, Unanswered: s.Unanswered, Dropped: s.Dropped,
@@ -83,11 +83,11 @@ func TestRetryAfter(t *testing.T) {
 }
 
 // However long the server is away, what waits is bounded: the oldest are dropped.
-func TestQueueSize(t *testing.T) {
+func TestQueueBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testLog
 		n := &network{answer: func(string, int) (int, string) { return away, "" }}
-		p := push(t, pyroscope.Config{QueueSize: 20_000, Logger: log.logger()}, n)
+		p := push(t, pyroscope.Config{QueueBytes: 20_000, Logger: log.logger()}, n)
 		for range 30 {
 			time.Sleep(tick)
 			if s := p.Stats(); s.PendingBytes > 20_000 {
@@ -108,7 +108,7 @@ func TestQueueSize(t *testing.T) {
 		}
 		n.mu.Unlock()
 		wantStats(t, delivered(p), profiling.ExporterStats{Accepted: 90, Delivered: s.Pending, Dropped: s.Dropped, Retries: delivered(p).Retries})
-		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "dropped because the queue was full") {
+		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "81 dropped: the queue is full") {
 			t.Error(err)
 		}
 		log.want(t, "not delivered", "delivered again")
@@ -126,7 +126,7 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 func TestTooLargeForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{}
-		p := push(t, pyroscope.Config{QueueSize: 10}, n)
+		p := push(t, pyroscope.Config{QueueBytes: 10}, n)
 		err := p.Flush(t.Context())
 		s := delivered(p)
 		if err == nil || s.Dropped != perFlush || len(n.got) > 0 {

@@ -7,17 +7,17 @@
 //
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
 //	otel.SetTracerProvider(profiling.WrapTracerProvider(provider))
-//	pusher, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", Resource: res})
+//	exporter, err := pyroscope.Start(ctx, pyroscope.Config{ServerAddress: "http://localhost:4040", Resource: res})
 //	if err != nil && !errors.Is(err, profiling.ErrNotAllowed) { // PERFLINE_PROFILING=off: go on without profiles
 //		return err
 //	}
 //	…
 //	err = errors.Join(provider.ForceFlush(stopCtx), provider.Shutdown(stopCtx)) // after the servers
-//	if pusher != nil {
-//		err = errors.Join(err, pusher.Shutdown(stopCtx))
+//	if exporter != nil {
+//		err = errors.Join(err, exporter.Shutdown(stopCtx))
 //	}
 //
-// The pusher shares the CPU profiler with the other parts of package profiling: a
+// The exporter shares the CPU profiler with the other parts of package profiling: a
 // [profiling.Profiler] and [profiling.ServeProfile] get all samples, too. An agent that calls
 // runtime/pprof itself takes the profiler away. Remove such agents, which are pyroscope-go and
 // otel-profiling-go. A program that replaces itself by syscall.Exec has to call Shutdown before:
@@ -25,7 +25,7 @@
 //
 // The application switches mutex and block profiles on with runtime.SetMutexProfileFraction
 // and runtime.SetBlockProfileRate. Without that they are not sent. A heap profile is of the
-// last garbage collection; the pusher forces none for it.
+// last garbage collection; the exporter forces none for it.
 //
 // # Leaked goroutines
 //
@@ -50,7 +50,7 @@
 //
 // # The server
 //
-// The pusher calls push.v1.PusherService/Push by the Connect protocol, below the path of the
+// The exporter calls push.v1.PusherService/Push by the Connect protocol, below the path of the
 // server's address. Pyroscope 1.0 and newer has it. The types of profiles have the same names
 // as pyroscope-go's: process_cpu, memory, goroutines, mutex, block and goroutine_leak.
 //
@@ -72,9 +72,9 @@
 // # Guarantees
 //
 //   - The program never waits for the server. Two goroutines take and deliver profiles, and
-//     [Config].QueueSize bounds the waiting ones.
+//     [Config].QueueBytes bounds the waiting ones.
 //   - Profiles are delivered oldest first.
-//   - The pusher sends a profile again if the server cannot take it now: no connection, or a
+//   - The exporter sends a profile again if the server cannot take it now: no connection, or a
 //     status of 408, 429, 499 or 5xx other than 501. Pauses between attempts grow from 0.3 s
 //     to 3 s; the server may ask for longer ones. The profile waits until newer ones need its
 //     room in the queue.
@@ -83,14 +83,14 @@
 //     others.
 //   - A profile that the server refuses with another status is dropped at once.
 //   - Each profile is counted once: sent, refused, unanswered, dropped for want of room, or
-//     pending. See [Stats].
-//   - The server refuses no profile for its labels: the pusher makes names and values fit.
+//     pending. See [profiling.ExporterStats].
+//   - The server refuses no profile for its labels: the exporter makes names and values fit.
 //   - The time of a profile is by the wall clock. Its length is by the monotonic clock. A wall
 //     clock that jumps counts from the next profile on.
 //   - The log has one line when delivery begins to fail, and one when it works again. A profile
 //     that is refused for its content (400, 413, 422) has one line an hour for its kind and the
 //     reason. The log never has passwords, values of headers, or users in addresses.
-//   - After [Pusher.Shutdown] no goroutine and no connection is left.
+//   - After Shutdown no goroutine and no connection is left.
 //
 // # Limitations
 //
@@ -101,7 +101,7 @@
 //
 // # Variables
 //
-// A field of [Config] wins over its variable. Empty variables count as unset. The pusher logs
+// A field of [Config] wins over its variable. Empty variables count as unset. The exporter logs
 // a wrong application name, list of labels or interval, and uses the default. Other wrong
 // variables are errors of [Start].
 //

@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -33,7 +34,7 @@ type Snapshot struct {
 }
 
 // StartProcess is Start with other profiles.
-func StartProcess(c Config, of Process) (*Pusher, error) {
+func StartProcess(c Config, of Process) (*continuous.Exporter, error) {
 	var last lastTrace
 	p := continuous.Process{Now: of.Now, Clock: last.clock, Spent: free, Snapshots: continuous.RuntimeSnapshots()[:of.Runtime], Profiler: func(full func()) (Profiler, error) {
 		profiler, err := of.Profiler(full)
@@ -45,14 +46,22 @@ func StartProcess(c Config, of Process) (*Pusher, error) {
 	if of.Leaks != nil {
 		p.Leaks = &continuous.Snapshot{Kind: continuous.Leak, Take: of.Leaks}
 	}
-	return start(context.Background(), c, p, of.Dial)
+	return start(context.Background(), c, of.Dial, func(context.Context, profiling.Selection) continuous.Process { return p })
 }
 
 // StartFree is Start in a process whose profiles take no CPU time: on a busy machine any of them may take long enough to be put off.
-func StartFree(ctx context.Context, c Config) (*Pusher, error) {
-	of := continuous.ThisProcess(ctx, c.Spans)
-	of.Spent = free
-	return start(ctx, c, of, nil)
+func StartFree(ctx context.Context, c Config) (*continuous.Exporter, error) {
+	return start(ctx, c, nil, func(ctx context.Context, spans profiling.Selection) continuous.Process {
+		of := continuous.ThisProcess(ctx, spans)
+		of.Spent = free
+		return of
+	})
+}
+
+func start(ctx context.Context, c Config, dial dialer, of func(context.Context, profiling.Selection) continuous.Process) (*continuous.Exporter, error) {
+	e := continuous.NewExporter(receiver(c, dial))
+	_, err := continuous.StartExporters(ctx, continuous.Environment{Process: of}, e)
+	return e, err
 }
 
 // free calls f, which takes no CPU time.

@@ -210,14 +210,14 @@ func (p *played) Engine() profile.Engine { return "played" }
 func (p *played) Fallback() string { return "a reason" }
 
 // play starts a pusher in a process that never blocked, since another test may have, with these profilers, one after the other, the last of which lasts.
-func play(t *testing.T, c pyroscope.Config, now func() time.Time, profilers ...*played) *pyroscope.Pusher {
+func play(t *testing.T, c pyroscope.Config, now func() time.Time, profilers ...*played) profiling.Exporter {
 	t.Helper()
 	return playOver(t, nil, c, now, profilers...)
 }
 
 // playOver is play with the pusher's own HTTP client over a network in memory. The profiles of the runtime are as small as they can
 // be: what is in them costs the test time.
-func playOver(t *testing.T, n *memnet.Network, c pyroscope.Config, now func() time.Time, profilers ...*played) *pyroscope.Pusher {
+func playOver(t *testing.T, n *memnet.Network, c pyroscope.Config, now func() time.Time, profilers ...*played) profiling.Exporter {
 	t.Helper()
 	if c.ServerAddress == "" {
 		c.ServerAddress = "http://server"

@@ -2,6 +2,7 @@ package pyroscope
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"pgregory.net/rapid"
+
+	"github.com/perfline/perfline/internal/continuous"
+	"github.com/perfline/perfline/internal/environ"
 )
 
 // refusal returns why the server would refuse a sample's labels in a series with these tags, "" if it would not. Its
@@ -162,7 +166,7 @@ func FuzzSeries(f *testing.F) {
 			return
 		}
 		c := Config{ServerAddress: "http://h", Tags: inherited, Resource: resource.NewSchemaless(attribute.String("service.name", app), attribute.String("service.version", version))}
-		tags, err := c.resolve(t.Context())
+		_, tags, err := c.resolve(continuous.Environment{Vars: environ.NewReader(slog.New(slog.DiscardHandler))})
 		if err != nil {
 			return
 		}

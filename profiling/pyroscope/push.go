@@ -6,9 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
+	"github.com/perfline/perfline/internal/otlpwire"
 )
 
 // The labels that make a series in the server, beside the service's name and the tags.
@@ -16,7 +15,7 @@ const (
 	labelName = "__name__" // the first part of a profile's type
 	// "false": the values are of the profile's time, the server subtracts nothing
 	labelDelta = "__delta__"
-	// tells the processes of a service apart, and the pushers of a process
+	// tells the processes of a service apart, and the exporters of a process
 	labelInstance = "__session_id__"
 	labelSpy      = "pyroscope_spy" // by "gospy" the server knows profiles of Go
 	labelService  = "service_name"
@@ -33,7 +32,7 @@ var profileNames = map[string]string{
 	continuous.Leak: "goroutine_leak",
 }
 
-// seriesLabels returns the labels of all series of a pusher, but for the name.
+// seriesLabels returns the labels of all series of an exporter, but for the name.
 func seriesLabels(service, instance string, tags map[string]string) map[string]string {
 	labels := maps.Clone(tags)
 	labels[labelService], labels[labelInstance] = service, instance
@@ -84,33 +83,19 @@ func newID() string {
 //	message LabelPair        { string name = 1; string value = 2; }
 //	message RawSample        { bytes raw_profile = 1; string ID = 2; }
 func pushRequest(labels map[string]string, id string, profile []byte) []byte {
+	const first, second = 1<<3 | otlpwire.Prefixed, 2<<3 | otlpwire.Prefixed
+	text := func(b []byte, tag uint64, s string) []byte {
+		return append(otlpwire.AppendLength(b, tag, len(s)), s...)
+	}
 	var pairs []byte
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		pair := appendField(appendField(nil, 1, name), 2, labels[name])
-		pairs = appendField(pairs, 1, pair)
+		pairs = text(pairs, first, string(text(text(nil, first, name), second, labels[name])))
 	}
-	sample := fieldSize(1, profile) + fieldSize(2, id)
-	series := len(pairs) + protowire.SizeTag(2) + protowire.SizeBytes(sample)
+	sample := otlpwire.FieldSize(len(profile)) + otlpwire.FieldSize(len(id))
+	series := len(pairs) + otlpwire.FieldSize(sample)
 
-	request := make([]byte, 0, protowire.SizeTag(1)+protowire.SizeBytes(series))
-	request = appendHead(request, 1, series)
-	request = append(request, pairs...)
-	request = appendHead(request, 2, sample)
-	request = appendField(request, 1, profile)
-	return appendField(request, 2, id)
-}
-
-// appendField appends a field of type string, bytes or message.
-func appendField[Value string | []byte](b []byte, number protowire.Number, value Value) []byte {
-	return append(appendHead(b, number, len(value)), value...)
-}
-
-// appendHead appends what stands before the value of a field of so many bytes.
-func appendHead(b []byte, number protowire.Number, size int) []byte {
-	b = protowire.AppendTag(b, number, protowire.BytesType)
-	return protowire.AppendVarint(b, uint64(size)) //nolint:gosec // not negative
-}
-
-func fieldSize[Value string | []byte](number protowire.Number, value Value) int {
-	return protowire.SizeTag(number) + protowire.SizeBytes(len(value))
+	request := otlpwire.AppendLength(make([]byte, 0, otlpwire.FieldSize(series)), first, series)
+	request = otlpwire.AppendLength(append(request, pairs...), second, sample)
+	request = append(otlpwire.AppendLength(request, first, len(profile)), profile...)
+	return text(request, second, id)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // maxWhole is the size, compressed, up to which a profile is sent as it is. A larger one may exceed

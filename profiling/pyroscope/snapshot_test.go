@@ -6,7 +6,7 @@ import (
 
 	pprofpb "github.com/google/pprof/profile"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 )
 
 // A large profile of the runtime's is sent in parts as well.

@@ -19,8 +19,8 @@ const (
 	maxNameBytes    = 1024 // of a label's name
 	maxValueBytes   = 2048 // of a label's value
 	maxSeriesLabels = 30   // of a series, with the labels of its samples
-	// ownLabels are the five of a pusher's series, and __order__, which the server may add before
-	// it counts.
+	// ownLabels are the five of an exporter's series, and __order__, which the server may add
+	// before it counts.
 	ownLabels = 6
 	maxTags   = 15
 )
@@ -52,7 +52,7 @@ func (c *Config) resolveName(vars *environ.Reader) error {
 		return name, isName(name)
 	}, envName)
 	if c.ApplicationName == "" {
-		return fmt.Errorf("pyroscope: no name for the application: give ApplicationName, %s, or a Resource with service.name", envName)
+		return fmt.Errorf("no name for the application: give ApplicationName, %s, or a Resource with service.name", envName)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (c *Config) resolveTags(vars *environ.Reader) (map[string]string, error) {
 		return nil, err
 	}
 	if len(own) > maxTags {
-		return nil, fmt.Errorf("pyroscope: %d tags in Tags: must be at most %d", len(own), maxTags)
+		return nil, fmt.Errorf("%d tags in Tags: must be at most %d", len(own), maxTags)
 	}
 	tags, err := parseTags(environ.Get(envLabels))
 	if err == nil {
@@ -116,7 +116,7 @@ func checkTags(given map[string]string) (map[string]string, error) {
 	tags, first := map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		fail := func(rule string, args ...any) error {
-			return fmt.Errorf("pyroscope: Tags: name %q: %s", name, fmt.Sprintf(rule, args...))
+			return fmt.Errorf("%s: name %q: %s", "Tags", name, fmt.Sprintf(rule, args...))
 		}
 		value, label := strings.TrimSpace(given[name]), underscored(name)
 		switch {

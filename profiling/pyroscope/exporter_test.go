@@ -386,7 +386,7 @@ func TestInstances(t *testing.T) {
 // not count for the goroutine that started it.
 func TestLabelsArrive(t *testing.T) {
 	n := &network{t: t}
-	var p *pyroscope.Pusher
+	var p profiling.Exporter
 	pprof.Do(t.Context(), pprof.Labels("starter", "x"), func(context.Context) {
 		p = play(t, pyroscope.Config{HTTPClient: &http.Client{Transport: n}}, time.Now, &played{contexts: []profile.SampleContext{
 			{Labels: []profile.Label{{Key: "job.kind", Value: strings.Repeat("é", 2000)}}},
@@ -408,7 +408,7 @@ func TestLabelsArrive(t *testing.T) {
 }
 
 // parkedFlush flushes while three goroutines with labels wait.
-func parkedFlush(t *testing.T, p *pyroscope.Pusher) {
+func parkedFlush(t *testing.T, p profiling.Exporter) {
 	t.Helper()
 	stop := make(chan struct{})
 	var parked, ready sync.WaitGroup

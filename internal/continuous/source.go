@@ -30,7 +30,8 @@ const worthPuttingOff = 100 * time.Millisecond
 var ErrStopped = errors.New("profiling is stopped")
 
 // A Sink gets the profiles, one after another, on the source's goroutine. An error, or a panic,
-// counts as a profile that could not be taken.
+// counts as a profile that could not be taken. A sink changes nothing of a profile: other sinks get
+// the same one.
 type Sink interface {
 	// CPU takes the CPU samples of a time. There is at least one.
 	CPU(CPU) error
@@ -54,14 +55,13 @@ type Runtime struct {
 	Taken time.Time
 }
 
-// Config configures [Start]. All fields but LeakInterval have to be set.
+// Config configures [Start]. Interval, Process and Logger have to be set.
 type Config struct {
 	Interval time.Duration // between two profiles of a kind
 	// between two profiles of leaked goroutines; 0 and less: there are none
 	LeakInterval time.Duration
-	Sink         Sink
+	Sinks        []Sink
 	Process      Process
-	Counts       string // where the program finds the counts, for log lines: "Stats"
 	Logger       *slog.Logger
 }
 
@@ -104,7 +104,7 @@ type Source struct {
 	due   map[string]time.Time // when the next one may be taken
 
 	logged map[string]bool    // events that have their one log line
-	takes  chan chan struct{} // from Take; the loop closes each when the sink has the profiles
+	takes  chan chan struct{} // from Take; the loop closes each when the sinks have the profiles
 	stop   chan struct{}      // closed by Stop
 	done   chan struct{}      // closed when the loop has ended
 	once   sync.Once          // of stop
@@ -131,7 +131,7 @@ func Start(c Config) (*Source, error) {
 		// The first profile must not have what was before Start. An error will come again when the
 		// profile is due.
 		of := &c.Process.Snapshots[i]
-		_ = of.give(func([]byte) error { return nil })
+		_, _ = of.take()
 		s.since[of.Kind] = c.Process.Now()
 	}
 	s.since[Leak] = c.Process.Now()
@@ -212,8 +212,8 @@ func (s *Source) spend(of *Snapshot) {
 	s.due[of.Kind] = began.Add(next)
 	if next > s.c.Interval {
 		s.log("put off "+of.Kind,
-			fmt.Sprintf("perfline: a %s profile took %v of CPU time, so that the next one comes after %v; %s.PutOff counts those that are left out",
-				of.Kind, took.Round(time.Millisecond), next.Round(time.Second), s.c.Counts), nil)
+			fmt.Sprintf("perfline: a %s profile took %v of CPU time, so that the next one comes after %v; Stats.PutOff counts those that are left out",
+				of.Kind, took.Round(time.Millisecond), next.Round(time.Second)), nil)
 	}
 }
 
@@ -232,14 +232,22 @@ func (s *Source) lookForLeaks() time.Duration {
 }
 
 func (s *Source) takeSnapshot(of *Snapshot) {
-	taken := s.c.Process.Now()
-	err := of.give(func(data []byte) error {
-		return s.c.Sink.Runtime(
-			Runtime{Kind: of.Kind, Data: data, Since: s.since[of.Kind], Taken: taken})
-	})
-	s.since[of.Kind] = taken
-	if err != nil {
+	r := Runtime{Kind: of.Kind, Since: s.since[of.Kind], Taken: s.c.Process.Now()}
+	s.since[of.Kind] = r.Taken
+	var err error
+	if r.Data, err = of.take(); err != nil {
 		s.fail(of.Kind, err)
+	} else if len(r.Data) > 0 {
+		s.give(of.Kind, func(to Sink) error { return to.Runtime(r) })
+	}
+}
+
+// give calls f for each sink.
+func (s *Source) give(kind string, f func(Sink) error) {
+	for _, to := range s.c.Sinks {
+		if err := recovered(func() error { return f(to) }); err != nil {
+			s.fail(kind, err)
+		}
 	}
 }
 
@@ -250,7 +258,7 @@ func (s *Source) takeCPU(last bool) {
 		s.mu.Lock()
 		s.stats.Restarts++
 		s.mu.Unlock()
-		s.log("restart", "perfline: CPU profiling ended and was restarted; further restarts are counted in "+s.c.Counts+".Restarts but not logged", err)
+		s.log("restart", "perfline: CPU profiling ended and was restarted; further restarts are counted in Stats.Restarts but not logged", err)
 	} else if err != nil {
 		s.fail("cpu", err)
 	}
@@ -270,9 +278,7 @@ func (s *Source) takeCPU(last bool) {
 		if m := s.memory.Load(); m != nil {
 			m.add(cpu, now)
 		}
-		if err := recovered(func() error { return s.c.Sink.CPU(cpu) }); err != nil {
-			s.fail("cpu", err)
-		}
+		s.give("cpu", func(to Sink) error { return to.CPU(cpu) })
 	}
 }
 
@@ -282,7 +288,7 @@ func (s *Source) fail(kind string, err error) {
 	s.stats.Failed++
 	s.mu.Unlock()
 	s.log(kind, fmt.Sprintf(
-		"perfline: taking a %s profile failed; further failures are counted in %s.Failed but not logged", kind, s.c.Counts), err)
+		"perfline: taking a %s profile failed; further failures are counted in Stats.Failed but not logged", kind), err)
 }
 
 // log logs the first event of its name.
@@ -298,7 +304,7 @@ func (s *Source) log(event, message string, err error) {
 	s.c.Logger.Warn(message, "error", err)
 }
 
-// Take takes profiles now, except of leaked goroutines, and returns when the sink has them. The
+// Take takes profiles now, except of leaked goroutines, and returns when the sinks have them. The
 // error is [ErrStopped], or the cause of ctx if that ended. Nothing is taken if it ended before.
 func (s *Source) Take(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -320,7 +326,7 @@ func (s *Source) Take(ctx context.Context) error {
 	}
 }
 
-// Stop takes the last profiles, except of leaked goroutines, and returns when the sink has them.
+// Stop takes the last profiles, except of leaked goroutines, and returns when the sinks have them.
 // The error is the cause of ctx if that ended before. Further calls wait for the same end.
 func (s *Source) Stop(ctx context.Context) error {
 	s.once.Do(func() { close(s.stop) })

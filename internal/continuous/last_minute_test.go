@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/perfline/perfline/profiling/internal/continuous"
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -42,7 +42,7 @@ func startTicker(t *testing.T, interval time.Duration, samples int) *continuous.
 func (p *ticker) start(t *testing.T, interval time.Duration) *continuous.Source {
 	t.Helper()
 	source, err := continuous.Start(continuous.Config{
-		Interval: interval, Sink: &sink{}, Counts: "Stats", Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)),
+		Interval: interval, Sinks: []continuous.Sink{&sink{}}, Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)),
 		Process: continuous.Process{Now: time.Now, Clock: func() time.Duration { return time.Since(p.began) }, Spent: free, Profiler: func(func()) (continuous.Profiler, error) { return p, nil }},
 	})
 	if err != nil {

@@ -165,15 +165,11 @@ func nameFrames(p *profile.Profile) {
 	}
 }
 
-// give takes the snapshot and gives it to use, unless it is empty.
-func (s *Snapshot) give(use func(data []byte) error) error {
-	return recovered(func() error {
-		var data bytes.Buffer
-		if err := s.Take(&data); err != nil || data.Len() == 0 {
-			return err
-		}
-		return use(data.Bytes())
-	})
+// take returns the snapshot, nothing if it is empty.
+func (s *Snapshot) take() ([]byte, error) {
+	var data bytes.Buffer
+	err := recovered(func() error { return s.Take(&data) })
+	return data.Bytes(), err
 }
 
 // recovered calls f, and returns its panic as an error. Profiles may have anything: they must not

@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/profiling/internal/continuous"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -95,11 +95,11 @@ func (s *sink) all() []string {
 // free calls f, which takes no CPU time.
 func free(f func()) time.Duration { f(); return 0 }
 
-func start(t *testing.T, s *sink, p *profiler, log io.Writer) *continuous.Source {
+func start(t *testing.T, p *profiler, log io.Writer, sinks ...continuous.Sink) *continuous.Source {
 	t.Helper()
 	began := time.Now()
 	source, err := continuous.Start(continuous.Config{
-		Interval: 10 * time.Second, LeakInterval: 25 * time.Second, Sink: s, Counts: "Books", Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Interval: 10 * time.Second, LeakInterval: 25 * time.Second, Sinks: sinks, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Process: continuous.Process{
 			Now: time.Now, Clock: func() time.Duration { return time.Since(began) }, Spent: free, Profiler: func(func()) (continuous.Profiler, error) { return p, nil },
 			Snapshots: []continuous.Snapshot{{Kind: continuous.Heap, Take: write("h")}, {Kind: continuous.Mutex, Take: write("")}},
@@ -120,7 +120,7 @@ func TestSnapshotsThatTakeLong(t *testing.T) {
 		long.Store(int64(time.Second))
 		var log bytes.Buffer
 		source, err := continuous.Start(continuous.Config{
-			Interval: 10 * time.Second, Sink: s, Counts: "Books", Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Interval: 10 * time.Second, Sinks: []continuous.Sink{s}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			Process: continuous.Process{
 				Now: time.Now, Clock: func() time.Duration { return 0 }, Spent: func(take func()) time.Duration {
 					before := used.Load()
@@ -167,7 +167,7 @@ func TestSnapshotsThatTakeLong(t *testing.T) {
 		if heap, goroutine := count(); heap != 121 || goroutine != 21 {
 			t.Errorf("%d profiles of the heap and %d of goroutines, which are short now", heap, goroutine)
 		}
-		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "a goroutine profile took 1s of CPU time, so that the next one comes after 1m40s; Books.PutOff counts") {
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "a goroutine profile took 1s of CPU time, so that the next one comes after 1m40s; Stats.PutOff counts") {
 			t.Errorf("logged %s", log.String())
 		}
 		if err := source.Stop(t.Context()); err != nil {
@@ -185,7 +185,7 @@ func TestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		var log bytes.Buffer
-		source := start(t, s, &profiler{}, &log)
+		source := start(t, &profiler{}, &log, s)
 		time.Sleep(26 * time.Second)
 		if err := source.Take(t.Context()); err != nil {
 			t.Error(err)
@@ -210,13 +210,15 @@ func TestSource(t *testing.T) {
 	})
 }
 
-// A profile at which a sink fails is counted. The log has one line for its kind.
+// A profile at which a sink fails is counted, and other sinks get it. The log has one line for its
+// kind.
 func TestSinkFails(t *testing.T) {
 	for name, s := range map[string]*sink{"error": {err: errors.New("no room")}, "panic": {panics: true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // where no interval passes
 				var log bytes.Buffer
-				source := start(t, s, &profiler{}, &log)
+				other := &sink{}
+				source := start(t, &profiler{}, &log, s, other)
 				for range 2 {
 					if err := source.Take(t.Context()); err != nil {
 						t.Error(err)
@@ -225,8 +227,8 @@ func TestSinkFails(t *testing.T) {
 				if err := source.Stop(t.Context()); err != nil {
 					t.Error(err)
 				}
-				if n := strings.Count(log.String(), "counted in Books.Failed but not logged"); n != 2 || source.Stats().Failed != 3*2 {
-					t.Errorf("counts are %+v, logged %s", source.Stats(), &log)
+				if n := strings.Count(log.String(), "counted in Stats.Failed but not logged"); n != 2 || source.Stats().Failed != 3*2 || len(other.all()) != 3*2 {
+					t.Errorf("counts are %+v, logged %s, the other sink got %q", source.Stats(), &log, other.all())
 				}
 			})
 		})
@@ -237,7 +239,7 @@ func TestSinkFails(t *testing.T) {
 func TestProfilerThatEndedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, began := &sink{}, time.Now()
-		source := start(t, s, &profiler{ends: true}, io.Discard)
+		source := start(t, &profiler{ends: true}, io.Discard, s)
 		time.Sleep(11 * time.Second)
 		if err := source.Stop(t.Context()); err != nil {
 			t.Error(err)
@@ -257,7 +259,7 @@ func TestProfilerThatEndedBefore(t *testing.T) {
 func TestTakeTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
-		source := start(t, s, &profiler{}, io.Discard)
+		source := start(t, &profiler{}, io.Discard, s)
 		synctest.Wait() // it could take now
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -280,7 +282,7 @@ func TestTakeTooLate(t *testing.T) {
 func TestSourceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &profiler{hold: make(chan struct{})}
-		source := start(t, &sink{}, p, io.Discard)
+		source := start(t, p, io.Discard, &sink{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := source.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {

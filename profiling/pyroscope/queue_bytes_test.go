@@ -18,8 +18,8 @@ import (
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
 
-// Without QueueSize 16 MiB wait at most. To encode more than that takes long with the race detector.
-func TestQueueSizeByDefault(t *testing.T) {
+// Without QueueBytes 16 MiB wait at most. To encode more than that takes long with the race detector.
+func TestQueueBytesByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		noise := make([]byte, 400_000)
 		_, _ = rand.Read(noise) // never fails

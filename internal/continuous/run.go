@@ -1,0 +1,120 @@
+package continuous
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/within"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/profile"
+)
+
+// A Run is a source and the deliveries of its profiles. Its methods may be called concurrently.
+// Those of a nil Run do nothing.
+type Run struct {
+	source     *Source
+	deliveries []*Delivery
+	releaseIDs func() // ends the attribute pyroscope.profile.id of spans; nil if there is none
+
+	shutdown within.Once
+}
+
+// StartExporters starts exporters that share one source. The shortest Interval and LeakInterval
+// and the largest selection of Spans count for all of them. Errors wrap [profiling.ErrNotAllowed]
+// if PERFLINE_PROFILING forbids profiling. After an error, nothing runs.
+func StartExporters(ctx context.Context, env Environment, exporters ...*Exporter) (*Run, error) {
+	r := &Run{}
+	fail := func(err error) (*Run, error) {
+		return nil, errors.Join(err,
+			r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, nil) }))
+	}
+	for _, e := range exporters {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+	}
+	var s Settings
+	var sinks []Sink
+	profileIDs := false
+	for _, e := range exporters {
+		d, err := e.open(env)
+		if err != nil {
+			return fail(err)
+		}
+		r.deliveries, sinks = append(r.deliveries, d), append(sinks, d)
+		s = s.with(d.Settings)
+		profileIDs = profileIDs || d.ProfileIDs
+	}
+	process := env.Process
+	if process == nil {
+		process = ThisProcess
+	}
+	var err error
+	r.source, err = Start(Config{
+		Interval: s.Interval, LeakInterval: s.LeakInterval, Logger: s.Logger, Sinks: sinks,
+		Process: process(ctx, s.Spans),
+	})
+	if err != nil {
+		return fail(err)
+	}
+	if profileIDs {
+		r.releaseIDs = profiling.HoldProfileIDs(s.Spans)
+	}
+	for i, e := range exporters {
+		e.run, e.delivery = r, r.deliveries[i]
+	}
+	return r, nil
+}
+
+// each calls f for each delivery at the same time, and joins the errors in the order of the
+// deliveries.
+func (r *Run) each(f func(i int, d *Delivery) error) error {
+	errs := make([]error, len(r.deliveries))
+	var all sync.WaitGroup
+	for i, d := range r.deliveries {
+		all.Go(func() { errs[i] = f(i, d) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Flush is Flush of [profiling.Exporter], for all deliveries.
+func (r *Run) Flush(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	before := make([]queue.Stats, len(r.deliveries))
+	for i, d := range r.deliveries {
+		before[i] = d.Queue.Stats()
+	}
+	taken := r.source.Take(ctx)
+	if errors.Is(taken, ErrStopped) {
+		return nil
+	}
+	return r.each(func(i int, d *Delivery) error { return d.flush(ctx, taken, before[i]) })
+}
+
+// Shutdown is Shutdown of [profiling.Exporter], for all deliveries.
+func (r *Run) Shutdown(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	return r.shutdown.Do(ctx, 2*within.Grace, "profiling: the shutdown", r.stop)
+}
+
+func (r *Run) stop(ctx context.Context) error {
+	if r.releaseIDs != nil {
+		r.releaseIDs()
+	}
+	taken := r.source.Stop(ctx)
+	return r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, taken) })
+}
+
+// LastMinute is [Source.LastMinute].
+func (r *Run) LastMinute() *profile.Trace {
+	if r == nil {
+		return nil
+	}
+	return r.source.LastMinute()
+}

@@ -1,0 +1,59 @@
+package pyroscope
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+
+	"github.com/perfline/perfline/internal/continuous"
+	"github.com/perfline/perfline/internal/queue"
+	"github.com/perfline/perfline/internal/secret"
+	"github.com/perfline/perfline/profiling"
+)
+
+// New returns an exporter that does nothing before its Start. Start checks c, and pushes a profile
+// of each kind every [Config].UploadInterval, and one of leaked goroutines every
+// [Config].LeakInterval. Resource and Logger of c win over what Start gets. Errors name the field
+// or the variable, the value and the rule. Start logs wrong variables that do no harm.
+func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c, nil)) }
+
+// Start returns what [New] returns, started with c.Resource and c.Logger. Profiling does not end
+// with ctx. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling.
+func Start(ctx context.Context, c Config) (profiling.Exporter, error) {
+	e := New(c)
+	if err := e.Start(ctx, nil, nil); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func receiver(c Config, dial dialer) continuous.Receiver {
+	return continuous.Receiver{
+		Package: "pyroscope", Config: c, Logger: c.Logger,
+		Open: func(env continuous.Environment) (*continuous.Delivery, error) {
+			return open(c, env, dial)
+		},
+	}
+}
+
+// open makes the delivery to the server.
+func open(c Config, env continuous.Environment, dial dialer) (*continuous.Delivery, error) {
+	settings, tags, err := c.resolve(env)
+	if err != nil {
+		return nil, err
+	}
+	instance := make([]byte, 8) // the server asks for 16 hexadecimal digits
+	_, _ = rand.Read(instance)  // never fails
+	cl, to := newClient(c, dial), secret.URL(c.ServerAddress)
+	q := continuous.NewQueue(settings, queue.Config[*upload]{To: to, Send: cl.send})
+	labels := seriesLabels(c.ApplicationName, hex.EncodeToString(instance), tags)
+	return &continuous.Delivery{
+		Settings: settings, Sink: sink{q, labels, newFitter(len(tags), c.TraceIDs)}, Queue: q,
+		To:         to,
+		ProfileIDs: true,
+		Close: func() error {
+			cl.close()
+			return nil
+		},
+	}, nil
+}
