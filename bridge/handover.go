@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
@@ -308,7 +309,7 @@ func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
 	if !s.exports || span.sampled {
 		return span.spanContext
 	}
-	return span.spanContext.WithTraceState(withoutThreshold(span.spanContext.TraceState()))
+	return span.spanContext.WithTraceState(keep.WithoutThreshold(span.spanContext.TraceState()))
 }
 
 // appendRequest appends the attributes of the request whose span is s.span.

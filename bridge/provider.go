@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
@@ -109,8 +110,9 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keeper // nil without a policy
-	dropped      record.PerProcessor[droppedList]
+	keeper       *keep.Keeper // nil without a policy
+	onSlow       func(Root)   // may be nil
+	dropped      keep.Dropped
 	routes       *routes.Table // counts local roots; nil: nothing counts them
 
 	timeline *record.Timeline
@@ -136,17 +138,18 @@ var _ trace.TracerProvider = (*TracerProvider)(nil)
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, recordPanics: !c.WithoutPanicRecording,
+		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, onSlow: c.OnSlow, recordPanics: !c.WithoutPanicRecording,
 		exporters: c.Exporters, recorders: c.Recorders, routes: routesOf(c.Recorders), tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
-	if p.keeper = newKeeper(c.Keep, c.OnSlow); p.keeper != nil && c.Keep.Factor > 0 {
-		if p.routes == nil {
+	p.dropped.Count = p.countRoot
+	if c.Keep != nil && !c.Keep.Off {
+		if c.Keep.Factor > 0 && p.routes == nil {
 			p.routes = routes.NewTable(routes.Config{})
 		}
-		p.keeper.usual = p.routes.Usual
+		p.keeper = keep.New(keep.Policy(*c.Keep), p.routes)
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
@@ -214,7 +217,7 @@ const longestRead = time.Second
 
 // handOverEnded hands over, and counts, what has ended.
 func (p *TracerProvider) handOverEnded() {
-	p.countDroppedNow()
+	p.dropped.CountNow()
 	ctx, cancel := context.WithTimeout(context.Background(), longestRead)
 	defer cancel()
 	_ = p.timeline.HandOverEnded(ctx)

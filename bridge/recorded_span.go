@@ -237,18 +237,18 @@ func (s *recordedSpan) end(at time.Time) {
 
 // decideOrNote decides whether the request of a local root is kept, or notes the failure of another span for that decision.
 func (s *recordedSpan) decideOrNote(unit *record.Unit) {
-	k := s.tracer.provider.keeper
+	p := s.tracer.provider
 	switch {
-	case k == nil:
+	case p.keeper == nil:
 	case !s.root:
 		if s.failed() {
 			unit.Failed.Store(true)
 		}
 	default:
 		if s.tentative {
-			s.tracer.roots.end()
+			s.tracer.roots.End()
 		}
-		k.decide(s, unit)
+		p.decide(s, unit)
 	}
 }
 
@@ -260,7 +260,7 @@ func (s *recordedSpan) endTentative() {
 			unit.Discard(s)
 		}
 		p.countDropped(s)
-	case p.keeper.exports(s):
+	case p.exports(s):
 		s.Unit().Export(s)
 	default:
 		s.Unit().End(s)
