@@ -58,8 +58,8 @@ func (s *recordedSpan) setKeep(reason local.KeepReason) {
 	s.keep, s.decided = reason, true
 }
 
-// placeOf returns the place that counts the decision about the request of a local root. The place is
-// negative if there was no decision.
+// placeOf returns the place that counts the decision about the request of a local root. The place
+// is negative if there was no decision.
 func (p *TracerProvider) placeOf(s *recordedSpan) int {
 	switch {
 	case s.overCeiling:
