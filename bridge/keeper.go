@@ -111,9 +111,3 @@ func (t *tracer) beginTentative() bool {
 	}
 	return tracked
 }
-
-// exports reports whether a request that is kept and not sampled is exported: only by the process
-// that began the trace.
-func (p *TracerProvider) exports(s *recordedSpan) bool {
-	return p.keeper.Exports() && len(p.exporters) > 0 && !s.parent.elsewhere
-}

@@ -252,7 +252,8 @@ func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	}
 }
 
-// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept. Otherwise, the root is only counted.
+// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept: to
+// the exporters only in the process that began the trace. Otherwise, the root is only counted.
 func (s *recordedSpan) endTentative() {
 	switch p := s.tracer.provider; {
 	case s.keep == local.NotKept:
@@ -260,7 +261,7 @@ func (s *recordedSpan) endTentative() {
 			unit.Discard(s)
 		}
 		p.countDropped(s)
-	case p.exports(s):
+	case p.keeper.Exports() && len(p.exporters) > 0 && !s.parent.elsewhere:
 		s.Unit().Export(s)
 	default:
 		s.Unit().End(s)

@@ -31,8 +31,9 @@
 //   - [profile.EngineWindow] uses the same profiler through runtime/pprof, on other systems. Samples have
 //     the time of the second in which they were taken, and an interval of 10 ms. It also replaces EngineCPU
 //     when that fails its self-test, in a new Go release for example. [Profiler.Fallback] returns the reason,
-//     and one line in the log names the loss. If the cause may pass, such as a machine that stalled, the hub
-//     tries EngineCPU again after a second, then less and less often, and running profilers change to it.
+//     and one line in the log names the loss. If the cause may pass, such as a machine that stalled,
+//     EngineCPU is tried again after a second, then less and less often, and running profilers
+//     change to it.
 //   - [profile.EngineWall], with [Options].Wall, samples all goroutines at each tick, running or waiting. Its
 //     cost grows with their number, so it stretches the interval to keep within
 //     [Options].WallBudget. [Profiler.SampleInterval] returns the interval in use.
