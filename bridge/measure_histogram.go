@@ -17,6 +17,7 @@ import (
 
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -156,10 +157,7 @@ var _ record.Meter = (*meter)(nil)
 
 // Wants implements [record.Meter].
 func (m *meter) Wants(name string) (wanted bool) {
-	if !slices.ContainsFunc(m.names, func(allowed string) bool {
-		prefix, all := strings.CutSuffix(allowed, "*")
-		return name == allowed || all && strings.HasPrefix(name, prefix)
-	}) {
+	if !text.Matches(m.names, name) {
 		return false
 	}
 	defer m.noteProgramPanic()

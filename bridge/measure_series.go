@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 )
 
@@ -68,7 +69,7 @@ func (s *measureSeries) add(id, name, failure string, attrs []slog.Attr) []metri
 			if v.Kind() == slog.KindString {
 				v = slog.StringValue(limitedText(v.String()))
 			}
-			set = append(set, attribute.KeyValue{Key: attribute.Key(key), Value: value(v)})
+			set = append(set, attribute.KeyValue{Key: attribute.Key(key), Value: otlpenc.Value(v)})
 		}
 	}
 	options := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(set...))}

@@ -1,5 +1,5 @@
-// Package text cuts text from outside to a length, makes it UTF-8 or visible, and writes durations
-// and the names of functions for people.
+// Package text cuts text from outside to a length, makes it UTF-8 or visible, matches names with
+// patterns, and writes durations and the names of functions for people.
 package text
 
 import "unicode/utf8"
