@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/internal/local"
-	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
 )
 
@@ -147,7 +146,7 @@ func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.
 		return nil, refuse("after %s: the request is no longer in memory: call %s again without after", in.After, toolListRequests)
 	}
 	for i, one := range found {
-		if lookup.IDOf(one) == lookup.IDOf(last) {
+		if one.ID() == last.ID() {
 			return found[i+1:], nil
 		}
 	}
