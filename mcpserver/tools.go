@@ -164,8 +164,12 @@ func pageOf(offset, limit, usual, most int) (int, *refusal) {
 	return limit, nil
 }
 
-// page returns the rows of a list from an offset on, limit at most. The offset is 0 or more. A page after the end of the list is empty.
-func page[T any](all []T, offset, limit int) []T {
+// writePage writes the elements of a list from an offset on, limit at most, as far as the answer has
+// room. It returns these elements, and how many follow. The offset is 0 or more.
+func writePage[T any](a *answer, all []T, offset, limit int, lines func(T) []string) (shown []T, more int) {
 	rest := all[min(offset, len(all)):]
-	return rest[:min(limit, len(rest))]
+	for len(shown) < min(limit, len(rest)) && a.row(lines(rest[len(shown)])...) {
+		shown = rest[:len(shown)+1]
+	}
+	return shown, len(rest) - len(shown)
 }
