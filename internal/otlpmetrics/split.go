@@ -44,7 +44,7 @@ func pointsOf(body []byte) (resource message, all []point) {
 	for _, s := range resource.parts {
 		scope := read(s, w.Items)
 		for _, m := range scope.parts {
-			for _, kind := range []uint64{metricGauge, metricSum, metricHistogram, metricExponentialHistogram, metricSummary} {
+			for _, kind := range []uint64{metricGauge, metricSum, metricHistogram, metricExponential, metricSummary} {
 				metric := read(m, kind)
 				for _, d := range metric.parts {
 					data := read(d, dataPoints)
