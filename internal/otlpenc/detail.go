@@ -111,6 +111,20 @@ func Value(v slog.Value) attribute.Value {
 	return attribute.Value{} // null: no other kind is left
 }
 
+// Detail returns an attribute's value as an entry has it. Lists and maps are texts.
+func Detail(v attribute.Value) slog.Value {
+	switch v.Type() {
+	case attribute.BOOL:
+		return slog.BoolValue(v.AsBool())
+	case attribute.INT64:
+		return slog.Int64Value(v.AsInt64())
+	case attribute.FLOAT64:
+		return slog.Float64Value(v.AsFloat64())
+	default:
+		return slog.StringValue(v.String())
+	}
+}
+
 // appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
