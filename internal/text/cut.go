@@ -13,12 +13,20 @@ func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	end := limit - len(ellipsis)
+	return Start(s, limit-len(ellipsis)) + ellipsis
+}
+
+// Start returns the beginning of s, at most limit bytes. It does not split a character.
+func Start(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	end := limit
 	for range utf8.UTFMax - 1 { // text that is not UTF-8 may have no boundary
 		if end == 0 || utf8.RuneStart(s[end]) {
 			break
 		}
 		end--
 	}
-	return s[:end] + ellipsis
+	return s[:end]
 }
