@@ -100,7 +100,7 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	}
 	histogram, err := measures.New(measures.Config{
 		Names: c.Names, Attributes: c.Attributes, MaxSeries: c.MaxSeries,
-		MeterProvider: c.MeterProvider, Exemplar: sampledContext, Value: value,
+		MeterProvider: c.MeterProvider, Exemplar: sampledContext,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
 )
@@ -106,7 +105,7 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 	if c.Chosen {
 		b, err = h.named(query.Get("b"))
 	} else {
-		b, c.Median, err = h.usual(a, a.Name)
+		b, c.Median, err = h.usual(a)
 	}
 	if err != nil {
 		refuse(w, http.StatusNotFound, err.Error())
@@ -145,26 +144,19 @@ func (h *handler) named(ids string) (requests.Snapshot, error) {
 
 func quoted(s string) string { return `"` + shown(s) + `"` }
 
-// usual returns another request of a route: the nearest one to the median since the start, or the median of the requests in memory. The
-// second result is the median since the start, or 0.
-func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, float64, error) {
-	var most routes.Summary
-	for _, s := range h.recent().Routes().Summaries(routes.SinceStart).Routes {
-		if s.Route == route && s.Count > most.Count {
-			most = s
-		}
-	}
-	b, ok := requests.Usual(h.recent().All(), route, most.P50, a.SpanID)
+// usual returns another request of a's route, and the median of the route since the start, or 0.
+func (h *handler) usual(a requests.Snapshot) (requests.Snapshot, float64, error) {
+	b, median, ok := lookup.Usual(h.recent(), a)
 	if !ok {
-		return b, 0, errors.New("no other request " + shown(route) + " without an error is in memory: send one, and compare again")
+		return b, 0, errors.New("no other request " + shown(a.Name) + " without an error is in memory: send one, and compare again")
 	}
-	return b, observer.Milliseconds(most.P50), nil
+	return b, observer.Milliseconds(median), nil
 }
 
 // choices returns the requests of a route in memory without the compared ones, the newest first. They can be opened later, too.
 func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow, cut int) {
 	all := slices.DeleteFunc(requests.OfRoute(h.recent().All(), route), func(s requests.Snapshot) bool {
-		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
+		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return c.ID() == s.ID() })
 	})
 	cut = max(0, len(all)-maxChoices)
 	all = all[:len(all)-cut]

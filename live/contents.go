@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -47,16 +48,13 @@ func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// firstRequest is the first frame of a request.
-const firstRequest sessions.FrameID = 3
-
 func newSessionContents(s *sessions.Session) sessionContents {
 	c := sessionContents{
 		ID: uint32(s.ID()), Files: offered(sessionFormats, recordedSession{Session: s}), ProcessFailed: s.Stats().ProcessFailed,
 	}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
-	for t := range timelines(s) {
+	for t := range lookup.Timelines(s) {
 		c.Timelines++
 		row := byName[t.Name]
 		if row == nil {
@@ -65,7 +63,7 @@ func newSessionContents(s *sessions.Session) sessionContents {
 		}
 		row.Samples += t.Samples
 		c.Samples += t.Samples
-		if t.FrameID == frame || t.FrameID < firstRequest {
+		if t.FrameID == frame || t.FrameID < lookup.FirstRequest {
 			continue // a frame's timelines are together
 		}
 		frame = t.FrameID

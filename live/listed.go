@@ -27,7 +27,7 @@ func (h *handler) snapshot(traceID, spanID string) (s requests.Snapshot, ok bool
 	if err != nil {
 		return s, false
 	}
-	s, ok = h.recent().Snapshot(id.Trace, id.Root) // which may have got spans meanwhile
+	s, ok = h.recent().Snapshot(id.Trace, id.Span) // which may have got spans meanwhile
 	if !ok {
 		s, ok = h.listed.Get(id)
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
 	"slices"
 	"strconv"
 
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -55,10 +55,10 @@ func (h *handler) profileOf(query url.Values) (load func(context.Context) *profi
 		return loading(query, func() *profiled {
 			in := func(t sessions.Timeline) bool { return t.Name == one.Name }
 			title := shown(one.Name)
-			if one.FrameID >= firstRequest {
+			if one.FrameID >= lookup.FirstRequest {
 				title = "all requests " + title
 			}
-			return &profiled{s.Trace(), samplesOf(s, in), title, countRequests(s, in), uint32(s.ID())}
+			return &profiled{s.Trace(), lookup.Samples(s, in), title, lookup.CountRequests(s, in), uint32(s.ID())}
 		}), nil
 	case query.Has("timeline"):
 		one, ok := timeline(s, query.Get("timeline"))
@@ -67,12 +67,12 @@ func (h *handler) profileOf(query url.Values) (load func(context.Context) *profi
 		}
 		return loading(query, func() *profiled {
 			in := func(t sessions.Timeline) bool { return t.FrameID == one.FrameID }
-			return &profiled{s.Trace(), samplesOf(s, in), shown(one.Name), countRequests(s, in), uint32(s.ID())}
+			return &profiled{s.Trace(), lookup.Samples(s, in), shown(one.Name), lookup.CountRequests(s, in), uint32(s.ID())}
 		}), nil
 	}
 	return loading(query, func() *profiled {
 		in := func(sessions.Timeline) bool { return true }
-		return &profiled{s.Trace(), slices.Values(s.Trace().Samples), fmt.Sprintf("session %d", s.ID()), countRequests(s, in), uint32(s.ID())}
+		return &profiled{s.Trace(), slices.Values(s.Trace().Samples), fmt.Sprintf("session %d", s.ID()), lookup.CountRequests(s, in), uint32(s.ID())}
 	}), nil
 }
 
@@ -154,45 +154,4 @@ func timeline(s *sessions.Session, id string) (sessions.Timeline, bool) {
 		return sessions.Timeline{}, false
 	}
 	return s.Timeline(sessions.TimelineID(n))
-}
-
-// timelines yields the timelines of a session, without a list of them.
-func timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
-	return func(yield func(sessions.Timeline) bool) {
-		for id := sessions.TimelineID(1); ; id++ {
-			t, ok := s.Timeline(id)
-			if !ok || !yield(t) {
-				return
-			}
-		}
-	}
-}
-
-// samplesOf returns the samples of the timelines for which in returns true.
-func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
-	return func(yield func(profile.Sample) bool) {
-		for t := range timelines(s) {
-			if !in(t) {
-				continue
-			}
-			for sample := range s.Samples(t.ID) {
-				if !yield(sample) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// countRequests returns the number of requests among the timelines for which in returns true.
-func countRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
-	last := sessions.FrameID(0)
-	for t := range timelines(s) {
-		if t.FrameID < firstRequest || t.FrameID == last || !in(t) {
-			continue // a frame's timelines are together
-		}
-		last = t.FrameID
-		n++
-	}
-	return n
 }

@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
@@ -103,7 +103,7 @@ type waitsBuilder struct {
 	stacks map[string]int       // indices in d.Stacks, by their JSON
 	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
 	full   bool                 // there was no room for a stack
-	known  map[lookup.ID]bool   // requests that the page has, or not
+	known  map[local.ID]bool    // requests that the page has, or not
 	has    func(trace.TraceID, trace.SpanID) bool
 
 	functions map[string]int // indices in d.Functions
@@ -114,7 +114,7 @@ type waitsBuilder struct {
 func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
 	return &waitsBuilder{
 		q: q, l: l, d: &waitsDetail{}, stacks: map[string]int{}, shared: map[sharedStack]*int{},
-		known: map[lookup.ID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
+		known: map[local.ID]bool{}, has: func(t trace.TraceID, root trace.SpanID) bool {
 			_, ok := h.snapshot(t.String(), root.String())
 			return ok
 		},
@@ -227,8 +227,8 @@ func (b *waitsBuilder) party(p *waits.Party) *partyRow {
 	if !p.RootID.IsValid() {
 		return row
 	}
-	id := lookup.ID{Trace: p.TraceID, Root: p.RootID}
-	if row.Own = id == (lookup.ID{Trace: b.q.TraceID(), Root: b.q.Root.SpanID}); row.Own {
+	id := local.ID{Trace: p.TraceID, Span: p.RootID}
+	if row.Own = id == (local.ID{Trace: b.q.TraceID(), Span: b.q.Root.SpanID}); row.Own {
 		return row
 	}
 	has, looked := b.known[id]

@@ -11,14 +11,14 @@ import (
 // makes sure that no key comes twice. Limits of spans do not apply. An error says that the bytes are malformed, and b has the spans before that.
 func (s Spans) WithAttributes(b []byte, more func(trace.SpanID) []attribute.KeyValue) ([]byte, error) {
 	var h Header
-	for rest := fields(s.Bytes); len(rest) > 0; {
+	for rest := otlpwire.Fields(s.Bytes); len(rest) > 0; {
 		size, err := Spans{Bytes: rest}.First(&h)
 		if err != nil {
 			return b, err
 		}
 		span := rest
 		rest = rest[size:]
-		body, err := span.nextItem()
+		body, err := nextItem(&span)
 		if err != nil {
 			return b, err
 		}

@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/text"
 )
 
 // Attributes of the histogram that its own code sets.
@@ -41,7 +40,6 @@ type Config struct {
 	MeterProvider metric.MeterProvider // nil means otel.GetMeterProvider()
 
 	Exemplar func(span any) context.Context // a context with the span that an exemplar leads to
-	Value    func(slog.Value) attribute.Value
 }
 
 // bounds are the recommended bounds of buckets, in seconds.
@@ -88,10 +86,7 @@ func (h *Histogram) Stats() (series, overflow, panics uint64) {
 
 // Wants implements [record.Meter].
 func (h *Histogram) Wants(name string) (wanted bool) {
-	if !slices.ContainsFunc(h.names, func(allowed string) bool {
-		prefix, all := strings.CutSuffix(allowed, "*")
-		return name == allowed || all && strings.HasPrefix(name, prefix)
-	}) {
+	if !text.Matches(h.names, name) {
 		return false
 	}
 	defer h.noteProgramPanic()

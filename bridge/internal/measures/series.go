@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 )
 
@@ -23,7 +24,6 @@ import (
 type table struct {
 	keys     []string // of attributes
 	most     int
-	value    func(slog.Value) attribute.Value
 	beyond   []metric.RecordOption
 	overflow atomic.Uint64
 	known    atomic.Pointer[map[string][]metric.RecordOption] // the map does not change
@@ -31,7 +31,7 @@ type table struct {
 }
 
 func (s *table) init(c *Config) {
-	s.keys, s.value = slices.Clone(c.Attributes), c.Value
+	s.keys = slices.Clone(c.Attributes)
 	s.most = cmp.Or(c.MaxSeries, DefaultSeries) - 1 // one is for the others
 	s.beyond = seriesOf(attribute.Bool(OverflowKey, true))
 	s.known.Store(&map[string][]metric.RecordOption{})
@@ -71,7 +71,7 @@ func (s *table) add(id, name, failure string, attrs []slog.Attr) []metric.Record
 			if v.Kind() == slog.KindString {
 				v = slog.StringValue(limitedText(v.String()))
 			}
-			set = append(set, attribute.KeyValue{Key: attribute.Key(key), Value: s.value(v)})
+			set = append(set, attribute.KeyValue{Key: attribute.Key(key), Value: otlpenc.Value(v)})
 		}
 	}
 	options := seriesOf(set...)
