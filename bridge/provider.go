@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
 	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpenc"
@@ -249,7 +250,7 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		Attributes: c.InstrumentationAttributes(),
 	}
 	if scope.Attributes.Len() > 0 {
-		all, _ := limitedList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1, -1)
+		all, _ := attributes.LimitList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1, -1)
 		scope.Attributes = attribute.NewSet(all...)
 	}
 	return p.tracer(scope)

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
@@ -165,7 +166,7 @@ func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 // addEvent adds an event whose attributes are the span's own. It returns false if the span has ended.
 func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	limits := &s.tracer.provider.limits
-	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes, limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
+	e.Attributes, e.DroppedAttributeCount = attributes.LimitList(e.Attributes, limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isOpen() {
@@ -182,7 +183,7 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	}
 	limits := &s.tracer.provider.limits
 	l := sdktrace.Link{SpanContext: link.SpanContext}
-	l.Attributes, l.DroppedAttributeCount = limitedList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, -1, limits.AttributePerLinkCountLimit)
+	l.Attributes, l.DroppedAttributeCount = attributes.LimitList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, -1, limits.AttributePerLinkCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen() {

@@ -1,4 +1,6 @@
-package bridge
+// Package attributes converts the attributes of timelines to those of OpenTelemetry, and brings
+// attributes within the limits of a span.
+package attributes
 
 import (
 	"log/slog"
@@ -9,21 +11,21 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// convert converts the detail of an entry, which is frozen. [otlpenc.Value] converts the values.
-func convert(attrs []slog.Attr) []attribute.KeyValue {
+// Convert converts the detail of an entry, which is frozen. [otlpenc.Value] converts the values.
+func Convert(attrs []slog.Attr) []attribute.KeyValue {
 	if len(attrs) == 0 {
 		return nil
 	}
-	return appendConverted(make([]attribute.KeyValue, 0, len(attrs)), attrs)
+	return AppendConverted(make([]attribute.KeyValue, 0, len(attrs)), attrs)
 }
 
-// appendConverted appends what convert returns.
-func appendConverted(kvs []attribute.KeyValue, attrs []slog.Attr) []attribute.KeyValue {
+// AppendConverted appends what Convert returns.
+func AppendConverted(kvs []attribute.KeyValue, attrs []slog.Attr) []attribute.KeyValue {
 	n := len(kvs)
 	for _, a := range attrs {
 		kvs = appendAttr(kvs, "", a)
 	}
-	return kvs[:n+len(unique(kvs[n:]))]
+	return kvs[:n+len(Unique(kvs[n:]))]
 }
 
 // appendAttr converts one attribute. prefix has the names of the groups around it.
