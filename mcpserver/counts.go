@@ -40,7 +40,9 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 		a.line("perfline has lost data since the program began: %d counts begin with LOST.", lost)
 	}
 	a.line("counts from %d on, of %d: number, group, name, meaning", in.Offset, len(all))
-	shown, more := writePage(a, all, in.Offset, limit, func(c exporter.Count) []string { return []string{countLine(c)} })
+	shown, more := writePage(a, all, in.Offset, limit, func(c exporter.Count) []string {
+		return []string{countLine(c)}
+	})
 	if more > 0 {
 		in.Offset += len(shown)
 		a.suggest(toolCounts, in, word(fmt.Sprintf("%d more counts", more)))

@@ -95,7 +95,8 @@ func listedLine(of requests.Snapshot) []string {
 		result += word(formatted(" %s", protocol))
 	}
 	kept := word(cmp.Or(of.Keep.String(), "-"))
-	return []string{formatted("%v %s %s %s %s %s", of.SpanID, moment(of.End), ms(of.Took()), result, kept, of.Name)}
+	return []string{formatted("%v %s %s %s %s %s",
+		of.SpanID, moment(of.End), ms(of.Took()), result, kept, of.Name)}
 }
 
 // query returns the query of arguments.

@@ -44,7 +44,8 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest, in requ
 	header(a, q)
 	s.causes(a, q)
 	if more := waterfall(a, q, in.Offset, limit); more > 0 {
-		next := requestArguments{Request: q.Root.SpanID.String(), Offset: len(q.Spans) - more, Limit: in.Limit}
+		next := in
+		next.Request, next.Offset = q.Root.SpanID.String(), len(q.Spans)-more
 		a.suggest(toolGetRequest, next, word(fmt.Sprintf("%d more spans", more)))
 	}
 	s.suggestAbout(a, q)

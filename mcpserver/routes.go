@@ -62,8 +62,8 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 	}
 	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name")
 	listed, more := writePage(a, report.Routes, in.Offset, limit, func(r routes.Summary) []string {
-		return []string{formatted("%s %s %d %.2f %d %s %s %s %s %s", word(routeID(r.Route)), word(r.Class.String()),
-			r.Count, r.PerSecond, r.Failed, ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)}
+		return []string{formatted("%s %s %d %.2f %d %s %s %s %s %s",
+			word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed, ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)}
 	})
 	if more > 0 {
 		in.Offset += len(listed)

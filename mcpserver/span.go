@@ -50,7 +50,9 @@ func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArgum
 		return nil, refuse("offset %d: must be less than %d", in.Offset, len(rows))
 	}
 	a.line("attributes and marks from %d on, of %d:", in.Offset, len(rows))
-	shown, more := writePage(a, rows, in.Offset, limit, func(row string) []string { return []string{row} })
+	shown, more := writePage(a, rows, in.Offset, limit, func(row string) []string {
+		return []string{row}
+	})
 	if more > 0 {
 		in.Request, in.Offset = q.Root.SpanID.String(), in.Offset+len(shown)
 		a.suggest(toolGetSpan, in, "more of them")

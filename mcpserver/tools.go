@@ -155,9 +155,11 @@ func pageOf(offset, limit, usual, most int) (int, *refusal) {
 	return limit, nil
 }
 
-// writePage writes the elements of a list from an offset on, limit at most, as far as the answer has
-// room. It returns these elements, and how many follow. The offset is 0 or more.
-func writePage[T any](a *answer, all []T, offset, limit int, lines func(T) []string) (shown []T, more int) {
+// writePage writes the elements of a list from an offset on, limit at most, as far as the answer
+// has room. It returns these elements, and how many follow. The offset is 0 or more.
+func writePage[T any](
+	a *answer, all []T, offset, limit int, lines func(T) []string,
+) (shown []T, more int) {
 	rest := all[min(offset, len(all)):]
 	for len(shown) < min(limit, len(rest)) && a.row(lines(rest[len(shown)])...) {
 		shown = rest[:len(shown)+1]

@@ -160,7 +160,9 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 		return nil
 	}
 	all := (*observer.Timeline)(tl).Entries(observer.Filter{Type: observer.Measure}, observer.Filter{Type: observer.Resource})
-	return slices.DeleteFunc(all, func(e observer.Entry) bool { return !text.Matches(c.Names, e.Name()) })
+	return slices.DeleteFunc(all, func(e observer.Entry) bool {
+		return !text.Matches(c.Names, e.Name())
+	})
 }
 
 // appendTrace begins a value with the trace that a span belongs to, as far as there is room.

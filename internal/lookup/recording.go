@@ -43,7 +43,7 @@ func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[prof
 func CountRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
 	last := sessions.FrameID(0)
 	for t := range Timelines(s) {
-		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) { // a frame's timelines are together
+		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) { // a frame has several
 			last = t.FrameID
 			n++
 		}

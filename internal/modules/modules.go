@@ -1,4 +1,5 @@
-// Package modules finds the module of a function by the function's name, and the version of a module.
+// Package modules finds the module of a function by the function's name, and the version of a
+// module.
 //
 //	m := modules.Read().Of("net/http.(*conn).serve") // {Standard, "std", "go1.26.8"}
 package modules
@@ -56,8 +57,8 @@ var Read = sync.OnceValue(func() *Set {
 	return s
 })
 
-// Version returns the version of a module in this program. It is empty for a module that is not in the
-// program, that a folder replaces, or whose own source the program was built beside.
+// Version returns the version of a module in this program. It is empty for a module that is not in
+// the program, that a folder replaces, or whose own source the program was built beside.
 func Version(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -76,7 +76,8 @@ func (s Spans) All() iter.Seq2[Span, error] {
 func nextItem(b *otlpwire.Fields) (otlpwire.Fields, error) {
 	f, err := b.Next()
 	if err == nil && f.Tag != otlpwire.Items {
-		err = fmt.Errorf("otlpenc: malformed span: field %d of type %d among spans, want %d of type %d",
+		err = fmt.Errorf(
+			"otlpenc: malformed span: field %d of type %d among spans, want %d of type %d",
 			f.Tag>>3, f.Tag&7, otlpwire.Items>>3, otlpwire.Items&7)
 	}
 	return f.Body, err
@@ -144,7 +145,9 @@ func (s *Span) field(f otlpwire.Field) (err error) {
 	return err
 }
 
-func appendDecoded[T any](all []T, b otlpwire.Fields, decode func(otlpwire.Fields) (T, error)) ([]T, error) {
+func appendDecoded[T any](
+	all []T, b otlpwire.Fields, decode func(otlpwire.Fields) (T, error),
+) ([]T, error) {
 	element, err := decode(b)
 	if err != nil {
 		return all, err

@@ -61,13 +61,17 @@ func decodeValue(b otlpwire.Fields, depth int) (v attribute.Value, err error) {
 }
 
 // decodeList decodes the elements of an array or a map.
-func decodeList[T any](b otlpwire.Fields, depth int, decode func(otlpwire.Fields, int) (T, error)) (all []T, err error) {
+func decodeList[T any](
+	b otlpwire.Fields, depth int, decode func(otlpwire.Fields, int) (T, error),
+) (all []T, err error) {
 	if depth > MaxDepth {
 		return nil, fmt.Errorf("otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
 	}
 	err = b.Each(func(f otlpwire.Field) (err error) {
 		if f.Tag == otlpwire.ListValues {
-			all, err = appendDecoded(all, f.Body, func(b otlpwire.Fields) (T, error) { return decode(b, depth) })
+			all, err = appendDecoded(all, f.Body, func(b otlpwire.Fields) (T, error) {
+				return decode(b, depth)
+			})
 		}
 		return err
 	})

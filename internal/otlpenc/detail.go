@@ -32,7 +32,8 @@ func (w *AttributeWriter) Text(key attribute.Key, value string) {
 
 // Int appends a number.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
-	w.Bytes = otlpwire.AppendNumber(w.Bytes, spanAttributes, string(key), otlpwire.ValueInt, uint64(value))
+	w.Bytes = otlpwire.AppendNumber(
+		w.Bytes, spanAttributes, string(key), otlpwire.ValueInt, uint64(value))
 }
 
 // KeyValues appends attributes.

@@ -9,8 +9,8 @@ import (
 // Fields are an encoded message.
 type Fields []byte
 
-// A Field is one field of a message. Readers skip a field with an unknown tag, also if its number is
-// known and its type is another one, as protobuf does.
+// A Field is one field of a message. Readers skip a field with an unknown tag, also if its number
+// is known and its type is another one, as protobuf does.
 type Field struct {
 	Tag    uint64
 	Number uint64 // unless it is a text, bytes or a message

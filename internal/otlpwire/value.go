@@ -72,8 +72,9 @@ func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	return append(b, s...)
 }
 
-// AppendNumber appends an attribute whose value is an integer or a truth value: field says which, and
-// n has its bits. The key is UTF-8. Short attributes take less time, as in [AppendTextAttribute].
+// AppendNumber appends an attribute whose value is an integer or a truth value: field says which,
+// and n has its bits. The key is UTF-8. Short attributes take less time, as in
+// [AppendTextAttribute].
 func AppendNumber(b []byte, tag uint64, key string, field, n uint64) []byte {
 	size := 1 + protowire.SizeVarint(n)
 	all := 4 + len(key) + size

@@ -15,7 +15,9 @@ type logGroup struct {
 }
 
 // Open returns the groups with one more inside them.
-func (g LogGroups) Open(name string) LogGroups { return append(slices.Clip(g), logGroup{name: name}) }
+func (g LogGroups) Open(name string) LogGroups {
+	return append(slices.Clip(g), logGroup{name: name})
+}
 
 // With returns the groups with attributes in the innermost one. There must be a group.
 func (g LogGroups) With(attrs []slog.Attr) LogGroups {

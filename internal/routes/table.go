@@ -108,5 +108,6 @@ func (c *classTable) find(name string) *route {
 
 // NameOf returns the name that a [Table] gives the route of a span with a name: at most 256 bytes of UTF-8.
 func NameOf(span string) string {
-	return text.Start(text.Valid(text.Start(span, maxName)), maxName) // U+FFFD is longer than a byte that it replaces
+	// Twice, because U+FFFD is longer than a byte that it replaces.
+	return text.Start(text.Valid(text.Start(span, maxName)), maxName)
 }

@@ -42,5 +42,6 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	if a.Key == "" {
 		return kvs
 	}
-	return append(kvs, attribute.KeyValue{Key: attribute.Key(text.Valid(prefix + a.Key)), Value: otlpenc.Value(a.Value)})
+	key := attribute.Key(text.Valid(prefix + a.Key))
+	return append(kvs, attribute.KeyValue{Key: key, Value: otlpenc.Value(a.Value)})
 }
