@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/internal/within"
 )
 
-// destinations are where ended spans go. perfline's provider has them one by one. For a provider of the SDK, they are a
-// span processor.
+// destinations are where ended spans go. perfline's provider has them one by one. For a provider of
+// the SDK, they are a span processor.
 type destinations struct {
 	recent   *requests.Recent
 	encoded  *exporter.Delivery    // nil unless spans go over OTLP
@@ -92,7 +92,8 @@ func (d *destinations) backend() delivery {
 	return d.snapshot
 }
 
-// removeFrom unregisters d from a provider, which shuts down what it removes. d is shut down already.
+// removeFrom unregisters d from a provider, which shuts down what it removes. d is shut down
+// already.
 func (d *destinations) removeFrom(p *sdktrace.TracerProvider) {
 	d.removed.Store(true)
 	p.UnregisterSpanProcessor(d)

@@ -29,12 +29,13 @@
 //
 // # Costs
 //
-// perfline adds to a request 39 % of the CPU time that OpenTelemetry's SDK adds at full load,
-// and 65 % at 1000 requests a second. The request passes the middleware, makes 3 marks and
-// 2 measures, and has a handler that works. The file docs/lab/benchmarks.md has the measurements and their commands.
+// perfline adds to a request 39 % of the CPU time that OpenTelemetry's SDK adds at full load, and
+// 65 % at 1000 requests a second. The request passes the middleware, makes 3 marks and 2 measures,
+// and has a handler that works. The file docs/lab/benchmarks.md has the measurements and their
+// commands.
 //
 // # Limitations
 //
-//   - It sets OpenTelemetry's global tracer provider, propagators and error
-//     handler, the meter provider if metrics are exported, and is therefore for main packages, not for libraries.
+//   - It sets OpenTelemetry's global tracer provider, propagators and error handler, the meter
+//     provider if metrics are exported, and is therefore for main packages, not for libraries.
 package perfline

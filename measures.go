@@ -10,7 +10,8 @@ import (
 // measuresGroup begins the names of the counts of measures in the histogram.
 const measuresGroup = "perfline.measures"
 
-// startMeasures makes the histogram of measures that c asks for. The meter provider is the global one by now.
+// startMeasures makes the histogram of measures that c asks for. The meter provider is the global
+// one by now.
 func (p *Pipeline) startMeasures(c Config) {
 	if len(c.Measures.Names) == 0 {
 		return
@@ -25,8 +26,11 @@ func (p *Pipeline) startMeasures(c Config) {
 // measureCounts lists the counts of the histogram.
 func measureCounts(s bridge.MeasureStats) []exporter.Count {
 	return []exporter.Count{
-		{Group: measuresGroup, Name: "overflow", N: s.Overflow, What: "measures that are in the histogram without their attributes: too many series"},
-		{Group: measuresGroup, Name: "panicked", N: s.Panics, Lost: true, What: "measures that the histogram lost: the meter provider panicked"},
-		{Group: measuresGroup + ".series", N: s.Series, Now: true, What: "series of the histogram of measures"},
+		{Group: measuresGroup, Name: "overflow", N: s.Overflow,
+			What: "measures that are in the histogram without their attributes: too many series"},
+		{Group: measuresGroup, Name: "panicked", N: s.Panics, Lost: true,
+			What: "measures that the histogram lost: the meter provider panicked"},
+		{Group: measuresGroup + ".series", N: s.Series, Now: true,
+			What: "series of the histogram of measures"},
 	}
 }

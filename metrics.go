@@ -46,53 +46,82 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		{"perfline.spans", "{span}", "Spans, from measures and from other code."},
 		{"perfline.panics", "{panic}", "Panics of the program's code that perfline called."},
 		{"perfline.requests", "{request}", "Requests, by what the keep policy decided."},
-		{"perfline.requests.exported", "{request}", "Requests that were not sampled and were exported because they are kept."},
-		{"perfline.requests.untracked", "{request}", "Unsampled requests that could not be kept, because most spans of their instrumentation never end."},
-		{"perfline.requests.refused", "{entry}", "Marks, measures and spans of unsampled requests that found no room in memory."},
-		{"perfline.spans.off_timeline", "{span}", "Spans missing on their request's timeline, because too many were open."},
-		{"perfline.spans.unlabelled", "{span}", "Spans missing in profiles, because too many were open."},
+		{"perfline.requests.exported", "{request}",
+			"Requests that were not sampled and were exported because they are kept."},
+		{"perfline.requests.untracked", "{request}",
+			"Unsampled requests that could not be kept, because most spans of their instrumentation never end."},
+		{"perfline.requests.refused", "{entry}",
+			"Marks, measures and spans of unsampled requests that found no room in memory."},
+		{"perfline.spans.off_timeline", "{span}",
+			"Spans missing on their request's timeline, because too many were open."},
+		{"perfline.spans.unlabelled", "{span}",
+			"Spans missing in profiles, because too many were open."},
 		{"perfline.delivery.spans", "{span}", "Spans on their way to the backend, by outcome."},
 		{"perfline.delivery.spans.unanswered", "{span}", "Failed spans that the backend may have."},
-		{"perfline.delivery.spans.retries", "{request}", "Requests with spans that were sent again."},
-		{"perfline.delivery.logs", "{record}", "Log records on their way to the backend, by outcome."},
-		{"perfline.delivery.logs.unanswered", "{record}", "Failed log records that the backend may have."},
-		{"perfline.delivery.logs.retries", "{request}", "Requests with log records that were sent again."},
-		{"perfline.delivery.metrics", "{point}", "Metric points on their way to the backend, by outcome."},
-		{"perfline.delivery.metrics.unanswered", "{point}", "Failed metric points that the backend may have."},
-		{"perfline.delivery.metrics.retries", "{request}", "Requests with metrics that were sent again."},
-		{"perfline.delivery.profiles", "{profile}", "Profiles on their way to Pyroscope, by outcome."},
-		{"perfline.delivery.profiles.retries", "{request}", "Requests with a profile that were sent again."},
-		{"perfline.delivery.otlp_profiles", "{profile}", "Profiles over OTLP on their way to the receiver, by outcome."},
-		{"perfline.delivery.otlp_profiles.unanswered", "{profile}", "Failed profiles over OTLP that the receiver may have."},
-		{"perfline.delivery.otlp_profiles.retries", "{request}", "Requests with profiles over OTLP that were sent again."},
+		{"perfline.delivery.spans.retries", "{request}",
+			"Requests with spans that were sent again."},
+		{"perfline.delivery.logs", "{record}",
+			"Log records on their way to the backend, by outcome."},
+		{"perfline.delivery.logs.unanswered", "{record}",
+			"Failed log records that the backend may have."},
+		{"perfline.delivery.logs.retries", "{request}",
+			"Requests with log records that were sent again."},
+		{"perfline.delivery.metrics", "{point}",
+			"Metric points on their way to the backend, by outcome."},
+		{"perfline.delivery.metrics.unanswered", "{point}",
+			"Failed metric points that the backend may have."},
+		{"perfline.delivery.metrics.retries", "{request}",
+			"Requests with metrics that were sent again."},
+		{"perfline.delivery.profiles", "{profile}",
+			"Profiles on their way to Pyroscope, by outcome."},
+		{"perfline.delivery.profiles.retries", "{request}",
+			"Requests with a profile that were sent again."},
+		{"perfline.delivery.otlp_profiles", "{profile}",
+			"Profiles over OTLP on their way to the receiver, by outcome."},
+		{"perfline.delivery.otlp_profiles.unanswered", "{profile}",
+			"Failed profiles over OTLP that the receiver may have."},
+		{"perfline.delivery.otlp_profiles.retries", "{request}",
+			"Requests with profiles over OTLP that were sent again."},
 		{"perfline.profiling.failed", "{profile}", "Profiles that could not be taken."},
-		{"perfline.profiling.put_off", "{profile}", "Profiles of the runtime that were left out, because their kind takes too much time."},
+		{"perfline.profiling.put_off", "{profile}",
+			"Profiles of the runtime that were left out, because their kind takes too much time."},
 		{"perfline.profiling.lost_samples", "{sample}", "Samples that the engine lost."},
 		{"perfline.profiling.gaps", "{gap}", "How often profiling sampled nothing for a while."},
-		{measuresGroup, "{measure}", "Measures that the histogram of measures has without their attributes, or lost, by outcome."},
-		{"perfline.waits.requests", "{request}", "Slow requests given to the flight recorder, by outcome."},
+		{measuresGroup, "{measure}",
+			"Measures that the histogram of measures has without their attributes, or lost, by outcome."},
+		{"perfline.waits.requests", "{request}",
+			"Slow requests given to the flight recorder, by outcome."},
 		{"perfline.waits.snapshots", "{snapshot}", "Snapshots of the execution trace, by outcome."},
 		{"perfline.waits.snapshot_bytes", "By", "Size of all snapshots."},
 		{"perfline.waits.panics", "{panic}", "Panics in the analysis of snapshots."},
-		{"perfline.waits.too_large", "{result}", "Results that were kept without their goroutines."},
+		{"perfline.waits.too_large", "{result}",
+			"Results that were kept without their goroutines."},
 		{"perfline.waits.evicted", "{result}", "Results that newer ones replaced."},
 	} {
-		counter, err := m.Int64ObservableCounter(c.group, metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		counter, err := m.Int64ObservableCounter(c.group, metric.WithUnit(c.unit),
+			metric.WithDescription(c.what))
 		instrument(counter, err)
 		counters[c.group] = counter
 	}
 	for _, c := range []struct{ group, name, unit, what string }{
 		{"perfline.delivery.spans", ".pending", "{span}", "Spans in the queue for the backend."},
-		{"perfline.delivery.logs", ".pending", "{record}", "Log records in the queue for the backend."},
-		{"perfline.delivery.metrics", ".pending", "{point}", "Metric points in the queue for the backend."},
-		{"perfline.delivery.profiles", ".pending", "{profile}", "Profiles in the queue for Pyroscope."},
-		{"perfline.delivery.otlp_profiles", ".pending", "{profile}", "Profiles in the queue for the receiver over OTLP."},
+		{"perfline.delivery.logs", ".pending", "{record}",
+			"Log records in the queue for the backend."},
+		{"perfline.delivery.metrics", ".pending", "{point}",
+			"Metric points in the queue for the backend."},
+		{"perfline.delivery.profiles", ".pending", "{profile}",
+			"Profiles in the queue for Pyroscope."},
+		{"perfline.delivery.otlp_profiles", ".pending", "{profile}",
+			"Profiles in the queue for the receiver over OTLP."},
 		{measuresGroup + ".series", "", "{series}", "Series of the histogram of measures."},
-		{"perfline.waits.requests", ".pending", "{request}", "Slow requests that wait for a snapshot or its analysis."},
-		{"perfline.waits.results", "", "{result}", "Results in memory: what slow requests waited for."},
+		{"perfline.waits.requests", ".pending", "{request}",
+			"Slow requests that wait for a snapshot or its analysis."},
+		{"perfline.waits.results", "", "{result}",
+			"Results in memory: what slow requests waited for."},
 		{"perfline.waits.result_bytes", "", "By", "Approximate size of the results in memory."},
 	} {
-		counter, err := m.Int64ObservableUpDownCounter(c.group+c.name, metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		counter, err := m.Int64ObservableUpDownCounter(c.group+c.name, metric.WithUnit(c.unit),
+			metric.WithDescription(c.what))
 		instrument(counter, err)
 		pending[c.group] = counter
 	}
@@ -112,14 +141,17 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		return nil, failed
 	}
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := p.Stats() // which guards against the program's code: the caller is a goroutine of OpenTelemetry's SDK
+		// which guards against the program's code: the caller is a goroutine of OpenTelemetry's SDK
+		s := p.Stats()
 		for _, c := range p.present(s.Counts()) {
 			if c.Group == engineGroup {
-				o.ObserveInt64(engine, int64(c.N), metric.WithAttributes(attribute.String(engineGroup, c.Name)))
+				o.ObserveInt64(engine, int64(c.N),
+					metric.WithAttributes(attribute.String(engineGroup, c.Name)))
 			} else if c.Now {
 				o.ObserveInt64(pending[c.Group], int64(c.N))
 			} else {
-				o.ObserveInt64(counters[c.Group], int64(c.N), metric.WithAttributes(attributes(c)...))
+				o.ObserveInt64(counters[c.Group], int64(c.N),
+					metric.WithAttributes(attributes(c)...))
 			}
 		}
 		if p.waits != nil {
@@ -130,12 +162,14 @@ func (p *Pipeline) registerMetrics(mp metric.MeterProvider) (metric.Registration
 		}
 		taken := s.profiling()
 		o.ObserveFloat64(gapTime, taken.GapTime.Seconds())
-		for _, is := range []profiling.State{profiling.Started, profiling.Paused, profiling.Stopped} {
+		for _, is := range []profiling.State{profiling.Started, profiling.Paused,
+			profiling.Stopped} {
 			n := int64(0)
 			if is == taken.State {
 				n = 1
 			}
-			o.ObserveInt64(state, n, metric.WithAttributes(attribute.String("perfline.profiling.state", string(is))))
+			o.ObserveInt64(state, n,
+				metric.WithAttributes(attribute.String("perfline.profiling.state", string(is))))
 		}
 		return nil
 	}, all...)

@@ -41,21 +41,30 @@ import (
 // OTEL_RESOURCE_ATTRIBUTES win over Service, Version and Attributes: operators can rename a
 // service.
 type Config struct {
-	Service    string               // service.name, unless a variable has it
-	Version    string               // service.version, unless a variable has it; else the main module's version
-	Attributes []attribute.KeyValue // further attributes of the resource, unless a variable has them
+	Service string // service.name, unless a variable has it
+	// service.version, unless a variable has it; else the main module's version
+	Version string
+	// further attributes of the resource, unless a variable has them
+	Attributes []attribute.KeyValue
 
-	Traces   exporter.Config   // where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
-	Logs     exporter.Config   // where log records go and how many wait; else OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BLRP_*. Its Logger is this one unless set
-	Marks    bridge.MarkForm   // what marks become; the zero value leaves it to PERFLINE_MARKS, which defaults to span events
-	Recent   requests.Config   // how many requests stay in memory
-	Keep     bridge.KeepPolicy // which requests stay in memory whole although the sampler drops them: by default, slow and failed ones. Only of spans that Start's own provider makes
-	Sampler  sdktrace.Sampler  // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
-	Profiles pyroscope.Config  // where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
-	Sessions sessions.Config   // what sessions may cost, and who may start them; its Timeline and Logger are these unless set
+	// where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BSP_*. Its Logger is this one unless set
+	Traces exporter.Config
+	// where log records go and how many wait; else OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_*, OTEL_BLRP_*. Its Logger is this one unless set
+	Logs exporter.Config
+	// what marks become; the zero value leaves it to PERFLINE_MARKS, which defaults to span events
+	Marks  bridge.MarkForm
+	Recent requests.Config // how many requests stay in memory
+	// which requests stay in memory whole although the sampler drops them: by default, slow and failed ones. Only of spans that Start's own provider makes
+	Keep    bridge.KeepPolicy
+	Sampler sdktrace.Sampler // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	// where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
+	Profiles pyroscope.Config
+	// what sessions may cost, and who may start them; its Timeline and Logger are these unless set
+	Sessions sessions.Config
 
-	// Waits, when set, finds out what slow requests waited for: flight.NewRecorder of package waits/flight makes it. The
-	// pipeline owns the recorder: Start starts it, and Shutdown shuts it down. Its Logger is this one unless set.
+	// Waits, when set, finds out what slow requests waited for: flight.NewRecorder of package
+	// waits/flight makes it. The pipeline owns the recorder: Start starts it, and Shutdown shuts it
+	// down. Its Logger is this one unless set.
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone:
@@ -64,28 +73,31 @@ type Config struct {
 	// Shutdown shuts it down.
 	ProfileExporter profiling.Exporter
 
-	// Measures says which measures are in the histogram perfline.measure.duration. By default, none are. Its Timeline is this one unless
-	// set, and its MeterProvider the global one after Start. The histogram costs nothing while no metrics are exported.
+	// Measures says which measures are in the histogram perfline.measure.duration. By default, none
+	// are. Its Timeline is this one unless set, and its MeterProvider the global one after Start.
+	// The histogram costs nothing while no metrics are exported.
 	Measures bridge.MeasureConfig
 
-	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its endpoint do not count. Shutdown
-	// shuts it down.
+	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its
+	// endpoint do not count. Shutdown shuts it down.
 	SpanExporter sdktrace.SpanExporter
 
-	// Metrics, when set, reads the metrics, and OTEL_METRICS_EXPORTER does not count: the exporter of
-	// go.opentelemetry.io/otel/exporters/prometheus is such a reader. Shutdown shuts it down.
+	// Metrics, when set, reads the metrics, and OTEL_METRICS_EXPORTER does not count: the exporter
+	// of go.opentelemetry.io/otel/exporters/prometheus is such a reader. Shutdown shuts it down.
 	//
-	// A panic in the exporter of a PeriodicReader ends the program, and so does one in a callback of an observable instrument, whichever
-	// reader calls it periodically: both run on a goroutine of OpenTelemetry's SDK, where perfline cannot recover.
+	// A panic in the exporter of a PeriodicReader ends the program, and so does one in a callback
+	// of an observable instrument, whichever reader calls it periodically: both run on a goroutine
+	// of OpenTelemetry's SDK, where perfline cannot recover.
 	Metrics sdkmetric.Reader
 
 	// Propagator, when set, carries traces from and to other services in place of OTEL_PROPAGATORS.
 	Propagator propagation.TextMapPropagator
 
-	// TracerProvider, when set, makes the spans: a provider that the program has configured and will shut down. Start
-	// adds its processors to it, and Shutdown removes them. Sampler must be nil then. The provider has its own resource and
-	// limits, and Service, Version and Attributes describe only metrics, log records and profiles. nil means a [bridge.TracerProvider]
-	// that Start makes.
+	// TracerProvider, when set, makes the spans: a provider that the program has configured and
+	// will shut down. Start adds its processors to it, and Shutdown removes them. Sampler must be
+	// nil then. The provider has its own resource and limits, and Service, Version and Attributes
+	// describe only metrics, log records and profiles. nil means a [bridge.TracerProvider] that
+	// Start makes.
 	TracerProvider *sdktrace.TracerProvider
 
 	// Timeline is the process timeline to carry; nil means observer.ProcessTimeline().
@@ -126,8 +138,10 @@ type Pipeline struct {
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
 //   - delivery over OTLP, if there is an endpoint
-//   - delivery of log records over OTLP, if OTEL_LOGS_EXPORTER, Config.Logs or the form of marks asks for them
-//   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks for them
+//   - delivery of log records over OTLP, if OTEL_LOGS_EXPORTER, Config.Logs or the form of marks
+//     asks for them
+//   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks
+//     for them
 //   - continuous profiling, if there is a Pyroscope server or Config.ProfileExporter
 //   - the most recent requests in memory
 //   - the recorder of what slow requests waited for, if Config.Waits has one
@@ -142,8 +156,8 @@ type Pipeline struct {
 //   - A wrong variable is one line in the log, which names the variable, its rule and the
 //     value that counts instead.
 //   - A wrong field is an error. It names the field and the rule.
-//   - A wrong variable that says where data goes, or with which credentials, is an error, too: an address that is no URL,
-//     malformed headers, or an unreadable certificate.
+//   - A wrong variable that says where data goes, or with which credentials, is an error, too: an
+//     address that is no URL, malformed headers, or an unreadable certificate.
 //
 // After an error nothing runs, and OpenTelemetry's globals are unchanged. A backend that is down is
 // no error. PERFLINE_PROFILING=off is no error either: nothing is profiled. With
@@ -175,7 +189,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	c.fill()
 	vars := environ.NewReader(c.Logger)
 	p = &Pipeline{
-		timeline: c.Timeline, recent: newStore(c.Recent), sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
+		timeline: c.Timeline, recent: newStore(c.Recent),
+		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 	}
 	checkOthers(vars)
 	propagator := c.Propagator
@@ -183,7 +198,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		propagator = readPropagator(vars)
 	}
 	if environ.Get(configFile) != "" {
-		vars.Ignored(configFile, "perfline does not read configuration files: the other variables and Config count")
+		vars.Ignored(configFile,
+			"perfline does not read configuration files: the other variables and Config count")
 	}
 	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
 		otel.SetTextMapPropagator(propagator) // also of a service that makes no spans
@@ -194,7 +210,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	p.resource = res
 	c.Marks = readMarkForm(vars, c.Marks)
 	out, err := outputs.Resolve(ctx, vars, outputs.Config{
-		Traces: c.Traces, Spans: c.SpanExporter, Metrics: c.Metrics, Logs: c.Logs, AsLogs: c.Marks != bridge.SpanEvents,
+		Traces: c.Traces, Spans: c.SpanExporter, Metrics: c.Metrics, Logs: c.Logs,
+		AsLogs: c.Marks != bridge.SpanEvents,
 	})
 	if err != nil {
 		return nil, err
@@ -223,7 +240,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			return nil, err
 		}
 	case out.Spans != nil:
-		to.snapshot = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize, c.Traces.Logger)
+		to.snapshot = outputs.NewSnapshots(vars, out.Spans, out.Name, c.Traces.QueueSize,
+			c.Traces.Logger)
 	}
 	p.delivery = to.backend()
 	if p.delivery != nil {
@@ -240,8 +258,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		c.Logger.Warn("perfline: marks stay events of their spans, because log records go nowhere; set OTEL_LOGS_EXPORTER=otlp and an endpoint, or Config.Logs", "form", c.Marks)
 	}
 
-	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The logger that was set before
-	// cannot be read.
+	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The
+	// logger that was set before cannot be read.
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
@@ -259,7 +277,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			return nil
 		})
 		if err := r.End(); err != nil {
-			c.Logger.Warn("perfline: the recorder of what slow requests waited for has not started", "error", err)
+			c.Logger.Warn("perfline: the recorder of what slow requests waited for has not started",
+				"error", err)
 		}
 	}
 	p.before = p.Stats()
@@ -267,12 +286,15 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	return p, nil
 }
 
-// startMetrics begins to deliver metrics, if there is a reader. The methods of readers and of global providers are the program's code.
-func (p *Pipeline) startMetrics(c Config, out *outputs.Outputs, res *resource.Resource, vars *environ.Reader) {
+// startMetrics begins to deliver metrics, if there is a reader. The methods of readers and of
+// global providers are the program's code.
+func (p *Pipeline) startMetrics(c Config, out *outputs.Outputs, res *resource.Resource,
+	vars *environ.Reader) {
 	if reader := out.Metrics(res); reader != nil {
 		p.points = out.Points
 		checkMetrics(vars)
-		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(reader))
+		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res),
+			sdkmetric.WithReader(reader))
 		otel.SetMeterProvider(p.meters)
 		if err := runtime.Start(runtime.WithMeterProvider(p.meters)); err != nil {
 			c.Logger.Warn("perfline: the Go runtime's metrics are not available", "error", err)
@@ -304,7 +326,8 @@ func (c *Config) fill() {
 }
 
 // startProfiles starts continuous profiling. It returns nil if PERFLINE_PROFILING forbids it.
-func startProfiles(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (*pyroscope.Pusher, error) {
+func startProfiles(ctx context.Context, c Config, res *resource.Resource,
+	vars *environ.Reader) (*pyroscope.Pusher, error) {
 	if c.Profiles.Resource == nil {
 		c.Profiles.Resource = res
 	}
@@ -328,7 +351,8 @@ func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	return p.tracing.provider
 }
 
-// MeterProvider makes metrics that belong to this pipeline. It is the global one if Start made none.
+// MeterProvider makes metrics that belong to this pipeline. It is the global one if Start made
+// none.
 func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	if p.meters == nil {
 		return otel.GetMeterProvider()
@@ -336,7 +360,8 @@ func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	return p.meters
 }
 
-// Logs delivers log records to the backend: marks, and the records of package bridgelog. It is nil unless they are exported.
+// Logs delivers log records to the backend: marks, and the records of package bridgelog. It is nil
+// unless they are exported.
 func (p *Pipeline) Logs() bridge.LogOutput {
 	if p.logs == nil {
 		return nil // not an interface with a nil pointer
@@ -359,11 +384,12 @@ func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 // Waits is the recorder of what slow requests waited for. It is nil without [Config].Waits.
 func (p *Pipeline) Waits() waits.Recorder { return p.waits }
 
-// wholeGrace is how long Flush and Shutdown go on after their context: their parts need a moment to return their errors.
+// wholeGrace is how long Flush and Shutdown go on after their context: their parts need a moment to
+// return their errors.
 const wholeGrace = 3 * within.Grace
 
-// Flush hands over and delivers all that was recorded before the call. It returns when ctx ends, or a second later if something hangs: the error
-// names it then.
+// Flush hands over and delivers all that was recorded before the call. It returns when ctx ends, or
+// a second later if something hangs: the error names it then.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
@@ -385,10 +411,12 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 // shutdownFor is how long Shutdown takes at most if its context has no deadline.
 const shutdownFor = 10 * time.Second
 
-// Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second later if something hangs: the error names it then.
-// A ctx without a deadline gets 10 seconds. If spans, marks, measures, log records, metric points or profiles made since Start did not arrive, it
-// returns a [*LostError], joined with other errors. The first call decides how long the parts have. Further calls wait for it within their own
-// context, and return the same error. Stats stays readable.
+// Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second
+// later if something hangs: the error names it then. A ctx without a deadline gets 10 seconds. If
+// spans, marks, measures, log records, metric points or profiles made since Start did not arrive,
+// it returns a [*LostError], joined with other errors. The first call decides how long the parts
+// have. Further calls wait for it within their own context, and return the same error. Stats stays
+// readable.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
 	ctx, cancel := within.Bounded(ctx, shutdownFor)
 	defer cancel()
@@ -397,7 +425,8 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 
 // stop stops all parts.
 func (p *Pipeline) stop(ctx context.Context) error {
-	r := within.Begin(ctx, wholeGrace-within.Grace/3) // less than Shutdown, which has the errors then
+	// less than Shutdown, which has the errors then
+	r := within.Begin(ctx, wholeGrace-within.Grace/3)
 	r.Go("perfline: the recorder of sessions", func(context.Context) error {
 		p.sessions.Close()
 		return nil
@@ -427,7 +456,8 @@ func (p *Pipeline) stop(ctx context.Context) error {
 		r.Do("perfline: the delivery of metrics", p.meters.Shutdown)
 	}
 	if p.metrics != nil {
-		r.Do("perfline: its own counts as metrics", func(context.Context) error { return p.metrics.Unregister() })
+		r.Do("perfline: its own counts as metrics",
+			func(context.Context) error { return p.metrics.Unregister() })
 	}
 	var lost error
 	r.Do("perfline: the counts", func(context.Context) error {

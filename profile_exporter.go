@@ -16,9 +16,10 @@ import (
 
 const profilesExporter = "OTEL_PROFILES_EXPORTER"
 
-// startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if OTEL_PROFILES_EXPORTER or
-// PERFLINE_PROFILING forbids it.
-func startProfileExporter(ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader) (profiling.Exporter, error) {
+// startProfileExporter starts the exporter of profiles. It returns nil if there is none, or if
+// OTEL_PROFILES_EXPORTER or PERFLINE_PROFILING forbids it.
+func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
+	vars *environ.Reader) (profiling.Exporter, error) {
 	switch names := environ.List(vars, profilesExporter, "otlp with Config.ProfileExporter"); {
 	case slices.Contains(names, "none"):
 		return nil, nil //nolint:nilnil // documented: nil means that there is nothing to send
@@ -42,9 +43,10 @@ func startProfileExporter(ctx context.Context, c Config, res *resource.Resource,
 	return c.ProfileExporter, nil
 }
 
-// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time for Pyroscope or OTLP. It returns nil
-// if none runs. The samples of the last seconds come with the next profile. The first call returns a trace without samples. From then
-// on samples stay in memory, at most 2^18, until no call came for five minutes.
+// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time
+// for Pyroscope or OTLP. It returns nil if none runs. The samples of the last seconds come with the
+// next profile. The first call returns a trace without samples. From then on samples stay in
+// memory, at most 2^18, until no call came for five minutes.
 func (p *Pipeline) LastMinute() *profile.Trace {
 	switch {
 	case p.profiles != nil:
@@ -86,6 +88,8 @@ func (s Stats) otlpProfileCounts(all *countList) {
 	d := overOTLP(s.OTLPProfiles)
 	all.add("perfline.delivery.otlp_profiles", delivered("profiles over OTLP", fullOrUnknown, d)...)
 	all.add("perfline.delivery.otlp_profiles.unanswered",
-		exporter.Count{N: d.Unanswered, What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
-	all.add("perfline.delivery.otlp_profiles.retries", exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
+		exporter.Count{N: d.Unanswered,
+			What: "failed profiles over OTLP that the receiver may have: its answer did not arrive"})
+	all.add("perfline.delivery.otlp_profiles.retries",
+		exporter.Count{N: d.Retries, What: "requests with profiles over OTLP that were sent again"})
 }

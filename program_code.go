@@ -18,8 +18,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A guardedWaits is the recorder that a program gives as Config.Waits. Requests, timers and OpenTelemetry's readers call it: a panic there is counted,
-// and counts as no answer.
+// A guardedWaits is the recorder that a program gives as Config.Waits. Requests, timers and
+// OpenTelemetry's readers call it: a panic there is counted, and counts as no answer.
 type guardedWaits struct {
 	recorder waits.Recorder
 	timeline *record.Timeline
@@ -81,7 +81,8 @@ func (w *guardedWaits) Shutdown(ctx context.Context) error {
 	return r.End()
 }
 
-// A guardedProfiles is the exporter that a program gives as Config.ProfileExporter, as [guardedWaits] is its recorder.
+// A guardedProfiles is the exporter that a program gives as Config.ProfileExporter, as
+// [guardedWaits] is its recorder.
 type guardedProfiles struct {
 	exporter profiling.Exporter
 	timeline *record.Timeline
@@ -94,13 +95,17 @@ const ofProfiles = "Config.ProfileExporter"
 
 func (p *guardedProfiles) try(f func()) bool { return p.timeline.Try(ofProfiles, f) }
 
-func (p *guardedProfiles) Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error {
+func (p *guardedProfiles) Start(ctx context.Context, res *resource.Resource,
+	log *slog.Logger) error {
 	return p.run(ctx, func(ctx context.Context) error { return p.exporter.Start(ctx, res, log) })
 }
 
 func (p *guardedProfiles) Flush(ctx context.Context) error { return p.run(ctx, p.exporter.Flush) }
 
-func (p *guardedProfiles) Shutdown(ctx context.Context) error { return p.run(ctx, p.exporter.Shutdown) }
+func (p *guardedProfiles) Shutdown(
+	ctx context.Context) error {
+	return p.run(ctx, p.exporter.Shutdown)
+}
 
 func (p *guardedProfiles) run(ctx context.Context, f func(context.Context) error) error {
 	r := within.Begin(ctx, 2*within.Grace)

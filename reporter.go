@@ -47,7 +47,8 @@ const (
 
 // Handle implements OpenTelemetry's ErrorHandler.
 func (r *reporter) Handle(err error) {
-	err = record.SafeError(err) // whoever has made it: the caller may be a goroutine of OpenTelemetry's SDK
+	// whoever has made it: the caller may be a goroutine of OpenTelemetry's SDK
+	err = record.SafeError(err)
 	known := false
 	record.Protect(func() { known = r.known(err) }) // which calls the methods Is and As of errors
 	if known {
@@ -78,7 +79,8 @@ func (r *reporter) known(err error) bool {
 	switch text := err.Error(); {
 	case strings.HasPrefix(text, "unsupported sampler: "):
 		return r.vars.Wrong(spanconfig.Sampler)
-	case strings.HasPrefix(text, "parsing sampler argument: "), strings.HasPrefix(text, "invalid trace ID ratio: "):
+	case strings.HasPrefix(text, "parsing sampler argument: "),
+		strings.HasPrefix(text, "invalid trace ID ratio: "):
 		return r.vars.Wrong(spanconfig.SamplerArg)
 	case errors.Is(err, resource.ErrPartialResource), errors.As(err, &escape):
 		return r.vars.Wrong(resourceAttributes)
@@ -104,7 +106,8 @@ func (r *reporter) Info(int, string, ...any) {}
 // Error reports an error without the values that belong to it, which may be secrets.
 func (r *reporter) Error(err error, message string, _ ...any) {
 	switch message {
-	case "parse duration", "non-positive duration", "duration overflows time.Duration", "parse headers":
+	case "parse duration", "non-positive duration", "duration overflows time.Duration",
+		"parse headers":
 		return // of variables that package outputs has checked
 	}
 	r.Handle(fmt.Errorf("%s: %w", message, record.SafeError(err)))

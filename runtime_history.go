@@ -6,8 +6,8 @@ import (
 	"github.com/perfline/perfline/internal/runtimestats"
 )
 
-// Runtime is the history of the Go runtime's figures, with perfline's counts beside them. The first call begins it: from then on it
-// takes a sample every 5 s. It ends with Shutdown.
+// Runtime is the history of the Go runtime's figures, with perfline's counts beside them. The first
+// call begins it: from then on it takes a sample every 5 s. It ends with Shutdown.
 func (p *Pipeline) Runtime() *Runtime {
 	r := &p.history
 	r.mu.Lock()
@@ -23,8 +23,8 @@ func (p *Pipeline) Runtime() *Runtime {
 	return (*Runtime)(h)
 }
 
-// A runtimeHistory begins with its first use. It has the history by an interface, so that a program without a page does not link
-// package runtimestats.
+// A runtimeHistory begins with its first use. It has the history by an interface, so that a program
+// without a page does not link package runtimestats.
 type runtimeHistory struct {
 	mu      sync.Mutex          // guards what follows
 	started interface{ Stop() } // a *runtimestats.History; nil until the first use

@@ -31,16 +31,19 @@ const (
 	knownMethods       = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"
 )
 
-// check returns an error that names the first wrong field. Other packages check the fields that are theirs.
+// check returns an error that names the first wrong field. Other packages check the fields that are
+// theirs.
 func (c Config) check() error {
-	for _, f := range []struct{ name, value string }{{"Service", c.Service}, {"Version", c.Version}} {
+	for _, f := range []struct{ name, value string }{{"Service", c.Service},
+		{"Version", c.Version}} {
 		if !utf8.ValidString(f.value) {
 			return fmt.Errorf("%s %q: must be UTF-8", f.name, f.value)
 		}
 	}
 	for i, kv := range c.Attributes {
 		if !sendable(kv) {
-			return fmt.Errorf("field Attributes[%d] %q: must have a key and a value, both of UTF-8", i, kv.Key)
+			return fmt.Errorf("field Attributes[%d] %q: must have a key and a value, both of UTF-8",
+				i, kv.Key)
 		}
 	}
 	for _, f := range []struct {
@@ -48,9 +51,12 @@ func (c Config) check() error {
 		value int
 	}{
 		{"Traces.QueueSize", c.Traces.QueueSize}, {"Traces.QueueBytes", c.Traces.QueueBytes},
-		{"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxBytes", c.Recent.MaxBytes}, {"Logs.QueueSize", c.Logs.QueueSize}, {"Logs.QueueBytes", c.Logs.QueueBytes},
-		{"Sessions.MaxSamples", c.Sessions.MaxSamples}, {"Sessions.MaxEvents", c.Sessions.MaxEvents},
-		{"Sessions.MaxLength", int(c.Sessions.MaxLength)}, {"Sessions.MaxSessions", c.Sessions.MaxSessions},
+		{"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxBytes", c.Recent.MaxBytes},
+		{"Logs.QueueSize", c.Logs.QueueSize}, {"Logs.QueueBytes", c.Logs.QueueBytes},
+		{"Sessions.MaxSamples", c.Sessions.MaxSamples},
+		{"Sessions.MaxEvents", c.Sessions.MaxEvents},
+		{"Sessions.MaxLength", int(c.Sessions.MaxLength)},
+		{"Sessions.MaxSessions", c.Sessions.MaxSessions},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("%s %d: must not be negative", f.name, f.value)
@@ -83,7 +89,8 @@ func (c Config) check() error {
 		size int
 	}{{"Traces", c.Traces.QueueSize}, {"Logs", c.Logs.QueueSize}} {
 		if f.size > otlp.MaxQueueSize {
-			return fmt.Errorf("%s.QueueSize %d: must be %d or less", f.name, f.size, otlp.MaxQueueSize)
+			return fmt.Errorf("%s.QueueSize %d: must be %d or less", f.name, f.size,
+				otlp.MaxQueueSize)
 		}
 	}
 	if c.Marks > bridge.SpanEventsAndLogRecords {
@@ -92,8 +99,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// sendable reports whether an attribute has a key and a value without text that is not UTF-8. A resource with another one
-// makes every export fail.
+// sendable reports whether an attribute has a key and a value without text that is not UTF-8. A
+// resource with another one makes every export fail.
 func sendable(kv attribute.KeyValue) bool {
 	if !kv.Valid() || !utf8.ValidString(string(kv.Key)) {
 		return false
@@ -103,9 +110,14 @@ func sendable(kv attribute.KeyValue) bool {
 	case attribute.STRINGSLICE:
 		texts = kv.Value.AsStringSlice()
 	case attribute.SLICE:
-		return !slices.ContainsFunc(kv.Value.AsSlice(), func(v attribute.Value) bool { return !sendable(attribute.KeyValue{Key: kv.Key, Value: v}) })
+		return !slices.ContainsFunc(kv.Value.AsSlice(),
+			func(v attribute.Value) bool {
+				return !sendable(
+					attribute.KeyValue{Key: kv.Key, Value: v})
+			})
 	case attribute.MAP:
-		return !slices.ContainsFunc(kv.Value.AsMap(), func(kv attribute.KeyValue) bool { return !sendable(kv) })
+		return !slices.ContainsFunc(kv.Value.AsMap(),
+			func(kv attribute.KeyValue) bool { return !sendable(kv) })
 	default:
 	}
 	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
@@ -116,7 +128,8 @@ func sendable(kv attribute.KeyValue) bool {
 // are left out, because they may hold secrets.
 func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.Resource {
 	var attrs []attribute.KeyValue
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" &&
+		info.Main.Version != "(devel)" {
 		attrs = append(attrs, semconv.ServiceVersion(info.Main.Version))
 	}
 	attrs = append(attrs, c.Attributes...)
@@ -178,7 +191,8 @@ func readPropagator(vars *environ.Reader) propagation.TextMapPropagator {
 	return propagation.NewCompositeTextMapPropagator(all...)
 }
 
-// readMarkForm returns the form of marks: the program's, unless that is the zero value, or the variable's.
+// readMarkForm returns the form of marks: the program's, unless that is the zero value, or the
+// variable's.
 func readMarkForm(vars *environ.Reader, configured bridge.MarkForm) bridge.MarkForm {
 	const variable = "PERFLINE_MARKS"
 	name := environ.Read(vars, environ.Default(variable), environ.Choice(variable), variable)
@@ -196,14 +210,15 @@ func checkOthers(vars *environ.Reader) {
 		_, ok := environ.Methods(value)
 		return value, ok
 	}, knownMethods)
-	for _, name := range []string{"OTEL_GO_X_OBSERVABILITY", "OTEL_GO_X_SELF_OBSERVABILITY", "OTEL_GO_X_RESOURCE"} {
+	for _, name := range []string{"OTEL_GO_X_OBSERVABILITY", "OTEL_GO_X_SELF_OBSERVABILITY",
+		"OTEL_GO_X_RESOURCE"} {
 		environ.Read(vars, false, environ.Bool, name)
 	}
 	environ.Read(vars, "off", environ.Choice(permission.Variable), permission.Variable)
 }
 
-// checkMetrics logs wrong variables that OpenTelemetry's meter provider and its instrumentation of the runtime read. They
-// use the defaults then.
+// checkMetrics logs wrong variables that OpenTelemetry's meter provider and its instrumentation of
+// the runtime read. They use the defaults then.
 func checkMetrics(vars *environ.Reader) {
 	const filter = "OTEL_METRICS_EXEMPLAR_FILTER"
 	environ.Read(vars, environ.Default(filter), environ.Choice(filter), filter)

@@ -29,6 +29,7 @@ type Runtime runtimestats.History
 // newStore returns an empty store of requests.
 func newStore(c requests.Config) *memory.Recent {
 	return memory.NewRecent(memory.Config{
-		Requests: c.Newest, Slowest: c.Slowest, KeptRequests: c.Kept, Examples: c.Examples, MaxSpans: c.MaxSpans, MaxBytes: c.MaxBytes,
+		Requests: c.Newest, Slowest: c.Slowest, KeptRequests: c.Kept, Examples: c.Examples,
+		MaxSpans: c.MaxSpans, MaxBytes: c.MaxBytes,
 	})
 }

@@ -26,8 +26,8 @@ type Stats struct {
 
 	Measures bridge.MeasureStats // of the histogram of measures; zero without Config.Measures
 
-	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open. perfline's own provider has
-	// no such bound.
+	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open.
+	// perfline's own provider has no such bound.
 	UnlabelledSpans uint64
 }
 
@@ -64,13 +64,14 @@ func (p *Pipeline) Stats() Stats {
 	return s
 }
 
-// A LostError reports what a pipeline lost between Start and Shutdown. Marks count for the timeline: pipelines that carry
-// the same timeline at the same time share them. Measures are spans.
+// A LostError reports what a pipeline lost between Start and Shutdown. Marks count for the
+// timeline: pipelines that carry the same timeline at the same time share them. Measures are spans.
 type LostError struct {
-	Spans        uint64   // not accepted by the backend
-	Marks        uint64   // not on a span, although one was active
-	LogRecords   uint64   // not accepted by the backend
-	MetricPoints uint64   // not accepted by the backend; later points of the same metrics may have replaced them
+	Spans      uint64 // not accepted by the backend
+	Marks      uint64 // not on a span, although one was active
+	LogRecords uint64 // not accepted by the backend
+	// not accepted by the backend; later points of the same metrics may have replaced them
+	MetricPoints uint64
 	Profiles     uint64   // not accepted by the server, or without its answer
 	Causes       []string // such as "3 spans dropped at the full queue"
 }
@@ -80,15 +81,18 @@ func (e *LostError) Error() string {
 	for _, l := range []struct {
 		n    uint64
 		what string
-	}{{e.Spans, "spans"}, {e.Marks, "marks"}, {e.LogRecords, "log records"}, {e.MetricPoints, "metric points"}, {e.Profiles, "profiles"}} {
+	}{{e.Spans, "spans"}, {e.Marks, "marks"}, {e.LogRecords, "log records"},
+		{e.MetricPoints, "metric points"}, {e.Profiles, "profiles"}} {
 		if l.n > 0 {
 			lost = append(lost, counted(l.n, l.what))
 		}
 	}
-	return fmt.Sprintf("perfline: lost %s (%s)", strings.Join(lost, ", "), strings.Join(e.Causes, ", "))
+	return fmt.Sprintf("perfline: lost %s (%s)", strings.Join(lost, ", "),
+		strings.Join(e.Causes, ", "))
 }
 
-// counted returns a number and what it counts, as "2 spans" or "1 span". A text begins with a noun in the plural.
+// counted returns a number and what it counts, as "2 spans" or "1 span". A text begins with a noun
+// in the plural.
 func counted(n uint64, what string) string {
 	if n == 1 {
 		noun, rest, _ := strings.Cut(what, "s ")

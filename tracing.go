@@ -19,8 +19,9 @@ import (
 // A tracing makes a pipeline's spans and passes them on.
 type tracing struct {
 	provider trace.TracerProvider
-	keeps    bool                       // it applies Config.Keep
-	labels   *spanlabels.TracerProvider // over provider; nil with perfline's own, whose spans label by themselves
+	keeps    bool // it applies Config.Keep
+	// over provider; nil with perfline's own, whose spans label by themselves
+	labels   *spanlabels.TracerProvider
 	stats    func() bridge.Stats
 	flush    func(context.Context) error
 	shutdown func(context.Context) error
@@ -35,15 +36,17 @@ func (t *tracing) global() trace.TracerProvider {
 }
 
 // startTracing returns the tracing that c asks for.
-func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *destinations, vars *environ.Reader) *tracing {
+func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *destinations,
+	vars *environ.Reader) *tracing {
 	logLimits := bridge.LogLimits(spanconfig.ReadLogLimits(vars))
 	if c.TracerProvider != nil {
 		return joinTracing(c, res, logs, &logLimits, to)
 	}
 	limits, sampler := spanconfig.ReadLimits(vars), spanconfig.ReadSampler(vars, c.Sampler)
 	p := bridge.TracerProviderConfig{
-		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res, Recorders: []bridge.Output{to.recent},
-		Keep: &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits,
+		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res,
+		Recorders: []bridge.Output{to.recent},
+		Keep:      &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits,
 	}
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
@@ -55,10 +58,12 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
+	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats,
+		flush: provider.ForceFlush, shutdown: provider.Shutdown}
 }
 
-// askRecorder returns the function that asks a recorder about slow requests. With exporters, these get the spans with the answer.
+// askRecorder returns the function that asks a recorder about slow requests. With exporters, these
+// get the spans with the answer.
 func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(bridge.Root) {
 	if len(p.Exporters) == 0 {
 		return func(root bridge.Root) { recorder.Slow(root) }
@@ -68,11 +73,13 @@ func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(b
 	return a.slow
 }
 
-// joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its processors off the provider, which
-// shuts them down once more.
-func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput, logLimits *bridge.LogLimits, to *destinations) *tracing {
+// joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its
+// processors off the provider, which shuts them down once more.
+func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
+	logLimits *bridge.LogLimits, to *destinations) *tracing {
 	joined := bridge.NewProcessor(bridge.ProcessorConfig{
-		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs, LogLimits: logLimits, Resource: res,
+		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs,
+		LogLimits: logLimits, Resource: res,
 	})
 	c.TracerProvider.RegisterSpanProcessor(joined)
 	c.TracerProvider.RegisterSpanProcessor(to)
@@ -85,7 +92,8 @@ func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput, logLim
 		shutdown: func(ctx context.Context) error {
 			err := errors.Join(joined.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
 			r := within.Begin(ctx, 2*within.Grace)
-			r.Do("perfline: leaving Config.TracerProvider", func(context.Context) error { // whose own Shutdown may run, and hang
+			// whose own Shutdown may run, and hang
+			r.Do("perfline: leaving Config.TracerProvider", func(context.Context) error {
 				labels.Stop()
 				c.TracerProvider.UnregisterSpanProcessor(joined)
 				to.removeFrom(c.TracerProvider)

@@ -18,15 +18,17 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// An annotator gives spans of slow requests attributes for what they waited for. Such spans wait until a recorder knows that, for
-// longestWait at most, and all others pass. A flush does not wait: it sends them as they are.
+// An annotator gives spans of slow requests attributes for what they waited for. Such spans wait
+// until a recorder knows that, for longestWait at most, and all others pass. A flush does not wait:
+// it sends them as they are.
 type annotator struct {
 	next     bridge.Output
 	recorder waits.Recorder
 	stop     func() // watching
 
 	waiting atomic.Int32 // traces; so that spans of others pass without the lock
-	passing sync.RWMutex // held for reading while spans pass with attributes: a flush waits for that
+	// held for reading while spans pass with attributes: a flush waits for that
+	passing sync.RWMutex
 
 	mu     sync.Mutex // guards what follows
 	traces map[trace.TraceID]*waitingTrace
@@ -41,7 +43,8 @@ type waitingTrace struct {
 	timer   *time.Timer // ends the waiting
 }
 
-// A waitingRoot is the local root of a slow request. Its spans may be handed over before the result is known, or after.
+// A waitingRoot is the local root of a slow request. Its spans may be handed over before the result
+// is known, or after.
 type waitingRoot struct {
 	id             trace.SpanID
 	known, arrived bool // the result, and the spans
@@ -62,12 +65,12 @@ func (t *waitingTrace) root(id trace.SpanID) *waitingRoot {
 }
 
 const (
-	// longestWait is how long spans wait for attributes. A recorder whose budget is used up may take minutes, and backends that
-	// sample whole traces do not wait so long.
+	// longestWait is how long spans wait for attributes. A recorder whose budget is used up may
+	// take minutes, and backends that sample whole traces do not wait so long.
 	longestWait = 10 * time.Second
 
-	// handOverTime is how long results wait for spans. A hand-over takes about 100 ms. The spans of a request that is kept in memory
-	// only never come.
+	// handOverTime is how long results wait for spans. A hand-over takes about 100 ms. The spans of
+	// a request that is kept in memory only never come.
 	handOverTime = time.Second
 )
 
@@ -86,7 +89,8 @@ func newAnnotator(next bridge.Output, recorder waits.Recorder) *annotator {
 	return a
 }
 
-// slow makes the spans of a request wait if the recorder finds out about it. They have not been handed over yet.
+// slow makes the spans of a request wait if the recorder finds out about it. They have not been
+// handed over yet.
 func (a *annotator) slow(root bridge.Root) {
 	a.await(root.TraceID, root.SpanID)
 	if !a.recorder.Slow(root) {
@@ -94,7 +98,8 @@ func (a *annotator) slow(root bridge.Root) {
 	}
 }
 
-// forget stops waiting for a request that has no result. A timer's goroutine passes the spans of other requests of the trace.
+// forget stops waiting for a request that has no result. A timer's goroutine passes the spans of
+// other requests of the trace.
 func (a *annotator) forget(root bridge.Root) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +144,8 @@ func (a *annotator) known(root bridge.Root, result *waits.Request) {
 	a.pass(a.settle(root, result))
 }
 
-// settle notes the result of a request. It returns the trace if that does not wait any more, and else nil.
+// settle notes the result of a request. It returns the trace if that does not wait any more, and
+// else nil.
 func (a *annotator) settle(root bridge.Root, result *waits.Request) *waitingTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -184,8 +190,9 @@ func (a *annotator) remove(id trace.TraceID, t *waitingTrace) {
 	}
 }
 
-// pass gives the spans of a trace that has been removed to the next output, with attributes as far as results are known. A nil trace
-// has none. The caller holds no lock that requests need: this takes milliseconds.
+// pass gives the spans of a trace that has been removed to the next output, with attributes as far
+// as results are known. A nil trace has none. The caller holds no lock that requests need: this
+// takes milliseconds.
 func (a *annotator) pass(t *waitingTrace) {
 	if t == nil || len(t.spans) == 0 {
 		return
@@ -196,7 +203,8 @@ func (a *annotator) pass(t *waitingTrace) {
 			attributes := func(id trace.SpanID) []attribute.KeyValue {
 				return waiting.Attributes(result, id)
 			}
-			b, err := otlpenc.Spans(*s).WithAttributes(make([]byte, 0, len(s.Bytes)+512), attributes)
+			b, err := otlpenc.Spans(*s).WithAttributes(make([]byte, 0, len(s.Bytes)+512),
+				attributes)
 			if err == nil { // it always is: the encoder made the spans
 				s.Bytes = b
 			}
@@ -221,8 +229,9 @@ func (a *annotator) Accept(all []bridge.Spans) {
 	}
 }
 
-// hold copies the spans whose traces wait, and returns the others. It takes out the traces that do not wait any more, because
-// their results came before their spans. Slow requests are few: each one that retained its spans would keep a whole block of memory.
+// hold copies the spans whose traces wait, and returns the others. It takes out the traces that do
+// not wait any more, because their results came before their spans. Slow requests are few: each one
+// that retained its spans would keep a whole block of memory.
 func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []*waitingTrace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 
 // describe returns the entry of a span of other instrumentation.
 func describe(s sdktrace.ReadOnlySpan) record.Description {
-	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(), End: s.EndTime()}
+	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(),
+		End: s.EndTime()}
 	all := s.Attributes()
 	d.Attrs = make([]slog.Attr, 0, len(all)+3)
 	if d.Type == record.Resource {
@@ -30,7 +31,8 @@ func describe(s sdktrace.ReadOnlySpan) record.Description {
 	return d
 }
 
-// typeOf returns the type of a span's entry: a call to a database or a service is a resource, any other span a measure.
+// typeOf returns the type of a span's entry: a call to a database or a service is a resource, any
+// other span a measure.
 func typeOf(k trace.SpanKind) record.Type {
 	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
 		return record.Resource
@@ -40,14 +42,16 @@ func typeOf(k trace.SpanKind) record.Type {
 
 func detailValue(v attribute.Value) slog.Value {
 	switch v.Type() {
-	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE, attribute.BYTESLICE:
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE,
+		attribute.BYTESLICE:
 		return slog.AnyValue(v.AsInterface())
 	default: // of a list of values and of a map, the JSON
 		return otlpenc.Detail(v)
 	}
 }
 
-// initiator returns the initiatorType (Resource Timing) of a call, by attributes that the semantic conventions require.
+// initiator returns the initiatorType (Resource Timing) of a call, by attributes that the semantic
+// conventions require.
 func initiator(attrs []attribute.KeyValue) string {
 	for _, kv := range attrs {
 		switch key := string(kv.Key); {

@@ -1,19 +1,20 @@
-// Package bridge (stable) makes OpenTelemetry's events and spans of a timeline's marks and measures, and puts the spans of other
-// instrumentation onto the timeline of their request.
+// Package bridge (stable) makes OpenTelemetry's events and spans of a timeline's marks and
+// measures, and puts the spans of other instrumentation onto the timeline of their request.
 //
 // A [TracerProvider] makes all spans itself, as the SDK's provider does, for less:
 //
 //	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{Exporters: []bridge.Output{spans}})
 //	otel.SetTracerProvider(provider)
 //
-// A [Processor] joins a timeline with another provider. Register it beside the processor that exports:
+// A [Processor] joins a timeline with another provider. Register it beside the processor that
+// exports:
 //
 //	provider := sdktrace.NewTracerProvider(
 //		sdktrace.WithBatcher(exporter),
 //		sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{})))
 //
-// Package bridgehttp gives HTTP requests their spans and timelines, and package bridgegrpc gives them to gRPC calls. Programs
-// without HTTP or gRPC do not import these.
+// Package bridgehttp gives HTTP requests their spans and timelines, and package bridgegrpc gives
+// them to gRPC calls. Programs without HTTP or gRPC do not import these.
 //
 // # The mapping
 //
@@ -34,8 +35,9 @@
 //	detail                              attributes, as below
 //	name                                event name, span name
 //
-// With a [LogOutput], marks can be log records. OpenTelemetry calls a log record with an EventName an event, and is to replace span
-// events with it. The [MarkForm] decides about marks that can be both:
+// With a [LogOutput], marks can be log records. OpenTelemetry calls a log record with an EventName
+// an event, and is to replace span events with it. The [MarkForm] decides about marks that can be
+// both:
 //
 //	mark                                SpanEvents    LogRecords    SpanEventsAndLogRecords
 //	----                                ----------    ----------    -----------------------
@@ -72,10 +74,10 @@
 //	Any            []string, []bool, []int64, []float64: a slice attribute;
 //	               []byte: bytes
 //
-// There are no other kinds: the timeline makes text of the rest when an entry is recorded, as package
-// observer says. An attribute without a key is left out. Of two with the same key, the last value
-// counts, at the place of the first. Text that is not UTF-8 has U+FFFD in its place: OTLP cannot
-// carry it.
+// There are no other kinds: the timeline makes text of the rest when an entry is recorded, as
+// package observer says. An attribute without a key is left out. Of two with the same key, the last
+// value counts, at the place of the first. Text that is not UTF-8 has U+FFFD in its place: OTLP
+// cannot carry it.
 //
 //	OpenTelemetry                       timeline
 //	-------------                       --------
@@ -86,25 +88,29 @@
 //	local root, or span under no        nothing
 //	request's timeline
 //
-// The detail of such an entry has the span's attributes, span_id and scope. Spans of this module are not entries again.
-// With the SDK's provider, it needs the [Processor].
+// The detail of such an entry has the span's attributes, span_id and scope. Spans of this module
+// are not entries again. With the SDK's provider, it needs the [Processor].
 //
 // # When it happens
 //
-// Under a span of a [TracerProvider], marks and measures wait in the journal of the span's local root, and become events and spans when
-// that is encoded, unless processors are registered or the sampler decides about each child. Otherwise, and under spans of every other
-// provider, a mark calls AddEvent, and a measure starts and ends a span of that provider. Both happen at once, on the goroutine that
-// records: samplers and processors see each call, and a processor that blocks or panics does so there.
+// Under a span of a [TracerProvider], marks and measures wait in the journal of the span's local
+// root, and become events and spans when that is encoded, unless processors are registered or the
+// sampler decides about each child. Otherwise, and under spans of every other provider, a mark
+// calls AddEvent, and a measure starts and ends a span of that provider. Both happen at once, on
+// the goroutine that records: samplers and processors see each call, and a processor that blocks or
+// panics does so there.
 //
-// Limits of spans (OTEL_SPAN_*, OTEL_EVENT_*) hold for marks and measures as for what AddEvent and Start make. Marks share their
-// span's limit of events with its own events: the newest stay.
+// Limits of spans (OTEL_SPAN_*, OTEL_EVENT_*) hold for marks and measures as for what AddEvent and
+// Start make. Marks share their span's limit of events with its own events: the newest stay.
 //
-// Marks that are log records wait in the same journal. They reach the [LogOutput] with the next part of their unit, also if their span
-// stays open: within 5 s, or at ForceFlush. A mark under no span or a remote one, or after the end of its root, becomes a log record at once.
-// Marks under a span of another provider, and of a [TracerProvider] with processors, do not wait either.
+// Marks that are log records wait in the same journal. They reach the [LogOutput] with the next
+// part of their unit, also if their span stays open: within 5 s, or at ForceFlush. A mark under no
+// span or a remote one, or after the end of its root, becomes a log record at once. Marks under a
+// span of another provider, and of a [TracerProvider] with processors, do not wait either.
 //
-// With a [KeepPolicy], the journal of a request that the sampler dropped has its marks, measures and spans as well, until the policy decides
-// at its end. Then they are forgotten, or encoded for the recorders.
+// With a [KeepPolicy], the journal of a request that the sampler dropped has its marks, measures
+// and spans as well, until the policy decides at its end. Then they are forgotten, or encoded for
+// the recorders.
 //
 // # Profiles
 //
@@ -115,14 +121,16 @@
 //
 // # Guarantees
 //
-//   - Every mark made under a recorded span before its End is an event of that span, whichever goroutine makes it, and each
-//     measure is one span. [Stats] counts losses by cause.
-//   - A mark or a measure never gets into the data of another request, however long its context is kept.
-//   - ForceFlush and Shutdown hand over what was recorded before. Marks of spans that have not ended stay with their spans.
-//   - A mark that becomes a log record is exactly one, whatever becomes of its span. Its record and its event have the same name, time and
-//     attributes.
-//   - With the form LogRecords, exporters get spans without marks, and recorders get the same spans with them. Events by AddEvent and
-//     RecordError stay.
+//   - Every mark made under a recorded span before its End is an event of that span, whichever
+//     goroutine makes it, and each measure is one span. [Stats] counts losses by cause.
+//   - A mark or a measure never gets into the data of another request, however long its context is
+//     kept.
+//   - ForceFlush and Shutdown hand over what was recorded before. Marks of spans that have not
+//     ended stay with their spans.
+//   - A mark that becomes a log record is exactly one, whatever becomes of its span. Its record and
+//     its event have the same name, time and attributes.
+//   - With the form LogRecords, exporters get spans without marks, and recorders get the same spans
+//     with them. Events by AddEvent and RecordError stay.
 //   - The counts of routes, which perfline.Start shows, have each local root once, at its end. They
 //     have sampled roots, roots that are only recorded, and, with a [KeepPolicy], roots that the
 //     sampler dropped.
@@ -132,16 +140,22 @@
 //   - The counts of routes lack the requests that the sampler dropped if KeepPolicy.Off is set or
 //     there is no policy, or if the policy does not see them (RequestStats.Untracked). With the
 //     SDK's provider, they have only the spans that are recorded.
-//   - A mark made after its span's End is not added to it, but counted in MarksAfterEnd if it is no log record.
-//   - With the form LogRecords, a span whose marks do not wait has no events of them. Its processors and recorders miss them. It is a
-//     span of another provider, or of a [TracerProvider] with processors or with a sampler that decides about each child. The form
+//   - A mark made after its span's End is not added to it, but counted in MarksAfterEnd if it is no
+//     log record.
+//   - With the form LogRecords, a span whose marks do not wait has no events of them. Its
+//     processors and recorders miss them. It is a span of another provider, or of a
+//     [TracerProvider] with processors or with a sampler that decides about each child. The form
 //     SpanEventsAndLogRecords helps.
 //   - With the form LogRecords, spans are encoded twice if there are exporters and recorders.
-//   - A span of the SDK may end while a mark is added to it. The SDK does not report that. The span lacks the mark, and MarkEvents counts it.
-//   - When the units have used up their memory, a mark becomes a log record only, also with the form SpanEventsAndLogRecords. Its span
-//     counts it as dropped.
-//   - Marks that wait are lost with a crash of the process, as spans in the SDK's batch processor are. They wait up to 5 s after the end of
-//     their span, and 100 ms after the end of the local root.
-//   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest ones are then dropped, and counted in MarksOverLimit.
-//   - Marks of spans that never end are dropped at Shutdown, or when too many wait, and counted in MarksOfOpenSpans.
+//   - A span of the SDK may end while a mark is added to it. The SDK does not report that. The span
+//     lacks the mark, and MarkEvents counts it.
+//   - When the units have used up their memory, a mark becomes a log record only, also with the
+//     form SpanEventsAndLogRecords. Its span counts it as dropped.
+//   - Marks that wait are lost with a crash of the process, as spans in the SDK's batch processor
+//     are. They wait up to 5 s after the end of their span, and 100 ms after the end of the local
+//     root.
+//   - The marks of a span that is still open take at most half of its journal, 256 KiB. The oldest
+//     ones are then dropped, and counted in MarksOverLimit.
+//   - Marks of spans that never end are dropped at Shutdown, or when too many wait, and counted in
+//     MarksOfOpenSpans.
 package bridge

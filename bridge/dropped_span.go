@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A droppedSpan is a span that the sampler dropped. It has a context of its own, which its children inherit.
+// A droppedSpan is a span that the sampler dropped. It has a context of its own, which its children
+// inherit.
 type droppedSpan struct {
 	noop.Span // does nothing
 
@@ -22,7 +23,8 @@ type droppedSpan struct {
 	elsewhere   bool         // as of a parentContext
 	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
 
-	// The unit of the recorded span above it, or its own for a local root, which makes it on the first use.
+	// The unit of the recorded span above it, or its own for a local root, which makes it on the
+	// first use.
 	unit atomic.Pointer[record.Unit]
 }
 
@@ -52,7 +54,8 @@ type droppedContext struct {
 	span            droppedSpan
 }
 
-// A droppedRequest is the dropped local root of a request, with the unit that the request is served under.
+// A droppedRequest is the dropped local root of a request, with the unit that the request is served
+// under.
 type droppedRequest struct {
 	droppedContext
 	unit record.Unit
@@ -65,7 +68,8 @@ func (c *droppedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Place implements [record.Active]: nothing is recorded, except for observers and for who asked the unit to keep it.
+// Place implements [record.Active]: nothing is recorded, except for observers and for who asked the
+// unit to keep it.
 func (s *droppedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	timeline := s.tracer.provider.timeline
 	if timeline.Watched() || s.holder().unit.Load() != nil {
@@ -79,7 +83,8 @@ func (s *droppedSpan) Unit() *record.Unit {
 	if u := h.unit.Load(); u != nil {
 		return u
 	}
-	h.unit.CompareAndSwap(nil, s.tracer.provider.timeline.NewUnit(time.Now(), receiver{s.tracer.provider}))
+	h.unit.CompareAndSwap(nil,
+		s.tracer.provider.timeline.NewUnit(time.Now(), receiver{s.tracer.provider}))
 	return h.unit.Load()
 }
 

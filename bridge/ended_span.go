@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// These methods of [sdktrace.ReadOnlySpan] return copies: the encoder reads the originals, perhaps at the same time.
+// These methods of [sdktrace.ReadOnlySpan] return copies: the encoder reads the originals, perhaps
+// at the same time.
 
 func (s *recordedSpan) SpanContext() trace.SpanContext { return s.spanContext }
 func (s *recordedSpan) SpanKind() trace.SpanKind       { return trace.SpanKind(s.kind) }

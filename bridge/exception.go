@@ -17,7 +17,8 @@ func (s *recordedSpan) RecordError(err error, options ...trace.EventOption) {
 	}
 	c := trace.NewEventConfig(options...)
 	message, stack := record.GoexitText, stackOf(c.StackTrace())
-	defer func() { s.addException(err, message, stack, c) }() // also if the method of err ends the goroutine
+	// also if the method of err ends the goroutine
+	defer func() { s.addException(err, message, stack, c) }()
 	message = record.ErrorText(err)
 }
 
@@ -26,11 +27,13 @@ const maxStack = 2048
 
 // addException adds the event of an error or of a panic's value.
 func (s *recordedSpan) addException(v any, message, stack string, c trace.EventConfig) {
-	attrs := append(c.Attributes(), semconv.ExceptionType(record.TypeName(v)), semconv.ExceptionMessage(message))
+	attrs := append(c.Attributes(), semconv.ExceptionType(record.TypeName(v)),
+		semconv.ExceptionMessage(message))
 	if stack != "" {
 		attrs = append(attrs, semconv.ExceptionStacktrace(stack))
 	}
-	s.addEvent(sdktrace.Event{Name: semconv.ExceptionEventName, Time: c.Timestamp(), Attributes: attrs})
+	s.addEvent(sdktrace.Event{Name: semconv.ExceptionEventName, Time: c.Timestamp(),
+		Attributes: attrs})
 }
 
 // stackOf returns the stack of this goroutine if it is wanted.

@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
-// A tracedOn has the number of the goroutine on which a span started, and 0 without an execution trace or a number that fits.
+// A tracedOn has the number of the goroutine on which a span started, and 0 without an execution
+// trace or a number that fits.
 type tracedOn uint32
 
 // startNoted is set besides if the start of the span is noted in the execution trace.
@@ -19,8 +20,9 @@ const startNoted tracedOn = 1 << 31
 
 func (o tracedOn) goroutine() uint64 { return uint64(o &^ startNoted) }
 
-// traceHere returns on which goroutine a span starts, which is this one, and decides how the execution trace gets the span. It is an inner
-// span if its parent started here, too, or if it started some time ago. Package tracelog explains inner spans.
+// traceHere returns on which goroutine a span starts, which is this one, and decides how the
+// execution trace gets the span. It is an inner span if its parent started here, too, or if it
+// started some time ago. Package tracelog explains inner spans.
 func traceHere(parent trace.Span, start time.Time) tracedOn {
 	id := goruntime.GoroutineID()
 	if id >= uint64(startNoted) {
@@ -37,7 +39,8 @@ func traceHere(parent trace.Span, start time.Time) tracedOn {
 	}
 }
 
-// traceStart notes the span in the execution trace, which has a local root as a task. The span has just been made.
+// traceStart notes the span in the execution trace, which has a local root as a task. The span has
+// just been made.
 func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
 	if !s.root {
 		if s.traced&startNoted != 0 {
@@ -67,6 +70,7 @@ func (s *recordedSpan) traceEnd(name string) {
 		tracelog.End(s.spanContext.SpanID(), name)
 	case s.traced.goroutine() > 0 && s.endTime.Sub(s.startTime) >= tracelog.ShortestInner:
 		end := goruntime.Nanotime() - int64(max(0, time.Since(s.endTime)))
-		tracelog.Inner(s.spanContext.SpanID(), s.traced.goroutine(), end-int64(s.endTime.Sub(s.startTime)), end, name)
+		tracelog.Inner(s.spanContext.SpanID(), s.traced.goroutine(),
+			end-int64(s.endTime.Sub(s.startTime)), end, name)
 	}
 }

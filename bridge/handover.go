@@ -49,7 +49,9 @@ func (s *recordedSpan) Size() int {
 	for i := range d.links.values {
 		l := &d.links.values[i]
 		state := l.SpanContext.TraceState()
-		size += int(unsafe.Sizeof(*l)) + attributes.Size(l.Attributes) + len(state.String()) + state.Len()*2*int(unsafe.Sizeof("")) // a key and a value each
+		// a key and a value each
+		size += int(unsafe.Sizeof(*l)) + attributes.Size(l.Attributes) + len(
+			state.String()) + state.Len()*2*int(unsafe.Sizeof(""))
 	}
 	return size
 }
@@ -74,11 +76,13 @@ type encoding struct {
 	toRecorders bool
 	toExporters bool
 	measureIDs  []trace.SpanID // by place, if spans are encoded twice; else empty
-	exports     bool           // the exporters get spans that are not sampled, because they are kept
-	refused     uint32         // spans that an undecided journal had no room for
+	// the exporters get spans that are not sampled, because they are kept
+	exports bool
+	refused uint32 // spans that an undecided journal had no room for
 }
 
-// An encodedPart tells the encoded spans of a unit apart: those of one group that are sampled, or those that are not.
+// An encodedPart tells the encoded spans of a unit apart: those of one group that are sampled, or
+// those that are not.
 type encodedPart struct {
 	group   *otlpenc.Group
 	sampled bool
@@ -86,7 +90,8 @@ type encodedPart struct {
 
 var encodings = sync.Pool{New: func() any { return new(encoding) }}
 
-// HandOver counts the local roots that have ended, encodes all spans, and gives them to the outputs.
+// HandOver counts the local roots that have ended, encodes all spans, and gives them to the
+// outputs.
 func (r receiver) HandOver(parts []*record.Finished) {
 	p := r.provider
 	s := encodings.Get().(*encoding)
@@ -100,8 +105,9 @@ func (r receiver) HandOver(parts []*record.Finished) {
 	s.free()
 }
 
-// add encodes a part of a unit for all outputs. Its log records go out at once. With log records in place of events, the
-// spans for the recorders have the marks as events, and the spans for the exporters do not.
+// add encodes a part of a unit for all outputs. Its log records go out at once. With log records in
+// place of events, the spans for the recorders have the marks as events, and the spans for the
+// exporters do not.
 func (s *encoding) add(p *TracerProvider, finished *record.Finished) {
 	s.exports, s.refused = false, 0
 	if u := finished.Unit(); u != nil && u.Tentative() {
@@ -136,7 +142,8 @@ func (s *encoding) free() {
 
 // clearScratch forgets what a part has left.
 func (s *encoding) clearScratch() {
-	s.known, s.attributes, s.events, s.marks = emptied(s.known), emptied(s.attributes), emptied(s.events), emptied(s.marks)
+	s.known, s.attributes, s.events, s.marks = emptied(s.known), emptied(s.attributes),
+		emptied(s.events), emptied(s.marks)
 	s.span, s.data, s.sink = nil, otlpenc.Snapshot{}, otlpenc.AttributeWriter{}
 }
 
@@ -157,12 +164,14 @@ func (s *encoding) encode(p *TracerProvider, finished *record.Finished) {
 	}
 }
 
-// encodeGroup encodes the group of the first span from place first on that is not encoded yet. It returns the next one's place, or -1.
+// encodeGroup encodes the group of the first span from place first on that is not encoded yet. It
+// returns the next one's place, or -1.
 func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, first int) (next int) {
 	next = -1
 	var part encodedPart
 	var spans otlpenc.Spans
-	counting := len(s.known) == 0 && (s.toRecorders || len(s.measureIDs) == 0) // each span once: in the first group, of the first encoding
+	// each span once: in the first group, of the first encoding
+	counting := len(s.known) == 0 && (s.toRecorders || len(s.measureIDs) == 0)
 	s.bytes = s.writer.Next()
 	for i := first; i < finished.Len(); i++ {
 		it := finished.At(i)
@@ -233,7 +242,8 @@ func (s *encoding) emit(part encodedPart, spans otlpenc.Spans) {
 	}
 }
 
-// count counts a span, or a measure under it, also if no output wants it: a processor may have seen it.
+// count counts a span, or a measure under it, also if no output wants it: a processor may have seen
+// it.
 func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
 	if itself && span.root {
 		if p.routes != nil {
@@ -264,12 +274,14 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	data.StartTime, data.EndTime = span.startTime, span.endTime
 	data.Attributes, data.Events, data.Links = span.attributes, d.events.values, d.links.values
 	data.Status = span.status
-	data.DroppedAttributeCount, data.DroppedEventCount, data.DroppedLinkCount = int(span.droppedAttributes), d.events.dropped, d.links.dropped
+	data.DroppedAttributeCount, data.DroppedEventCount,
+		data.DroppedLinkCount = int(span.droppedAttributes), d.events.dropped, d.links.dropped
 	var more otlpenc.Extra
 	switch {
 	case span.tentative && span.keep != local.NotKept:
 		n := len(s.attributes)
-		s.attributes = append(span.appendAttributes(s.attributes), attribute.String(local.KeepReasonKey, span.keep.String()))
+		s.attributes = append(span.appendAttributes(s.attributes),
+			attribute.String(local.KeepReasonKey, span.keep.String()))
 		data.Attributes = s.attributes[n:]
 	case span.request == nil:
 	case len(attrs)+len(span.attributes) == 0:
@@ -282,7 +294,8 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	}
 	if len(attrs) > 0 {
 		var dropped int
-		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits, data.Attributes, attrs)
+		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits,
+			data.Attributes, attrs)
 		data.DroppedAttributeCount += dropped
 	}
 	switch last := finished.LastMark(span); {
@@ -297,7 +310,8 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	s.bytes = data.Append(s.bytes, more)
 }
 
-// contextOf returns the context of a span as backends get it. A span exported because it was kept has no sampling threshold: it stands for itself.
+// contextOf returns the context of a span as backends get it. A span exported because it was kept
+// has no sampling threshold: it stands for itself.
 func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
 	if !s.exports || span.sampled {
 		return span.spanContext
@@ -316,16 +330,19 @@ func (s *encoding) appendRequest(b []byte) []byte {
 	return s.sink.Bytes
 }
 
-// plainMarks reports whether the marks are all events of the span, and their attributes are plain. If so, s has the marks.
+// plainMarks reports whether the marks are all events of the span, and their attributes are plain.
+// If so, s has the marks.
 func (s *encoding) plainMarks(span *recordedSpan, last record.FinishedMark) bool {
 	limits := &span.tracer.provider.limits
 	clear(s.marks)
 	s.marks = s.marks[:0]
-	if len(span.readDetails().events.values) > 0 || span.marks.Dropped() > 0 || !admits(limits.EventCountLimit, span.marks.Len()) {
+	if len(span.readDetails().events.values) > 0 || span.marks.Dropped() > 0 ||
+		!admits(limits.EventCountLimit, span.marks.Len()) {
 		return false
 	}
 	for m := last; m.Valid(); m = m.Before() {
-		if attrs := m.Attrs(); !otlpenc.Plain(attrs) || !admits(limits.AttributePerEventCountLimit, len(attrs)) {
+		if attrs := m.Attrs(); !otlpenc.Plain(attrs) ||
+			!admits(limits.AttributePerEventCountLimit, len(attrs)) {
 			return false
 		}
 		s.marks = append(s.marks, m)
@@ -361,10 +378,12 @@ func admits(limit, n int) bool { return limit < 0 || n <= limit }
 func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place int) {
 	limits, data := &parent.tracer.provider.limits, &s.data
 	*data = otlpenc.Snapshot{
-		Name: it.Measure, SpanContext: s.contextOf(parent).WithSpanID(s.measureID(parent, place)), Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
+		Name: it.Measure, SpanContext: s.contextOf(parent).WithSpanID(s.measureID(parent, place)),
+		Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
 	}
 	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
-	if limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) && otlpenc.Plain(it.Attrs) {
+	if limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) &&
+		otlpenc.Plain(it.Attrs) {
 		s.bytes = data.Append(s.bytes, otlpenc.Extra{Detail: it.Attrs})
 		return
 	}
@@ -372,7 +391,8 @@ func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place in
 	s.bytes = data.Append(s.bytes, otlpenc.Extra{})
 }
 
-// measureID returns the id of the measure at a place. It is the same for the recorders and the exporters.
+// measureID returns the id of the measure at a place. It is the same for the recorders and the
+// exporters.
 func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
 	if len(s.measureIDs) > 0 && s.measureIDs[place].IsValid() {
 		return s.measureIDs[place]
@@ -385,7 +405,8 @@ func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
 }
 
 // limitedAttributes returns have, with more attributes, within the limits of a span.
-func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribute.KeyValue, more []slog.Attr) (all []attribute.KeyValue, dropped int) {
+func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribute.KeyValue,
+	more []slog.Attr) (all []attribute.KeyValue, dropped int) {
 	n := len(s.attributes)
 	s.attributes = attributes.AppendConverted(append(s.attributes, have...), more)
 	all = s.attributes[n:]
@@ -402,9 +423,10 @@ func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribu
 	return all, 0
 }
 
-// withMarks returns the events of a span and its marks, by time, within the limit. It also returns how many marks, or events
-// for them, it dropped.
-func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (events []sdktrace.Event, dropped int) {
+// withMarks returns the events of a span and its marks, by time, within the limit. It also returns
+// how many marks, or events for them, it dropped.
+func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (events []sdktrace.Event,
+	dropped int) {
 	limits := &span.tracer.provider.limits
 	own, n := span.readDetails().events.values, len(s.events)
 	s.events = append(s.events, own...)
@@ -413,14 +435,16 @@ func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (even
 		from := len(s.attributes)
 		s.attributes = attributes.AppendConverted(s.attributes, m.Attrs())
 		e := sdktrace.Event{Name: m.Name(), Time: m.Time()}
-		e.Attributes, e.DroppedAttributeCount = attributes.LimitList(s.attributes[from:], limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
+		e.Attributes, e.DroppedAttributeCount = attributes.LimitList(s.attributes[from:],
+			limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
 		s.events = append(s.events, e)
 		marks++
 	}
 	events = s.events[n:]
 	slices.Reverse(events[len(own):])
 	if len(own) > 0 {
-		slices.SortStableFunc(events, func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) })
+		slices.SortStableFunc(events,
+			func(a, b sdktrace.Event) int { return a.Time.Compare(b.Time) })
 	}
 	s.countEvents(span, marks, span.marks.Len()-marks)
 	dropped = span.marks.Dropped() + span.marks.Len() - marks

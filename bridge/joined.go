@@ -24,8 +24,9 @@ import (
 // ScopeName is the instrumentation scope of spans that this module makes.
 const ScopeName = scope.Name
 
-// A joined is what a TracerProvider or a Processor attaches to its timeline. It calls OpenTelemetry's API at once: AddEvent for a mark,
-// Start and End for a measure. Spans of a TracerProvider need it only where their samplers or processors must see these calls.
+// A joined is what a TracerProvider or a Processor attaches to its timeline. It calls
+// OpenTelemetry's API at once: AddEvent for a mark, Start and End for a measure. Spans of a
+// TracerProvider need it only where their samplers or processors must see these calls.
 type joined struct {
 	tracer   func() trace.Tracer // for measures under no local span
 	timeline *record.Timeline    // counts panics
@@ -91,7 +92,8 @@ func (j *joined) IDs(active any) (ids record.SpanIDs) {
 		if !sc.IsValid() {
 			return
 		}
-		ids = record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()), Parent: record.ID(sc.SpanID())}
+		ids = record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()),
+			Parent: record.ID(sc.SpanID())}
 		if s, ok := active.(interface{ Parent() trace.SpanContext }); ok {
 			ids.Parent = record.ID(s.Parent().SpanID())
 		}
@@ -109,7 +111,8 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 	j.try(func() {
 		span := spanOf(active)
 		sc = span.SpanContext()
-		event = span.IsRecording() && (!j.logs.replaces() || !sc.IsSampled()) && addEvent(span, name, at, attrs)
+		event = span.IsRecording() && (!j.logs.replaces() || !sc.IsSampled()) &&
+			addEvent(span, name, at, attrs)
 	})
 	if event {
 		j.stats[markEvents].Add(1)
@@ -132,12 +135,14 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) bool {
 	name = text.Valid(name)
 	if own, ok := span.(*recordedSpan); ok {
-		return own.addEvent(sdktrace.Event{Name: name, Attributes: attributes.Convert(attrs), Time: at})
+		return own.addEvent(
+			sdktrace.Event{Name: name, Attributes: attributes.Convert(attrs), Time: at})
 	}
 	if len(attrs) == 0 { // an option less
 		span.AddEvent(name, trace.WithTimestamp(at))
 	} else {
-		span.AddEvent(name, trace.WithTimestamp(at), trace.WithAttributes(attributes.Convert(attrs)...))
+		span.AddEvent(name, trace.WithTimestamp(at),
+			trace.WithAttributes(attributes.Convert(attrs)...))
 	}
 	return true
 }
@@ -154,7 +159,8 @@ func (j *joined) Measure(active any, m record.Measured) {
 			ctx = spanlabels.Without(ctx)
 		}
 		start, end := ordered(m.Start, m.Duration)
-		_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start), trace.WithAttributes(attributes.Convert(m.Attrs)...))
+		_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start),
+			trace.WithAttributes(attributes.Convert(m.Attrs)...))
 		if own, ok := span.(*recordedSpan); ok {
 			own.measure = true
 		} else if span.IsRecording() {
@@ -168,7 +174,8 @@ func (j *joined) Measure(active any, m record.Measured) {
 }
 
 // Start starts the span of a measure.
-func (j *joined) Start(ctx context.Context, to record.Destination, name string, start time.Time) (context.Context, record.Opened) {
+func (j *joined) Start(ctx context.Context, to record.Destination, name string,
+	start time.Time) (context.Context, record.Opened) {
 	parent := trace.SpanFromContext(ctx)
 	if p, ok := parent.(*recordedSpan); ok && to == record.ToUnit {
 		return p.startMeasure(ctx, name, start)
@@ -188,7 +195,8 @@ func (j *joined) Start(ctx context.Context, to record.Destination, name string, 
 	return started, o
 }
 
-// tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a local span.
+// tracerUnder returns the tracer of spans under parent: of the provider that made it if it is a
+// local span.
 func (j *joined) tracerUnder(parent trace.Span) trace.Tracer {
 	if s, ok := parent.(*recordedSpan); ok {
 		return s.tracer.provider.marks
@@ -253,7 +261,8 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
 	return nil
 }
 
-// sdkTypes are the types of the SDK's recorded spans and of its dropped spans. Both are nil if they are the same.
+// sdkTypes are the types of the SDK's recorded spans and of its dropped spans. Both are nil if they
+// are the same.
 var sdkTypes struct{ recording, dropped reflect.Type }
 
 // spanKey is OpenTelemetry's key of the active span in a context.
@@ -266,7 +275,8 @@ var learn = sync.OnceFunc(func() {
 	spanKey = probe.key
 	record.SetSpanKey(spanKey)
 	kind := func(s sdktrace.Sampler) reflect.Type {
-		_, span := sdktrace.NewTracerProvider(sdktrace.WithSampler(s)).Tracer("").Start(context.Background(), "")
+		_, span := sdktrace.NewTracerProvider(sdktrace.WithSampler(s)).Tracer("").Start(
+			context.Background(), "")
 		defer span.End()
 		return reflect.TypeOf(span)
 	}

@@ -5,26 +5,28 @@ import (
 	"time"
 )
 
-// A KeepPolicy says which requests are kept whole, whatever the sampler says. A request is the work under a local root of kind server or
-// consumer, or under marks.StartJob. The policy decides when the local root ends. These requests are kept, for the first
-// reason that holds:
+// A KeepPolicy says which requests are kept whole, whatever the sampler says. A request is the work
+// under a local root of kind server or consumer, or under marks.StartJob. The policy decides when
+// the local root ends. These requests are kept, for the first reason that holds:
 //
 //   - chosen: the program called marks.Keep
 //   - failed: a span has the status Error, as requests answered with 5xx have
 //   - slow: the request took its threshold or longer. Streams are never slow.
 //   - share: the request is one of the share of all others
 //
-// The recorders of the provider get the spans of a request that is kept. The zero value keeps chosen and failed requests, and
-// requests of a second or more, 20 each second.
+// The recorders of the provider get the spans of a request that is kept. The zero value keeps
+// chosen and failed requests, and requests of a second or more, 20 each second.
 //
-// Until the decision, spans that the sampler drops wait in memory: up to 512 KiB of a request, and 32 MiB of all, half of the memory of
-// all units. The oldest entries stay. [Stats] counts the others, and entries that are dropped after 15 minutes without a decision.
-// Instrumentation sees that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
+// Until the decision, spans that the sampler drops wait in memory: up to 512 KiB of a request, and
+// 32 MiB of all, half of the memory of all units. The oldest entries stay. [Stats] counts the
+// others, and entries that are dropped after 15 minutes without a decision. Instrumentation sees
+// that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
 type KeepPolicy struct {
 	Off bool // keep nothing that the sampler drops, and mark no request as kept
 
-	Slow   time.Duration            // the threshold; 0 means 1 s, negative none
-	Routes map[string]time.Duration // thresholds of single routes in place of Slow, by the local root's name at its end, as "GET /items/{id}"
+	Slow time.Duration // the threshold; 0 means 1 s, negative none
+	// thresholds of single routes in place of Slow, by the local root's name at its end, as "GET /items/{id}"
+	Routes map[string]time.Duration
 
 	// Factor, when positive, makes a request slow as well if it took Factor times as long as is
 	// usual for its route: about the 95th percentile of the last minutes, or of the time since the
@@ -35,13 +37,15 @@ type KeepPolicy struct {
 	WithoutFailed bool    // a failure is no reason
 	Share         float64 // of the requests without another reason, from 0 to 1
 
-	// PerSecond is the ceiling: how many requests are kept in a second, of any reason. Unused ones of the last second may be
-	// used as well. 0 means 20, negative no ceiling. Requests above it are counted, and treated as all others.
+	// PerSecond is the ceiling: how many requests are kept in a second, of any reason. Unused ones
+	// of the last second may be used as well. 0 means 20, negative no ceiling. Requests above it
+	// are counted, and treated as all others.
 	PerSecond int
 
-	// Export gives kept requests to the exporters, too, if this process began the trace. Their spans have no sampled flag and no
-	// sampling threshold, so that backends do not extrapolate from them. The local root has the attribute perfline.keep.reason.
-	// Called services have not recorded their part, unless they kept it themselves.
+	// Export gives kept requests to the exporters, too, if this process began the trace. Their
+	// spans have no sampled flag and no sampling threshold, so that backends do not extrapolate
+	// from them. The local root has the attribute perfline.keep.reason. Called services have not
+	// recorded their part, unless they kept it themselves.
 	Export bool
 }
 
@@ -49,7 +53,8 @@ type KeepPolicy struct {
 func (k KeepPolicy) Check() error {
 	switch {
 	case !(k.Factor >= 0 && k.Factor <= maxFactor):
-		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or up to %v", k.Factor, float64(maxFactor))
+		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or up to %v", k.Factor,
+			float64(maxFactor))
 	case k.Factor > 0 && k.Factor < 1:
 		return fmt.Errorf("KeepPolicy.Factor %v: must be at least 1", k.Factor)
 	case !(k.Share >= 0 && k.Share <= 1):

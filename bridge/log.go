@@ -10,16 +10,18 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// NewHandler returns a [slog.Handler] that adds the attributes trace_id and span_id of the span in the context to each record, and passes it
-// on to next. Log lines then lead to their trace, and a trace to its log lines:
+// NewHandler returns a [slog.Handler] that adds the attributes trace_id and span_id of the span in
+// the context to each record, and passes it on to next. Log lines then lead to their trace, and a
+// trace to its log lines:
 //
 //	log := slog.New(bridge.NewHandler(slog.NewJSONHandler(os.Stderr, nil)))
 //	log.InfoContext(ctx, "paid") // {…,"msg":"paid","trace_id":"4bf9…","span_id":"00f0…"}
 //
-// The two attributes are at the top level, also after WithGroup. A record that is logged without a context, or under no span,
-// stays as it is. The span may be of any provider, and need not be sampled. For warnings that become marks of the span, put
-// marks.NewHandler around or inside this handler. slog's default handler may be next, also when the result becomes the default logger: lines go to where
-// package log prints when NewHandler is called.
+// The two attributes are at the top level, also after WithGroup. A record that is logged without a
+// context, or under no span, stays as it is. The span may be of any provider, and need not be
+// sampled. For warnings that become marks of the span, put marks.NewHandler around or inside this
+// handler. slog's default handler may be next, also when the result becomes the default logger:
+// lines go to where package log prints when NewHandler is called.
 func NewHandler(next slog.Handler) slog.Handler { return &logHandler{next: record.LogTo(next)} }
 
 // A logHandler does not change: WithAttrs and WithGroup make another.
@@ -43,7 +45,8 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		tid, sid := sc.TraceID(), sc.SpanID()
 		var room [48]byte
-		ids := string(hex.AppendEncode(hex.AppendEncode(room[:0], tid[:]), sid[:])) // one allocation for both
+		// one allocation for both
+		ids := string(hex.AppendEncode(hex.AppendEncode(room[:0], tid[:]), sid[:]))
 		r = r.Clone()
 		r.AddAttrs(slog.String("trace_id", ids[:32]), slog.String("span_id", ids[32:]))
 	}

@@ -19,16 +19,18 @@ import (
 	"github.com/perfline/perfline/internal/spanconfig"
 )
 
-// A MarkForm says what marks become if a [LogOutput] is set. Without one, they are span events in every form. OpenTelemetry is to replace
-// span events with log records that have an EventName (OTEP 4430).
+// A MarkForm says what marks become if a [LogOutput] is set. Without one, they are span events in
+// every form. OpenTelemetry is to replace span events with log records that have an EventName (OTEP
+// 4430).
 type MarkForm uint8
 
-// The forms. Marks that cannot be span events become log records in every form: marks under no span or a remote one, and marks made
-// after their span's end. Other numbers are as SpanEvents.
+// The forms. Marks that cannot be span events become log records in every form: marks under no span
+// or a remote one, and marks made after their span's end. Other numbers are as SpanEvents.
 const (
-	SpanEvents              MarkForm = iota // an event of its span
-	LogRecords                              // a log record with the mark's name as EventName, and the ids of its span
-	SpanEventsAndLogRecords                 // both
+	SpanEvents MarkForm = iota // an event of its span
+	// a log record with the mark's name as EventName, and the ids of its span
+	LogRecords
+	SpanEventsAndLogRecords // both
 	markForms
 )
 
@@ -40,7 +42,8 @@ func (f MarkForm) String() string {
 	return [markForms]string{"span_events", "log_records", "both"}[f]
 }
 
-// A LogOutput takes encoded log records. exporter.LogDelivery is one. Its methods may be called concurrently.
+// A LogOutput takes encoded log records. exporter.LogDelivery is one. Its methods may be called
+// concurrently.
 type LogOutput interface {
 	// AcceptLogs takes log records. It runs on a goroutine that records a mark, or that hands over
 	// spans: it must not block. After a panic, these records are lost. The bytes are valid during
@@ -68,7 +71,8 @@ type markLogs struct {
 }
 
 // newMarkLogs returns nil without an output.
-func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *LogLimits, res *resource.Resource, groups *otlpenc.Groups) *markLogs {
+func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *LogLimits,
+	res *resource.Resource, groups *otlpenc.Groups) *markLogs {
 	if output == nil {
 		return nil
 	}
@@ -83,7 +87,8 @@ func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *Lo
 	return &markLogs{timeline: t, form: form, output: output, group: group, limits: *limits}
 }
 
-// ofSpans returns l for marks of spans. If no output takes spans, marks cannot be events: SpanEventsAndLogRecords becomes LogRecords then.
+// ofSpans returns l for marks of spans. If no output takes spans, marks cannot be events:
+// SpanEventsAndLogRecords becomes LogRecords then.
 func (l *markLogs) ofSpans(taken bool) *markLogs {
 	if l == nil || taken || l.form != SpanEventsAndLogRecords {
 		return l
@@ -108,7 +113,8 @@ func (l *markLogs) taken() record.MarksTaken {
 // replaces reports whether marks of exported spans are log records only.
 func (l *markLogs) replaces() bool { return l != nil && l.form == LogRecords }
 
-// wants reports whether a mark under a span with that context becomes a log record. event says that it is an event of the span already.
+// wants reports whether a mark under a span with that context becomes a log record. event says that
+// it is an event of the span already.
 func (l *markLogs) wants(sc trace.SpanContext, event bool) bool {
 	return l != nil && (l.form != SpanEvents || !event) && (!sc.IsValid() || sc.IsSampled())
 }
@@ -130,15 +136,19 @@ func (s *encoding) acceptLogs(l *markLogs, count int) {
 }
 
 // appendLog appends the log record of a mark.
-func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
+func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time,
+	attrs []slog.Attr) {
 	r := otlpenc.LogRecord{Time: at, ObservedTime: at, EventName: name, SpanContext: sc}
-	if l.limits.AttributeValueLength < 0 && admits(l.limits.AttributeCount, len(attrs)) && otlpenc.Plain(attrs) {
+	if l.limits.AttributeValueLength < 0 && admits(l.limits.AttributeCount, len(attrs)) &&
+		otlpenc.Plain(attrs) {
 		s.bytes = r.Append(s.bytes, attrs)
 		return
 	}
 	n := len(s.attributes)
 	s.attributes = attributes.AppendConverted(s.attributes, attrs)
-	r.Attributes, r.DroppedAttributes = attributes.LimitList(s.attributes[n:], sdktrace.DefaultAttributeValueDepthLimit, l.limits.AttributeValueLength, l.limits.AttributeCount)
+	r.Attributes, r.DroppedAttributes = attributes.LimitList(s.attributes[n:],
+		sdktrace.DefaultAttributeValueDepthLimit, l.limits.AttributeValueLength,
+		l.limits.AttributeCount)
 	s.bytes = r.Append(s.bytes, nil)
 }
 

@@ -20,7 +20,8 @@ var (
 	_ record.Opened = (*openedMeasure)(nil)
 )
 
-// Place makes marks and measures wait in the unit's journal unless a sampler or a processor must see each of them.
+// Place makes marks and measures wait in the unit's journal unless a sampler or a processor must
+// see each of them.
 func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	to := record.ToSpan
 	if s.tentative || s.sampled && s.tracer.provider.simple() {
@@ -29,7 +30,8 @@ func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destinatio
 	return &s.Unit().Timeline, s, to, &s.tracer.provider.joined
 }
 
-// simple reports whether the measures of sampled spans are sampled, too, and no processor must see them.
+// simple reports whether the measures of sampled spans are sampled, too, and no processor must see
+// them.
 func (p *TracerProvider) simple() bool { return p.samplesBelow && len(*p.processors.Load()) == 0 }
 
 func (s *recordedSpan) Unit() *record.Unit {
@@ -67,7 +69,8 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 
 func (s *recordedSpan) IDs() record.SpanIDs {
 	return record.SpanIDs{
-		Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()), Parent: record.ID(s.parent.id),
+		Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()),
+		Parent: record.ID(s.parent.id),
 	}
 }
 
@@ -80,7 +83,8 @@ func (s *recordedSpan) Describe() record.Description {
 	return record.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
 }
 
-// entryType returns the type of the span's entry. It is empty for spans of this module, which have one already.
+// entryType returns the type of the span's entry. It is empty for spans of this module, which have
+// one already.
 func (s *recordedSpan) entryType() record.Type {
 	if s.tracer.scope.Name == ScopeName {
 		return ""
@@ -112,7 +116,8 @@ type servedSpan struct {
 	facts   serving.Facts
 }
 
-// newSpan returns a span and its context in one object. With processors they are two: a span that a processor keeps must not keep ctx.
+// newSpan returns a span and its context in one object. With processors they are two: a span that a
+// processor keeps must not keep ctx.
 func newSpan(ctx context.Context, t *tracer, served bool) (*spanContext, *recordedSpan) {
 	var c *spanContext
 	var s *recordedSpan
@@ -135,11 +140,14 @@ func newSpan(ctx context.Context, t *tracer, served bool) (*spanContext, *record
 }
 
 // startMeasure starts the span of a measure under s, whose provider is simple.
-func (s *recordedSpan) startMeasure(ctx context.Context, name string, start time.Time) (context.Context, record.Opened) {
-	started, span := s.tracer.provider.marks.start(ctx, text.Valid(name), &spanStart{kind: trace.SpanKindInternal, time: start})
+func (s *recordedSpan) startMeasure(ctx context.Context, name string,
+	start time.Time) (context.Context, record.Opened) {
+	started, span := s.tracer.provider.marks.start(ctx, text.Valid(name),
+		&spanStart{kind: trace.SpanKindInternal, time: start})
 	measure, ok := span.(*recordedSpan)
 	if !ok {
-		return ctx, nil // the ids of s are not valid, and the sampler dropped a span without a parent
+		// the ids of s are not valid, and the sampler dropped a span without a parent
+		return ctx, nil
 	}
 	measure.measure = true
 	return started, (*openedMeasure)(measure)
@@ -162,9 +170,10 @@ func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 	return s
 }
 
-// An openedMeasure is also a context that has only its span, of a measure or not: one more type of spans would add 20 kB to each program.
-// The context is the span itself because a meter provider may keep the context. A context from a pool would lead to another trace then.
-// A provider that keeps the context keeps the request's context in memory, too. The SDK keeps only ids.
+// An openedMeasure is also a context that has only its span, of a measure or not: one more type of
+// spans would add 20 kB to each program. The context is the span itself because a meter provider
+// may keep the context. A context from a pool would lead to another trace then. A provider that
+// keeps the context keeps the request's context in memory, too. The SDK keeps only ids.
 var _ context.Context = (*openedMeasure)(nil)
 
 func (*openedMeasure) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

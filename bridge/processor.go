@@ -22,14 +22,15 @@ type ProcessorConfig struct {
 	// Timeline is the process timeline to join. nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
-	// TracerProvider makes the spans of measures under no span. nil means the provider of the first span that the processor
-	// sees, and before that the global one.
+	// TracerProvider makes the spans of measures under no span. nil means the provider of the first
+	// span that the processor sees, and before that the global one.
 	TracerProvider trace.TracerProvider
 
 	// Marks says what marks become. Without Logs, marks are span events.
 	Marks MarkForm
 
-	// Logs, when set, takes marks as log records, with Resource. The program flushes it and shuts it down.
+	// Logs, when set, takes marks as log records, with Resource. The program flushes it and shuts
+	// it down.
 	Logs LogOutput
 
 	// LogLimits are the limits of these records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
@@ -39,11 +40,12 @@ type ProcessorConfig struct {
 	Resource *resource.Resource
 }
 
-// A Processor joins a timeline with a provider that is not a [TracerProvider], from NewProcessor until Shutdown. It is safe for
-// concurrent use.
+// A Processor joins a timeline with a provider that is not a [TracerProvider], from NewProcessor
+// until Shutdown. It is safe for concurrent use.
 //
-// As a span processor of the SDK's provider, it also brings spans of other instrumentation onto the timeline of their request when they
-// end. It does not export spans: register it beside the processor that does. Marks and measures work without that registration.
+// As a span processor of the SDK's provider, it also brings spans of other instrumentation onto the
+// timeline of their request when they end. It does not export spans: register it beside the
+// processor that does. Marks and measures work without that registration.
 type Processor struct {
 	timeline *record.Timeline
 	joined   joined
@@ -53,7 +55,8 @@ type Processor struct {
 	stopped  atomic.Bool
 }
 
-// requests has the timeline of each span's request. Processors of a timeline share it, so that a span with two processors joins once.
+// requests has the timeline of each span's request. Processors of a timeline share it, so that a
+// span with two processors joins once.
 type requests struct {
 	underway.Table[record.Timeline]
 	users atomic.Int32
@@ -73,8 +76,9 @@ func share(t *record.Timeline) *requests {
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
 
-// NewProcessor returns a processor, which joins the timeline at once. If several processors or TracerProviders join a
-// timeline, the last one makes the spans of measures that have no active span.
+// NewProcessor returns a processor, which joins the timeline at once. If several processors or
+// TracerProviders join a timeline, the last one makes the spans of measures that have no active
+// span.
 func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.joined.tracer = p.tracer
@@ -106,14 +110,17 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		return
 	}
 	own, ok := s.(*recordedSpan)
-	if !ok && tracelog.Enabled() { // the SDK has begun the span's task; perfline's spans note themselves
+	// the SDK has begun the span's task; perfline's spans note themselves
+	if !ok && tracelog.Enabled() {
 		if above := s.Parent(); above.IsValid() && !above.IsRemote() {
 			tracelog.Start(parent, s.SpanContext().SpanID(), s.Name())
 		} else {
 			tracelog.Root(parent, s.SpanContext(), s.Name())
 		}
 	}
-	if s.InstrumentationScope().Name == ScopeName || ok && own.tracer.provider.timeline == p.timeline { // whose unit has the span
+	// whose unit has the span
+	if s.InstrumentationScope().Name == ScopeName || ok &&
+		own.tracer.provider.timeline == p.timeline {
 		return
 	}
 	if t := record.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
@@ -134,7 +141,8 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 	if t := p.requests.Take(s.SpanContext()); t != nil {
 		t.Show(record.SpanIDs{
-			Trace: s.SpanContext().TraceID(), Self: record.ID(s.SpanContext().SpanID()), Parent: record.ID(s.Parent().SpanID()),
+			Trace: s.SpanContext().TraceID(), Self: record.ID(s.SpanContext().SpanID()),
+			Parent: record.ID(s.Parent().SpanID()),
 		}, describe(s))
 	}
 }
@@ -153,7 +161,8 @@ func (p *Processor) Shutdown(context.Context) error {
 	return nil
 }
 
-// Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline cover all processors of the timeline.
+// Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline cover all
+// processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.joined.stats.read(p.timeline, p.joined.logs)
 	s.SpansOffTimeline = p.requests.Forgotten()

@@ -7,7 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// This file calls what a program has given to a provider. A panic there is counted, and ends no request and no goroutine of perfline's.
+// This file calls what a program has given to a provider. A panic there is counted, and ends no
+// request and no goroutine of perfline's.
 
 // accept gives spans to outputs. After a panic, the output lacks them.
 func (p *TracerProvider) accept(outputs []Output, spans []Spans) {
@@ -34,13 +35,16 @@ func (p *TracerProvider) onEnd(s *recordedSpan) {
 	}
 }
 
-// shouldSample asks the sampler. One of the SDK's calls no code of the program. A span that it panics about is dropped.
-func (p *TracerProvider) shouldSample(params *sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
+// shouldSample asks the sampler. One of the SDK's calls no code of the program. A span that it
+// panics about is dropped.
+func (p *TracerProvider) shouldSample(params *sdktrace.SamplingParameters) (
+	r sdktrace.SamplingResult) {
 	if p.sdkSampler {
 		return p.sampler.ShouldSample(*params)
 	}
 	if !p.timeline.Try("the sampler", func() { r = p.sampler.ShouldSample(*params) }) {
-		r = sdktrace.SamplingResult{Decision: sdktrace.Drop, Tracestate: trace.SpanContextFromContext(params.ParentContext).TraceState()}
+		r = sdktrace.SamplingResult{Decision: sdktrace.Drop,
+			Tracestate: trace.SpanContextFromContext(params.ParentContext).TraceState()}
 	}
 	return r
 }

@@ -48,22 +48,26 @@ type Output interface {
 	Shutdown(context.Context) error
 }
 
-// TracerProviderConfig configures [NewTracerProvider]. The zero value makes spans only for processors that are registered later.
+// TracerProviderConfig configures [NewTracerProvider]. The zero value makes spans only for
+// processors that are registered later.
 type TracerProviderConfig struct {
-	Sampler  sdktrace.Sampler     // nil means OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
-	Resource *resource.Resource   // nil means resource.Default()
-	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_* and the SDK's defaults; a negative limit means no limit
-	IDs      sdktrace.IDGenerator // nil means random ids
+	// nil means OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
+	Sampler  sdktrace.Sampler
+	Resource *resource.Resource // nil means resource.Default()
+	// nil means OTEL_SPAN_* and the SDK's defaults; a negative limit means no limit
+	Limits *sdktrace.SpanLimits
+	IDs    sdktrace.IDGenerator // nil means random ids
 
-	// Timeline is the process timeline whose marks and measures become events and spans. nil means observer.ProcessTimeline().
+	// Timeline is the process timeline whose marks and measures become events and spans. nil means
+	// observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
-	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders also take the spans that are only
-	// recorded: requests.Recent is one.
+	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders also take the
+	// spans that are only recorded: requests.Recent is one.
 	Exporters, Recorders []Output
 
-	// Marks says what marks become. The recorders get them as events in every form, but see the limitations of the package. Without
-	// Logs, marks are span events.
+	// Marks says what marks become. The recorders get them as events in every form, but see the
+	// limitations of the package. Without Logs, marks are span events.
 	Marks MarkForm
 
 	// Logs, when set, takes marks as log records. The provider flushes it and shuts it down.
@@ -80,16 +84,17 @@ type TracerProviderConfig struct {
 	// must not block.
 	OnSlow func(Root)
 
-	// Processors are called when a span starts and when it has ended, on that goroutine. They see the same spans as
-	// with the SDK's provider. Unlike there, a panic of theirs does not reach the span's caller: it is counted.
+	// Processors are called when a span starts and when it has ended, on that goroutine. They see
+	// the same spans as with the SDK's provider. Unlike there, a panic of theirs does not reach the
+	// span's caller: it is counted.
 	Processors []sdktrace.SpanProcessor
 
 	// WithoutPanicRecording leaves out the event for a panic that [trace.Span]'s End meets.
 	WithoutPanicRecording bool
 }
 
-// A TracerProvider makes spans as the SDK's provider does, at a fraction of the cost. Its methods, its tracers and its
-// spans may be used concurrently.
+// A TracerProvider makes spans as the SDK's provider does, at a fraction of the cost. Its methods,
+// its tracers and its spans may be used concurrently.
 //
 // Spans wait in the journal of their local root: the span whose parent is not a span of this
 // provider. A server span is a local root, too, unless a request that bridgehttp or bridgegrpc
@@ -102,12 +107,16 @@ type TracerProviderConfig struct {
 type TracerProvider struct {
 	embedded.TracerProvider
 
-	sampler      sdktrace.Sampler
-	sdkSampler   bool                 // all of it is the SDK's, which keeps no slice that it is given
-	inherits     bool                 // it is the SDK's, and spans with a parent are sampled if the parent is
-	samplesRoots bool                 // it inherits, and samples all spans without a parent
-	samplesBelow bool                 // it is the SDK's, and samples each child of a span that it has sampled
-	ids          sdktrace.IDGenerator // nil: ids are random numbers, and roots say so (Trace Context 2, section 3.2.2.5.2)
+	sampler sdktrace.Sampler
+	// all of it is the SDK's, which keeps no slice that it is given
+	sdkSampler bool
+	// it is the SDK's, and spans with a parent are sampled if the parent is
+	inherits     bool
+	samplesRoots bool // it inherits, and samples all spans without a parent
+	// it is the SDK's, and samples each child of a span that it has sampled
+	samplesBelow bool
+	// nil: ids are random numbers, and roots say so (Trace Context 2, section 3.2.2.5.2)
+	ids          sdktrace.IDGenerator
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
@@ -139,8 +148,10 @@ var _ trace.TracerProvider = (*TracerProvider)(nil)
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, onSlow: c.OnSlow, recordPanics: !c.WithoutPanicRecording,
-		exporters: c.Exporters, recorders: c.Recorders, routes: routesOf(c.Recorders), tracers: map[instrumentation.Scope]*tracer{},
+		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, onSlow: c.OnSlow,
+		recordPanics: !c.WithoutPanicRecording,
+		exporters:    c.Exporters, recorders: c.Recorders, routes: routesOf(c.Recorders),
+		tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
@@ -155,13 +166,16 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
 	p.samplesBelow = p.inherits || p.sdkSampler && decidesByTrace(p.sampler)
-	p.samplesRoots = p.inherits && strings.HasPrefix(p.sampler.Description(), "ParentBased{root:"+sdktrace.AlwaysSample().Description())
+	p.samplesRoots = p.inherits &&
+		strings.HasPrefix(p.sampler.Description(), "ParentBased{root:"+
+			sdktrace.AlwaysSample().Description())
 	if c.Limits != nil {
 		p.limits = *c.Limits
 	} else {
 		p.limits = spanconfig.ReadLimits(vars)
 	}
-	p.limits.AttributeValueDepthLimit = cmp.Or(p.limits.AttributeValueDepthLimit, sdktrace.DefaultAttributeValueDepthLimit)
+	p.limits.AttributeValueDepthLimit = cmp.Or(p.limits.AttributeValueDepthLimit,
+		sdktrace.DefaultAttributeValueDepthLimit)
 	if p.resource == nil {
 		p.resource = resource.Default()
 	}
@@ -189,9 +203,11 @@ func routesOf(recorders []Output) *routes.Table {
 	return nil
 }
 
-// A readable is an output whose readers expect everything that ended before. It is [requests.Recent], [routes.Table] and [exporter.Delivery].
+// A readable is an output whose readers expect everything that ended before. It is
+// [requests.Recent], [routes.Table] and [exporter.Delivery].
 type readable interface {
-	// OnRead says that readers call f first: also after Shutdown, since spans that end later are counted.
+	// OnRead says that readers call f first: also after Shutdown, since spans that end later are
+	// counted.
 	OnRead(f func())
 }
 
@@ -213,7 +229,8 @@ func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
 
 func (p *TracerProvider) outputs() []Output { return slices.Concat(p.recorders, p.exporters) }
 
-// longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads during its Accept waits for itself.
+// longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads
+// during its Accept waits for itself.
 const longestRead = time.Second
 
 // handOverEnded hands over, and counts, what has ended.
@@ -236,7 +253,8 @@ func processTimeline(t *record.Timeline) *record.Timeline {
 // tracerName is the name of tracers without one. It is the same as the SDK's.
 const tracerName = "go.opentelemetry.io/otel/sdk/tracer"
 
-// Tracer returns the tracer of an instrumentation scope, always the same one. After Shutdown, the tracer makes no spans.
+// Tracer returns the tracer of an instrumentation scope, always the same one. After Shutdown, the
+// tracer makes no spans.
 func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer {
 	if p.closed.Load() {
 		return noop.NewTracerProvider().Tracer(name, opts...)
@@ -246,17 +264,20 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		name = tracerName
 	}
 	scope := instrumentation.Scope{
-		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()), SchemaURL: record.Name(c.SchemaURL()),
+		Name: record.Name(name), Version: record.Name(c.InstrumentationVersion()),
+		SchemaURL:  record.Name(c.SchemaURL()),
 		Attributes: c.InstrumentationAttributes(),
 	}
 	if scope.Attributes.Len() > 0 {
-		all, _ := attributes.LimitList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1, -1)
+		all, _ := attributes.LimitList(scope.Attributes.ToSlice(),
+			p.limits.AttributeValueDepthLimit, -1, -1)
 		scope.Attributes = attribute.NewSet(all...)
 	}
 	return p.tracer(scope)
 }
 
-// maxTracers bounds the tracers that a provider remembers. Programs have one for each library. Further ones are made anew each time.
+// maxTracers bounds the tracers that a provider remembers. Programs have one for each library.
+// Further ones are made anew each time.
 const maxTracers = 1024
 
 func (p *TracerProvider) tracer(scope instrumentation.Scope) *tracer {
@@ -292,7 +313,8 @@ func (p *TracerProvider) UnregisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	}
 }
 
-// remove removes the processor that was registered last of those that equal sp. It reports false without one.
+// remove removes the processor that was registered last of those that equal sp. It reports false
+// without one.
 func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -313,8 +335,9 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 // grace is how long ForceFlush and Shutdown go on after their context.
 const grace = 2 * within.Grace
 
-// ForceFlush hands over the spans that have ended before the call, and flushes the outputs, Logs beside the others, and then the
-// processors. It returns all their errors. It returns shortly after the end of ctx, whatever hangs: the error names that then.
+// ForceFlush hands over the spans that have ended before the call, and flushes the outputs, Logs
+// beside the others, and then the processors. It returns all their errors. It returns shortly after
+// the end of ctx, whatever hangs: the error names that then.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 	r := within.Begin(ctx, grace)
 	r.Do(handOver, p.timeline.FlushUnits)
@@ -343,11 +366,14 @@ func (p *TracerProvider) flushOutputs(r *within.Run) {
 	}
 }
 
-// Shutdown hands over the spans that have ended before the call, and shuts down the processors and then the outputs, even if ctx has
-// ended. It returns all their errors. It returns shortly after the end of ctx, whatever hangs: the error names that then. Outputs count
-// spans that end later as dropped. Further calls wait for the first one, within their own context, and return the same error.
+// Shutdown hands over the spans that have ended before the call, and shuts down the processors and
+// then the outputs, even if ctx has ended. It returns all their errors. It returns shortly after
+// the end of ctx, whatever hangs: the error names that then. Outputs count spans that end later as
+// dropped. Further calls wait for the first one, within their own context, and return the same
+// error.
 func (p *TracerProvider) Shutdown(ctx context.Context) error {
-	return p.shutdown.Do(ctx, grace+within.Grace/3, "bridge: the shutdown of the provider", p.stop) // more than stop, to have its errors
+	// more than stop, to have its errors
+	return p.shutdown.Do(ctx, grace+within.Grace/3, "bridge: the shutdown of the provider", p.stop)
 }
 
 func (p *TracerProvider) stop(ctx context.Context) error {
@@ -355,7 +381,11 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 	all := *p.processors.Load()
 	p.closed.Store(true)
 	p.mu.Unlock()
-	flushUnits := func(ctx context.Context) error { return p.timeline.FlushUnits(context.WithoutCancel(ctx)) } // it does not wait for backends
+	// it does not wait for backends
+	flushUnits := func(ctx context.Context) error {
+		return p.timeline.FlushUnits(
+			context.WithoutCancel(ctx))
+	}
 	r := within.Begin(ctx, grace)
 	r.Do(handOver, flushUnits)
 	p.flushOutputs(r) // before processors, which may hang
@@ -378,8 +408,8 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 	return r.End()
 }
 
-// Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover all providers of its
-// timeline.
+// Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover
+// all providers of its timeline.
 func (p *TracerProvider) Stats() Stats {
 	p.handOverEnded()
 	return p.joined.stats.read(p.timeline, p.logs)

@@ -23,11 +23,13 @@ import (
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
-// A recordedSpan has the whole state of a span. After the span's end, only the unit of a local root and the reason for keeping it
-// change, and the encoder reads the rest without the lock. The sampler has dropped a span that is tentative: instrumentation sees
-// that the span is not recording, and the span waits in an undecided unit.
+// A recordedSpan has the whole state of a span. After the span's end, only the unit of a local root
+// and the reason for keeping it change, and the encoder reads the rest without the lock. The
+// sampler has dropped a span that is tentative: instrumentation sees that the span is not
+// recording, and the span waits in an undecided unit.
 //
-// The size counts: a request's span, with all that belongs to it, takes 768 bytes, which is a size class of Go's allocator.
+// The size counts: a request's span, with all that belongs to it, takes 768 bytes, which is a size
+// class of Go's allocator.
 type recordedSpan struct {
 	*unexported // nil
 
@@ -36,22 +38,25 @@ type recordedSpan struct {
 	spanContext trace.SpanContext
 	parent      parentContext
 	startTime   time.Time
-	label       *spanlabels.Span            // of its goroutine; nil unless a profiler runs
-	unit        atomic.Pointer[record.Unit] // of a local root: nil before its first child or mark; changed with mu held
-	kind        uint8                       // a trace.SpanKind
-	root        bool                        // it is a local root
-	measure     bool                        // it is the span of a measure
-	sampled     bool                        // as spanContext has it, which takes longer to ask
-	dirty       bool                        // attributes may have a key twice; guarded by mu
-	answered    bool                        // request has the attributes of the answer; guarded by mu
-	tentative   bool                        // the sampler has dropped it, and its unit may be kept
-	class       local.Class                 // of a local root; set after its end, as keep is
-	keep        local.KeepReason            // why the request of a local root is kept; set after its end, before its hand-over
-	decided     bool                        // keep is set; guarded by mu
-	overCeiling bool                        // the request is not kept although there is a reason
-	traced      tracedOn                    // where it started, for the execution trace
-	state       atomic.Uint32               // the number of children; hasEnded is added with mu held, and then it does not change
-	marks       record.SpanMarks
+	label       *spanlabels.Span // of its goroutine; nil unless a profiler runs
+	// of a local root: nil before its first child or mark; changed with mu held
+	unit      atomic.Pointer[record.Unit]
+	kind      uint8       // a trace.SpanKind
+	root      bool        // it is a local root
+	measure   bool        // it is the span of a measure
+	sampled   bool        // as spanContext has it, which takes longer to ask
+	dirty     bool        // attributes may have a key twice; guarded by mu
+	answered  bool        // request has the attributes of the answer; guarded by mu
+	tentative bool        // the sampler has dropped it, and its unit may be kept
+	class     local.Class // of a local root; set after its end, as keep is
+	// why the request of a local root is kept; set after its end, before its hand-over
+	keep        local.KeepReason
+	decided     bool     // keep is set; guarded by mu
+	overCeiling bool     // the request is not kept although there is a reason
+	traced      tracedOn // where it started, for the execution trace
+	// the number of children; hasEnded is added with mu held, and then it does not change
+	state atomic.Uint32
+	marks record.SpanMarks
 
 	mu                sync.Mutex // guards what follows
 	droppedAttributes int32
@@ -76,7 +81,8 @@ type spanDetails struct {
 	stream, job bool // attributes that were dropped say so
 }
 
-// unexported has the unexported methods of the interfaces that a span implements. All other methods are the span's own.
+// unexported has the unexported methods of the interfaces that a span implements. All other methods
+// are the span's own.
 type unexported struct {
 	embedded.Span
 	sdktrace.ReadOnlySpan
@@ -105,7 +111,8 @@ func (s *recordedSpan) readDetails() *spanDetails {
 	return s.details
 }
 
-// child counts a child of the span. If the child is of the same unit, it returns the unit, and else nil.
+// child counts a child of the span. If the child is of the same unit, it returns the unit, and else
+// nil.
 func (s *recordedSpan) child(sameUnit bool) *record.Unit {
 	for n := s.state.Load(); n < hasEnded && !s.state.CompareAndSwap(n, n+1); {
 		n = s.state.Load()
@@ -145,7 +152,8 @@ func (s *recordedSpan) SetName(name string) {
 	}
 }
 
-// SetStatus does not weaken the status: Ok is stronger than Error, and Error than Unset. Only Error has a description.
+// SetStatus does not weaken the status: Ok is stronger than Error, and Error than Unset. Only Error
+// has a description.
 func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,13 +168,16 @@ func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 
 func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 	c := trace.NewEventConfig(options...)
-	s.addEvent(sdktrace.Event{Name: record.Name(name), Attributes: c.Attributes(), Time: c.Timestamp()})
+	s.addEvent(sdktrace.Event{Name: record.Name(name), Attributes: c.Attributes(),
+		Time: c.Timestamp()})
 }
 
-// addEvent adds an event whose attributes are the span's own. It returns false if the span has ended.
+// addEvent adds an event whose attributes are the span's own. It returns false if the span has
+// ended.
 func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	limits := &s.tracer.provider.limits
-	e.Attributes, e.DroppedAttributeCount = attributes.LimitList(e.Attributes, limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
+	e.Attributes, e.DroppedAttributeCount = attributes.LimitList(e.Attributes,
+		limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isOpen() {
@@ -176,14 +187,17 @@ func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	return true
 }
 
-// AddLink adds a link unless it says nothing: it has no span context, no trace state and no attributes.
+// AddLink adds a link unless it says nothing: it has no span context, no trace state and no
+// attributes.
 func (s *recordedSpan) AddLink(link trace.Link) {
-	if !link.SpanContext.IsValid() && len(link.Attributes) == 0 && link.SpanContext.TraceState().Len() == 0 {
+	if !link.SpanContext.IsValid() && len(link.Attributes) == 0 &&
+		link.SpanContext.TraceState().Len() == 0 {
 		return
 	}
 	limits := &s.tracer.provider.limits
 	l := sdktrace.Link{SpanContext: link.SpanContext}
-	l.Attributes, l.DroppedAttributeCount = attributes.LimitList(slices.Clone(link.Attributes), limits.AttributeValueDepthLimit, -1, limits.AttributePerLinkCountLimit)
+	l.Attributes, l.DroppedAttributeCount = attributes.LimitList(slices.Clone(link.Attributes),
+		limits.AttributeValueDepthLimit, -1, limits.AttributePerLinkCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen() {
@@ -191,7 +205,8 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	}
 }
 
-// End ends the span, hands it over, and calls the processors. Under a panic, it records the panic, which goes on.
+// End ends the span, hands it over, and calls the processors. Under a panic, it records the panic,
+// which goes on.
 func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 	end := s.startTime.Add(time.Since(s.startTime)) // by the monotonic clock
 	if !s.isOpen() {
@@ -205,7 +220,8 @@ func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 		if p := recover(); p != nil { // works only in the deferred function itself, which is End
 			defer panic(p)
 			defer s.end(end) // also if a method of p panics or ends the goroutine
-			s.addException(p, record.PanicText(p), stackOf(config.StackTrace()), trace.NewEventConfig())
+			s.addException(p, record.PanicText(p), stackOf(config.StackTrace()),
+				trace.NewEventConfig())
 			return
 		}
 	}
@@ -227,7 +243,8 @@ func (s *recordedSpan) end(at time.Time) {
 	}
 	switch {
 	case unit == nil:
-		s.tracer.provider.timeline.HandOver(receiver{s.tracer.provider}, s) // a root without anything under it
+		// a root without anything under it
+		s.tracer.provider.timeline.HandOver(receiver{s.tracer.provider}, s)
 	case s.root:
 		unit.End(s)
 	default:
@@ -236,7 +253,8 @@ func (s *recordedSpan) end(at time.Time) {
 	s.tracer.provider.onEnd(s)
 }
 
-// decideOrNote decides whether the request of a local root is kept, or notes the failure of another span for that decision.
+// decideOrNote decides whether the request of a local root is kept, or notes the failure of another
+// span for that decision.
 func (s *recordedSpan) decideOrNote(unit *record.Unit) {
 	p := s.tracer.provider
 	switch {
@@ -269,7 +287,8 @@ func (s *recordedSpan) endTentative() {
 	}
 }
 
-// endState ends the span except for its unit and the processors. It returns false if another goroutine has ended the span.
+// endState ends the span except for its unit and the processors. It returns false if another
+// goroutine has ended the span.
 func (s *recordedSpan) endState(at time.Time) bool {
 	s.mu.Lock()
 	if !s.isOpen() {
@@ -301,12 +320,14 @@ func (s *recordedSpan) endState(at time.Time) bool {
 	return true
 }
 
-// labelGoroutine labels the calling goroutine until the span's end, for profilers. The span has just been made.
+// labelGoroutine labels the calling goroutine until the span's end, for profilers. The span has
+// just been made.
 func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 	if !spanlabels.Enabled() || !s.sampled && !s.tentative {
 		return
 	}
-	request := s.root && s.kind == uint8(trace.SpanKindServer) // also under a span that the program has around all requests
+	// also under a span that the program has around all requests
+	request := s.root && s.kind == uint8(trace.SpanKindServer)
 	s.label = spanlabels.Set(ctx, s.spanContext, name, request || !s.parent.isLocal())
 	if id, ok := s.label.ProfileID(); ok {
 		s.addAttributes([]attribute.KeyValue{id})

@@ -9,8 +9,9 @@ import (
 )
 
 // A Root says how a local root ended. A local root is a span without a parent, or with a parent in
-// another process. [Spans.Root] returns a Root, and TracerProviderConfig.OnSlow and a waits.Recorder
-// get one. A Root is a value without memory in common with the provider: a program may keep it.
+// another process. [Spans.Root] returns a Root, and TracerProviderConfig.OnSlow and a
+// waits.Recorder get one. A Root is a value without memory in common with the provider: a program
+// may keep it.
 type Root struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID

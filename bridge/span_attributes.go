@@ -9,7 +9,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit are dropped and counted.
+// SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit
+// are dropped and counted.
 func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	if len(attrs) == 0 {
 		return
@@ -27,7 +28,8 @@ func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
 	limit := p.limits.AttributeCountLimit
 	s.addAttributes(sampler)
 	switch {
-	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) && p.limits.AttributeValueLengthLimit < 0:
+	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) &&
+		p.limits.AttributeValueLengthLimit < 0:
 		if s.served != nil {
 			s.request = &s.served.facts
 		} else {
@@ -83,10 +85,12 @@ func listOf(r serving.Request) []attribute.KeyValue {
 	return list.Attributes
 }
 
-// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit depends on them. s.mu is held.
+// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit
+// depends on them. s.mu is held.
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
-	if s.request != nil && (s.answered || limit > 0 && serving.MaxAttributes+len(s.attributes)+len(attrs) > limit) {
+	if s.request != nil &&
+		(s.answered || limit > 0 && serving.MaxAttributes+len(s.attributes)+len(attrs) > limit) {
 		s.attributes, s.request, s.dirty = s.appendAttributes(nil), nil, true
 	}
 	if limit == 0 {
@@ -141,7 +145,8 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 		case places != nil:
 			at = -1
 		default:
-			at = slices.IndexFunc(s.attributes, func(have attribute.KeyValue) bool { return have.Key == a.Key })
+			at = slices.IndexFunc(s.attributes,
+				func(have attribute.KeyValue) bool { return have.Key == a.Key })
 		}
 		if !a.Valid() || at < 0 && len(s.attributes) == limit {
 			s.droppedAttributes++
@@ -160,7 +165,8 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 	}
 }
 
-// distinct removes attributes whose keys come again: the last value takes the place of the first. s.mu is held.
+// distinct removes attributes whose keys come again: the last value takes the place of the first.
+// s.mu is held.
 func (s *recordedSpan) distinct() {
 	if !s.dirty {
 		return

@@ -9,34 +9,47 @@ import (
 
 // Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
 type Stats struct {
-	MarkEvents       uint64       // marks that became events of their span, and perhaps log records as well
-	MarkRecords      uint64       // marks that became log records and no events; if their span lost them, all providers of the timeline count them
-	MeasureSpans     uint64       // measures that became spans
-	OtherSpans       uint64       // other spans that a TracerProvider handed over
-	MarksWithoutSpan uint64       // marks that stay on the timeline, because no local span was active and no LogOutput is set
-	MarksAfterEnd    uint64       // marks made after their span's end, lost; none of them is a log record
-	MarksOverLimit   uint64       // marks over their span's limit of events, lost; not those that became events at once
-	MarksOfOpenSpans uint64       // marks of spans that had not ended at Shutdown, or when too many waited, lost
-	MarksDropped     uint64       // marks that found the timeline or their request's journal full, lost
-	Requests         RequestStats // of a TracerProvider with a KeepPolicy
+	// marks that became events of their span, and perhaps log records as well
+	MarkEvents uint64
+	// marks that became log records and no events; if their span lost them, all providers of the timeline count them
+	MarkRecords  uint64
+	MeasureSpans uint64 // measures that became spans
+	OtherSpans   uint64 // other spans that a TracerProvider handed over
+	// marks that stay on the timeline, because no local span was active and no LogOutput is set
+	MarksWithoutSpan uint64
+	// marks made after their span's end, lost; none of them is a log record
+	MarksAfterEnd uint64
+	// marks over their span's limit of events, lost; not those that became events at once
+	MarksOverLimit uint64
+	// marks of spans that had not ended at Shutdown, or when too many waited, lost
+	MarksOfOpenSpans uint64
+	// marks that found the timeline or their request's journal full, lost
+	MarksDropped uint64
+	Requests     RequestStats // of a TracerProvider with a KeepPolicy
 
-	SpansOffTimeline uint64 // spans of the SDK that did not join their request's timeline: too many had not ended
+	// spans of the SDK that did not join their request's timeline: too many had not ended
+	SpansOffTimeline uint64
 
-	Panics uint64 // calls of outputs, processors, samplers, observers and the like that panicked or ended their goroutine; of all providers
+	// calls of outputs, processors, samplers, observers and the like that panicked or ended their goroutine; of all providers
+	Panics uint64
 }
 
-// RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once, sampled or not, but for Exported, Untracked and Refused.
+// RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once,
+// sampled or not, but for Exported, Untracked and Refused.
 type RequestStats struct {
 	Chosen, Failed, Slow, Share uint64 // requests that are kept, by reason
-	OverCeiling                 uint64 // requests with a reason, over KeepPolicy.PerSecond: not kept
-	Others                      uint64 // requests without a reason
+	// requests with a reason, over KeepPolicy.PerSecond: not kept
+	OverCeiling uint64
+	Others      uint64 // requests without a reason
 
-	// Untracked counts local roots that the sampler dropped and that the policy does not see, because most of their instrumentation
-	// scope never end. They are in no other count.
+	// Untracked counts local roots that the sampler dropped and that the policy does not see,
+	// because most of their instrumentation scope never end. They are in no other count.
 	Untracked uint64
 
-	Exported uint64 // of those that are kept, requests that the sampler dropped and that were exported
-	Refused  uint64 // marks, measures and spans without room in memory before the decision; of all providers of the timeline
+	// of those that are kept, requests that the sampler dropped and that were exported
+	Exported uint64
+	// marks, measures and spans without room in memory before the decision; of all providers of the timeline
+	Refused uint64
 }
 
 // Lost is the number of marks that were lost at the bridge.
@@ -56,8 +69,9 @@ const (
 	requestsOverCeiling
 	requestsUntracked
 	requestsExported
-	requestsByReason // the first of a place for each local.KeepReason; local.NotKept counts as Others
-	places           = requestsByReason + int(local.KeepReasons)
+	// the first of a place for each local.KeepReason; local.NotKept counts as Others
+	requestsByReason
+	places = requestsByReason + int(local.KeepReasons)
 )
 
 // counts are the counts that a hand-over adds to its provider's counters.
@@ -89,9 +103,11 @@ func (c *counters) read(t *record.Timeline, logs *markLogs) Stats {
 		MarksDropped:     u.MarksDropped,
 		Panics:           t.Panics(),
 		Requests: RequestStats{
-			Chosen: kept(local.KeptForProgram), Failed: kept(local.KeptForFailure), Slow: kept(local.KeptForTime), Share: kept(local.KeptForShare),
+			Chosen: kept(local.KeptForProgram), Failed: kept(local.KeptForFailure),
+			Slow: kept(local.KeptForTime), Share: kept(local.KeptForShare),
 			OverCeiling: c[requestsOverCeiling].Load(), Others: kept(local.NotKept),
-			Untracked: c[requestsUntracked].Load(), Exported: c[requestsExported].Load(), Refused: u.Refused,
+			Untracked: c[requestsUntracked].Load(), Exported: c[requestsExported].Load(),
+			Refused: u.Refused,
 		},
 	}
 	if logs != nil && logs.form == SpanEventsAndLogRecords { // else the log records are counted

@@ -37,20 +37,25 @@ type spanStart struct {
 	links      []trace.Link
 }
 
-func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (t *tracer) Start(ctx context.Context, name string,
+	options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	config := trace.NewSpanStartConfig(options...)
 	return t.start(ctx, name, &spanStart{
-		kind: config.SpanKind(), newRoot: config.NewRoot(), time: config.Timestamp(), attributes: config.Attributes(), links: config.Links(),
+		kind: config.SpanKind(), newRoot: config.NewRoot(), time: config.Timestamp(),
+		attributes: config.Attributes(), links: config.Links(),
 	})
 }
 
 var _ serving.Tracer = (*tracer)(nil)
 
-func (t *tracer) StartServer(ctx context.Context, name string, r serving.Request, newRoot bool, links []trace.Link) (context.Context, trace.Span) {
-	return t.start(ctx, name, &spanStart{kind: trace.SpanKindServer, newRoot: newRoot, request: r, links: links})
+func (t *tracer) StartServer(ctx context.Context, name string, r serving.Request, newRoot bool,
+	links []trace.Link) (context.Context, trace.Span) {
+	return t.start(ctx, name,
+		&spanStart{kind: trace.SpanKindServer, newRoot: newRoot, request: r, links: links})
 }
 
-func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context, trace.Span) {
+func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context,
+	trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -67,13 +72,15 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 	var sc trace.SpanContext
 	var result sdktrace.SamplingResult
-	if t == t.provider.marks && unit != nil && unit.Tentative() { // samplers and generators of ids do not see what is below a dropped span
+	// samplers and generators of ids do not see what is below a dropped span
+	if t == t.provider.marks && unit != nil && unit.Tentative() {
 		sc = parent.WithSpanID(randomSpanID())
 	} else {
 		sc, result = t.sample(decided, &parent, name, how)
 	}
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
-	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil && (unit != nil && unit.Tentative() || unit == nil && t.beginTentative())
+	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil &&
+		(unit != nil && unit.Tentative() || unit == nil && t.beginTentative())
 	if dropped && !tentative {
 		var c *droppedContext
 		root := unit == nil && droppedRoot == nil
@@ -85,7 +92,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 			c = new(droppedContext)
 		}
 		s := &c.span
-		c.Context, s.tracer, s.spanContext, s.kind, s.root, s.elsewhere = ctx, t, sc, how.kind, droppedRoot, elsewhere
+		c.Context, s.tracer, s.spanContext, s.kind, s.root, s.elsewhere = ctx, t, sc, how.kind,
+			droppedRoot, elsewhere
 		if root {
 			s.root = s
 		}
@@ -126,12 +134,14 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	return started, s
 }
 
-// parent returns the context of the active span. For a span of the same provider, it also returns the unit of the recorded local root,
-// or the local root if that was dropped. The active span counts a new root as a child, but is not its parent.
+// parent returns the context of the active span. For a span of the same provider, it also returns
+// the unit of the recorded local root, or the local root if that was dropped. The active span
+// counts a new root as a child, but is not its parent.
 //
-// A request is a unit of its own unless the unit above it is the same request's: a span of the program's may be the parent
-// of all requests.
-func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *record.Unit, dropped *droppedSpan) {
+// A request is a unit of its own unless the unit above it is the same request's: a span of the
+// program's may be the parent of all requests.
+func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *record.Unit,
+	dropped *droppedSpan) {
 	var above *record.Unit
 	switch s := active.(type) {
 	case *recordedSpan:
@@ -162,7 +172,8 @@ func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext
 }
 
 // sample makes the ids of a span, and asks the sampler about it.
-func (t *tracer) sample(ctx context.Context, parent *trace.SpanContext, name string, how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
+func (t *tracer) sample(ctx context.Context, parent *trace.SpanContext, name string,
+	how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
 	flags := parent.TraceFlags()
 	switch sc.TraceID = parent.TraceID(); {

@@ -23,12 +23,12 @@ const defaultQueueBytes = 32 << 20
 // batchBytes is the size at which a request is cut. Receivers refuse more than 4 MiB.
 const batchBytes = 3 << 20
 
-// Config has the destination of spans or log records, and the bounds of the queue. With the zero value,
-// OpenTelemetry's variables decide. A field that is set wins over its variable. TLS, timeouts,
-// compression, batch size and delay have variables only.
+// Config has the destination of spans or log records, and the bounds of the queue. With the zero
+// value, OpenTelemetry's variables decide. A field that is set wins over its variable. TLS,
+// timeouts, compression, batch size and delay have variables only.
 type Config struct {
-	// Endpoint is the backend's base URL, as "http://localhost:4317". For HTTP,
-	// "/v1/traces" or "/v1/logs" is added unless it has a path. If no variable has one either, it is the default of
+	// Endpoint is the backend's base URL, as "http://localhost:4317". For HTTP, "/v1/traces" or
+	// "/v1/logs" is added unless it has a path. If no variable has one either, it is the default of
 	// OTLP: port 4317 of localhost, or 4318 for HTTP.
 	Endpoint string
 
@@ -40,7 +40,8 @@ type Config struct {
 	Headers map[string]string
 
 	// Sender sends the requests, in place of the three fields above and their variables. Shutdown
-	// closes it if it is an io.Closer. In messages, its name is what its String returns, or its type.
+	// closes it if it is an io.Closer. In messages, its name is what its String returns, or its
+	// type.
 	Sender Sender
 
 	// QueueSize bounds the items that may wait. 0 means OTEL_BSP_MAX_QUEUE_SIZE, for logs
@@ -57,7 +58,8 @@ type Config struct {
 // String leaves out what is often secret: the values of headers, and what is before the
 // endpoint's host or in its query.
 func (c Config) String() string {
-	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
+	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v}", secret.URL(c.Endpoint), c.Protocol,
+		slices.Sorted(maps.Keys(c.Headers)))
 }
 
 // Format prints String for every verb. A struct that embeds a Config inherits Format, and needs
@@ -73,7 +75,8 @@ func (c Config) check() error {
 	case c.QueueSize < 0:
 		return fmt.Errorf("exporter: QueueSize %d: must not be negative", c.QueueSize)
 	case c.QueueSize > otlp.MaxQueueSize:
-		return fmt.Errorf("exporter: QueueSize %d: must be %d or less", c.QueueSize, otlp.MaxQueueSize)
+		return fmt.Errorf("exporter: QueueSize %d: must be %d or less", c.QueueSize,
+			otlp.MaxQueueSize)
 	case c.QueueBytes < 0:
 		return fmt.Errorf("exporter: QueueBytes %d: must not be negative", c.QueueBytes)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A Delivery sends spans over OTLP. It is a span processor, which encodes spans on the goroutines that end them. It is also an output of a
-// bridge.TracerProvider, which gives encoded spans to [Delivery.Accept]. Only bytes wait. Methods may be called concurrently.
+// A Delivery sends spans over OTLP. It is a span processor, which encodes spans on the goroutines
+// that end them. It is also an output of a bridge.TracerProvider, which gives encoded spans to
+// [Delivery.Accept]. Only bytes wait. Methods may be called concurrently.
 type Delivery struct {
 	outbox
 
@@ -23,10 +24,10 @@ var (
 	_ bridge.Output          = (*Delivery)(nil)
 )
 
-// NewDelivery starts a delivery that c and the variables describe: OTEL_EXPORTER_OTLP_* and OTEL_BSP_*. It does
-// not connect. Wrong fields are errors, and so are variables without which nothing can be sent. Other
-// wrong variables are one line each in the log, and their defaults count. The caller has to shut the
-// delivery down, as a provider does.
+// NewDelivery starts a delivery that c and the variables describe: OTEL_EXPORTER_OTLP_* and
+// OTEL_BSP_*. It does not connect. Wrong fields are errors, and so are variables without which
+// nothing can be sent. Other wrong variables are one line each in the log, and their defaults
+// count. The caller has to shut the delivery down, as a provider does.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
 	if err := d.open(c, otlp.Traces, "spans", 0); err != nil {
@@ -38,8 +39,9 @@ func NewDelivery(c Config) (*Delivery, error) {
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. It uses the memory of spans
-// that have been delivered or lost. It may allocate for a span of more than 1 KiB, and it allocates when more spans wait than before.
+// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. It uses
+// the memory of spans that have been delivered or lost. It may allocate for a span of more than 1
+// KiB, and it allocates when more spans wait than before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
 		d.groups.Encode(s, d.acceptOne)

@@ -28,7 +28,8 @@ type outbox struct {
 	onRead  onread.Functions
 }
 
-// withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no deadline.
+// withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no
+// deadline.
 const withoutDeadline = 10 * time.Second
 
 // Stats are the counts of one moment: Accepted = Delivered + Failed + Dropped + Pending, also while
@@ -37,8 +38,9 @@ type Stats struct {
 	Accepted  uint64 // sampled spans that have ended, or log records
 	Delivered uint64 // taken by the receiver
 	Failed    uint64 // not taken by the receiver, for good
-	Dropped   uint64 // found the queue full, came after Shutdown or in a pause for the signal, or lacked their group, bytes or count
-	Pending   uint64 // waiting or being sent; after Shutdown, given up
+	// found the queue full, came after Shutdown or in a pause for the signal, or lacked their group, bytes or count
+	Dropped uint64
+	Pending uint64 // waiting or being sent; after Shutdown, given up
 
 	PendingBytes int    // of Pending
 	Unanswered   uint64 // of Failed: the receiver may have taken them nevertheless
@@ -65,15 +67,16 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 	o.queue = queue.New(queue.Config[encoded]{
 		What: what, To: to, Logger: c.Logger,
 		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, defaultQueueBytes),
-		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout, UnknownPause: unknownPause,
-		Release: encoded.release,
-		Send:    queue.Encoded(appendRequest(), sender),
+		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout,
+		UnknownPause: unknownPause,
+		Release:      encoded.release,
+		Send:         queue.Encoded(appendRequest(), sender),
 	})
 	return nil
 }
 
-// encoded are items of one group in the queue. Spans are [otlpenc.Records] there, too: both are cut, and joined to requests, in the
-// same way.
+// encoded are items of one group in the queue. Spans are [otlpenc.Records] there, too: both are
+// cut, and joined to requests, in the same way.
 type encoded struct {
 	items otlpenc.Records // retained
 }
@@ -89,10 +92,12 @@ const itemOverhead = 48
 func (e encoded) Count() int { return e.items.Count }
 func (e encoded) Bytes() int { return len(e.items.Bytes) + itemOverhead }
 
-// Request returns the length of a request with these items alone. They never add more to one with others.
+// Request returns the length of a request with these items alone. They never add more to one with
+// others.
 func (e encoded) Request() int { return e.items.RequestSize() }
 
-// appendRequest returns a function that appends the request of a batch. Its calls share their memory.
+// appendRequest returns a function that appends the request of a batch. Its calls share their
+// memory.
 func appendRequest() func(body []byte, batch []encoded) []byte {
 	var all []otlpenc.Records
 	return func(body []byte, batch []encoded) []byte {
@@ -111,8 +116,8 @@ var batches = sync.Pool{New: func() any { return new([]encoded) }}
 // begin returns an empty list of items for the queue, whose memory add gives back.
 func (o *outbox) begin() *[]encoded { return batches.Get().(*[]encoded) }
 
-// append appends items in parts, the first one to the last part if that has room. Items without a group, bytes or a count are dropped
-// and counted.
+// append appends items in parts, the first one to the last part if that has room. Items without a
+// group, bytes or a count are dropped and counted.
 func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 	if items.Group() == nil || len(items.Bytes) == 0 || items.Count < 1 {
 		o.invalid.Add(uint64(max(items.Count, 1)))
@@ -135,9 +140,10 @@ func (o *outbox) add(batch *[]encoded) {
 	batches.Put(batch)
 }
 
-// OnRead registers a function that Stats, ForceFlush and Shutdown call first, on the caller's goroutine and without a lock. A provider that
-// hands items over late registers it, so that they count, and are sent, if they ended before the call. Several functions may be registered.
-// The function must not call these methods.
+// OnRead registers a function that Stats, ForceFlush and Shutdown call first, on the caller's
+// goroutine and without a lock. A provider that hands items over late registers it, so that they
+// count, and are sent, if they ended before the call. Several functions may be registered. The
+// function must not call these methods.
 func (o *outbox) OnRead(f func()) { o.onRead.Add(f) }
 
 // ForceFlush sends what waits. It returns when all that was accepted before the call is
@@ -153,15 +159,18 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown sends what waits and closes the connections. When ctx ends before that, it cancels the request
-// under way and gives up the rest. A ctx without a deadline gets one, of 10 seconds. Further calls
-// wait for the same end. Stats are final when it returns; the error says how much did not arrive.
+// Shutdown sends what waits and closes the connections. When ctx ends before that, it cancels the
+// request under way and gives up the rest. A ctx without a deadline gets one, of 10 seconds.
+// Further calls wait for the same end. Stats are final when it returns; the error says how much did
+// not arrive.
 func (o *outbox) Shutdown(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
 	defer cancel()
 	err := o.queue.Shutdown(ctx)
-	err = errors.Join(err, o.closed.Do(ctx, within.Grace, "closing the Sender", func(context.Context) error { return o.sender.Close() }))
+	err = errors.Join(err,
+		o.closed.Do(ctx, within.Grace, "closing the Sender",
+			func(context.Context) error { return o.sender.Close() }))
 	if err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}

@@ -12,10 +12,11 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// proxyHeaders are headers that proxies add to requests, and proxyPrefixes beginnings of such headers'
-// names.
+// proxyHeaders are headers that proxies add to requests, and proxyPrefixes beginnings of such
+// headers' names.
 var (
-	proxyHeaders  = []string{"Forwarded", "Via", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip", "X-Original-Host"}
+	proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
+		"X-Client-Ip", "X-Original-Host"}
 	proxyPrefixes = []string{"X-Forwarded", "X-Envoy-"}
 )
 
@@ -29,8 +30,8 @@ const elsewhere = "To allow others (a browser outside the container, another mac
 //     resolve to this machine (DNS rebinding) sends that name.
 //   - No header shows a proxy, such as X-Forwarded-For.
 //
-// A proxy on the same machine that adds no such header, which is nginx's default,
-// and sends a loopback address as the Host cannot be told from a local user. Local does not check which page a
+// A proxy on the same machine that adds no such header, which is nginx's default, and sends a
+// loopback address as the Host cannot be told from a local user. Local does not check which page a
 // browser sends the request for: see [Guard] and [http.CrossOriginProtection].
 //
 // The error's text is for the client.
@@ -40,22 +41,25 @@ func Local(r *http.Request) error {
 		return fmt.Errorf("from %q: not an address, as of a Unix socket: only clients on the same machine may come here. "+elsewhere, text.Cut(r.RemoteAddr, maxQuoted))
 	}
 	if !peer.Addr().IsLoopback() {
-		return fmt.Errorf("from %s: only clients on the same machine may come here. "+elsewhere, r.RemoteAddr)
+		return fmt.Errorf("from %s: only clients on the same machine may come here. "+elsewhere,
+			r.RemoteAddr)
 	}
 	if !loopback(r.Host) {
-		return fmt.Errorf("host %q: must be localhost or a loopback address. "+elsewhere, text.Cut(r.Host, maxQuoted))
+		return fmt.Errorf("host %q: must be localhost or a loopback address. "+elsewhere,
+			text.Cut(r.Host, maxQuoted))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 		if slices.Contains(proxyHeaders, name) || slices.ContainsFunc(proxyPrefixes, begins) {
-			return fmt.Errorf("header %s: only direct clients may come here. "+elsewhere, text.Cut(name, maxQuoted))
+			return fmt.Errorf("header %s: only direct clients may come here. "+elsewhere,
+				text.Cut(name, maxQuoted))
 		}
 	}
 	return nil
 }
 
-// loopback reports whether a Host header names this machine by localhost or a loopback address, which
-// cannot be made to mean another machine.
+// loopback reports whether a Host header names this machine by localhost or a loopback address,
+// which cannot be made to mean another machine.
 func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

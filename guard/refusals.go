@@ -38,6 +38,7 @@ func (l *refusals) add(r *http.Request, reason error) {
 	l.mu.Unlock()
 
 	l.logger.WarnContext(r.Context(), "perfline: a request to a diagnostic page was refused",
-		"path", text.Line(r.URL.Path, maxLogged), "remote", text.Line(r.RemoteAddr, maxLogged), "host", text.Line(r.Host, maxLogged),
+		"path", text.Line(r.URL.Path, maxLogged), "remote", text.Line(r.RemoteAddr, maxLogged),
+		"host", text.Line(r.Host, maxLogged),
 		"error", text.Line(record.ErrorText(reason), maxLogged), "unlogged_before", unlogged)
 }

@@ -49,7 +49,8 @@ func (r result) verdict() string {
 	switch {
 	case r.err != nil:
 		return "failed"
-	case slices.ContainsFunc(r.figures, func(f figures.Figure) bool { return f.Result == figures.Missed }):
+	case slices.ContainsFunc(r.figures,
+		func(f figures.Figure) bool { return f.Result == figures.Missed }):
 		return "missed"
 	default:
 		return "ok"
@@ -100,7 +101,8 @@ const endOfOutput = 3000
 
 // goCommand runs the go command in a folder, and prints its times. When ctx ends, the command gets
 // an interrupt, and so stops what it has started.
-func (s *setting) goCommand(ctx context.Context, out io.Writer, folder string, args ...string) error {
+func (s *setting) goCommand(ctx context.Context, out io.Writer, folder string,
+	args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out, out
 	// In a group of its own, to which the interrupt goes: go run has a child.

@@ -3,8 +3,10 @@ package main
 // The experiments, in the order of their runs. The documents name the commands that write their
 // tables; here are the same measurements, and fewer rounds where an hour would go into one row.
 var experiments = []experiment{
-	{name: "vulnerable", what: "known vulnerabilities that our code or its tests reach", do: vulnerabilities},
-	{name: "live", what: "tests that need real time, shares of processors or the heap", do: liveTests},
+	{name: "vulnerable", what: "known vulnerabilities that our code or its tests reach",
+		do: vulnerabilities},
+	{name: "live", what: "tests that need real time, shares of processors or the heap",
+		do: liveTests},
 	{
 		name: "conformance", what: "other people's tests over perfline",
 		long:  []string{"./conformance"},

@@ -29,7 +29,8 @@ func liveTests(ctx context.Context, s *setting) error {
 	for _, m := range modulesWithLiveTests {
 		var log bytes.Buffer
 		err := s.goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m),
-			"test", "-tags", "lab", "-vet=off", "-count=1", "-p", "1", "-timeout", "30m", "-v", "-run", "^TestLab[A-Z]", "./...")
+			"test", "-tags", "lab", "-vet=off", "-count=1", "-p", "1", "-timeout", "30m", "-v",
+			"-run", "^TestLab[A-Z]", "./...")
 		passed := len(passedTest.FindAll(log.Bytes(), -1))
 		var failed []string
 		for _, match := range failedTest.FindAllStringSubmatch(log.String(), -1) {
@@ -40,7 +41,8 @@ func liveTests(ctx context.Context, s *setting) error {
 			value += ", failed: " + strings.Join(failed, ", ")
 		}
 		met := err == nil && passed > 0
-		errs = append(errs, figures.Add(s.figures, "live tests that pass, module "+m, "all", value, &met))
+		errs = append(errs, figures.Add(s.figures, "live tests that pass, module "+m, "all", value,
+			&met))
 	}
 	return errors.Join(errs...)
 }
@@ -61,11 +63,13 @@ func vulnerabilities(ctx context.Context, s *setting) error {
 			return err
 		}
 		var log bytes.Buffer
-		err = s.goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m), "tool", "-modfile="+pin, "govulncheck", "-test", "./...")
+		err = s.goCommand(ctx, io.MultiWriter(s.out, &log), filepath.Join("..", m), "tool",
+			"-modfile="+pin, "govulncheck", "-test", "./...")
 		switch {
 		case err == nil:
 		case strings.Contains(log.String(), "fetching vulnerabilities: "):
-			return figures.Add(s.figures, figure, goal, "not looked for: the database cannot be reached", nil)
+			return figures.Add(s.figures, figure, goal,
+				"not looked for: the database cannot be reached", nil)
 		case strings.Contains(log.String(), "Vulnerability #"):
 			reached = append(reached, m)
 		default:
@@ -86,5 +90,6 @@ func pictures(ctx context.Context, s *setting) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.goCommand(ctx, s.out, ".", "run", "./pictures", "-dir", folder), os.RemoveAll(folder))
+	return errors.Join(s.goCommand(ctx, s.out, ".", "run", "./pictures", "-dir", folder),
+		os.RemoveAll(folder))
 }

@@ -47,7 +47,8 @@ const marker = "lab"
 
 func run(ctx context.Context, args []string, all []experiment, out io.Writer) error {
 	f := flag.NewFlagSet("lab", flag.ContinueOnError)
-	short := f.Bool("short", false, "run each program once and briefly: no goals, and its figures mean nothing")
+	short := f.Bool("short", false,
+		"run each program once and briefly: no goals, and its figures mean nothing")
 	list := f.Bool("list", false, "print the experiments' names, and run none")
 	into := f.String("into", "", "also write the table into this `document`, between its markers")
 	if err := f.Parse(args); err != nil {
@@ -90,7 +91,8 @@ func run(ctx context.Context, args []string, all []experiment, out io.Writer) er
 		var unread error
 		r.figures, unread = figures.Read(path)
 		r.err = errors.Join(r.err, unread)
-		fmt.Fprintf(out, "=== %s: %s after %.0f s, CPU %.0f s\n", e.name, r.verdict(), r.took.Seconds(), r.cpu.Seconds())
+		fmt.Fprintf(out, "=== %s: %s after %.0f s, CPU %.0f s\n", e.name, r.verdict(),
+			r.took.Seconds(), r.cpu.Seconds())
 		results = append(results, r)
 	}
 	if *short {
@@ -115,7 +117,8 @@ func choose(all []experiment, names []string, short bool) ([]experiment, error) 
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(e experiment) bool { return e.name == name }) {
-			return nil, fmt.Errorf("experiment %q: must be one of %s", name, strings.Join(namesOf(all), ", "))
+			return nil, fmt.Errorf("experiment %q: must be one of %s", name,
+				strings.Join(namesOf(all), ", "))
 		}
 	}
 	if len(chosen) == 0 {
@@ -140,7 +143,8 @@ func missed(results []result) error {
 		}
 		for _, f := range r.figures {
 			if f.Result == figures.Missed {
-				errs = append(errs, fmt.Errorf("%s: %s is %s, must be %s", r.name, f.Name, f.Value, f.Goal))
+				errs = append(errs, fmt.Errorf("%s: %s is %s, must be %s", r.name, f.Name, f.Value,
+					f.Goal))
 			}
 		}
 	}

@@ -54,8 +54,10 @@ func times(results []result) string {
 	var all []string
 	var took, cpu time.Duration
 	for _, r := range results {
-		all = append(all, fmt.Sprintf("%s %.0f s (%.0f s)", r.name, r.took.Seconds(), r.cpu.Seconds()))
+		all = append(all, fmt.Sprintf("%s %.0f s (%.0f s)", r.name, r.took.Seconds(),
+			r.cpu.Seconds()))
 		took, cpu = took+r.took, cpu+r.cpu
 	}
-	return fmt.Sprintf("Times (CPU): %s; together %.0f s (%.0f s).\n", strings.Join(all, ", "), took.Seconds(), cpu.Seconds())
+	return fmt.Sprintf("Times (CPU): %s; together %.0f s (%.0f s).\n", strings.Join(all, ", "),
+		took.Seconds(), cpu.Seconds())
 }

@@ -21,14 +21,17 @@ const (
 
 // A sampleChart is the samples of a request, on the request's time.
 type sampleChart struct {
-	Session  uint32       `json:"session"` // id of the recording with the samples
-	Engine   string       `json:"engine"`
-	Interval float64      `json:"interval"`           // between two samples of a goroutine or a thread
-	Filtered bool         `json:"filtered,omitempty"` // some functions are of modules that the policy does not show
-	Frames   []chartFrame `json:"frames"`             // functions of the stacks
-	Stacks   [][2]int     `json:"stacks"`             // the index of a frame, and of the stack that it was called from, or -1; each is after that one
-	Spans    []chartSpan  `json:"spans"`              // that have samples, by their rows
-	Cut      int          `json:"cut"`                // samples left out
+	Session uint32 `json:"session"` // id of the recording with the samples
+	Engine  string `json:"engine"`
+	// between two samples of a goroutine or a thread
+	Interval float64 `json:"interval"`
+	// some functions are of modules that the policy does not show
+	Filtered bool         `json:"filtered,omitempty"`
+	Frames   []chartFrame `json:"frames"` // functions of the stacks
+	// the index of a frame, and of the stack that it was called from, or -1; each is after that one
+	Stacks [][2]int    `json:"stacks"`
+	Spans  []chartSpan `json:"spans"` // that have samples, by their rows
+	Cut    int         `json:"cut"`   // samples left out
 }
 
 type chartFrame struct {
@@ -37,8 +40,9 @@ type chartFrame struct {
 }
 
 type chartSpan struct {
-	ID      string       `json:"id"`      // of the span, 16 hex digits
-	Samples [][3]float64 `json:"samples"` // by time: milliseconds since the request's start, the milliseconds that it stands for, and its stack
+	ID string `json:"id"` // of the span, 16 hex digits
+	// by time: milliseconds since the request's start, the milliseconds that it stands for, and its stack
+	Samples [][3]float64 `json:"samples"`
 }
 
 // requestSamples answers with the samples that the newest session has of a request.
@@ -70,12 +74,15 @@ func (h *handler) requestSamples(w http.ResponseWriter, r *http.Request) {
 }
 
 // newSampleChart lists the samples of a request. The error is ctx's cause.
-func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session) (sampleChart, error) {
+func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session) (sampleChart,
+	error) {
 	t := s.Trace()
 	b := chartBuilder{
-		t: t, l: limits{bytes: maxDetail}, frames: map[string]int{}, stacks: map[[2]int]int{}, known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
+		t: t, l: limits{bytes: maxDetail}, frames: map[string]int{}, stacks: map[[2]int]int{},
+		known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
 		chart: sampleChart{
-			Session: uint32(s.ID()), Engine: shown(string(t.Engine)), Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0,
+			Session: uint32(s.ID()), Engine: shown(string(t.Engine)),
+			Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0,
 			Frames: []chartFrame{}, Stacks: [][2]int{}, Spans: []chartSpan{},
 		},
 	}
@@ -90,7 +97,8 @@ func newSampleChart(ctx context.Context, q requests.Request, s *sessions.Session
 			b.spans[span.SpanID] = of
 		}
 		stack, ok := b.stack(sample)
-		row := [3]float64{observer.Milliseconds(t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)), observer.Milliseconds(sample.Weight), float64(stack)}
+		row := [3]float64{observer.Milliseconds(t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)),
+			observer.Milliseconds(sample.Weight), float64(stack)}
 		if !ok || n-b.chart.Cut > maxChartSamples || !b.l.take(row) {
 			b.chart.Cut++
 			continue

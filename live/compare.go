@@ -26,21 +26,28 @@ const (
 
 // A comparison compares a request, A, with another one, B. A difference is A's amount minus B's.
 type comparison struct {
-	A            comparedRequest    `json:"a"`                // the request, usually a slow one
-	B            comparedRequest    `json:"b"`                // the other one, usually of usual duration
-	Median       float64            `json:"median,omitempty"` // of the route since the start of the program, if B was found by it
-	Chosen       bool               `json:"chosen"`           // the parameter b has selected B
-	Sentence     string             `json:"sentence"`         // says where the difference is
-	Spans        []spanDifference   `json:"spans"`            // a tree in this order: each path before the paths below it
-	Order        []int              `json:"order"`            // indices in spans, the largest difference on the critical path first
-	SpansCut     int                `json:"spansCut"`         // paths with small differences that were left out
-	BarsCut      int                `json:"barsCut"`          // spans whose bars were left out
-	States       []stateDifference  `json:"states"`           // the largest difference first
-	Functions    []comparedFunction `json:"functions"`        // the largest difference first
-	FunctionsCut int                `json:"functionsCut"`     // functions with small differences that were left out
-	OtherEngine  bool               `json:"otherEngine"`      // samples are of CPU time and of wall-clock time: functions cannot be compared
-	Choices      []requestRow       `json:"choices"`          // requests of A's route in memory, at most 60
-	ChoicesCut   int                `json:"choicesCut"`       // further ones
+	A comparedRequest `json:"a"` // the request, usually a slow one
+	// the other one, usually of usual duration
+	B comparedRequest `json:"b"`
+	// of the route since the start of the program, if B was found by it
+	Median   float64 `json:"median,omitempty"`
+	Chosen   bool    `json:"chosen"`   // the parameter b has selected B
+	Sentence string  `json:"sentence"` // says where the difference is
+	// a tree in this order: each path before the paths below it
+	Spans []spanDifference `json:"spans"`
+	// indices in spans, the largest difference on the critical path first
+	Order []int `json:"order"`
+	// paths with small differences that were left out
+	SpansCut  int                `json:"spansCut"`
+	BarsCut   int                `json:"barsCut"`   // spans whose bars were left out
+	States    []stateDifference  `json:"states"`    // the largest difference first
+	Functions []comparedFunction `json:"functions"` // the largest difference first
+	// functions with small differences that were left out
+	FunctionsCut int `json:"functionsCut"`
+	// samples are of CPU time and of wall-clock time: functions cannot be compared
+	OtherEngine bool         `json:"otherEngine"`
+	Choices     []requestRow `json:"choices"`    // requests of A's route in memory, at most 60
+	ChoicesCut  int          `json:"choicesCut"` // further ones
 }
 
 // A comparedRequest is one side of a comparison.
@@ -61,9 +68,10 @@ type spanDifference struct {
 
 // A spanSum sums up the spans of a path.
 type spanSum struct {
-	Count    int        `json:"count"`          // spans
-	Total    float64    `json:"total"`          // sum of their durations
-	Critical float64    `json:"critical"`       // on the critical path: adds up to the duration of the request
+	Count int     `json:"count"` // spans
+	Total float64 `json:"total"` // sum of their durations
+	// on the critical path: adds up to the duration of the request
+	Critical float64    `json:"critical"`
 	Bars     []barOfSum `json:"bars,omitempty"` // in the order of the request's rows
 }
 
@@ -82,7 +90,8 @@ type stateDifference struct {
 	B     float64 `json:"b"` // time in B
 }
 
-// A comparedFunction compares the samples of a function: in itself, and in the functions of the runtime that it called.
+// A comparedFunction compares the samples of a function: in itself, and in the functions of the
+// runtime that it called.
 type comparedFunction struct {
 	Name  string  `json:"name"`
 	File  string  `json:"file,omitempty"`
@@ -92,7 +101,8 @@ type comparedFunction struct {
 	B     float64 `json:"b"`               // time in B
 }
 
-// compare answers with the comparison of the requests in the parameters a and b. Without b it takes a usual request of a's route.
+// compare answers with the comparison of the requests in the parameters a and b. Without b it takes
+// a usual request of a's route.
 func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	a, err := h.named(query.Get("a"))
@@ -133,7 +143,8 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) {
 func (h *handler) named(ids string) (requests.Snapshot, error) {
 	traceID, spanID, _ := strings.Cut(ids, "/")
 	if _, err := lookup.ParseID(traceID, spanID); err != nil {
-		return requests.Snapshot{}, fmt.Errorf("request %s: must be the ids of a trace and of its root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", quoted(ids))
+		return requests.Snapshot{},
+			fmt.Errorf("request %s: must be the ids of a trace and of its root span, such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", quoted(ids))
 	}
 	s, ok := h.snapshot(traceID, spanID)
 	if !ok {
@@ -148,16 +159,21 @@ func quoted(s string) string { return `"` + shown(s) + `"` }
 func (h *handler) usual(a requests.Snapshot) (requests.Snapshot, float64, error) {
 	b, median, ok := lookup.Usual(h.recent(), a)
 	if !ok {
-		return b, 0, errors.New("no other request " + shown(a.Name) + " without an error is in memory: send one, and compare again")
+		return b, 0, errors.New("no other request " + shown(a.Name) +
+			" without an error is in memory: send one, and compare again")
 	}
 	return b, observer.Milliseconds(median), nil
 }
 
-// choices returns the requests of a route in memory without the compared ones, the newest first. They can be opened later, too.
-func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow, cut int) {
-	all := slices.DeleteFunc(requests.OfRoute(h.recent().All(), route), func(s requests.Snapshot) bool {
-		return slices.ContainsFunc(compared, func(c requests.Snapshot) bool { return c.ID() == s.ID() })
-	})
+// choices returns the requests of a route in memory without the compared ones, the newest first.
+// They can be opened later, too.
+func (h *handler) choices(route string, compared ...requests.Snapshot) (rows []requestRow,
+	cut int) {
+	all := slices.DeleteFunc(requests.OfRoute(h.recent().All(), route),
+		func(s requests.Snapshot) bool {
+			return slices.ContainsFunc(compared,
+				func(c requests.Snapshot) bool { return c.ID() == s.ID() })
+		})
 	cut = max(0, len(all)-maxChoices)
 	all = all[:len(all)-cut]
 	h.listed.AddNew(all)
@@ -184,17 +200,21 @@ func (c *comparison) fill(of requests.Comparison) {
 	c.fillBars(of.Usual, of.UsualPlaces, indices, func(d *spanDifference) *spanSum { return &d.B })
 	c.States = make([]stateDifference, 0, len(of.Waits))
 	for _, d := range of.Waits {
-		c.States = append(c.States, stateDifference{d.Kind.String(), waiting.ClassOf(d.Kind).String(), observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
+		c.States = append(c.States,
+			stateDifference{d.Kind.String(), waiting.ClassOf(d.Kind).String(),
+				observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
 	}
 	n := min(len(of.Functions), maxComparedFunctions)
 	c.Functions, c.FunctionsCut = make([]comparedFunction, 0, n), len(of.Functions)-n
 	for _, d := range of.Functions[:n] {
-		c.Functions = append(c.Functions, comparedFunction{shown(d.Name), shown(d.File), d.Line, d.Waits, observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
+		c.Functions = append(c.Functions,
+			comparedFunction{shown(d.Name), shown(d.File), d.Line, d.Waits,
+				observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual)})
 	}
 }
 
-// fillSpans takes the paths with the largest differences, and the paths above them. It returns the index of each by its place; -1 is
-// left out.
+// fillSpans takes the paths with the largest differences, and the paths above them. It returns the
+// index of each by its place; -1 is left out.
 func (c *comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
 	byPlace := make([]*requests.SpanDifference, len(all))
 	for i := range all {
@@ -217,11 +237,13 @@ func (c *comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
 		taken = append(taken, path...)
 	}
 	slices.Sort(taken)
-	c.Spans, c.SpansCut, c.Order = make([]spanDifference, 0, len(taken)), len(all)-len(taken), make([]int, 0, len(taken))
+	c.Spans, c.SpansCut, c.Order = make([]spanDifference, 0, len(taken)), len(all)-len(taken),
+		make([]int, 0, len(taken))
 	for i, place := range taken {
 		d := byPlace[place]
 		indices[place] = i
-		row := spanDifference{Name: shown(d.Name), Parent: -1, Depth: d.Depth, A: newSpanSum(d.Slow), B: newSpanSum(d.Usual)}
+		row := spanDifference{Name: shown(d.Name), Parent: -1, Depth: d.Depth,
+			A: newSpanSum(d.Slow), B: newSpanSum(d.Usual)}
 		if d.Parent >= 0 {
 			row.Parent = indices[d.Parent]
 		}
@@ -236,11 +258,13 @@ func (c *comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
 }
 
 func newSpanSum(s requests.SpanSum) spanSum {
-	return spanSum{Count: s.Count, Total: observer.Milliseconds(s.Total), Critical: observer.Milliseconds(s.Critical)}
+	return spanSum{Count: s.Count, Total: observer.Milliseconds(s.Total),
+		Critical: observer.Milliseconds(s.Critical)}
 }
 
 // fillBars adds the spans of one side: side returns it. places has the place of each row.
-func (c *comparison) fillBars(q requests.Request, places, indices []int, side func(*spanDifference) *spanSum) {
+func (c *comparison) fillBars(q requests.Request, places, indices []int,
+	side func(*spanDifference) *spanSum) {
 	for i, row := range requests.Rows(q) {
 		index := indices[places[i]]
 		if index < 0 {
@@ -252,6 +276,9 @@ func (c *comparison) fillBars(q requests.Request, places, indices []int, side fu
 		}
 		s := row.Span
 		sum := side(&c.Spans[index])
-		sum.Bars = append(sum.Bars, barOfSum{observer.Milliseconds(s.Start.Sub(q.Root.Start)), observer.Milliseconds(max(time.Duration(0), s.Duration())), s.Status.Code == codes.Error})
+		sum.Bars = append(sum.Bars,
+			barOfSum{observer.Milliseconds(s.Start.Sub(q.Root.Start)),
+				observer.Milliseconds(max(time.Duration(0), s.Duration())),
+				s.Status.Code == codes.Error})
 	}
 }

@@ -15,22 +15,25 @@ const maxRoutes = 500
 
 // sessionContents is what a session is about: all of its timelines by their routes.
 type sessionContents struct {
-	ID        uint32        `json:"id"`
-	Timelines int           `json:"timelines"`
-	Requests  int           `json:"requests"`
-	Samples   int           `json:"samples"` // in timelines
-	Routes    []recordedRow `json:"routes"`  // the one with the most samples first, then by requests
-	Cut       int           `json:"cut"`     // routes left out
+	ID        uint32 `json:"id"`
+	Timelines int    `json:"timelines"`
+	Requests  int    `json:"requests"`
+	Samples   int    `json:"samples"` // in timelines
+	// the one with the most samples first, then by requests
+	Routes []recordedRow `json:"routes"`
+	Cut    int           `json:"cut"` // routes left out
 
 	Files []format[recordedSession] `json:"files"`
 
-	ProcessFailed uint64 `json:"processFailed,omitempty"` // profiles of the process that are missing
+	// profiles of the process that are missing
+	ProcessFailed uint64 `json:"processFailed,omitempty"`
 }
 
 // recordedRow is all requests of one name, whatever of it is shown, or the process, or the
 // garbage collector.
 type recordedRow struct {
-	Route    uint32  `json:"route"` // the id of its first timeline, by which to ask for its flame graph
+	// the id of its first timeline, by which to ask for its flame graph
+	Route    uint32  `json:"route"`
 	Name     string  `json:"name"`
 	Requests int     `json:"requests"` // 0 of the process and the garbage collector
 	Samples  int     `json:"samples"`
@@ -50,7 +53,8 @@ func (h *handler) contents(w http.ResponseWriter, r *http.Request) {
 
 func newSessionContents(s *sessions.Session) sessionContents {
 	c := sessionContents{
-		ID: uint32(s.ID()), Files: offered(sessionFormats, recordedSession{Session: s}), ProcessFailed: s.Stats().ProcessFailed,
+		ID: uint32(s.ID()), Files: offered(sessionFormats, recordedSession{Session: s}),
+		ProcessFailed: s.Stats().ProcessFailed,
 	}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
@@ -72,7 +76,8 @@ func newSessionContents(s *sessions.Session) sessionContents {
 		row.Max = max(row.Max, observer.Milliseconds(t.Interval.End-t.Interval.Start))
 	}
 	rows := slices.SortedFunc(maps.Values(byName), func(a, b *recordedRow) int {
-		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Route, b.Route))
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Requests, a.Requests),
+			cmp.Compare(a.Route, b.Route))
 	})
 	c.Cut = max(0, len(rows)-maxRoutes)
 	c.Routes = make([]recordedRow, 0, len(rows)-c.Cut)

@@ -44,7 +44,8 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 	shares := []shareRow{}
 	all := requests.PathShares(path)
 	for _, s := range all[:min(len(all), maxShares)] {
-		row := shareRow{shown(s.Name), s.Spans, observer.Milliseconds(s.Time), s.Longest.SpanID.String()}
+		row := shareRow{shown(s.Name), s.Spans, observer.Milliseconds(s.Time),
+			s.Longest.SpanID.String()}
 		if l.take(row) {
 			shares = append(shares, row)
 		}

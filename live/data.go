@@ -9,7 +9,8 @@ import (
 )
 
 // summaryPaths are all data that a summary serves. A path that is not here is not in a summary.
-var summaryPaths = []string{"/data/v1/overview", "/data/v1/stream", "/data/v1/runtime", "/data/v1/routes", "/data/v1/routes/heat"}
+var summaryPaths = []string{"/data/v1/overview", "/data/v1/stream", "/data/v1/runtime",
+	"/data/v1/routes", "/data/v1/routes/heat"}
 
 const onlySummary = "this page serves only a summary, without requests, recordings and profiles: the program can serve them with live.Config{Data: guard.Everything}"
 

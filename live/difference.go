@@ -7,16 +7,19 @@ import (
 	"github.com/perfline/perfline/internal/profiles"
 )
 
-// A difference compares two profiles: its amounts are milliseconds of a request, or shares from 0 to 1.
+// A difference compares two profiles: its amounts are milliseconds of a request, or shares from 0
+// to 1.
 type difference struct {
-	PerRequest bool                 `json:"perRequest"` // amounts are milliseconds of a request, else shares
-	A          profileHead          `json:"a"`          // the profile
-	B          profileHead          `json:"b"`          // the other profile, of the parameter `with`
-	Table      []functionDifference `json:"table"`      // the largest change of time in itself first
-	TableCut   int                  `json:"tableCut"`   // functions left out of the table
-	Nodes      []differenceNode     `json:"nodes"`      // as in a flame graph, by the sum of both sides
-	Cut        int                  `json:"cut"`        // nodes left out
-	Functions  []functionRow        `json:"functions"`  // of Table and Nodes; without times
+	// amounts are milliseconds of a request, else shares
+	PerRequest bool                 `json:"perRequest"`
+	A          profileHead          `json:"a"`        // the profile
+	B          profileHead          `json:"b"`        // the other profile, of the parameter `with`
+	Table      []functionDifference `json:"table"`    // the largest change of time in itself first
+	TableCut   int                  `json:"tableCut"` // functions left out of the table
+	// as in a flame graph, by the sum of both sides
+	Nodes     []differenceNode `json:"nodes"`
+	Cut       int              `json:"cut"`       // nodes left out
+	Functions []functionRow    `json:"functions"` // of Table and Nodes; without times
 }
 
 // An amountPair is how much of something ran in A and in B.
@@ -38,7 +41,8 @@ type differenceNode struct {
 	Total    amountPair `json:"total"`    // in it and in its calls
 }
 
-// newDifference is the view of a profile, A, beside another one, B. The parameter with has the parameters of B, encoded as a query.
+// newDifference is the view of a profile, A, beside another one, B. The parameter with has the
+// parameters of B, encoded as a query.
 func newDifference(ctx context.Context, h *handler, a *profiled, query url.Values) (any, error) {
 	other, err := url.ParseQuery(query.Get("with"))
 	if err != nil {
@@ -60,20 +64,25 @@ func newDifference(ctx context.Context, h *handler, a *profiled, query url.Value
 		all = append(all, compared.Functions[i].Function)
 	}
 	functions := newFunctionIndex(all)
-	d := difference{PerRequest: compared.PerRequest, A: a.head(), B: b.head(), Table: []functionDifference{}}
+	d := difference{PerRequest: compared.PerRequest, A: a.head(), B: b.head(),
+		Table: []functionDifference{}}
 	for i := range compared.Functions {
 		f := &compared.Functions[i]
 		if i == maxFunctions {
 			d.TableCut = len(compared.Functions) - i
 			break
 		}
-		d.Table = append(d.Table, functionDifference{functions.of(f.Name), amountPair{f.A.Self, f.B.Self}, amountPair{f.A.Total, f.B.Total}})
+		d.Table = append(d.Table,
+			functionDifference{functions.of(f.Name), amountPair{f.A.Self, f.B.Self},
+				amountPair{f.A.Total, f.B.Total}})
 	}
 	cut := largest(compared.Tree,
 		func(n *profiles.NodeDifference) []*profiles.NodeDifference { return n.Calls },
 		(*profiles.NodeDifference).Both,
 		func(n *profiles.NodeDifference, parent int) {
-			d.Nodes = append(d.Nodes, differenceNode{parent, functions.of(n.Name), amountPair{n.A.Self, n.B.Self}, amountPair{n.A.Total, n.B.Total}})
+			d.Nodes = append(d.Nodes,
+				differenceNode{parent, functions.of(n.Name), amountPair{n.A.Self, n.B.Self},
+					amountPair{n.A.Total, n.B.Total}})
 		})
 	d.Cut, d.Functions = cut.nodes, functions.rows
 	return d, nil

@@ -13,14 +13,16 @@ type event struct {
 	data any
 }
 
-// events returns all that the page shows, by kind. Samples of the runtime are those after a time; without one, their event
-// is missing.
+// events returns all that the page shows, by kind. Samples of the runtime are those after a time;
+// without one, their event is missing.
 func (h *handler) events(after time.Time) []event {
 	var all []event
 	if h.data == guard.Summary {
-		all = []event{{"page", h.page}, {"requests", h.serviceOnly()}, {"routes", h.streamedRoutes()}}
+		all = []event{{"page", h.page}, {"requests", h.serviceOnly()},
+			{"routes", h.streamedRoutes()}}
 	} else {
-		all = []event{{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()}, {"sessions", h.sessions()}, {"flight", h.waitsState()}}
+		all = []event{{"page", h.page}, {"requests", h.overview()}, {"routes", h.streamedRoutes()},
+			{"sessions", h.sessions()}, {"flight", h.waitsState()}}
 	}
 	all = append(all, event{"counts", h.counts()})
 	if history := h.runtimeAfter(after); len(history.Samples) > 0 {

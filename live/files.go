@@ -18,7 +18,8 @@ import (
 
 var (
 	errNoSamples        = errors.New("this session took no samples")
-	errNoRequestSamples = errors.New("no session has samples of this request: record one while it is served")
+	errNoRequestSamples = errors.New(
+		"no session has samples of this request: record one while it is served")
 	errNoProcessProfile = errors.New("this session has no such profile of the whole process")
 )
 
@@ -46,7 +47,8 @@ type sampledRequest struct {
 }
 
 // newSampledRequest takes what [handler.sampled] returns.
-func newSampledRequest(q requests.Request, s *sessions.Session, hottest map[trace.SpanID]*requests.SpanProfile) sampledRequest {
+func newSampledRequest(q requests.Request, s *sessions.Session,
+	hottest map[trace.SpanID]*requests.SpanProfile) sampledRequest {
 	if len(hottest) == 0 { // also if all samples contradict the execution trace
 		return sampledRequest{Request: q}
 	}
@@ -61,12 +63,17 @@ const (
 // sessionFormats are in the order in which the page lists them.
 var sessionFormats = []format[recordedSession]{
 	{
-		"firefox", "Firefox Profiler", "marks, measures, samples, garbage collections and what slow requests waited for on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
+		"firefox", "Firefox Profiler",
+		"marks, measures, samples, garbage collections and what slow requests waited for on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
 		jsonFile, "firefox.json", nil,
-		func(w io.Writer, s recordedSession) error { return viewers.WriteFirefox(w, s.Session, s.results...) },
+		func(w io.Writer, s recordedSession) error {
+			return viewers.WriteFirefox(w, s.Session,
+				s.results...)
+		},
 	},
 	{
-		"speedscope", "speedscope", "measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
+		"speedscope", "speedscope",
+		"measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
 		jsonFile, "speedscope.json", nil,
 		func(w io.Writer, s recordedSession) error { return viewers.WriteSpeedscope(w, s.Session) },
 	},
@@ -76,7 +83,8 @@ var sessionFormats = []format[recordedSession]{
 		func(w io.Writer, s recordedSession) error { return s.Trace().WritePprof(w) },
 	},
 	{
-		"json", "JSON Self-Profiling", "the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
+		"json", "JSON Self-Profiling",
+		"the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
 		jsonFile, "json", withoutSamples,
 		func(w io.Writer, s recordedSession) error { return s.Trace().WriteJSON(w) },
 	},
@@ -93,17 +101,26 @@ var requestFormats = []format[sampledRequest]{
 		func(w io.Writer, q sampledRequest) error { return requests.WriteSVG(w, q.Request) },
 	},
 	{
-		"firefox", "Firefox Profiler", "spans, marks, states and samples on one axis. Load it at profiler.firefox.com.",
+		"firefox", "Firefox Profiler",
+		"spans, marks, states and samples on one axis. Load it at profiler.firefox.com.",
 		jsonFile, "firefox.json", nil,
-		func(w io.Writer, q sampledRequest) error { return viewers.WriteRequestFirefox(w, q.Request, q.trace) },
+		func(w io.Writer, q sampledRequest) error {
+			return viewers.WriteRequestFirefox(w, q.Request,
+				q.trace)
+		},
 	},
 	{
-		"perfetto", "Perfetto", "spans, marks, states and samples by thread. Drop it on ui.perfetto.dev.",
+		"perfetto", "Perfetto",
+		"spans, marks, states and samples by thread. Drop it on ui.perfetto.dev.",
 		jsonFile, "perfetto.json", nil,
-		func(w io.Writer, q sampledRequest) error { return viewers.WriteRequestPerfetto(w, q.Request, q.trace) },
+		func(w io.Writer, q sampledRequest) error {
+			return viewers.WriteRequestPerfetto(w,
+				q.Request, q.trace)
+		},
 	},
 	{
-		"speedscope", "speedscope", "spans and samples, left heavy, sandwich. Drop it on speedscope.app.",
+		"speedscope", "speedscope",
+		"spans and samples, left heavy, sandwich. Drop it on speedscope.app.",
 		jsonFile, "speedscope.json", nil,
 		func(w io.Writer, q sampledRequest) error {
 			return viewers.WriteRequestSpeedscope(w, q.Request, q.trace)
@@ -117,10 +134,14 @@ var requestFormats = []format[sampledRequest]{
 			}
 			return nil
 		},
-		func(w io.Writer, q sampledRequest) error { return requests.Profile(q.Request, q.trace).WritePprof(w) },
+		func(w io.Writer, q sampledRequest) error {
+			return requests.Profile(q.Request,
+				q.trace).WritePprof(w)
+		},
 	},
 	{
-		"otlp", "OTLP JSON", "its spans, for “Upload” in Jaeger, and for a Collector's receivers of OTLP in JSON.",
+		"otlp", "OTLP JSON",
+		"its spans, for “Upload” in Jaeger, and for a Collector's receivers of OTLP in JSON.",
 		jsonFile, "otlp.json", nil,
 		func(w io.Writer, q sampledRequest) error { return viewers.WriteRequestOTLP(w, q.Request) },
 	},
@@ -136,7 +157,8 @@ func withoutSamples(s recordedSession) error {
 // ofProcess returns the format of one of a session's profiles of the process.
 func ofProcess(name, what string) format[recordedSession] {
 	return format[recordedSession]{
-		name, "pprof " + name + " of the whole process", what + ", not by request. For go tool pprof -http=: FILE.",
+		name, "pprof " + name + " of the whole process", what +
+			", not by request. For go tool pprof -http=: FILE.",
 		binaryFile, name + ".pb.gz", func(s recordedSession) error {
 			if !slices.Contains(s.ProcessProfiles(), name) {
 				return errNoProcessProfile
@@ -157,11 +179,14 @@ func (f *format[T]) missing(of T) error {
 
 // offered returns the formats that are not empty.
 func offered[T any](all []format[T], of T) []format[T] {
-	return slices.DeleteFunc(slices.Clone(all), func(f format[T]) bool { return f.missing(of) != nil })
+	return slices.DeleteFunc(slices.Clone(all),
+		func(f format[T]) bool { return f.missing(of) != nil })
 }
 
-// writeFile answers with the file of the format in the path. subject and name are for people: "a session" and "session-7".
-func writeFile[T any](h *handler, w http.ResponseWriter, r *http.Request, all []format[T], of T, subject, name string) {
+// writeFile answers with the file of the format in the path. subject and name are for people: "a
+// session" and "session-7".
+func writeFile[T any](h *handler, w http.ResponseWriter, r *http.Request, all []format[T], of T,
+	subject, name string) {
 	id := r.PathValue("format")
 	i := slices.IndexFunc(all, func(f format[T]) bool { return f.ID == id })
 	if i < 0 {
@@ -201,7 +226,8 @@ func (h *handler) sessionFile(w http.ResponseWriter, r *http.Request) {
 	if s == nil {
 		return
 	}
-	writeFile(h, w, r, sessionFormats, recordedSession{s, h.results(s)}, "a session", fmt.Sprintf("session-%d", s.ID()))
+	writeFile(h, w, r, sessionFormats, recordedSession{s, h.results(s)}, "a session",
+		fmt.Sprintf("session-%d", s.ID()))
 }
 
 // requestFile answers with a file of a request.
@@ -212,7 +238,8 @@ func (h *handler) requestFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s, hottest := h.sampled(q)
-	writeFile(h, w, r, requestFormats, newSampledRequest(q, s, hottest), "a request", "request-"+q.TraceID().String())
+	writeFile(h, w, r, requestFormats, newSampledRequest(q, s, hottest), "a request", "request-"+
+		q.TraceID().String())
 }
 
 // results returns what the flight recorder has of the requests in a session.

@@ -23,8 +23,8 @@ type flameGraph struct {
 	Functions []functionRow `json:"functions"` // of the nodes
 }
 
-// flameNodes are the calls of a tree that there is room for. Each is after its parent. Siblings come by descending time. The first is
-// the whole.
+// flameNodes are the calls of a tree that there is room for. Each is after its parent. Siblings
+// come by descending time. The first is the whole.
 type flameNodes struct {
 	Nodes   []flameNode `json:"nodes"`   // each before its calls
 	Cut     int         `json:"cut"`     // calls left out
@@ -41,7 +41,8 @@ type flameNode struct {
 // flame is the view of a profile as a flame graph.
 func flame(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) {
 	functions := newFunctionIndex(profiles.Functions(p.trace, p.samples))
-	g := flameGraph{profileHead: p.head(), flameNodes: newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)}
+	g := flameGraph{profileHead: p.head(),
+		flameNodes: newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)}
 	g.Functions = functions.rows
 	return g, nil
 }
@@ -51,7 +52,9 @@ func newFlameNodes(root *profiles.Node, functions *functionIndex) (g flameNodes)
 		func(n *profiles.Node) []*profiles.Node { return n.Calls },
 		func(n *profiles.Node) float64 { return observer.Milliseconds(n.Total) },
 		func(n *profiles.Node, parent int) {
-			g.Nodes = append(g.Nodes, flameNode{parent, functions.of(n.Name), observer.Milliseconds(n.Total), observer.Milliseconds(n.Self)})
+			g.Nodes = append(g.Nodes,
+				flameNode{parent, functions.of(n.Name), observer.Milliseconds(n.Total),
+					observer.Milliseconds(n.Self)})
 		})
 	g.Cut, g.CutTime = cut.nodes, cut.size
 	return g
@@ -63,9 +66,11 @@ type cutNodes struct {
 	size  float64 // of the outermost of them
 }
 
-// largest gives the largest nodes of a tree to take, each after its parent, with the index of that. It takes none that is smaller than
-// one that it leaves out, except nodes at a depth of more than maxFlameDepth. No node may be larger than its parent.
-func largest[N any](root N, children func(N) []N, size func(N) float64, take func(n N, parent int)) (cut cutNodes) {
+// largest gives the largest nodes of a tree to take, each after its parent, with the index of that.
+// It takes none that is smaller than one that it leaves out, except nodes at a depth of more than
+// maxFlameDepth. No node may be larger than its parent.
+func largest[N any](root N, children func(N) []N, size func(N) float64,
+	take func(n N, parent int)) (cut cutNodes) {
 	var sizes []float64
 	var measure func(n N)
 	measure = func(n N) {

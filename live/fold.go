@@ -7,7 +7,8 @@ import (
 
 // A groupRow is equal rows, which the page shows as one: see Groups of internal/requests.
 type groupRow struct {
-	Rows    []int   `json:"rows"`            // indices in requestDetail.Rows; some may be left out there
+	// indices in requestDetail.Rows; some may be left out there
+	Rows    []int   `json:"rows"`
 	Count   int     `json:"count"`           // spans, also those that are left out
 	Below   int     `json:"below,omitempty"` // spans
 	Took    float64 `json:"took"`            // in all
@@ -21,7 +22,8 @@ func (l *limits) groups(rows []requests.Row, n int) []groupRow {
 	var all []groupRow
 	for _, g := range requests.Groups(rows) {
 		slowest := rows[g.Slowest].Span
-		row := groupRow{Count: len(g.Rows), Below: g.Below, Took: observer.Milliseconds(g.Total), Failed: g.Failed,
+		row := groupRow{Count: len(g.Rows), Below: g.Below, Took: observer.Milliseconds(g.Total),
+			Failed:  g.Failed,
 			Slowest: slowest.SpanID.String(), Longest: observer.Milliseconds(slowest.Duration())}
 		for _, i := range g.Rows {
 			if i < n {

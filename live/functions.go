@@ -18,8 +18,9 @@ const maxFunctions = 2000
 
 // A functionRow is a function of a profile.
 type functionRow struct {
-	Name    string  `json:"name"`
-	Kind    string  `json:"kind"`              // whose code: "own", "std", "runtime", "dep", or "" if it is unknown
+	Name string `json:"name"`
+	// whose code: "own", "std", "runtime", "dep", or "" if it is unknown
+	Kind    string  `json:"kind"`
 	Module  string  `json:"module,omitempty"`  // its path
 	Version string  `json:"version,omitempty"` // of the module
 	File    string  `json:"file,omitempty"`
@@ -54,8 +55,10 @@ func top(_ context.Context, _ *handler, p *profiled, _ url.Values) (any, error) 
 
 func newFunctionRow(f *profiles.Function) functionRow {
 	return functionRow{
-		Name: shown(f.Name), Kind: kind(f.Name), Module: shown(f.Module), Version: shown(f.Version), File: shown(f.File), Line: f.Line, HotLine: f.HotLine,
-		Self: observer.Milliseconds(f.Self), Total: observer.Milliseconds(f.Total), Samples: f.Samples,
+		Name: shown(f.Name), Kind: kind(f.Name), Module: shown(f.Module), Version: shown(f.Version),
+		File: shown(f.File), Line: f.Line, HotLine: f.HotLine,
+		Self: observer.Milliseconds(f.Self), Total: observer.Milliseconds(f.Total),
+		Samples: f.Samples,
 	}
 }
 
@@ -67,7 +70,8 @@ type functionIndex struct {
 }
 
 func newFunctionIndex(functions []profiles.Function) *functionIndex {
-	x := &functionIndex{known: map[string]*profiles.Function{}, rows: []functionRow{}, ids: map[string]int{}}
+	x := &functionIndex{known: map[string]*profiles.Function{}, rows: []functionRow{},
+		ids: map[string]int{}}
 	for i := range functions {
 		x.known[functions[i].Name] = &functions[i]
 	}
@@ -88,12 +92,14 @@ func (x *functionIndex) of(name string) int {
 	return id
 }
 
-// functionNamed returns the function that the page shows by a name: shown names may be shortened. If several functions
-// have that name, it returns the one with the most time in itself.
+// functionNamed returns the function that the page shows by a name: shown names may be shortened.
+// If several functions have that name, it returns the one with the most time in itself.
 func functionNamed(functions []profiles.Function, name string) (string, error) {
-	i := slices.IndexFunc(functions, func(f profiles.Function) bool { return shown(f.Name) == name })
+	i := slices.IndexFunc(functions,
+		func(f profiles.Function) bool { return shown(f.Name) == name })
 	if i < 0 {
-		return "", fmt.Errorf("function %s: this profile has no such function", cmp.Or(shown(name), `""`))
+		return "", fmt.Errorf("function %s: this profile has no such function",
+			cmp.Or(shown(name), `""`))
 	}
 	return functions[i].Name, nil
 }

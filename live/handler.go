@@ -32,24 +32,27 @@ type Config struct {
 	// constant Prefix. "/" is for use with http.StripPrefix.
 	Prefix string
 
-	// Next, when set, serves the requests for all other paths. The page's guard does not apply to Next. Without Next,
-	// other paths answer 404. Handler panics if Prefix is "/" and leaves no path to Next.
+	// Next, when set, serves the requests for all other paths. The page's guard does not apply to
+	// Next. Without Next, other paths answer 404. Handler panics if Prefix is "/" and leaves no
+	// path to Next.
 	Next http.Handler
 
-	// Authorize allows a request, or returns an error. The error is logged, and the client does not see it. Without
-	// Authorize, [guard.Local] allows clients on the same machine.
+	// Authorize allows a request, or returns an error. The error is logged, and the client does not
+	// see it. Without Authorize, [guard.Local] allows clients on the same machine.
 	//
-	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. It need not check the header if it checks a token or a
-	// cookie of yours. If it checks the address of the client, it must check the header. Otherwise any page in the
-	// browser of an allowed user can read the page, once its name resolves to this server (DNS rebinding):
+	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. It need not check the header if it
+	// checks a token or a cookie of yours. If it checks the address of the client, it must check
+	// the header. Otherwise any page in the browser of an allowed user can read the page, once its
+	// name resolves to this server (DNS rebinding):
 	//
 	//	if r.Host != "shop.internal:8080" {
 	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
 	//	}
 	Authorize func(*http.Request) error
 
-	// Data selects the data that the page serves. 0 means [guard.Everything] without Authorize, and [guard.Summary] with it: a client of
-	// another machine sees single requests only if the program asks for that. Handler panics if it is another value.
+	// Data selects the data that the page serves. 0 means [guard.Everything] without Authorize, and
+	// [guard.Summary] with it: a client of another machine sees single requests only if the program
+	// asks for that. Handler panics if it is another value.
 	Data guard.Data
 
 	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the
@@ -88,7 +91,8 @@ type handler struct {
 	servers    serve.Servers
 }
 
-// Handler serves the page. It panics if c.Prefix does not begin and end with a slash. It begins the history of the runtime's figures.
+// Handler serves the page. It panics if c.Prefix does not begin and end with a slash. It begins the
+// history of the runtime's figures.
 func Handler(source perfline.Source, c Config) http.Handler {
 	c.Prefix = cmp.Or(c.Prefix, Prefix)
 	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {
@@ -99,10 +103,12 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	}
 	c.Data = serve.Data("live", c.Data, c.Authorize)
 	h := &handler{
-		source:        source,
-		data:          c.Data,
-		page:          pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()), Data: dataNames[c.Data]},
-		history:       (*runtimestats.History)(source.Runtime()), // from now on, so that the page has the last minutes when it is opened
+		source: source,
+		data:   c.Data,
+		page: pageState{Instance: rand.Text(), Started: sinceEpoch(time.Now()),
+			Data: dataNames[c.Data]},
+		// from now on, so that the page has the last minutes when it is opened
+		history:       (*runtimestats.History)(source.Runtime()),
 		recorder:      source.Sessions(),
 		waitsRecorder: source.Waits(),
 		arms:          serve.NewRate(maxArms),
@@ -119,7 +125,8 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	h.waits = lookup.NewWaits(h.waitsRecorder, h.policy.Shows)
 	get := http.NewServeMux()
 	get.Handle("GET /{$}", asset("index.html"))
-	get.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
+	get.HandleFunc("GET /page/{file}",
+		func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
 	get.HandleFunc("GET /data/v1/overview", h.all)
 	get.HandleFunc("GET /data/v1/stream", h.stream)
 	get.HandleFunc("GET /data/v1/routes", h.routes)
@@ -146,7 +153,8 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	if h.recorder != nil {
 		// The page's guard below has asked c.Authorize.
 		path, service := service.NewHandler(h.recorder, service.Config{
-			Authorize: func(*http.Request) error { return nil }, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger,
+			Authorize: func(*http.Request) error { return nil }, TrustedOrigins: c.TrustedOrigins,
+			Logger: c.Logger,
 		})
 		mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
 	}
@@ -155,7 +163,8 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		served = summarized(mux)
 	}
 	inside := beneath(c.Prefix, served)
-	page := secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}.Handler(inside))
+	page := secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins,
+		Logger: c.Logger}.Handler(inside))
 	if c.Next != nil {
 		return beside{page, c.Prefix, c.Next}
 	}

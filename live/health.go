@@ -45,21 +45,29 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost losses) *health {
 	now, before := splitHeat(heat)
 	share := failedShare(total.Failed, total.Count)
 	switch {
-	case now.failed >= leastFailed && now.share() >= max(leastFailure, 2*before.share()) && before.count > 0:
-		h.add("Errors are up", fmt.Sprintf("%s of the requests failed in the last minute, and %s in the minutes before", percent(now.share()), percent(before.share())), failedRequests)
+	case now.failed >= leastFailed && now.share() >= max(leastFailure, 2*before.share()) &&
+		before.count > 0:
+		h.add("Errors are up",
+			fmt.Sprintf("%s of the requests failed in the last minute, and %s in the minutes before", percent(now.share()), percent(before.share())), failedRequests)
 	case total.Failed >= leastFailed && share >= manyFailed:
-		h.add("Many errors", fmt.Sprintf("%s of the requests failed in the last 5 minutes", percent(share)), failedRequests)
+		h.add("Many errors",
+			fmt.Sprintf("%s of the requests failed in the last 5 minutes", percent(share)),
+			failedRequests)
 	}
-	if p99, was := now.p99(heat.Bounds), before.p99(heat.Bounds); now.count >= fewRequests && before.count >= fewRequests && p99 >= leastSlowP99 && p99 >= muchSlower*was {
-		h.add("Requests are slower", fmt.Sprintf("the p99 is about %s in the last minute, and was about %s in the minutes before", spaced(p99), spaced(was)), "")
+	if p99, was := now.p99(heat.Bounds), before.p99(heat.Bounds); now.count >= fewRequests &&
+		before.count >= fewRequests && p99 >= leastSlowP99 && p99 >= muchSlower*was {
+		h.add("Requests are slower",
+			fmt.Sprintf("the p99 is about %s in the last minute, and was about %s in the minutes before", spaced(p99), spaced(was)), "")
 	}
 	if lost.recent > 0 {
-		h.add("Losses", fmt.Sprintf("perfline lost %s in the last 5 minutes", records(lost.recent)), "#/counters")
+		h.add("Losses", fmt.Sprintf("perfline lost %s in the last 5 minutes", records(lost.recent)),
+			"#/counters")
 	}
 	if total.Count == 0 {
 		h.Sentence = "No request ended in the last 5 minutes"
 	} else {
-		h.Sentence = fmt.Sprintf("%s requests/s, %s failed, p99 %s in the last 5 minutes", perSecond(total.PerSecond), noneOr(share), spaced(total.P99))
+		h.Sentence = fmt.Sprintf("%s requests/s, %s failed, p99 %s in the last 5 minutes",
+			perSecond(total.PerSecond), noneOr(share), spaced(total.P99))
 	}
 	switch {
 	case lost.all == 0:
@@ -75,7 +83,8 @@ func (h *health) add(title, what, href string) {
 	h.Concerns = append(h.Concerns, concern{title, what, href})
 }
 
-// losses counts the source's losses. Those after the first sample of its history are recent. All are, if it has no sample.
+// losses counts the source's losses. Those after the first sample of its history are recent. All
+// are, if it has no sample.
 func (h *handler) losses() (l losses) {
 	for _, c := range h.source.Counts() {
 		if c.Lost {

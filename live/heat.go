@@ -12,9 +12,10 @@ const maxHeatRows = 24
 
 // A heatData is a heat map for the page.
 type heatData struct {
-	Start  float64    `json:"start"`  // of the first column, since the epoch of Unix
-	Step   float64    `json:"step"`   // of a column
-	Bounds []float64  `json:"bounds"` // of the rows, ascending: one more than there are rows; none without requests
+	Start float64 `json:"start"` // of the first column, since the epoch of Unix
+	Step  float64 `json:"step"`  // of a column
+	// of the rows, ascending: one more than there are rows; none without requests
+	Bounds []float64  `json:"bounds"`
 	Counts [][]uint64 `json:"counts"` // by column, and then by row
 	Failed []uint64   `json:"failed"` // failed requests, by column
 }
@@ -39,7 +40,8 @@ func (h *handler) heat(w http.ResponseWriter, r *http.Request) {
 	if name := r.URL.Query().Get("route"); name == "" {
 		_, m = table.Total(class, window)
 	} else {
-		m, _ = table.HeatMap(h.routeNamed(name, class), class, window) // empty if no request of the route has ended
+		// empty if no request of the route has ended
+		m, _ = table.HeatMap(h.routeNamed(name, class), class, window)
 	}
 	w.Header().Set("Content-Type", jsonType)
 	if !headOnly(w, r) {
@@ -54,7 +56,9 @@ func newHeatData(m routes.HeatMap) heatData {
 	for (rows+each-1)/each > maxHeatRows {
 		each *= 2
 	}
-	d := heatData{Start: sinceEpoch(m.Start), Step: observer.Milliseconds(m.Step), Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)), Failed: make([]uint64, 0, len(m.Columns))}
+	d := heatData{Start: sinceEpoch(m.Start), Step: observer.Milliseconds(m.Step),
+		Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)),
+		Failed: make([]uint64, 0, len(m.Columns))}
 	for row := 0; row < rows; row += each {
 		d.Bounds = append(d.Bounds, observer.Milliseconds(m.Bounds[row]))
 	}

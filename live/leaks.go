@@ -21,7 +21,8 @@ const (
 	leakPause = 10 * time.Second // between two looks for leaked goroutines: each stops the world
 )
 
-// leakProfile returns the runtime's profile of leaked goroutines, or nil if this release of Go has none.
+// leakProfile returns the runtime's profile of leaked goroutines, or nil if this release of Go has
+// none.
 func leakProfile() *pprof.Profile { return pprof.Lookup("goroutineleak") }
 
 // leakReport lists the leaked goroutines.
@@ -33,8 +34,8 @@ type leakReport struct {
 	Cut        int         `json:"cut"`    // stacks left out
 }
 
-// leakStack is a stack of leaked goroutines. A frame is a function, with its file and line. Frames of modules that the
-// policy does not show are left out.
+// leakStack is a stack of leaked goroutines. A frame is a function, with its file and line. Frames
+// of modules that the policy does not show are left out.
 type leakStack struct {
 	Goroutines int64    `json:"goroutines"`
 	Span       string   `json:"span,omitempty"` // by whose name they are labelled
@@ -48,7 +49,8 @@ type leakLooker struct {
 	at   time.Time // when last was made
 }
 
-// leaks answers which goroutines have leaked. A client that asks soon after another gets the same answer.
+// leaks answers which goroutines have leaked. A client that asks soon after another gets the same
+// answer.
 func (h *handler) leaks(w http.ResponseWriter, r *http.Request) {
 	if err := h.refused(); err != nil {
 		refuse(w, http.StatusForbidden, err.Error())
@@ -56,7 +58,8 @@ func (h *handler) leaks(w http.ResponseWriter, r *http.Request) {
 	}
 	leaked := leakProfile()
 	if leaked == nil {
-		refuse(w, http.StatusNotFound, "the Go release of this program has no profile of leaked goroutines: build it with Go 1.27")
+		refuse(w, http.StatusNotFound,
+			"the Go release of this program has no profile of leaked goroutines: build it with Go 1.27")
 		return
 	}
 	done, ok := h.working(w, r)
@@ -66,13 +69,15 @@ func (h *handler) leaks(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	report, err := h.leakLooker.look(leaked, h.policy.Shows)
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, fmt.Sprintf("looking for leaked goroutines: %v", err))
+		refuse(w, http.StatusInternalServerError,
+			fmt.Sprintf("looking for leaked goroutines: %v", err))
 		return
 	}
 	answer(w, report)
 }
 
-func (l *leakLooker) look(leaked *pprof.Profile, shows func(function string) bool) (*leakReport, error) {
+func (l *leakLooker) look(leaked *pprof.Profile, shows func(function string) bool) (*leakReport,
+	error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last != nil && time.Since(l.at) < leakPause {
@@ -106,7 +111,9 @@ func newLeakReport(p *profile.Profile, shows func(function string) bool) *leakRe
 		for _, location := range sample.Location {
 			for _, line := range location.Line {
 				if len(s.Frames) < maxStacks && shows(line.Function.Name) {
-					s.Frames = append(s.Frames, fmt.Sprintf("%s %s:%d", shown(line.Function.Name), shown(line.Function.Filename), line.Line))
+					s.Frames = append(s.Frames,
+						fmt.Sprintf("%s %s:%d", shown(line.Function.Name),
+							shown(line.Function.Filename), line.Line))
 				}
 			}
 		}
@@ -121,7 +128,8 @@ func newLeakReport(p *profile.Profile, shows func(function string) bool) *leakRe
 		report.Stacks = append(report.Stacks, *s)
 	}
 	slices.SortFunc(report.Stacks, func(a, b leakStack) int {
-		return cmp.Or(cmp.Compare(b.Goroutines, a.Goroutines), slices.Compare(a.Frames, b.Frames), cmp.Compare(a.Span, b.Span))
+		return cmp.Or(cmp.Compare(b.Goroutines, a.Goroutines), slices.Compare(a.Frames, b.Frames),
+			cmp.Compare(a.Span, b.Span))
 	})
 	report.Cut = max(0, len(report.Stacks)-maxStacks)
 	report.Stacks = report.Stacks[:len(report.Stacks)-report.Cut]

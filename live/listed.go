@@ -5,8 +5,9 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// The page keeps the requests that it listed, in encoded form, after requests.Recent has newer ones. A busy service ends
-// more requests in a second than Recent keeps, and the list's links must still work.
+// The page keeps the requests that it listed, in encoded form, after requests.Recent has newer
+// ones. A busy service ends more requests in a second than Recent keeps, and the list's links must
+// still work.
 const (
 	maxListed = 256     // of those listed last: of a paused page all, if no other page is open
 	maxOpened = 64      // of those opened last, so that their links can be passed on

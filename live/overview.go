@@ -15,13 +15,16 @@ import (
 
 // overview is what there is to choose from.
 type overview struct {
-	Service      string       `json:"service"`
-	Requests     []requestRow `json:"requests"`     // that are no streams, the newest first
-	Slowest      []requestRow `json:"slowest"`      // the slowest of the last hour, the slowest first
-	KeptRequests []keptRow    `json:"kept"`         // that a policy kept, the newest first
-	Streams      []requestRow `json:"streams"`      // the newest first
-	Background   []requestRow `json:"background"`   // root spans that are no request, the newest first
-	Housekeeping []requestRow `json:"housekeeping"` // of these, what pools of connections do by themselves
+	Service  string       `json:"service"`
+	Requests []requestRow `json:"requests"` // that are no streams, the newest first
+	// the slowest of the last hour, the slowest first
+	Slowest      []requestRow `json:"slowest"`
+	KeptRequests []keptRow    `json:"kept"`    // that a policy kept, the newest first
+	Streams      []requestRow `json:"streams"` // the newest first
+	// root spans that are no request, the newest first
+	Background []requestRow `json:"background"`
+	// of these, what pools of connections do by themselves
+	Housekeeping []requestRow `json:"housekeeping"`
 }
 
 // requestRow is a request in a list. Here and below times are in milliseconds; a start is
@@ -44,15 +47,18 @@ type keptRow struct {
 
 func (h *handler) overview() overview {
 	recent := h.recent()
-	newest, slowest, background, keptRequests := recent.Requests(), recent.Slowest(), recent.Background(), recent.KeptRequests()
+	newest, slowest, background, keptRequests := recent.Requests(), recent.Slowest(),
+		recent.Background(), recent.KeptRequests()
 	for _, all := range [][]requests.Snapshot{newest, background, keptRequests} {
 		newestFirst(all)
 	}
 	h.listed.AddNew(newest)
 	lists := h.rows.of(newest, slowest, background, keptRequests)
 	o := overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(keptRequests))}
-	o.Streams, o.Requests = split(lists[0], func(i int) bool { return newest[i].Class == local.Stream })
-	o.Housekeeping, o.Background = split(lists[2], func(i int) bool { return background[i].Class == local.Housekeeping })
+	o.Streams, o.Requests = split(lists[0],
+		func(i int) bool { return newest[i].Class == local.Stream })
+	o.Housekeeping, o.Background = split(lists[2],
+		func(i int) bool { return background[i].Class == local.Housekeeping })
 	for i, row := range lists[3] {
 		o.KeptRequests = append(o.KeptRequests, keptRow{row, keptRequests[i].Keep.String()})
 	}
@@ -60,8 +66,8 @@ func (h *handler) overview() overview {
 	return o
 }
 
-// newestFirst sorts requests by their ends. They come in the order in which they arrived, and each processor hands its requests over by itself: one that
-// ended earlier may arrive later.
+// newestFirst sorts requests by their ends. They come in the order in which they arrived, and each
+// processor hands its requests over by itself: one that ended earlier may arrive later.
 func newestFirst(all []requests.Snapshot) {
 	slices.SortStableFunc(all, func(a, b requests.Snapshot) int { return b.End.Compare(a.End) })
 }

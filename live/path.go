@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// beside serves the page at its prefix, and the program's own handler everywhere else. A request of the program costs
-// two comparisons, and no second walk through a mux.
+// beside serves the page at its prefix, and the program's own handler everywhere else. A request of
+// the program costs two comparisons, and no second walk through a mux.
 type beside struct {
 	page   http.Handler
 	prefix string

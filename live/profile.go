@@ -12,7 +12,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A profiled is what a profile is made of: the samples of a request, a route, a timeline, a session or the last minute.
+// A profiled is what a profile is made of: the samples of a request, a route, a timeline, a session
+// or the last minute.
 type profiled struct {
 	trace    *profile.Trace
 	samples  iter.Seq[profile.Sample]
@@ -23,8 +24,9 @@ type profiled struct {
 
 // A profileHead describes a profile.
 type profileHead struct {
-	Title    string  `json:"title"`             // what the samples are of
-	Session  uint32  `json:"session,omitempty"` // the recording that has them; none of the last minute
+	Title string `json:"title"` // what the samples are of
+	// the recording that has them; none of the last minute
+	Session  uint32  `json:"session,omitempty"`
 	Engine   string  `json:"engine"`
 	Interval float64 `json:"interval"` // between two samples of a goroutine or a thread
 	Start    float64 `json:"start"`    // of the time in which samples were taken
@@ -39,8 +41,10 @@ type profileHead struct {
 // head reads the samples once.
 func (p *profiled) head() profileHead {
 	head := profileHead{
-		Title: p.title, Session: p.session, Engine: shown(string(p.trace.Engine)), Interval: observer.Milliseconds(p.trace.Interval), Requests: p.requests,
-		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started), Hidden: block(profiles.HiddenNote(p.trace)),
+		Title: p.title, Session: p.session, Engine: shown(string(p.trace.Engine)),
+		Interval: observer.Milliseconds(p.trace.Interval), Requests: p.requests,
+		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started),
+		Hidden: block(profiles.HiddenNote(p.trace)),
 	}
 	if !p.trace.Origin.IsZero() {
 		head.Start = sinceEpoch(p.trace.Origin.Add(p.trace.Started))
@@ -58,8 +62,8 @@ func (p *profiled) head() profileHead {
 // A profileView makes a view of a profile, with the parameters of the client.
 type profileView func(ctx context.Context, h *handler, p *profiled, query url.Values) (any, error)
 
-// profile answers with a view of the profile that the parameters name, see [handler.profileOf]. With running, it leaves out waiting
-// goroutines.
+// profile answers with a view of the profile that the parameters name, see [handler.profileOf].
+// With running, it leaves out waiting goroutines.
 func (h *handler) profile(view profileView) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -100,7 +104,8 @@ func refuseProfile(w http.ResponseWriter, err error) {
 // A refusal is the reason why remote clients may not see sessions.
 type refusal struct{ error }
 
-// lookEvery is the number of samples after which the making of a profile checks that its client still waits.
+// lookEvery is the number of samples after which the making of a profile checks that its client
+// still waits.
 const lookEvery = 4096
 
 // until ends the samples when ctx does.

@@ -15,18 +15,21 @@ import (
 )
 
 var (
-	errNoRequest  = errors.New("this request is not kept, or no more: newer and slower ones have its place")
+	errNoRequest = errors.New(
+		"this request is not kept, or no more: newer and slower ones have its place")
 	errNoSampled  = errors.New("no session has samples of this request: record a session first")
 	errNoTimeline = errors.New("this session has no such timeline")
 
-	errNoLastMinute = errors.New("no profiler runs all the time: record a session, or send profiles to Pyroscope or over OTLP")
+	errNoLastMinute = errors.New(
+		"no profiler runs all the time: record a session, or send profiles to Pyroscope or over OTLP")
 )
 
 // profileOf returns a function that loads the profile of some parameters:
 //
-//   - last=minute: the last minute, by the profiler that runs all the time. name narrows it to the requests of that name.
-//   - session: a session. route narrows it to the requests of a route, and timeline to a request. Both are ids of timelines, because
-//     shown names may be shortened.
+//   - last=minute: the last minute, by the profiler that runs all the time. name narrows it to the
+//     requests of that name.
+//   - session: a session. route narrows it to the requests of a route, and timeline to a request.
+//     Both are ids of timelines, because shown names may be shortened.
 //   - trace and span: a request. Without session, the newest session that has samples of it.
 func (h *handler) profileOf(query url.Values) (load func(context.Context) *profiled, err error) {
 	if err := h.refused(); err != nil {
@@ -58,7 +61,8 @@ func (h *handler) profileOf(query url.Values) (load func(context.Context) *profi
 			if one.FrameID >= lookup.FirstRequest {
 				title = "all requests " + title
 			}
-			return &profiled{s.Trace(), lookup.Samples(s, in), title, lookup.CountRequests(s, in), uint32(s.ID())}
+			return &profiled{s.Trace(), lookup.Samples(s, in), title, lookup.CountRequests(s, in),
+				uint32(s.ID())}
 		}), nil
 	case query.Has("timeline"):
 		one, ok := timeline(s, query.Get("timeline"))
@@ -67,12 +71,14 @@ func (h *handler) profileOf(query url.Values) (load func(context.Context) *profi
 		}
 		return loading(query, func() *profiled {
 			in := func(t sessions.Timeline) bool { return t.FrameID == one.FrameID }
-			return &profiled{s.Trace(), lookup.Samples(s, in), shown(one.Name), lookup.CountRequests(s, in), uint32(s.ID())}
+			return &profiled{s.Trace(), lookup.Samples(s, in), shown(one.Name),
+				lookup.CountRequests(s, in), uint32(s.ID())}
 		}), nil
 	}
 	return loading(query, func() *profiled {
 		in := func(sessions.Timeline) bool { return true }
-		return &profiled{s.Trace(), slices.Values(s.Trace().Samples), fmt.Sprintf("session %d", s.ID()), lookup.CountRequests(s, in), uint32(s.ID())}
+		return &profiled{s.Trace(), slices.Values(s.Trace().Samples),
+			fmt.Sprintf("session %d", s.ID()), lookup.CountRequests(s, in), uint32(s.ID())}
 	}), nil
 }
 
@@ -88,8 +94,8 @@ func loading(query url.Values, load func() *profiled) func(context.Context) *pro
 	}
 }
 
-// lastMinute returns the profile of the last minute. Its samples name functions of all modules: those that the policy does not show
-// are taken out.
+// lastMinute returns the profile of the last minute. Its samples name functions of all modules:
+// those that the policy does not show are taken out.
 func (h *handler) lastMinute(t *profile.Trace, query url.Values) *profiled {
 	p := &profiled{trace: h.policy.Shown(t), title: "the last minute"}
 	p.samples = slices.Values(p.trace.Samples)
@@ -112,7 +118,8 @@ func (h *handler) lastMinute(t *profile.Trace, query url.Values) *profiled {
 	return p
 }
 
-func (h *handler) profileOfRequest(query url.Values) (load func(context.Context) *profiled, err error) {
+func (h *handler) profileOfRequest(query url.Values) (load func(context.Context) *profiled,
+	err error) {
 	q, ok := h.find(query.Get("trace"), query.Get("span"))
 	if !ok {
 		return nil, errNoRequest

@@ -70,9 +70,10 @@ type spanRow struct {
 	Sampled    float64        `json:"sampled,omitempty"` // what Hot and others add up to
 	Samples    int            `json:"samples,omitempty"`
 	Hot        []hotRow       `json:"hot,omitempty"`
-	States     []segmentRow   `json:"states,omitempty"`    // of its goroutine, by time
-	Waits      []waitRow      `json:"waits,omitempty"`     // of all goroutines that worked for it, the longest first
-	WaitsCut   int            `json:"waits_cut,omitempty"` // shorter rows of Waits left out
+	States     []segmentRow   `json:"states,omitempty"` // of its goroutine, by time
+	// of all goroutines that worked for it, the longest first
+	Waits    []waitRow `json:"waits,omitempty"`
+	WaitsCut int       `json:"waits_cut,omitempty"` // shorter rows of Waits left out
 }
 
 type markRow struct {
@@ -148,7 +149,8 @@ func (h *handler) detail(q requests.Request) requestDetail {
 
 // sampled returns the newest session that has samples of the request, and the hot functions of
 // its spans. It returns nil if there is no such session, or if the client may not see it.
-func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.SpanID]*requests.SpanProfile) {
+func (h *handler) sampled(q requests.Request) (*sessions.Session,
+	map[trace.SpanID]*requests.SpanProfile) {
 	if h.refused() != nil {
 		return nil, nil
 	}
@@ -160,7 +162,8 @@ func (h *handler) sampled(q requests.Request) (*sessions.Session, map[trace.Span
 		if err != nil || s.Trace() == nil || q.Root.Start.After(s.Started().Add(s.Length())) {
 			continue
 		}
-		if hottest := requests.SpanProfiles(q, s.Trace()); len(hottest) > 0 || requests.Contradictions(q, s.Trace()) > 0 {
+		if hottest := requests.SpanProfiles(q, s.Trace()); len(hottest) > 0 ||
+			requests.Contradictions(q, s.Trace()) > 0 {
 			return s, hottest
 		}
 	}
@@ -204,7 +207,8 @@ func (l *limits) take(v any) bool {
 }
 
 // fill adds the parts of a span.
-func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span, hot *requests.SpanProfile) {
+func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span,
+	hot *requests.SpanProfile) {
 	row.Attributes = l.list(s.Attributes)
 	for _, e := range s.Events {
 		m := markRow{Name: shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.Start))}

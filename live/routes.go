@@ -19,15 +19,17 @@ import (
 type routesData struct {
 	Window string     `json:"window"` // start or minutes
 	Routes []routeRow `json:"routes"` // of all classes
-	All    *routeRow  `json:"all"`    // all requests together, without streams; null if there are none
-	Health *health    `json:"health"` // of the last 5 minutes
+	// all requests together, without streams; null if there are none
+	All    *routeRow `json:"all"`
+	Health *health   `json:"health"` // of the last 5 minutes
 }
 
 // routeRow has the figures of a route. Its columns are the columns of its heat map.
 type routeRow struct {
-	Route     string   `json:"route,omitempty"`  // name of its requests; missing of all together
-	Class     string   `json:"class"`            // requests, streams, background or housekeeping
-	Others    bool     `json:"others,omitempty"` // it stands for all routes that the table has no room for
+	Route string `json:"route,omitempty"` // name of its requests; missing of all together
+	Class string `json:"class"`           // requests, streams, background or housekeeping
+	// it stands for all routes that the table has no room for
+	Others    bool     `json:"others,omitempty"`
 	Count     uint64   `json:"count"`
 	Failed    uint64   `json:"failed"`
 	PerSecond float64  `json:"perSecond"`
@@ -39,7 +41,8 @@ type routeRow struct {
 	FailedIn  []int    `json:"failedIn"` // columns with failed requests, the first is 0
 }
 
-var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes, "start": routes.SinceStart}
+var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes,
+	"start": routes.SinceStart}
 
 // windowOf reads the window of an address.
 func windowOf(r *http.Request) (name string, w routes.Window, err error) {
@@ -89,14 +92,15 @@ func (h *handler) routesData(name string, w routes.Window) routesData {
 	d.Health = newHealth(total, heat, h.losses())
 	if h.data == guard.Summary { // a summary has no list of requests
 		for i := range d.Health.Concerns {
-			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href, failedRequests)
+			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href,
+				failedRequests)
 		}
 	}
 	return d
 }
 
-// hasRoutesOf reports whether the page shows routes of a class. A summary has none of the background: their names are free texts of
-// the program.
+// hasRoutesOf reports whether the page shows routes of a class. A summary has none of the
+// background: their names are free texts of the program.
 func (h *handler) hasRoutesOf(c local.Class) bool {
 	return h.data != guard.Summary || c <= local.Stream
 }
@@ -105,7 +109,8 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{
 		Route: shown(s.Route), Class: s.Class.Plural(), Others: s.Route == routes.Others,
 		Count: s.Count, Failed: s.Failed, PerSecond: s.PerSecond,
-		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95), P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
+		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95),
+		P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
 		Strip: make([]uint64, 0, len(line)), FailedIn: []int{},
 	}
 	for i, column := range line {
@@ -117,7 +122,8 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	return r
 }
 
-// routeNamed returns the route of some classes that the page shows by a name, or the name if there is none.
+// routeNamed returns the route of some classes that the page shows by a name, or the name if there
+// is none.
 func (h *handler) routeNamed(name string, classes ...local.Class) string {
 	table := h.recent().Routes()
 	for _, class := range classes {

@@ -23,34 +23,44 @@ type runtimeHistory struct {
 
 // runtimeRow is a sample.
 type runtimeRow struct {
-	At         float64       `json:"at"`                  // since the epoch of Unix
-	Interval   float64       `json:"interval"`            // since the sample before; 0 of the first, which has no rates and no distributions
-	Heap       figure        `json:"heap,omitzero"`       // objects, live or not yet swept
-	HeapGoal   figure        `json:"heapGoal,omitzero"`   // size of the heap at which the next garbage collection ends
-	Memory     figure        `json:"memory,omitzero"`     // what the runtime has from the system, without what it gave back
-	Allocated  figure        `json:"allocated,omitzero"`  // allocation of objects
-	Goroutines figure        `json:"goroutines,omitzero"` // goroutines that have not ended
-	GCCycles   figure        `json:"gcCycles,omitzero"`   // garbage collections in the interval
-	GCPauses   *distribution `json:"gcPauses,omitempty"`  // times when a garbage collection stopped the program
-	Latencies  *distribution `json:"latencies,omitempty"` // times that goroutines waited, ready to run, for a processor
-	MutexWait  figure        `json:"mutexWait,omitzero"`  // goroutines that waited for a mutex, on average
-	Processors figure        `json:"processors,omitzero"` // GOMAXPROCS
+	At float64 `json:"at"` // since the epoch of Unix
+	// since the sample before; 0 of the first, which has no rates and no distributions
+	Interval float64 `json:"interval"`
+	Heap     figure  `json:"heap,omitzero"` // objects, live or not yet swept
+	// size of the heap at which the next garbage collection ends
+	HeapGoal figure `json:"heapGoal,omitzero"`
+	// what the runtime has from the system, without what it gave back
+	Memory     figure `json:"memory,omitzero"`
+	Allocated  figure `json:"allocated,omitzero"`  // allocation of objects
+	Goroutines figure `json:"goroutines,omitzero"` // goroutines that have not ended
+	GCCycles   figure `json:"gcCycles,omitzero"`   // garbage collections in the interval
+	// times when a garbage collection stopped the program
+	GCPauses *distribution `json:"gcPauses,omitempty"`
+	// times that goroutines waited, ready to run, for a processor
+	Latencies *distribution `json:"latencies,omitempty"`
+	// goroutines that waited for a mutex, on average
+	MutexWait  figure `json:"mutexWait,omitzero"`
+	Processors figure `json:"processors,omitzero"` // GOMAXPROCS
 
-	CPU         figure `json:"cpu,omitzero"`         // of all threads of the process, in the interval
-	CPUUser     figure `json:"cpuUser,omitzero"`     // the program's code, between two garbage collections; the same holds for the next three
+	// of all threads of the process, in the interval
+	CPU figure `json:"cpu,omitzero"`
+	// the program's code, between two garbage collections; the same holds for the next three
+	CPUUser     figure `json:"cpuUser,omitzero"`
 	CPUGC       figure `json:"cpuGC,omitzero"`       // garbage collection
 	CPUScavenge figure `json:"cpuScavenge,omitzero"` // giving memory back to the system
 	CPUIdle     figure `json:"cpuIdle,omitzero"`     // processors without work
 
-	Recorded  figure    `json:"recorded,omitzero"`  // entries that timelines took
-	Accepted  figure    `json:"accepted,omitzero"`  // spans given to the delivery's queue; missing without a backend
+	Recorded figure `json:"recorded,omitzero"` // entries that timelines took
+	// spans given to the delivery's queue; missing without a backend
+	Accepted  figure    `json:"accepted,omitzero"`
 	Delivered figure    `json:"delivered,omitzero"` // spans that the backend accepted
 	Pending   figure    `json:"pending,omitzero"`   // spans in the queue
 	Lost      uint64    `json:"lost"`               // in the interval, of all causes
 	Losses    []lossRow `json:"losses,omitempty"`   // the largest first, at most 8
 }
 
-// A distribution describes the durations in an interval. They are upper bounds of buckets, at most a quarter too long.
+// A distribution describes the durations in an interval. They are upper bounds of buckets, at most
+// a quarter too long.
 type distribution struct {
 	Count uint64  `json:"count"` // durations in the interval
 	P50   float64 `json:"p50"`   // half of them are at most this long
@@ -80,7 +90,9 @@ func (f figure) MarshalJSON() ([]byte, error) {
 
 // runtimeAfter returns the samples after a time. There are none in a program without a history.
 func (h *handler) runtimeAfter(after time.Time) runtimeHistory {
-	history := runtimeHistory{Instance: h.page.Instance, Every: observer.Milliseconds(runtimestats.Every), MaxSamples: runtimestats.MaxSamples, Samples: []runtimeRow{}}
+	history := runtimeHistory{Instance: h.page.Instance,
+		Every: observer.Milliseconds(runtimestats.Every), MaxSamples: runtimestats.MaxSamples,
+		Samples: []runtimeRow{}}
 	if h.history == nil {
 		return history
 	}
@@ -94,11 +106,15 @@ func (h *handler) runtimeAfter(after time.Time) runtimeHistory {
 func newRuntimeRow(s runtimestats.Sample) runtimeRow {
 	row := runtimeRow{
 		At: sinceEpoch(s.At), Interval: observer.Milliseconds(s.Interval),
-		Heap: figure(s.Heap), HeapGoal: figure(s.HeapGoal), Memory: figure(s.Memory), Allocated: figure(s.Allocated),
-		Goroutines: figure(s.Goroutines), GCCycles: figure(s.GCCycles), GCPauses: newDistribution(s.GCPauses), Latencies: newDistribution(s.Latencies),
+		Heap: figure(s.Heap), HeapGoal: figure(s.HeapGoal), Memory: figure(s.Memory),
+		Allocated:  figure(s.Allocated),
+		Goroutines: figure(s.Goroutines), GCCycles: figure(s.GCCycles),
+		GCPauses: newDistribution(s.GCPauses), Latencies: newDistribution(s.Latencies),
 		MutexWait: figure(s.MutexWait), Processors: figure(s.Processors),
-		CPU: figure(s.CPU.Process), CPUUser: figure(s.CPU.User), CPUGC: figure(s.CPU.GC), CPUScavenge: figure(s.CPU.Scavenge), CPUIdle: figure(s.CPU.Idle),
-		Recorded: figure(s.Recorded), Accepted: figure(s.Accepted), Delivered: figure(s.Delivered), Pending: figure(s.Pending), Lost: s.Lost,
+		CPU: figure(s.CPU.Process), CPUUser: figure(s.CPU.User), CPUGC: figure(s.CPU.GC),
+		CPUScavenge: figure(s.CPU.Scavenge), CPUIdle: figure(s.CPU.Idle),
+		Recorded: figure(s.Recorded), Accepted: figure(s.Accepted), Delivered: figure(s.Delivered),
+		Pending: figure(s.Pending), Lost: s.Lost,
 	}
 	for _, l := range s.Losses {
 		row.Losses = append(row.Losses, lossRow{l.Group, shown(l.Kind), l.Name, l.What, l.N})
@@ -110,7 +126,8 @@ func newDistribution(d runtimestats.Distribution) *distribution {
 	if d.Count == 0 {
 		return nil
 	}
-	return &distribution{d.Count, observer.Milliseconds(d.P50), observer.Milliseconds(d.P99), observer.Milliseconds(d.Max)}
+	return &distribution{d.Count, observer.Milliseconds(d.P50), observer.Milliseconds(d.P99),
+		observer.Milliseconds(d.Max)}
 }
 
 // runtime answers with the samples after a time, or with all of them.
@@ -125,7 +142,8 @@ func (h *handler) runtime(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readAfter reads the parameter after: the time of the last sample that the client has. It answers itself if that is no number.
+// readAfter reads the parameter after: the time of the last sample that the client has. It answers
+// itself if that is no number.
 func readAfter(w http.ResponseWriter, r *http.Request) (after time.Time, ok bool) {
 	text := r.URL.Query().Get("after")
 	if text == "" {
@@ -133,7 +151,9 @@ func readAfter(w http.ResponseWriter, r *http.Request) (after time.Time, ok bool
 	}
 	ms, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(math.Abs(ms) < 1e15) {
-		refuse(w, http.StatusBadRequest, fmt.Sprintf("after=%s: must be the time of a sample, in milliseconds since 1970", shown(text)))
+		refuse(w, http.StatusBadRequest,
+			fmt.Sprintf("after=%s: must be the time of a sample, in milliseconds since 1970",
+				shown(text)))
 		return time.Time{}, false
 	}
 	// The time of a sample has nanoseconds, which its JSON does not have.

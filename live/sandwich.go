@@ -10,8 +10,9 @@ import (
 // A sandwich is a function with its callers and its callees.
 type sandwich struct {
 	profileHead
-	Function  int           `json:"function"`  // index
-	Callers   flameNodes    `json:"callers"`   // the function is the first; the parent of a caller is called by it
+	Function int `json:"function"` // index
+	// the function is the first; the parent of a caller is called by it
+	Callers   flameNodes    `json:"callers"`
 	Callees   flameNodes    `json:"callees"`   // the function is the first
 	Functions []functionRow `json:"functions"` // of the nodes
 }
@@ -27,7 +28,8 @@ func newSandwich(_ context.Context, _ *handler, p *profiled, query url.Values) (
 	functions := newFunctionIndex(all)
 	s := sandwich{
 		profileHead: p.head(), Function: functions.of(name),
-		Callers: newFlameNodes(between.Callers, functions), Callees: newFlameNodes(between.Callees, functions),
+		Callers: newFlameNodes(between.Callers, functions),
+		Callees: newFlameNodes(between.Callees, functions),
 	}
 	s.Functions = functions.rows
 	return s, nil

@@ -62,7 +62,8 @@ func (h *handler) found(q requests.Query) searchAnswer {
 	q.Limit = maxFound + 1
 	found := requests.Search(q, inMemory, listed, opened)
 	all := requests.Query{Classes: q.Classes, Limit: math.MaxInt}
-	a := searchAnswer{More: len(found) > maxFound, InMemory: len(requests.Search(all, inMemory, listed, opened))}
+	a := searchAnswer{More: len(found) > maxFound,
+		InMemory: len(requests.Search(all, inMemory, listed, opened))}
 	found = found[:min(len(found), maxFound)]
 	h.listed.AddNew(found)
 	a.Requests = make([]keptRow, 0, len(found))
@@ -108,7 +109,8 @@ func parseQuery(p url.Values) (q requests.Query, wrong *fieldError) {
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
-		return 0, fmt.Errorf("duration %q: must be a number with a unit, such as 250us, 5 ms or 1.5s", shown(s))
+		return 0, fmt.Errorf(
+			"duration %q: must be a number with a unit, such as 250us, 5 ms or 1.5s", shown(s))
 	}
 	return d, nil
 }
@@ -128,5 +130,6 @@ func parseClass(s string) (local.Class, error) {
 			return c, nil
 		}
 	}
-	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping", shown(s))
+	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping",
+		shown(s))
 }

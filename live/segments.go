@@ -24,8 +24,10 @@ type segmentRow struct {
 
 	// The rest is of the longest wait in the part. It is missing where the goroutine ran.
 	Wait float64 `json:"wait,omitempty"` // how long it was
-	In   *int    `json:"in,omitempty"`   // index in segmentTables.Functions: outside the standard library
-	By   *int    `json:"by,omitempty"`   // index in segmentTables.Parties: ended the wait, or had the processor
+	// index in segmentTables.Functions: outside the standard library
+	In *int `json:"in,omitempty"`
+	// index in segmentTables.Parties: ended the wait, or had the processor
+	By *int `json:"by,omitempty"`
 }
 
 // segmentTables have what many parts of bars refer to.
@@ -47,7 +49,8 @@ func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	var rows []segmentRow
 	for _, s := range all {
 		class := waiting.ClassOf(s.Kind)
-		row := segmentRow{Kind: s.Kind.String(), Class: class.String(), Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
+		row := segmentRow{Kind: s.Kind.String(), Class: class.String(),
+			Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
 		if class != waiting.ClassUnknown && class != waiting.ClassRunning {
 			row.Wait = observer.Milliseconds(s.Longest.Duration())
 			row.In, row.By = b.function(waiting.Function(s.Longest)), b.waitEnd(s.Longest.By)
@@ -140,7 +143,8 @@ func (h *handler) requestWaits(w http.ResponseWriter, r *http.Request) {
 	}
 	l := limits{bytes: maxDetail}
 	b := h.waitsBuilder(q, &l)
-	segments := requests.Segments(q, from, to, max(leastColumns, min(n, maxSegments/max(1, within))))
+	segments := requests.Segments(q, from, to,
+		max(leastColumns, min(n, maxSegments/max(1, within))))
 	answered := windowWaits{Spans: []windowSpan{}}
 	for _, row := range rows {
 		if of := b.segments(segments[row.Span.SpanID]); len(of) > 0 {
@@ -153,17 +157,20 @@ func (h *handler) requestWaits(w http.ResponseWriter, r *http.Request) {
 
 // window reads a part of a request that took a time. The error is for the client, and empty if
 // there is none.
-func window(query url.Values, took time.Duration) (from, to time.Duration, columns int, err string) {
+func window(query url.Values, took time.Duration) (from, to time.Duration, columns int,
+	err string) {
 	a, aErr := strconv.ParseFloat(query.Get("from"), 64)
 	b, bErr := strconv.ParseFloat(query.Get("to"), 64)
 	n, nErr := strconv.Atoi(query.Get("columns"))
 	most := observer.Milliseconds(took)
 	switch {
-	case aErr != nil || bErr != nil || math.IsNaN(a) || math.IsNaN(b) || a < 0 || b > most || a >= b:
+	case aErr != nil || bErr != nil || math.IsNaN(a) || math.IsNaN(b) || a < 0 || b > most ||
+		a >= b:
 		return 0, 0, 0, "from and to must be milliseconds since the start of the request, 0 ≤ from < to ≤ " + strconv.FormatFloat(most, 'f', -1, 64)
 	case nErr != nil || n < 1 || n > mostWindowColumns:
 		return 0, 0, 0, "columns must be a number from 1 to " + strconv.Itoa(mostWindowColumns)
 	}
-	from, to = time.Duration(a*float64(time.Millisecond)), min(took, time.Duration(math.Ceil(b*float64(time.Millisecond))))
+	from, to = time.Duration(a*float64(time.Millisecond)),
+		min(took, time.Duration(math.Ceil(b*float64(time.Millisecond))))
 	return from, max(to, from+1), n, ""
 }

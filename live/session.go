@@ -13,11 +13,13 @@ import (
 
 // sessionList is how all sessions are doing.
 type sessionList struct {
-	Refused  string       `json:"refused,omitempty"` // why there are none to be seen, and what to do
+	// why there are none to be seen, and what to do
+	Refused  string       `json:"refused,omitempty"`
 	Sessions []sessionRow `json:"sessions"`          // the newest first
 	Leaks    bool         `json:"leaks"`             // the runtime can look for leaked goroutines
 	Modules  []string     `json:"modules,omitempty"` // whose functions sessions from outside name
-	Longest  float64      `json:"longest,omitempty"` // the length at which a session without one stops by itself
+	// the length at which a session without one stops by itself
+	Longest float64 `json:"longest,omitempty"`
 }
 
 type sessionRow struct {
@@ -62,13 +64,15 @@ func (h *handler) sessions() sessionList {
 }
 
 func newSessionRow(s sessions.Status) sessionRow {
-	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: shown(s.Route), Start: sinceEpoch(s.Started),
+	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: shown(s.Route),
+		Start:  sinceEpoch(s.Started),
 		Length: observer.Milliseconds(s.Length), Progress: s.Progress, Sampler: shown(s.Sampler),
 		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped,
 		Limit: observer.Milliseconds(s.MaxLength), Cost: observer.Milliseconds(s.Cost)}
 }
 
-// finishedSession returns the session that the client asks for. It answers itself if the client may see none.
+// finishedSession returns the session that the client asks for. It answers itself if the client may
+// see none.
 func (h *handler) finishedSession(w http.ResponseWriter, id string) *sessions.Session {
 	if err := h.refused(); err != nil {
 		refuse(w, http.StatusForbidden, err.Error())

@@ -13,9 +13,9 @@ const (
 	quietTime  = 15 * time.Second // after which a stream sends a comment, for proxies
 )
 
-// stream tells of changes by server-sent events: of each kind one at once, and another whenever
-// its content is a different one. An event "runtime" has the new samples only. It ends with the client, with the
-// server, and when the client takes nothing.
+// stream tells of changes by server-sent events: of each kind one at once, and another whenever its
+// content is a different one. An event "runtime" has the new samples only. It ends with the client,
+// with the server, and when the client takes nothing.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if headOnly(w, r) {
@@ -26,7 +26,9 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-h.streams }()
 	default:
 		w.Header().Set("Retry-After", "10")
-		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open, which is the most that are kept up to date", maxStreams))
+		refuse(w, http.StatusServiceUnavailable,
+			fmt.Sprintf("%d pages are open, which is the most that are kept up to date",
+				maxStreams))
 		return
 	}
 	w.Header().Set("X-Accel-Buffering", "no") // for nginx

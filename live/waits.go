@@ -28,11 +28,13 @@ const (
 
 // A waitsDetail is what a request's goroutines did, from an execution trace.
 type waitsDetail struct {
-	Sentence       string         `json:"sentence"` // names the cause of the duration
-	Causes         []causeRow     `json:"causes"`   // the longest first
-	Goroutines     []goroutineRow `json:"goroutines"`
-	Stacks         [][]frameRow   `json:"stacks"`                   // that intervals and parties refer to by index
-	Contradictions int            `json:"contradictions,omitempty"` // samples that the trace contradicts, which are left out
+	Sentence   string         `json:"sentence"` // names the cause of the duration
+	Causes     []causeRow     `json:"causes"`   // the longest first
+	Goroutines []goroutineRow `json:"goroutines"`
+	// that intervals and parties refer to by index
+	Stacks [][]frameRow `json:"stacks"`
+	// samples that the trace contradicts, which are left out
+	Contradictions int `json:"contradictions,omitempty"`
 	segmentTables
 }
 
@@ -124,7 +126,8 @@ func (h *handler) waitsBuilder(q requests.Request, l *limits) *waitsBuilder {
 
 // bars adds the states to rows of spans.
 func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
-	segments := requests.Segments(b.q, 0, b.q.Duration(), max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
+	segments := requests.Segments(b.q, 0, b.q.Duration(),
+		max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
 	waits := requests.Waits(b.q)
 	for i := range rows {
 		id := all[i].Span.SpanID
@@ -134,7 +137,8 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 				rows[i].WaitsCut++
 				continue
 			}
-			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(), observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
+			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(),
+				observer.Milliseconds(w.Total), w.Count, shown(w.Function), b.party(w.By)}
 			if !b.l.take(row) {
 				rows[i].WaitsCut++
 				continue
@@ -149,7 +153,8 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	r := b.q.Waits
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(), Took: observer.Milliseconds(c.Duration), Function: shown(c.Function), By: b.party(c.By)}
+		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(),
+			Took: observer.Milliseconds(c.Duration), Function: shown(c.Function), By: b.party(c.By)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}
@@ -180,7 +185,8 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	return b.d
 }
 
-// longest returns a function that is asked about the duration of each interval once, and returns true for the n longest.
+// longest returns a function that is asked about the duration of each interval once, and returns
+// true for the n longest.
 func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	var all []time.Duration
 	for i := range b.q.Waits.Goroutines {
@@ -205,8 +211,10 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 
 func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
 	return intervalRow{
-		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(), Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
-		Span: i.SpanID.String(), In: shown(waiting.Function(i)), Stack: b.stack(i.Stack), By: b.partyWithStack(i.By),
+		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(),
+		Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
+		Span: i.SpanID.String(), In: shown(waiting.Function(i)), Stack: b.stack(i.Stack),
+		By: b.partyWithStack(i.By),
 	}
 }
 

@@ -22,14 +22,17 @@ const (
 // A waitsState is how the flight recorder is doing. Without a recorder, it has the status "none"
 // only.
 type waitsState struct {
-	Status  string  `json:"status"`            // a waits.Status, or "none"
-	Until   float64 `json:"until,omitempty"`   // when armed or paused ends, since the epoch; 0 for no end
-	Auto    bool    `json:"auto,omitempty"`    // armed: a slow request armed it; disarmed: the next slow request will
-	Reason  string  `json:"reason,omitempty"`  // a sentence without its period
-	Refused string  `json:"refused,omitempty"` // why this client may not arm and disarm it, and what to do
-	Results uint64  `json:"results"`           // requests that it has results of
-	Pending uint64  `json:"pending"`           // slow requests whose results may come
-	Armed   float64 `json:"armed"`             // for how long in all
+	Status string `json:"status"` // a waits.Status, or "none"
+	// when armed or paused ends, since the epoch; 0 for no end
+	Until float64 `json:"until,omitempty"`
+	// armed: a slow request armed it; disarmed: the next slow request will
+	Auto   bool   `json:"auto,omitempty"`
+	Reason string `json:"reason,omitempty"` // a sentence without its period
+	// why this client may not arm and disarm it, and what to do
+	Refused string  `json:"refused,omitempty"`
+	Results uint64  `json:"results"` // requests that it has results of
+	Pending uint64  `json:"pending"` // slow requests whose results may come
+	Armed   float64 `json:"armed"`   // for how long in all
 }
 
 var errNoWaits = errors.New("this program has no flight recorder")
@@ -39,7 +42,8 @@ func (h *handler) waitsState() waitsState {
 		return waitsState{Status: "none"}
 	}
 	s, stats := h.waitsRecorder.State(), h.waitsRecorder.Stats()
-	f := waitsState{Status: string(s.Status), Auto: s.Auto, Reason: shown(s.Reason), Results: stats.Results, Pending: stats.Pending}
+	f := waitsState{Status: string(s.Status), Auto: s.Auto, Reason: shown(s.Reason),
+		Results: stats.Results, Pending: stats.Pending}
 	if !s.Until.IsZero() {
 		f.Until = sinceEpoch(s.Until)
 	}
@@ -62,19 +66,23 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	}
 	const shortest, longest = time.Nanosecond, 24 * time.Hour
 	if argument.Length == nil {
-		refuse(w, http.StatusBadRequest, "length: must be given, in milliseconds; 0 means until it is disarmed")
+		refuse(w, http.StatusBadRequest,
+			"length: must be given, in milliseconds; 0 means until it is disarmed")
 		return
 	}
 	given := *argument.Length
 	length := time.Duration(given * float64(time.Millisecond))
 	if given < 0 || given > observer.Milliseconds(longest) || given > 0 && length < shortest {
-		refuse(w, http.StatusBadRequest, fmt.Sprintf("length %g: must be 0, which means until it is disarmed, or from %g to %g milliseconds",
-			given, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
+		refuse(w, http.StatusBadRequest,
+			fmt.Sprintf("length %g: must be 0, which means until it is disarmed, or from %g to %g milliseconds",
+				given, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
 		return
 	}
 	if wait := h.arms.Take(time.Now()); wait > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
-		refuse(w, http.StatusTooManyRequests, fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms, wait.Round(time.Second)))
+		refuse(w, http.StatusTooManyRequests,
+			fmt.Sprintf("the recorder may be armed %d times in a minute: try again in %v", maxArms,
+				wait.Round(time.Second)))
 		return
 	}
 	switch err := h.waitsRecorder.Arm(length); {
@@ -83,7 +91,8 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
-		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client", shown(r.RemoteAddr), "for", length)
+		h.logger.Info("perfline: a client of the live page armed the flight recorder", "client",
+			shown(r.RemoteAddr), "for", length)
 		answer(w, h.waitsState())
 	}
 }
@@ -94,7 +103,8 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.waitsRecorder.Disarm()
-	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client", shown(r.RemoteAddr))
+	h.logger.Info("perfline: a client of the live page disarmed the flight recorder", "client",
+		shown(r.RemoteAddr))
 	answer(w, h.waitsState())
 }
 
@@ -110,7 +120,8 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 		return false
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "Content-Type "+shown(r.Header.Get("Content-Type"))+": must be application/json")
+		refuse(w, http.StatusUnsupportedMediaType, "Content-Type "+
+			shown(r.Header.Get("Content-Type"))+": must be application/json")
 		return false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxArmBody))

@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	maxWork  = 2               // flame graphs, files and searches at a time: each goes through all of a session or of the requests in memory
+	// flame graphs, files and searches at a time: each goes through all of a session or of the requests in memory
+	maxWork  = 2
 	workTime = 3 * time.Second // to wait for one's turn
 )
 
@@ -21,7 +22,8 @@ func (h *handler) working(w http.ResponseWriter, r *http.Request) (done func(), 
 	case <-r.Context().Done():
 	case <-late.C:
 		w.Header().Set("Retry-After", "5")
-		refuse(w, http.StatusServiceUnavailable, "other pages wait for flame graphs, files or searches: try again in some seconds")
+		refuse(w, http.StatusServiceUnavailable,
+			"other pages wait for flame graphs, files or searches: try again in some seconds")
 	}
 	return nil, false
 }

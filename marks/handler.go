@@ -30,8 +30,8 @@ import (
 //     nothing is done, as with Mark.
 //   - Handle returns next's error. There is none because of a mark.
 //
-// slog's default handler may be next, also when the result becomes the default logger: lines go to where package
-// log prints when NewHandler is called.
+// slog's default handler may be next, also when the result becomes the default logger: lines go to
+// where package log prints when NewHandler is called.
 //
 // Without a context (Warn rather than WarnContext) the mark goes to the process's
 // timeline. An observer of marks that logs at level from its callback is called

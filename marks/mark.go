@@ -26,24 +26,29 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	}
 }
 
-// MarkAt records that name happened at the given time since the origin of ctx's
-// timeline, and returns the mark (User Timing 3, mark() with startTime). These are errors, and nothing is recorded then:
+// MarkAt records that name happened at the given time since the origin of ctx's timeline, and
+// returns the mark (User Timing 3, mark() with startTime). These are errors, and nothing is
+// recorded then:
 //
 //   - A negative time: [ErrNegative].
-//   - On a request's timeline, the name of a moment of the request ("responseStart"): [ErrReserved].
+//   - On a request's timeline, the name of a moment of the request ("responseStart"):
+//     [ErrReserved].
 //   - A time further than 146 years from the origin of the process's timeline.
 //
 // Where nothing wants a mark
 // (under a span that is not recorded) it is not recorded, and returned without its
 // attributes. To mark a time.Time, pass observer.FromContext(ctx).Since(t).
-func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry, error) {
+func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry,
+	error) {
 	var p record.Place
 	p.Locate(ctx)
 	if p.Timeline.Parent() != nil && record.IsTimingName(name) {
-		return observer.Entry{}, fmt.Errorf("marks: mark %q: %w: choose another name", record.Name(name), ErrReserved)
+		return observer.Entry{},
+			fmt.Errorf("marks: mark %q: %w: choose another name", record.Name(name), ErrReserved)
 	}
 	if at < 0 {
-		return observer.Entry{}, fmt.Errorf("marks: mark %q at %v: %w", record.Name(name), at, ErrNegative)
+		return observer.Entry{},
+			fmt.Errorf("marks: mark %q at %v: %w", record.Name(name), at, ErrNegative)
 	}
 	wanted := p.Wants(record.Mark)
 	if !wanted {

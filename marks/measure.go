@@ -14,7 +14,8 @@ import (
 // Errors that Measure and MarkAt wrap. Their messages name the value and the rule.
 var (
 	// ErrNoMark: no mark of that name is in the timeline (the specification's SyntaxError).
-	ErrNoMark = errors.New("no mark of that name on this timeline: mark it first, under the same request and while that runs")
+	ErrNoMark = errors.New(
+		"no mark of that name on this timeline: mark it first, under the same request and while that runs")
 	// ErrReserved: a mark on a request's timeline must not have the name of one of
 	// the request's own moments, the attributes of PerformanceTiming (SyntaxError).
 	ErrReserved = errors.New("the name of a moment that every request has")
@@ -22,7 +23,8 @@ var (
 	// even if a mark has the name (TypeError).
 	ErrNoRequest = errors.New("a moment of a request, and this is the process's timeline")
 	// ErrNoTiming: the moment of the request has not come (InvalidAccessError).
-	ErrNoTiming = errors.New("this moment of the request has not come, or the service does not tell it")
+	ErrNoTiming = errors.New(
+		"this moment of the request has not come, or the service does not tell it")
 	// ErrNegative: times and durations given must not be negative (TypeError).
 	ErrNegative = errors.New("must not be negative")
 	// ErrOptions: the options contradict each other (TypeError).
@@ -118,10 +120,13 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	return observer.Entry(m), nil
 }
 
-// resolveUnrecorded resolves the options under a span that is not recorded, for the meter. It reports false if they name a
-// mark, which was not recorded, or if they need the origin of a request that has no timeline.
-func (o *MeasureOptions) resolveUnrecorded(tl *record.Timeline) (start, end time.Duration, ok bool) {
-	if needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed; needsOrigin && tl.Parent() == nil {
+// resolveUnrecorded resolves the options under a span that is not recorded, for the meter. It
+// reports false if they name a mark, which was not recorded, or if they need the origin of a
+// request that has no timeline.
+func (o *MeasureOptions) resolveUnrecorded(tl *record.Timeline) (start, end time.Duration,
+	ok bool) {
+	if needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed; needsOrigin &&
+		tl.Parent() == nil {
 		return 0, 0, false
 	}
 	start, end, err := o.resolve(resolver{tl, true})
@@ -130,7 +135,8 @@ func (o *MeasureOptions) resolveUnrecorded(tl *record.Timeline) (start, end time
 
 // check refuses what no timeline could resolve, in the specification's order.
 func (o *MeasureOptions) check() error {
-	hasStart, hasEnd, hasDuration := o.Start.kind != pointAbsent, o.End.kind != pointAbsent, o.Duration != nil
+	hasStart, hasEnd, hasDuration := o.Start.kind != pointAbsent, o.End.kind != pointAbsent,
+		o.Duration != nil
 	switch {
 	case !hasStart && !hasEnd && (hasDuration || o.Detail != nil):
 		given := "Detail"
@@ -160,7 +166,8 @@ func (r resolver) point(p Point, field string) (time.Duration, error) {
 	}
 	find, missing := r.tl.Latest, ErrNoMark
 	if record.IsTimingName(p.name) {
-		if find, missing = r.tl.Timing, ErrNoTiming; r.tl.Parent() == nil { // even if it has a mark of that name
+		// even if it has a mark of that name
+		if find, missing = r.tl.Timing, ErrNoTiming; r.tl.Parent() == nil {
 			missing = ErrNoRequest
 		}
 	}

@@ -38,7 +38,8 @@ type TimerifyOptions struct {
 //
 // The function returned may be called concurrently if f may. A nil f is a
 // programmer's error: Timerify panics.
-func Timerify[A, R any](name string, f func(context.Context, A) (R, error), o TimerifyOptions) func(context.Context, A) (R, error) {
+func Timerify[A, R any](name string, f func(context.Context, A) (R, error),
+	o TimerifyOptions) func(context.Context, A) (R, error) {
 	if f == nil {
 		panic(fmt.Sprintf("marks: Timerify %q: f is nil: it needs a function to time", name))
 	}

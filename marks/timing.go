@@ -50,8 +50,9 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 	return t.open(ctx, name, attrs), t
 }
 
-// StartJob begins a unit of work of its own: a cron job, a message from a queue, a request in a protocol that perfline does not
-// know. Its measure is the root of a new trace, whatever ctx belongs to. It is among the requests that perfline keeps in memory; a Start without a request
+// StartJob begins a unit of work of its own: a cron job, a message from a queue, a request in a
+// protocol that perfline does not know. Its measure is the root of a new trace, whatever ctx
+// belongs to. It is among the requests that perfline keeps in memory; a Start without a request
 // around it is not. Otherwise it is as [Start].
 //
 //	for msg := range messages {
@@ -60,10 +61,11 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 //		t.End()
 //	}
 //
-// With OpenTelemetry's API, a span of kind consumer is a unit of work, and so is a root span with the attribute perfline.job, true. These can
-// continue the trace that a message brings.
+// With OpenTelemetry's API, a span of kind consumer is a unit of work, and so is a root span with
+// the attribute perfline.job, true. These can continue the trace that a message brings.
 func StartJob(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, *Timing) {
-	return Start(record.Detached(ctx), name, append(attrs[:len(attrs):len(attrs)], slog.Bool(record.JobKey, true))...)
+	return Start(record.Detached(ctx), name,
+		append(attrs[:len(attrs):len(attrs)], slog.Bool(record.JobKey, true))...)
 }
 
 func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
@@ -94,17 +96,18 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 	return ctx
 }
 
-// Fail marks the work as failed. The measure's span gets the status Error with err's text, and an exception event, as in
-// OpenTelemetry. The entry gets the text as the attribute "error". The last call counts. Fail does nothing if err is
-// nil, or after End.
+// Fail marks the work as failed. The measure's span gets the status Error with err's text, and an
+// exception event, as in OpenTelemetry. The entry gets the text as the attribute "error". The last
+// call counts. Fail does nothing if err is nil, or after End.
 //
-// The method Error runs during the call, if anything wants the measure. If it panics, the text has that, and if it calls
-// [runtime.Goexit], the text is "!GOEXIT".
+// The method Error runs during the call, if anything wants the measure. If it panics, the text has
+// that, and if it calls [runtime.Goexit], the text is "!GOEXIT".
 func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return
 	}
-	t.failed = &record.Failure{At: time.Now(), Type: record.TypeName(err), Message: record.GoexitText}
+	t.failed = &record.Failure{At: time.Now(), Type: record.TypeName(err),
+		Message: record.GoexitText}
 	t.failed.Message = record.ErrorText(err)
 }
 

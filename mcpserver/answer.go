@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// The size of an answer in bytes. Rows of a list end before its last part, which is for the suggestions.
+// The size of an answer in bytes. Rows of a list end before its last part, which is for the
+// suggestions.
 const (
 	maxAnswer = 16 << 10
 	maxEnd    = 2 << 10
@@ -15,8 +16,8 @@ const (
 // A word is text of our own in an answer.
 type word string
 
-// An answer is the text that a tool returns. Each string in it is data from outside, and is quoted. Only formats and words are
-// our own.
+// An answer is the text that a tool returns. Each string in it is data from outside, and is quoted.
+// Only formats and words are our own.
 type answer struct {
 	text strings.Builder
 	next []string
@@ -28,7 +29,8 @@ func (a *answer) line(format string, args ...any) {
 	a.text.WriteByte('\n')
 }
 
-// row adds the lines of a row. It returns false, and adds nothing, if the answer has no room for them.
+// row adds the lines of a row. It returns false, and adds nothing, if the answer has no room for
+// them.
 func (a *answer) row(lines ...string) bool {
 	size := 0
 	for _, l := range lines {
@@ -44,8 +46,8 @@ func (a *answer) row(lines ...string) bool {
 	return true
 }
 
-// suggest adds a call that the client may make next, and the reason. Arguments are ids, numbers and words of our own, never text from
-// outside.
+// suggest adds a call that the client may make next, and the reason. Arguments are ids, numbers and
+// words of our own, never text from outside.
 func (a *answer) suggest(tool word, arguments any, reason word) {
 	text, err := json.Marshal(arguments)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"net/http"
 )
 
-// isBatch reports whether a body is an array of messages, which the protocol's version of 2025-03-26 allows: the SDK would make all
-// its calls at a time. The body stays whole, but for white space before it.
+// isBatch reports whether a body is an array of messages, which the protocol's version of
+// 2025-03-26 allows: the SDK would make all its calls at a time. The body stays whole, but for
+// white space before it.
 func isBatch(w http.ResponseWriter, r *http.Request) bool {
 	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, maxBody))
 	r.Body = struct {

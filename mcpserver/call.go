@@ -6,8 +6,8 @@ import (
 	"github.com/perfline/perfline/internal/serve"
 )
 
-// callKey is the key of the HTTP request's context in the context of a tool. The protocol's older versions do not end a tool when its
-// client leaves.
+// callKey is the key of the HTTP request's context in the context of a tool. The protocol's older
+// versions do not end a tool when its client leaves.
 type callKey struct{}
 
 func withCall(ctx context.Context) context.Context { return context.WithValue(ctx, callKey{}, ctx) }

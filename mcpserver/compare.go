@@ -25,7 +25,8 @@ const (
 	mostChanges     = 8  // states, and functions
 )
 
-func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest, in compareArguments) (*answer, *refusal) {
+func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest,
+	in compareArguments) (*answer, *refusal) {
 	slow, refused := s.find(in.Slow)
 	if refused != nil {
 		return nil, refused
@@ -39,21 +40,28 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest, in
 	}
 	a, b := s.withWaits(ctx, slow), s.withWaits(ctx, usual)
 	ofSlow, ofUsual := s.recordedOf(a), s.recordedOf(b)
-	c := requests.Compare(requests.Part{Request: a, Profile: ofSlow}, requests.Part{Request: b, Profile: ofUsual})
+	c := requests.Compare(requests.Part{Request: a, Profile: ofSlow},
+		requests.Part{Request: b, Profile: ofUsual})
 	text := new(answer)
-	text.line("slow:  request %v: %s took %s, %s", a.Root.SpanID, a.Root.Name, took(a.Duration()), status(a.Root))
-	text.line("usual: request %v: %s took %s, %s", b.Root.SpanID, b.Root.Name, took(b.Duration()), status(b.Root))
+	text.line("slow:  request %v: %s took %s, %s", a.Root.SpanID, a.Root.Name, took(a.Duration()),
+		status(a.Root))
+	text.line("usual: request %v: %s took %s, %s", b.Root.SpanID, b.Root.Name, took(b.Duration()),
+		status(b.Root))
 	text.line("difference: %s", took(c.Took()))
 	differences(text, c)
 	if samples := cmp.Or(ofSlow, ofUsual); samples != nil {
 		missing(text, samples)
 	}
-	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()}, "the slow request, with its cause if the flight recorder has it")
+	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()},
+		"the slow request, with its cause if the flight recorder has it")
 	if span, ok := largest(a, c); ok {
-		text.suggest(toolGetSpan, spanArguments{Request: a.Root.SpanID.String(), Span: span.String()}, "attributes and marks of the span with the largest difference")
+		text.suggest(toolGetSpan,
+			spanArguments{Request: a.Root.SpanID.String(), Span: span.String()},
+			"attributes and marks of the span with the largest difference")
 	}
 	if len(c.Functions) == 0 {
-		text.suggest(toolProfile, profileArguments{Route: routeID(a.Root.Name)}, "functions that use the CPU in requests of this route")
+		text.suggest(toolProfile, profileArguments{Route: routeID(a.Root.Name)},
+			"functions that use the CPU in requests of this route")
 	}
 	return text, nil
 }
@@ -65,8 +73,10 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 	}
 	usual, _, ok := lookup.Usual(s.recent(), slow)
 	if !ok {
-		return usual, refuse("no other request of %s without an error is in memory: repeat this call after the program has served some", slow.Name).
-			or(toolListRequests, struct{}{}, "another request to compare with, as the argument usual")
+		return usual, refuse(
+			"no other request of %s without an error is in memory: repeat this call after the program has served some", slow.Name).
+			or(toolListRequests, struct{}{},
+				"another request to compare with, as the argument usual")
 	}
 	s.listed.Add(usual)
 	return usual, nil
@@ -92,23 +102,28 @@ func (s *server) recordedOf(q requests.Request) *profile.Trace {
 func differences(a *answer, c requests.Comparison) {
 	a.line("spans by their difference on the critical path, slow minus usual: difference ms, ms on the path slow and usual, number slow and usual, dots for the level, name")
 	for i, d := range c.Spans {
-		if i == mostDifferences || !a.row(formatted("%s %s %s %d %d %s%s", ms(d.Critical()), ms(d.Slow.Critical), ms(d.Usual.Critical), d.Slow.Count, d.Usual.Count,
-			word(strings.Repeat("· ", min(d.Depth, maxDepth))), d.Name)) {
+		if i == mostDifferences ||
+			!a.row(formatted("%s %s %s %d %d %s%s", ms(d.Critical()), ms(d.Slow.Critical),
+				ms(d.Usual.Critical), d.Slow.Count, d.Usual.Count,
+				word(strings.Repeat("· ", min(d.Depth, maxDepth))), d.Name)) {
 			a.line("%d further spans differ less", len(c.Spans)-i)
 			break
 		}
 	}
 	if len(c.Waits) > 0 {
-		a.line("time by state: difference ms, slow ms, usual ms, state%s", oneSided(c.SlowWaits, c.UsualWaits))
+		a.line("time by state: difference ms, slow ms, usual ms, state%s",
+			oneSided(c.SlowWaits, c.UsualWaits))
 	}
 	for _, d := range c.Waits[:min(mostChanges, len(c.Waits))] {
 		a.line("%s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), word(d.Kind.String()))
 	}
 	if len(c.Functions) > 0 {
-		a.line("functions by samples: difference ms, slow ms, usual ms, name, file and line%s", oneSided(c.SlowSamples > 0, c.UsualSamples > 0))
+		a.line("functions by samples: difference ms, slow ms, usual ms, name, file and line%s",
+			oneSided(c.SlowSamples > 0, c.UsualSamples > 0))
 	}
 	for _, d := range c.Functions[:min(mostChanges, len(c.Functions))] {
-		a.line("%s %s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), d.Name, place(d.File, d.Line))
+		a.line("%s %s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), d.Name,
+			place(d.File, d.Line))
 	}
 }
 
@@ -123,7 +138,8 @@ func oneSided(slow, usual bool) word {
 	return ""
 }
 
-// largest returns the longest span of the path with the largest difference, if the slow request has one.
+// largest returns the longest span of the path with the largest difference, if the slow request has
+// one.
 func largest(q requests.Request, c requests.Comparison) (id trace.SpanID, ok bool) {
 	if len(c.Spans) == 0 {
 		return id, false

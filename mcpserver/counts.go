@@ -18,7 +18,8 @@ type countsArguments struct {
 
 const usualCounts, mostCounts = 60, 200
 
-func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsArguments) (*answer, *refusal) {
+func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsArguments) (*answer,
+	*refusal) {
 	limit, refused := pageOf(in.Offset, in.Limit, usualCounts, mostCounts)
 	if refused != nil {
 		return nil, refused

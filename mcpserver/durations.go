@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// ms returns a duration in milliseconds, with three digits or more from 1 ms on and four behind the point below.
+// ms returns a duration in milliseconds, with three digits or more from 1 ms on and four behind the
+// point below.
 func ms(d time.Duration) word {
 	v := float64(d) / float64(time.Millisecond)
 	switch {

@@ -20,17 +20,19 @@ import (
 
 // Config configures [Handler]. The zero value is for agents on the same machine.
 type Config struct {
-	// Authorize allows a request, or returns an error. The error is logged, and the client does not see it. Without
-	// Authorize, [guard.Local] allows clients on the same machine. Authorize replaces the check of the Host header, too: see package
-	// guard.
+	// Authorize allows a request, or returns an error. The error is logged, and the client does not
+	// see it. Without Authorize, [guard.Local] allows clients on the same machine. Authorize
+	// replaces the check of the Host header, too: see package guard.
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the tools. Handler panics if one is no origin.
+	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the tools.
+	// Handler panics if one is no origin.
 	TrustedOrigins []string
 
-	// Data selects the data that the tools give: all tools for [guard.Everything], and those of routes, counts and the runtime for
-	// [guard.Summary]. 0 means Everything without Authorize, and Summary with it: a client of another machine gets single requests
-	// only if the program asks for that. Handler panics if it is another value.
+	// Data selects the data that the tools give: all tools for [guard.Everything], and those of
+	// routes, counts and the runtime for [guard.Summary]. 0 means Everything without Authorize, and
+	// Summary with it: a client of another machine gets single requests only if the program asks
+	// for that. Handler panics if it is another value.
 	Data guard.Data
 
 	Logger *slog.Logger // nil means slog.Default()
@@ -61,11 +63,14 @@ type server struct {
 	servers       serve.Servers
 }
 
-// Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall find it.
+// Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall
+// find it.
 func Handler(source perfline.Source, c Config) http.Handler {
 	s := &server{
-		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize), logger: record.SafeLogger(c.Logger), waitsRecorder: source.Waits(),
-		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls), starts: serve.NewRate(maxStarts),
+		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize),
+		logger: record.SafeLogger(c.Logger), waitsRecorder: source.Waits(),
+		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls),
+		starts: serve.NewRate(maxStarts),
 	}
 	var policy profiling.Policy
 	if sessions := source.Sessions(); sessions != nil {
@@ -73,19 +78,21 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	}
 	s.waits = lookup.NewWaits(s.waitsRecorder, policy.Shows)
 	tools := s.tools()
-	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
-		Stateless:           true, // a session would cost memory after its client has left
-		MaxRequestBodyBytes: maxBody,
-		// The guard outside checks the Host header more strictly. This check would refuse the clients of a proxy on the same machine,
-		// which Authorize allows.
-		DisableLocalhostProtection:   true,
-		PropagateRequestCancellation: true,
-	})
+	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools },
+		&mcp.StreamableHTTPOptions{
+			Stateless:           true, // a session would cost memory after its client has left
+			MaxRequestBodyBytes: maxBody,
+			// The guard outside checks the Host header more strictly. This check would refuse the
+			// clients of a proxy on the same machine, which Authorize allows.
+			DisableLocalhostProtection:   true,
+			PropagateRequestCancellation: true,
+		})
 	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
 	return g.Handler(s.bounded(inside))
 }
 
-// bounded limits the number of calls, and the time of each. A call ends when its client leaves, and when the server shuts down.
+// bounded limits the number of calls, and the time of each. A call ends when its client leaves, and
+// when the server shuts down.
 func (s *server) bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -94,7 +101,8 @@ func (s *server) bounded(next http.Handler) http.Handler {
 			defer func() { <-s.calls }()
 		default:
 			w.Header().Set("Retry-After", retryAfter)
-			http.Error(w, "too many calls at a time: try again in some seconds", http.StatusServiceUnavailable)
+			http.Error(w, "too many calls at a time: try again in some seconds",
+				http.StatusServiceUnavailable)
 			return
 		}
 		// A ResponseWriter that knows no deadlines leaves it to the server's.
@@ -102,7 +110,8 @@ func (s *server) bounded(next http.Handler) http.Handler {
 		_ = control.SetReadDeadline(now.Add(readTime))
 		_ = control.SetWriteDeadline(now.Add(callTime + readTime))
 		if isBatch(w, r) {
-			http.Error(w, "the body is a batch of messages: send each in a request of its own", http.StatusBadRequest)
+			http.Error(w, "the body is a batch of messages: send each in a request of its own",
+				http.StatusBadRequest)
 			return
 		}
 		ctx, end := context.WithTimeoutCause(r.Context(), callTime, errTooLong)

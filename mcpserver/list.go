@@ -39,7 +39,8 @@ var classes = map[string][]local.Class{
 	"background": {local.Background}, "housekeeping": {local.Housekeeping},
 }
 
-func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in listArguments) (*answer, *refusal) {
+func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in listArguments) (*answer,
+	*refusal) {
 	limit, refused := pageOf(0, in.Limit, usualRequests, mostRequests)
 	if refused != nil {
 		return nil, refused
@@ -64,21 +65,24 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 	if len(found) == 0 {
 		return s.noRequests(a, in), nil
 	}
-	a.line("requests in memory that match: %d%s", len(found), word(map[bool]string{true: " after the page before"}[in.After != ""]))
+	a.line("requests in memory that match: %d%s", len(found),
+		word(map[bool]string{true: " after the page before"}[in.After != ""]))
 	a.line("id, end, duration ms, result, why it is kept, name")
 	shown, more := writePage(a, found, 0, limit, listedLine)
 	for _, one := range shown {
 		s.listed.Add(one)
 	}
 	first := found[0].SpanID.String()
-	a.suggest(toolGetRequest, requestArguments{Request: first}, "the spans of the first request, and the cause of its duration; another id gives another one")
+	a.suggest(toolGetRequest, requestArguments{Request: first},
+		"the spans of the first request, and the cause of its duration; another id gives another one")
 	if more > 0 {
 		next, last := in, shown[len(shown)-1].SpanID
 		next.After, next.Route = last.String(), s.safeRoute(in.Route)
 		if next.Text == "" && next.Attribute == "" {
 			a.suggest(toolListRequests, next, "the next page")
 		} else {
-			a.line("there are more: call %s again with the same arguments and after %v", toolListRequests, last)
+			a.line("there are more: call %s again with the same arguments and after %v",
+				toolListRequests, last)
 		}
 	}
 	return a, nil
@@ -116,7 +120,8 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 	}
 	q = requests.Query{
 		Status: in.Status, Attribute: in.Attribute, Text: in.Text, Classes: kinds, Limit: mostFound,
-		MinTook: time.Duration(in.MinMS * float64(time.Millisecond)), MaxTook: time.Duration(in.MaxMS * float64(time.Millisecond)),
+		MinTook: time.Duration(in.MinMS * float64(time.Millisecond)),
+		MaxTook: time.Duration(in.MaxMS * float64(time.Millisecond)),
 	}
 	if in.Seconds > 0 {
 		q.From = time.Now().Add(-time.Duration(in.Seconds * float64(time.Second)))
@@ -130,7 +135,8 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 	return q, nil
 }
 
-// search returns the requests of a query, the newest first: those in memory, and those that answers named before.
+// search returns the requests of a query, the newest first: those in memory, and those that answers
+// named before.
 func (s *server) search(q requests.Query) []requests.Snapshot {
 	return requests.Search(q, s.inMemory())
 }
@@ -140,8 +146,10 @@ func bySlowest(a, b requests.Snapshot) int {
 	return cmp.Compare(b.Took(), a.Took())
 }
 
-// after returns the requests after the one that ended the page before. That one may have left memory: then its place counts.
-func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.Snapshot, *refusal) {
+// after returns the requests after the one that ended the page before. That one may have left
+// memory: then its place counts.
+func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.Snapshot,
+	*refusal) {
 	last, refused := s.find(in.After)
 	if refused != nil {
 		return nil, refuse("after %s: the request is no longer in memory: call %s again without after", in.After, toolListRequests)
@@ -154,7 +162,8 @@ func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.
 	i := 0
 	for i < len(found) {
 		one := &found[i]
-		if in.Sort == slowest && one.Took() < last.Took() || in.Sort != slowest && one.End.Before(last.End) {
+		if in.Sort == slowest && one.Took() < last.Took() || in.Sort != slowest &&
+			one.End.Before(last.End) {
 			break
 		}
 		i++

@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// The tools keep the requests that they named last, in encoded form. A busy service ends more requests in a second than requests.Recent
-// keeps, and an agent takes seconds for its next call.
+// The tools keep the requests that they named last, in encoded form. A busy service ends more
+// requests in a second than requests.Recent keeps, and an agent takes seconds for its next call.
 const (
 	maxListed      = 256
 	maxListedBytes = 4 << 20
@@ -19,8 +19,9 @@ const (
 func (s *server) find(id string) (requests.Snapshot, *refusal) {
 	is, ok := parseID(id)
 	if !ok {
-		return requests.Snapshot{}, refuse("request %s: must be an id from list_requests: 16 hexadecimal digits, or 32 of a trace", id).
-			or(toolListRequests, struct{}{}, "ids of requests")
+		return requests.Snapshot{},
+			refuse("request %s: must be an id from list_requests: 16 hexadecimal digits, or 32 of a trace", id).
+				or(toolListRequests, struct{}{}, "ids of requests")
 	}
 	for _, known := range s.inMemory() {
 		if is(known) {
@@ -28,8 +29,9 @@ func (s *server) find(id string) (requests.Snapshot, *refusal) {
 			return known, nil
 		}
 	}
-	return requests.Snapshot{}, refuse("request %s: it is no longer in memory: only the most recent and the slowest requests are", id).
-		or(toolListRequests, struct{}{}, "requests that are in memory")
+	return requests.Snapshot{},
+		refuse("request %s: it is no longer in memory: only the most recent and the slowest requests are", id).
+			or(toolListRequests, struct{}{}, "requests that are in memory")
 }
 
 // inMemory returns the requests and background units in memory. One may come twice.

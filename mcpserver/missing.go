@@ -9,17 +9,20 @@ import (
 // mostModules is how many modules an answer names.
 const mostModules = 8
 
-// missing writes what a recording lacks, as far as it is known. It returns true if time without samples may have used the CPU.
+// missing writes what a recording lacks, as far as it is known. It returns true if time without
+// samples may have used the CPU.
 func missing(a *answer, t *profile.Trace) (unknown bool) {
 	s := t.Stats
 	if s.Filtered > 0 || len(t.Modules) > 0 {
 		note := word("The origin policy or the profiler's Modules hide functions of some modules")
 		if s.Filtered > 0 {
-			note += word(formatted(": %d of %d samples of the recording have no stack", s.Filtered, max(s.Filtered, s.Samples)))
+			note += word(formatted(": %d of %d samples of the recording have no stack", s.Filtered,
+				max(s.Filtered, s.Samples)))
 		}
 		note += "."
 		if len(t.Modules) > 0 {
-			note += " It shows functions of " + moduleNames(t.Modules) + ". The time of other functions counts for their callers."
+			note += " It shows functions of " + moduleNames(t.Modules) +
+				". The time of other functions counts for their callers."
 		}
 		a.line("%s", note)
 	}
@@ -27,7 +30,8 @@ func missing(a *answer, t *profile.Trace) (unknown bool) {
 		a.line("%d samples of the recording are LOST.", s.Lost)
 	}
 	if s.BusyTime > 0 {
-		a.line("Other code had the CPU profiler for %s: there are no samples of this time.", took(s.BusyTime))
+		a.line("Other code had the CPU profiler for %s: there are no samples of this time.",
+			took(s.BusyTime))
 	}
 	return s.Lost > 0 || s.BusyTime > 0
 }

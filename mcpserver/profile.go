@@ -55,7 +55,8 @@ func (p *toolRecording) id() sessions.SessionID {
 	return p.last
 }
 
-func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in profileArguments) (*answer, *refusal) {
+func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest,
+	in profileArguments) (*answer, *refusal) {
 	limit, refused := pageOf(0, in.Limit, usualFunctions, mostFunctions)
 	if refused != nil {
 		return nil, refused
@@ -86,7 +87,8 @@ func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest, in pr
 }
 
 // record makes a recording. s.profile.recording is locked.
-func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time.Duration, waiting bool) (*sessions.Session, *refusal) {
+func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time.Duration,
+	waiting bool) (*sessions.Session, *refusal) {
 	recorder := s.source.Sessions()
 	if before := s.profile.replace(0); before != 0 {
 		_ = recorder.Release(before) // it may have expired
@@ -121,7 +123,8 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	return recorded, nil
 }
 
-// wait waits for the length of a recording, and reports the progress each second if the client has asked for it.
+// wait waits for the length of a recording, and reports the progress each second if the client has
+// asked for it.
 func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) error {
 	end := time.NewTimer(length)
 	defer end.Stop()
@@ -138,7 +141,8 @@ func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) err
 			if token := r.Params.GetProgressToken(); token != nil {
 				// A client that is gone ends the context.
 				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-					ProgressToken: token, Message: "recording", Progress: time.Since(began).Seconds(), Total: length.Seconds(),
+					ProgressToken: token, Message: "recording",
+					Progress: time.Since(began).Seconds(), Total: length.Seconds(),
 				})
 			}
 		}
@@ -146,7 +150,8 @@ func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) err
 }
 
 // functions answers with the functions of a recording.
-func (s *server) functions(recorded *sessions.Session, name string, in profileArguments, limit int) *answer {
+func (s *server) functions(recorded *sessions.Session, name string, in profileArguments,
+	limit int) *answer {
 	a := new(answer)
 	t := recorded.Trace()
 	ofRoute := func(t sessions.Timeline) bool { return t.Name == name }
@@ -182,15 +187,20 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 		if !unknown {
 			a.line("Nothing of it used the CPU for long.")
 		}
-		a.suggest(toolProfile, profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true}, "what its goroutines wait for")
+		a.suggest(toolProfile,
+			profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true},
+			"what its goroutines wait for")
 	case n > 0:
 		functionLines(a, profiles.Functions(t, samples), total, limit)
 		if in.Waiting {
 			break
 		}
-		a.suggest(toolProfile, profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true}, "with the time that goroutines wait")
+		a.suggest(toolProfile,
+			profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true},
+			"with the time that goroutines wait")
 	}
-	a.suggest(toolListRequests, listArguments{Route: s.safeRoute(in.Route), Sort: slowest}, "the slowest requests in memory")
+	a.suggest(toolListRequests, listArguments{Route: s.safeRoute(in.Route), Sort: slowest},
+		"the slowest requests in memory")
 	return a
 }
 
@@ -203,7 +213,8 @@ func functionLines(a *answer, all []profiles.Function, total time.Duration, limi
 			at += word(fmt.Sprintf(", most in line %d", f.HotLine))
 		}
 		share := 100 * float64(f.Self) / float64(max(1, total))
-		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples, f.Name, at)) {
+		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples,
+			f.Name, at)) {
 			a.line("%d more functions", len(all)-i)
 			return
 		}
@@ -213,7 +224,8 @@ func functionLines(a *answer, all []profiles.Function, total time.Duration, limi
 	}
 }
 
-// place returns the last parts of a file's path, and a line: the folders of the machine that built the program say nothing.
+// place returns the last parts of a file's path, and a line: the folders of the machine that built
+// the program say nothing.
 func place(name string, line int) word {
 	if name == "" {
 		return "no file"

@@ -13,15 +13,16 @@ const (
 	closeQuote = '›'
 )
 
-// The length of quoted text, in bytes after escaping. An answer has room for a span or an attribute with the longest names
-// behind its other lines: see TestWidestNames.
+// The length of quoted text, in bytes after escaping. An answer has room for a span or an attribute
+// with the longest names behind its other lines: see TestWidestNames.
 const (
 	maxName  = 120
 	maxValue = 400
 )
 
-// quote returns s as data: within quotes, with codes in place of characters that could mislead a reader, and shortened to n
-// bytes. Behind the quotes of a shortened text is the number of bytes that are missing.
+// quote returns s as data: within quotes, with codes in place of characters that could mislead a
+// reader, and shortened to n bytes. Behind the quotes of a shortened text is the number of bytes
+// that are missing.
 func quote(s string, n int) string {
 	var b strings.Builder
 	b.WriteRune(openQuote)
@@ -56,12 +57,15 @@ func code(s string, r rune) string {
 	return fmt.Sprintf("\\u%04x", r)
 }
 
-// misleads reports whether a reader cannot see r, or could take it for the end of the data. This includes control characters, marks that change
-// the direction of writing, spaces other than the usual one, and quotation marks and brackets outside ASCII.
+// misleads reports whether a reader cannot see r, or could take it for the end of the data. This
+// includes control characters, marks that change the direction of writing, spaces other than the
+// usual one, and quotation marks and brackets outside ASCII.
 func misleads(r rune) bool {
 	return !unicode.IsPrint(r) || r == utf8.RuneError || r == '\u2800' ||
-		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Pi, unicode.Pf) ||
-		r > unicode.MaxASCII && unicode.In(r, unicode.Ps, unicode.Pe) || strings.ContainsRune(alike, r)
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
+			unicode.Pi, unicode.Pf) ||
+		r > unicode.MaxASCII && unicode.In(r, unicode.Ps, unicode.Pe) ||
+		strings.ContainsRune(alike, r)
 }
 
 // alike are further characters that look like the quotes.

@@ -25,12 +25,14 @@ const shortestArm, longestArm = 1, 3600 // seconds
 func (s *server) check() *refusal {
 	recorder := s.source.Sessions()
 	if recorder == nil {
-		return refuse("the program has no recorder: nothing can be started").or(toolListRequests, struct{}{}, "what perfline knows without a recording")
+		return refuse("the program has no recorder: nothing can be started").or(toolListRequests,
+			struct{}{}, "what perfline knows without a recording")
 	}
 	if err := recorder.Config().Policy.CheckRemote(); err != nil {
 		way := word("set profiling.Policy{Remote: true} as Sessions.Policy of perfline.Config, or start the program with " + permission.Variable + "=remote")
 		if v := os.Getenv(permission.Variable); v != "" {
-			way = word("the program was started with "+permission.Variable+", which forbids it: start it with ") + permission.Variable + "=remote"
+			way = word("the program was started with "+permission.Variable+
+				", which forbids it: start it with ") + permission.Variable + "=remote"
 		}
 		return refuse("clients outside the program may not start recordings. Ask the user to allow it: %s", way).
 			or(toolListRequests, struct{}{}, "what perfline knows without a recording")
@@ -44,7 +46,8 @@ func (s *server) begin() *refusal {
 		return refused
 	}
 	if wait := s.starts.Take(time.Now()); wait > 0 {
-		return refuse("recordings may start %d times in a minute: try again in %d s", maxStarts, int(wait/time.Second)+1)
+		return refuse("recordings may start %d times in a minute: try again in %d s", maxStarts,
+			int(wait/time.Second)+1)
 	}
 	return nil
 }
@@ -68,11 +71,13 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	if state.Reason != "" {
 		a.line("reason: %s", value(state.Reason))
 	}
-	a.line("slow requests: %d, with a result: %d, waiting for it: %d, while it was not armed: %d", stats.Slow, stats.Analysed, stats.Pending, stats.NotArmed)
+	a.line("slow requests: %d, with a result: %d, waiting for it: %d, while it was not armed: %d",
+		stats.Slow, stats.Analysed, stats.Pending, stats.NotArmed)
 	a.line("results in memory: %d", stats.Results)
 	switch {
 	case state.Status != waits.Armed && s.check() == nil:
-		a.suggest(toolArm, armArguments{Seconds: 60}, "causes of requests that end in the next minute and are slow")
+		a.suggest(toolArm, armArguments{Seconds: 60},
+			"causes of requests that end in the next minute and are slow")
 	case state.Status != waits.Armed:
 		a.line("Clients may not arm it: %s tells how the user can allow it.", toolArm)
 	}
@@ -80,9 +85,11 @@ func (s *server) getRecorder(context.Context, *mcp.CallToolRequest, struct{}) (*
 	return a, nil
 }
 
-func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer, *refusal) {
+func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer,
+	*refusal) {
 	if s.waitsRecorder == nil {
-		return nil, refuse("the program has no flight recorder").or(toolRecorder, struct{}{}, "how the program gets one")
+		return nil, refuse("the program has no flight recorder").or(toolRecorder, struct{}{},
+			"how the program gets one")
 	}
 	if in.Seconds < shortestArm || in.Seconds > longestArm {
 		return nil, refuse("seconds %g: must be from %d to %d", in.Seconds, shortestArm, longestArm)
@@ -100,7 +107,8 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 			a.line("The flight recorder was armed before, until the program disarms it: nothing has changed.")
 			return a, nil
 		case state.Until.After(time.Now().Add(length)):
-			a.line("The flight recorder was armed before, until %s: nothing has changed.", moment(state.Until))
+			a.line("The flight recorder was armed before, until %s: nothing has changed.",
+				moment(state.Until))
 			return a, nil
 		}
 	}
@@ -111,6 +119,7 @@ func (s *server) armRecorder(_ context.Context, _ *mcp.CallToolRequest, in armAr
 		return nil, refuse("arming the flight recorder: %s", err)
 	}
 	s.logger.Info("perfline: an agent armed the flight recorder", "for", length)
-	a.line("The flight recorder is armed for %g s. It explains slow requests that end from now on.", in.Seconds)
+	a.line("The flight recorder is armed for %g s. It explains slow requests that end from now on.",
+		in.Seconds)
 	return a, nil
 }

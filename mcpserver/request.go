@@ -30,7 +30,8 @@ const (
 	barWidth              = 24
 )
 
-func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest, in requestArguments) (*answer, *refusal) {
+func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest,
+	in requestArguments) (*answer, *refusal) {
 	limit, refused := pageOf(in.Offset, in.Limit, usualSpans, mostSpans)
 	if refused != nil {
 		return nil, refused
@@ -54,7 +55,8 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest, in requ
 
 // header writes the request in a line.
 func header(a *answer, q requests.Request) {
-	a.line("request %v: %s took %s, %s, %s, %s", q.Root.SpanID, q.Root.Name, took(q.Duration()), status(q.Root), moment(q.Root.Start), number(len(q.Spans), "span"))
+	a.line("request %v: %s took %s, %s, %s, %s", q.Root.SpanID, q.Root.Name, took(q.Duration()),
+		status(q.Root), moment(q.Root.Start), number(len(q.Spans), "span"))
 	a.line("trace %v", q.TraceID())
 	if q.Dropped > 0 {
 		a.line("%d spans of the trace are not in memory", q.Dropped)
@@ -135,7 +137,8 @@ func waterfall(a *answer, q requests.Request, offset, limit int) (more int) {
 }
 
 // spanLines returns the lines of a span.
-func spanLines(q requests.Request, r requests.Row, segments []requests.Segment, waits []requests.Wait) []string {
+func spanLines(q requests.Request, r requests.Row, segments []requests.Segment,
+	waits []requests.Wait) []string {
 	s := r.Span
 	note := ""
 	switch {
@@ -144,20 +147,25 @@ func spanLines(q requests.Request, r requests.Row, segments []requests.Segment, 
 	case r.Orphan:
 		note = " parent missing"
 	}
-	lines := []string{formatted("%v %7s %7s %s %s%s%s", s.SpanID, ms(s.Start.Sub(q.Root.Start)), ms(s.Duration()), bar(q, s, segments),
+	lines := []string{formatted("%v %7s %7s %s %s%s%s", s.SpanID, ms(s.Start.Sub(q.Root.Start)),
+		ms(s.Duration()), bar(q, s, segments),
 		word(strings.Repeat("· ", min(r.Depth, maxDepth))), r.Name(), word(note))}
 	for i, e := range s.Events {
 		if i == mostOfSpan {
-			lines = append(lines, formatted("    %d more marks: see %s", len(s.Events)-i, toolGetSpan))
+			lines = append(lines,
+				formatted("    %d more marks: see %s", len(s.Events)-i, toolGetSpan))
 			break
 		}
-		lines = append(lines, formatted("    mark at %s: %s%s", took(e.Time.Sub(q.Root.Start)), e.Name, attributes(e.Attributes, mostOfSpan)))
+		lines = append(lines,
+			formatted("    mark at %s: %s%s", took(e.Time.Sub(q.Root.Start)), e.Name,
+				attributes(e.Attributes, mostOfSpan)))
 	}
 	for i, w := range waits {
 		if i == mostOfSpan || w.Total < q.Duration()/100 {
 			break
 		}
-		text := formatted("    wait of %s: %s, %s", took(w.Total), word(w.Kind.String()), number(w.Count, "time"))
+		text := formatted("    wait of %s: %s, %s", took(w.Total), word(w.Kind.String()),
+			number(w.Count, "time"))
 		if w.Function != "" {
 			text += formatted(" in %s", short(w.Function))
 		}
@@ -197,19 +205,25 @@ func (s *server) suggestAbout(a *answer, q requests.Request) {
 	if q.Waits != nil && len(q.Waits.Causes) > 0 {
 		if by := q.Waits.Causes[0].By; by != nil && by.RootID.IsValid() && by.RootID != own {
 			if _, refused := s.find(by.RootID.String()); refused == nil {
-				a.suggest(toolGetRequest, requestArguments{Request: by.RootID.String()}, "the request that this one waited for")
+				a.suggest(toolGetRequest, requestArguments{Request: by.RootID.String()},
+					"the request that this one waited for")
 			}
 		}
 	} else {
-		a.suggest(toolRecorder, struct{}{}, "why the cause is unknown, and how to get causes of further requests")
+		a.suggest(toolRecorder, struct{}{},
+			"why the cause is unknown, and how to get causes of further requests")
 	}
-	a.suggest(toolCompare, compareArguments{Slow: own.String()}, "with a usual request of the route")
+	a.suggest(toolCompare, compareArguments{Slow: own.String()},
+		"with a usual request of the route")
 	if failed := failedSpan(q); failed.IsValid() {
-		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: failed.String()}, "the span that failed")
+		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: failed.String()},
+			"the span that failed")
 	} else {
-		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: longestSpan(q).String()}, "attributes and marks of the longest span without spans below it")
+		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: longestSpan(q).String()},
+			"attributes and marks of the longest span without spans below it")
 	}
-	a.suggest(toolProfile, profileArguments{Route: routeID(q.Root.Name)}, "functions that use the CPU in requests of this route")
+	a.suggest(toolProfile, profileArguments{Route: routeID(q.Root.Name)},
+		"functions that use the CPU in requests of this route")
 }
 
 // failedSpan returns the last span that failed, which is mostly the innermost one.

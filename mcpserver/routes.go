@@ -25,7 +25,8 @@ type routesArguments struct {
 const usualRoutes, mostRoutes = 30, 100
 
 // windows are the times that list_routes may cover.
-var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes, "start": routes.SinceStart}
+var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes,
+	"start": routes.SinceStart}
 
 // orders are the orders of list_routes: the larger one first.
 var orders = map[string]func(a, b routes.Summary) int{
@@ -36,7 +37,8 @@ var orders = map[string]func(a, b routes.Summary) int{
 	"failed": func(a, b routes.Summary) int { return cmp.Compare(b.Failed, a.Failed) },
 }
 
-func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routesArguments) (*answer, *refusal) {
+func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routesArguments) (*answer,
+	*refusal) {
 	limit, refused := pageOf(in.Offset, in.Limit, usualRoutes, mostRoutes)
 	if refused != nil {
 		return nil, refused
@@ -50,9 +52,11 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 		return nil, refuse("sort %s: must be p99, p50, count or failed", in.Sort)
 	}
 	report := s.recent().Routes().Summaries(window)
-	slices.SortStableFunc(report.Routes, func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Class, b.Class), order(a, b)) })
+	slices.SortStableFunc(report.Routes,
+		func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Class, b.Class), order(a, b)) })
 	a := new(answer)
-	a.line("routes from %s to %s: %d, requests before streams and background", moment(report.Start), moment(report.End), len(report.Routes))
+	a.line("routes from %s to %s: %d, requests before streams and background", moment(report.Start),
+		moment(report.End), len(report.Routes))
 	if len(report.Routes) == 0 {
 		if window == routes.LastMinutes {
 			a.suggest(toolListRoutes, routesArguments{Window: "start"}, "since the program began")
@@ -63,7 +67,8 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name")
 	listed, more := writePage(a, report.Routes, in.Offset, limit, func(r routes.Summary) []string {
 		return []string{formatted("%s %s %d %.2f %d %s %s %s %s %s",
-			word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed, ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)}
+			word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed,
+			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)}
 	})
 	if more > 0 {
 		in.Offset += len(listed)
@@ -81,8 +86,12 @@ func suggestRoutes(a *answer, listed []routes.Summary) {
 	if len(listed) == 0 {
 		return
 	}
-	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class)}, "the newest requests of the first route; another id gives those of its route")
-	a.suggest(toolListRequests, listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class), Sort: "slowest"}, "its slowest requests in memory")
+	a.suggest(toolListRequests,
+		listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class)},
+		"the newest requests of the first route; another id gives those of its route")
+	a.suggest(toolListRequests,
+		listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class),
+			Sort: "slowest"}, "its slowest requests in memory")
 	if slices.ContainsFunc(listed, func(r routes.Summary) bool { return r.Failed > 0 }) {
 		a.suggest(toolListRequests, listArguments{Status: "error"}, "requests that failed")
 	}
@@ -96,15 +105,16 @@ func classArgument(c local.Class) string {
 	return c.Plural()
 }
 
-// routeID returns the id of a route, which is made from its name: suggestions have no text from outside.
+// routeID returns the id of a route, which is made from its name: suggestions have no text from
+// outside.
 func routeID(name string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // it never fails
 	return fmt.Sprintf("r%010x", h.Sum64()>>24)
 }
 
-// route returns the name of a route for an argument: an id, or the name itself. The table of routes is bounded, so the id may be of a
-// route that only requests in memory have.
+// route returns the name of a route for an argument: an id, or the name itself. The table of routes
+// is bounded, so the id may be of a route that only requests in memory have.
 func (s *server) route(argument string) string {
 	if len(argument) != len(routeID("")) || argument[0] != 'r' {
 		return argument

@@ -18,7 +18,8 @@ type runtimeArguments struct {
 
 const usualSamples = 12
 
-func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest, in runtimeArguments) (*answer, *refusal) {
+func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest,
+	in runtimeArguments) (*answer, *refusal) {
 	if in.Samples < 0 || in.Samples > runtimestats.MaxSamples {
 		return nil, refuse("samples %d: must be from 1 to %d", in.Samples, runtimestats.MaxSamples)
 	}
@@ -29,7 +30,8 @@ func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest, in runtim
 		all = all[1:] // the first has no rates
 	}
 	if len(all) == 0 {
-		a.line("No figures yet: the first call begins them, and the first sample comes after %d s.", int(runtimestats.Every.Seconds()))
+		a.line("No figures yet: the first call begins them, and the first sample comes after %d s.",
+			int(runtimestats.Every.Seconds()))
 		a.suggest(toolRuntime, struct{}{}, "in some seconds")
 		return a, nil
 	}
@@ -38,9 +40,13 @@ func (s *server) getRuntime(_ context.Context, _ *mcp.CallToolRequest, in runtim
 	a.line("time, CPU of the process in cores, CPU of the garbage collector in cores, heap MiB, goal of the heap MiB, memory MiB, allocations MiB a second, " +
 		"goroutines, garbage collections, longest pause ms, wait for a processor p99 ms, entries lost")
 	for _, v := range all[max(0, len(all)-most):] {
-		if !a.row(formatted("%s %s %s %s %s %s %s %s %s %s %s %d", word(v.At.UTC().Format("15:04:05Z")), figure(v.CPU.Process, 1, 2), figure(v.CPU.GC, 1, 2),
-			figure(v.Heap, 1<<20, 1), figure(v.HeapGoal, 1<<20, 1), figure(v.Memory, 1<<20, 1), figure(v.Allocated, 1<<20, 1),
-			figure(v.Goroutines, 1, 0), figure(v.GCCycles, 1, 0), ms(v.GCPauses.Max), ms(v.Latencies.P99), v.Lost)) {
+		if !a.row(formatted("%s %s %s %s %s %s %s %s %s %s %s %d",
+			word(v.At.UTC().Format("15:04:05Z")), figure(v.CPU.Process, 1, 2),
+			figure(v.CPU.GC, 1, 2),
+			figure(v.Heap, 1<<20, 1), figure(v.HeapGoal, 1<<20, 1), figure(v.Memory, 1<<20, 1),
+			figure(v.Allocated, 1<<20, 1),
+			figure(v.Goroutines, 1, 0), figure(v.GCCycles, 1, 0), ms(v.GCPauses.Max),
+			ms(v.Latencies.P99), v.Lost)) {
 			break
 		}
 	}

@@ -19,7 +19,8 @@ type spanArguments struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"attributes and marks in the answer, from 1 to 100; 40 without it"`
 }
 
-func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArguments) (*answer, *refusal) {
+func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArguments) (*answer,
+	*refusal) {
 	limit, refused := pageOf(in.Offset, in.Limit, usualSpans, mostSpans)
 	if refused != nil {
 		return nil, refused
@@ -36,11 +37,14 @@ func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArgum
 		}
 	}
 	if span == nil {
-		return nil, refuse("span %s: must be a span of request %v, as %s lists them", in.Span, q.Root.SpanID, toolGetRequest).
-			or(toolGetRequest, requestArguments{Request: q.Root.SpanID.String()}, "the spans of the request")
+		return nil, refuse("span %s: must be a span of request %v, as %s lists them", in.Span,
+			q.Root.SpanID, toolGetRequest).
+			or(toolGetRequest, requestArguments{Request: q.Root.SpanID.String()},
+				"the spans of the request")
 	}
 	a := new(answer)
-	a.line("span %v of request %v: %s took %s, from %s after the request's start, kind %s", span.SpanID, q.Root.SpanID, span.Name, took(span.Duration()),
+	a.line("span %v of request %v: %s took %s, from %s after the request's start, kind %s",
+		span.SpanID, q.Root.SpanID, span.Name, took(span.Duration()),
 		took(span.Start.Sub(q.Root.Start)), word(span.Kind.String()))
 	if span.Status.Code == codes.Error {
 		a.line("failed with %s", value(span.Status.Description))
@@ -57,7 +61,8 @@ func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArgum
 		in.Request, in.Offset = q.Root.SpanID.String(), in.Offset+len(shown)
 		a.suggest(toolGetSpan, in, "more of them")
 	}
-	a.suggest(toolGetRequest, requestArguments{Request: q.Root.SpanID.String()}, "the whole request")
+	a.suggest(toolGetRequest, requestArguments{Request: q.Root.SpanID.String()},
+		"the whole request")
 	return a, nil
 }
 
@@ -68,10 +73,12 @@ func spanDetail(s, root *otlpenc.Span) []string {
 		rows = append(rows, formatted("  %s = %s", string(kv.Key), value(kv.Value.String())))
 	}
 	for _, e := range s.Events {
-		rows = append(rows, formatted("  mark at %s: %s%s", took(e.Time.Sub(root.Start)), e.Name, attributes(e.Attributes, len(e.Attributes))))
+		rows = append(rows, formatted("  mark at %s: %s%s", took(e.Time.Sub(root.Start)), e.Name,
+			attributes(e.Attributes, len(e.Attributes))))
 	}
 	for _, l := range s.Links {
-		rows = append(rows, formatted("  link to trace %v, span %v", l.SpanContext.TraceID(), l.SpanContext.SpanID()))
+		rows = append(rows, formatted("  link to trace %v, span %v", l.SpanContext.TraceID(),
+			l.SpanContext.SpanID()))
 	}
 	return rows
 }

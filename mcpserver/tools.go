@@ -54,7 +54,8 @@ const module = "github.com/perfline/perfline/mcpserver"
 
 // tools returns the server of the SDK with the tools for s.data.
 func (s *server) tools() *mcp.Server {
-	m := mcp.NewServer(&mcp.Implementation{Name: "perfline", Title: "perfline", Version: cmp.Or(modules.Version(module), "(devel)")}, &mcp.ServerOptions{
+	m := mcp.NewServer(&mcp.Implementation{Name: "perfline", Title: "perfline",
+		Version: cmp.Or(modules.Version(module), "(devel)")}, &mcp.ServerOptions{
 		Instructions: instructions,
 		// The tools do not change, and the server sends no log.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
@@ -67,9 +68,11 @@ func (s *server) tools() *mcp.Server {
 	return m
 }
 
-// add adds a tool with arguments of type In. Wrong arguments are errors that the model can read, rather than errors of the protocol.
-// A panic is one, too: the SDK calls the tool on a goroutine of its own, where it would end the program.
-func add[In any](s *server, m *mcp.Server, t tool, call func(context.Context, *mcp.CallToolRequest, In) (*answer, *refusal)) {
+// add adds a tool with arguments of type In. Wrong arguments are errors that the model can read,
+// rather than errors of the protocol. A panic is one, too: the SDK calls the tool on a goroutine of
+// its own, where it would end the program.
+func add[In any](s *server, m *mcp.Server, t tool,
+	call func(context.Context, *mcp.CallToolRequest, In) (*answer, *refusal)) {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		panic(err) // of our own types
@@ -77,13 +80,16 @@ func add[In any](s *server, m *mcp.Server, t tool, call func(context.Context, *m
 	no := false
 	m.AddTool(&mcp.Tool{
 		Name: string(t.name), Title: t.title, Description: t.description, InputSchema: schema,
-		Annotations: &mcp.ToolAnnotations{Title: t.title, ReadOnlyHint: !t.starts, DestructiveHint: &no, OpenWorldHint: &no, IdempotentHint: !t.starts},
+		Annotations: &mcp.ToolAnnotations{Title: t.title, ReadOnlyHint: !t.starts,
+			DestructiveHint: &no, OpenWorldHint: &no, IdempotentHint: !t.starts},
 	}, func(ctx context.Context, r *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				s.logger.Error("perfline: a tool for agents panicked; its caller gets an error, the program goes on",
-					"tool", string(t.name), "panic", record.PanicValue(p), "stack", string(debug.Stack()))
-				result, err = failed(refuse("%s has failed by a defect: see the program's log", t.name)), nil
+					"tool", string(t.name), "panic", record.PanicValue(p), "stack",
+					string(debug.Stack()))
+				result, err = failed(
+					refuse("%s has failed by a defect: see the program's log", t.name)), nil
 			}
 		}()
 		ctx, done := untilGone(ctx)
@@ -101,7 +107,8 @@ func add[In any](s *server, m *mcp.Server, t tool, call func(context.Context, *m
 }
 
 func failed(r *refusal) *mcp.CallToolResult {
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: r.String()}}}
+	return &mcp.CallToolResult{IsError: true,
+		Content: []mcp.Content{&mcp.TextContent{Text: r.String()}}}
 }
 
 // decode decodes a tool's arguments.

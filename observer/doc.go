@@ -1,6 +1,6 @@
-// Package observer (stable) is the web's Performance Timeline for Go (W3C Performance Timeline Level 2).
-// A timeline is a bounded record of the marks, measures, requests and calls of a process or of
-// one request. Any number of observers can watch it.
+// Package observer (stable) is the web's Performance Timeline for Go (W3C Performance Timeline
+// Level 2). A timeline is a bounded record of the marks, measures, requests and calls of a process
+// or of one request. Any number of observers can watch it.
 //
 //	tl := observer.FromContext(ctx) // the request's timeline, or the process's
 //	obs, err := tl.Observe(func(l observer.List) {
@@ -45,8 +45,8 @@
 // Methods of the program (LogValue, MarshalText, Format, Error, String) run on the goroutine that
 // records, without a lock. A panic becomes text, as with slog. If a method calls [runtime.Goexit],
 // marks.Mark still records the mark: attributes that were not frozen yet have the text "!GOEXIT".
-// marks.MarkAt, marks.Measure and Queue record nothing then. A method must not record the value that
-// it belongs to: that recursion has no end.
+// marks.MarkAt, marks.Measure and Queue record nothing then. A method must not record the value
+// that it belongs to: that recursion has no end.
 //
 // One attribute is converted up to 16 levels, 4096 elements and 16 KiB of text. A key is cut at 256
 // bytes. One call converts for 250 ms, checked between elements. The character "…" stands for the

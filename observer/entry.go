@@ -79,13 +79,16 @@ func (e *Entry) StartTime() time.Duration { return e.recorded().StartTime() }
 // before its start (User Timing 3, measure()).
 func (e *Entry) Duration() time.Duration { return e.recorded().Duration() }
 
-// TraceID returns the id of the entry's trace, in the byte order of a traceparent. It is zero without a span.
+// TraceID returns the id of the entry's trace, in the byte order of a traceparent. It is zero
+// without a span.
 func (e *Entry) TraceID() [16]byte { return e.recorded().Span().Trace }
 
-// SpanID returns the id of the span that the entry is. It is zero for a mark, and for an entry that is no span.
+// SpanID returns the id of the span that the entry is. It is zero for a mark, and for an entry that
+// is no span.
 func (e *Entry) SpanID() [8]byte { return e.recorded().Span().Self }
 
-// ParentSpanID returns the id of the span under which the entry was recorded. It is zero without a span.
+// ParentSpanID returns the id of the span under which the entry was recorded. It is zero without a
+// span.
 func (e *Entry) ParentSpanID() [8]byte { return e.recorded().Span().Parent }
 
 // Time returns when the entry began by the wall clock, with a monotonic reading: differences to

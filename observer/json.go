@@ -20,7 +20,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		StartTime float64        `json:"startTime"`
 		Duration  float64        `json:"duration"`
 		Detail    map[string]any `json:"detail"`
-	}{e.Name(), e.Type(), Milliseconds(e.StartTime()), Milliseconds(e.Duration()), members(nil, e.Detail())})
+	}{e.Name(), e.Type(), Milliseconds(e.StartTime()), Milliseconds(e.Duration()),
+		members(nil, e.Detail())})
 }
 
 // MarshalJSON encodes the timeline as High Resolution Time's toJSON does: its
@@ -34,7 +35,8 @@ func (t *Timeline) MarshalJSON() ([]byte, error) {
 // members adds frozen attributes to a JSON object, which it makes for the first one.
 func members(object map[string]any, attrs []slog.Attr) map[string]any {
 	for _, a := range attrs {
-		if a.Value.Kind() == slog.KindGroup && a.Key == "" { // slog: the attributes of an unnamed group are inlined
+		// slog: the attributes of an unnamed group are inlined
+		if a.Value.Kind() == slog.KindGroup && a.Key == "" {
 			object = members(object, a.Value.Group())
 			continue
 		}

@@ -44,11 +44,13 @@ func selectEntries(from []record.Entry, filters ...Filter) []Entry {
 	var selected []*Entry // entries are large: each one is moved once
 	for i := range from {
 		e := (*Entry)(&from[i])
-		if len(filters) == 0 || slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(e) }) {
+		if len(filters) == 0 ||
+			slices.ContainsFunc(filters, func(f Filter) bool { return f.Match(e) }) {
 			selected = append(selected, e)
 		}
 	}
-	slices.SortStableFunc(selected, func(a, b *Entry) int { return cmp.Compare(a.StartTime(), b.StartTime()) })
+	slices.SortStableFunc(selected,
+		func(a, b *Entry) int { return cmp.Compare(a.StartTime(), b.StartTime()) })
 	out := slices.Grow([]Entry(nil), len(selected))
 	for _, e := range selected {
 		out = append(out, *e)
@@ -79,9 +81,9 @@ func (l List) EntriesByName(name string, types ...Type) []Entry {
 // Observer returns the observer that is called, to be disconnected from within.
 func (l List) Observer() *Observer { return l.observer }
 
-// Dropped returns how many entries of the observed types the timeline's buffer had no room for (droppedEntriesCount). An
-// observer with Buffered did not get such entries from before Observe, and gets the later ones. ok is true for the first
-// callback after Observe only.
+// Dropped returns how many entries of the observed types the timeline's buffer had no room for
+// (droppedEntriesCount). An observer with Buffered did not get such entries from before Observe,
+// and gets the later ones. ok is true for the first callback after Observe only.
 func (l List) Dropped() (n uint64, ok bool) { return l.batch.Dropped, l.batch.HasDropped }
 
 // Entries returns the entries in t's buffer that match any filter given, sorted by their start

@@ -65,7 +65,8 @@ func (o *Observer) Observe(opts Options) error {
 	types, single := slices.Clone(opts.Types), opts.Type != ""
 	switch {
 	case single && opts.Types != nil:
-		return fmt.Errorf("observer: Types %v and Type %q: only one of the two may be set", opts.Types, opts.Type)
+		return fmt.Errorf("observer: Types %v and Type %q: only one of the two may be set",
+			opts.Types, opts.Type)
 	case single:
 		types = []Type{opts.Type}
 	case opts.Types == nil:
@@ -75,25 +76,30 @@ func (o *Observer) Observe(opts Options) error {
 		return fmt.Errorf("observer: Observe of %q: %w", types, ErrModification)
 	}
 	supported := SupportedEntryTypes()
-	ignored := slices.DeleteFunc(slices.Clone(types), func(typ Type) bool { return slices.Contains(supported, typ) })
+	ignored := slices.DeleteFunc(slices.Clone(types),
+		func(typ Type) bool { return slices.Contains(supported, typ) })
 	if len(ignored) == len(types) {
-		return fmt.Errorf("observer: none of the types %q is supported; supported are %q", types, supported)
+		return fmt.Errorf("observer: none of the types %q is supported; supported are %q", types,
+			supported)
 	}
 	if opts.MaxBuffer <= 0 {
 		opts.MaxBuffer = defaultMaxBuffer
 	}
 	err := o.recorded.Register(record.Registration{
-		Types: convertTypes[record.Type](types), Add: single, Buffered: single && opts.Buffered, MaxBuffer: opts.MaxBuffer,
+		Types: convertTypes[record.Type](types), Add: single, Buffered: single && opts.Buffered,
+		MaxBuffer: opts.MaxBuffer,
 	})
 	if err != nil {
 		return err
 	}
 	log := o.timeline.recorded().Logger()
 	if len(ignored) > 0 {
-		log.Warn("perfline: entry types not supported, ignored", "types", ignored, "supported", supported)
+		log.Warn("perfline: entry types not supported, ignored", "types", ignored, "supported",
+			supported)
 	}
 	if opts.Buffered && !single {
-		log.Warn("perfline: Buffered is ignored with Types; observe each Type by itself", "types", types)
+		log.Warn("perfline: Buffered is ignored with Types; observe each Type by itself", "types",
+			types)
 	}
 	return nil
 }

@@ -18,12 +18,14 @@ import (
 // Another type, a negative duration, and a start or an end further than 146 years from the origin
 // of the process's timeline are errors, and nothing is recorded. An entry that finds no room is not
 // an error, but counted by [Timeline.Stats].
-func (t *Timeline) Queue(ctx context.Context, typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) error {
+func (t *Timeline) Queue(ctx context.Context, typ Type, name string, start, duration time.Duration,
+	attrs ...slog.Attr) error {
 	if typ != Navigation && typ != Resource && typ != Server {
 		return fmt.Errorf("observer: queueing %q of type %q: must be %s, %s or %s; package marks records marks and measures", record.Name(name), record.Name(string(typ)), Navigation, Resource, Server)
 	}
 	if duration < 0 {
-		return fmt.Errorf("observer: queueing %s %q: duration %v must not be negative", typ, record.Name(name), duration)
+		return fmt.Errorf("observer: queueing %s %q: duration %v must not be negative", typ,
+			record.Name(name), duration)
 	}
 	e, err := t.recorded().NewEntry(record.Type(typ), name, start, duration, attrs...)
 	if err != nil {

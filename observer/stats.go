@@ -2,17 +2,18 @@ package observer
 
 // TypeStats counts the entries of one type since the process timeline began.
 type TypeStats struct {
-	// Recorded entries are in the timeline's buffer if that had room, and reached each observer that had.
+	// Recorded entries are in the timeline's buffer if that had room, and reached each observer
+	// that had.
 	Recorded uint64
 	// Overflow entries were lost before that, because too many waited.
 	Overflow uint64
-	// BufferFull entries are among Recorded but not in their timeline's buffer. A request's are counted
-	// when its buffer is read, or when a part of the request is handed over before its end.
+	// BufferFull entries are among Recorded but not in their timeline's buffer. A request's are
+	// counted when its buffer is read, or when a part of the request is handed over before its end.
 	BufferFull uint64
 	// Delivered counts entries handed to callbacks, once for each observer.
 	Delivered uint64
-	// ObserverFull counts entries an observer lost because its buffer was full, once for each observer. An
-	// entry of a request that observers lost because too many waited counts once.
+	// ObserverFull counts entries an observer lost because its buffer was full, once for each
+	// observer. An entry of a request that observers lost because too many waited counts once.
 	ObserverFull uint64
 }
 

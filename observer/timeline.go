@@ -43,7 +43,8 @@ type TimelineOptions struct {
 	// because it takes a wall-clock time. nil means the monotonic clock.
 	Clock func() time.Duration
 
-	// Logger gets the panics of callbacks and the options that are ignored. nil means slog.Default().
+	// Logger gets the panics of callbacks and the options that are ignored. nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -67,8 +68,8 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return record.NewContext(ctx, t.recorded())
 }
 
-// FromContext returns the timeline of the request whose span is active in ctx, else the timeline that [NewContext] put
-// there, else [ProcessTimeline]. ctx may be nil.
+// FromContext returns the timeline of the request whose span is active in ctx, else the timeline
+// that [NewContext] put there, else [ProcessTimeline]. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline { return (*Timeline)(record.FromContext(ctx)) }
 
 // NewChild makes a timeline for one request or job, with its own origin (now) and its own buffer.

@@ -50,13 +50,15 @@ func (a *axis) read() {
 // at returns a time of the timeline. Before the first reading and after the last one, both clocks
 // run at the same rate. a.mu is held.
 func (a *axis) at(now int64) time.Duration {
-	i, _ := slices.BinarySearchFunc(a.readings, now, func(r reading, now int64) int { return cmp.Compare(r.now, now) })
+	i, _ := slices.BinarySearchFunc(a.readings, now,
+		func(r reading, now int64) int { return cmp.Compare(r.now, now) })
 	if i == 0 || i == len(a.readings) {
 		r := a.readings[max(i-1, 0)]
 		return r.at + time.Duration(now-r.now)
 	}
 	from, to := a.readings[i-1], a.readings[i]
-	return from.at + time.Duration(float64(to.at-from.at)*(float64(now-from.now)/float64(to.now-from.now)))
+	return from.at + time.Duration(
+		float64(to.at-from.at)*(float64(now-from.now)/float64(to.now-from.now)))
 }
 
 // convert changes the times of a trace from [sampling.Now] to the timeline, and returns it.

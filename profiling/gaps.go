@@ -20,7 +20,8 @@ func (p *Profiler) follow(s engineState, at int64) {
 	}
 }
 
-// pause and resume begin and end a gap, in which nothing is sampled. A gap ends with the profiler at the latest.
+// pause and resume begin and end a gap, in which nothing is sampled. A gap ends with the profiler
+// at the latest.
 func (p *Profiler) pause(at int64) {
 	end := p.ended.Load()
 	p.mu.Lock()
@@ -52,8 +53,8 @@ func (p *Profiler) markBusy() {
 	p.everBusy = p.everBusy || p.busy
 }
 
-// countCPU counts the CPU time that the process used since cpuMark. p.mu is held, and the profiler is
-// not paused.
+// countCPU counts the CPU time that the process used since cpuMark. p.mu is held, and the profiler
+// is not paused.
 func (p *Profiler) countCPU() {
 	now := cputime.Process()
 	p.cpuTime += now - p.cpuMark

@@ -6,9 +6,10 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// OnSampleBufferFull registers f. The profiler calls f once, on a goroutine of its own, when the profiler has stopped because
-// it has as many samples as [Options].MaxBufferSize (samplebufferfull), or at once if that has happened already. f may
-// call Stop. There may be several functions. Remove unregisters f, and does nothing after the call.
+// OnSampleBufferFull registers f. The profiler calls f once, on a goroutine of its own, when the
+// profiler has stopped because it has as many samples as [Options].MaxBufferSize
+// (samplebufferfull), or at once if that has happened already. f may call Stop. There may be
+// several functions. Remove unregisters f, and does nothing after the call.
 func (p *Profiler) OnSampleBufferFull(f func()) (remove func()) { return p.listeners.add(f) }
 
 // listeners are the functions that want to know that a buffer is full.

@@ -25,14 +25,17 @@ func filter(of *modules.Set, names []string) (func(*profile.Call) bool, error) {
 	}
 	for _, n := range names {
 		// Before Go 1.27 the binary of a test knows none of its modules.
-		if n != ModuleMain && n != ModuleStandard && n != of.Main() && of.Dependencies() > 0 && !of.Has(n) {
-			return nil, fmt.Errorf("profiling: Modules: %q is not a module of this program: must be %s, %s or the path of one that it was built from", n, ModuleMain, ModuleStandard)
+		if n != ModuleMain && n != ModuleStandard && n != of.Main() && of.Dependencies() > 0 &&
+			!of.Has(n) {
+			return nil, fmt.Errorf(
+				"profiling: Modules: %q is not a module of this program: must be %s, %s or the path of one that it was built from", n, ModuleMain, ModuleStandard)
 		}
 	}
 	return func(c *profile.Call) bool {
 		switch m := of.Of(c.Name); m.Kind {
 		case modules.Main:
-			return slices.Contains(names, ModuleMain) || of.Main() != "" && slices.Contains(names, of.Main())
+			return slices.Contains(names, ModuleMain) || of.Main() != "" &&
+				slices.Contains(names, of.Main())
 		case modules.Standard:
 			return slices.Contains(names, ModuleStandard)
 		case modules.Dependency:

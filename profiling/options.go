@@ -18,10 +18,10 @@ const (
 // Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions
 // Dictionary). The zero value is ready to use.
 type Options struct {
-	// SampleInterval is the time between samples. 0 means 10 ms. The profiler uses
-	// this interval or the next shorter one that its engine supports, or the engine's shortest: with
-	// [profile.EngineCPU] the kernel's tick, often 4 ms. [Profiler.SampleInterval] returns it. It must
-	// not be negative.
+	// SampleInterval is the time between samples. 0 means 10 ms. The profiler uses this interval or
+	// the next shorter one that its engine supports, or the engine's shortest: with
+	// [profile.EngineCPU] the kernel's tick, often 4 ms. [Profiler.SampleInterval] returns it. It
+	// must not be negative.
 	SampleInterval time.Duration
 
 	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means
@@ -52,9 +52,12 @@ func (o Options) fill() (Options, error) {
 	case o.SampleInterval < 0:
 		return o, fmt.Errorf("profiling: SampleInterval %v: must not be negative", o.SampleInterval)
 	case o.MaxBufferSize < 0 || int64(o.MaxBufferSize) > math.MaxUint32:
-		return o, fmt.Errorf("profiling: MaxBufferSize %d: must be between 0 and %d", o.MaxBufferSize, uint32(math.MaxUint32))
+		return o, fmt.Errorf("profiling: MaxBufferSize %d: must be between 0 and %d",
+			o.MaxBufferSize, uint32(math.MaxUint32))
 	case !(o.WallBudget >= 0 && o.WallBudget <= 1):
-		return o, fmt.Errorf("profiling: WallBudget %v: must be over 0 and at most 1, the share of a core", o.WallBudget)
+		return o, fmt.Errorf(
+			"profiling: WallBudget %v: must be over 0 and at most 1, the share of a core",
+			o.WallBudget)
 	case o.Spans > EverySpan:
 		return o, fmt.Errorf("profiling: Spans %d: must be LocalRoots (%d) or EverySpan (%d)",
 			o.Spans, LocalRoots, EverySpan)

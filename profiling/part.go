@@ -39,7 +39,8 @@ func (p *part) add(sm *sampling.Sample, ran ranFor) profile.Stats {
 func (p *part) trace() *profile.Trace {
 	t := p.build.Trace(endName)
 	t.Modules = p.modules
-	t.Engine, t.Interval, t.Started, t.Stopped, t.CPUTime, t.Stats = p.engine, p.interval, p.started, p.stopped, p.cpuTime, p.stats
+	t.Engine, t.Interval, t.Started, t.Stopped, t.CPUTime, t.Stats = p.engine, p.interval,
+		p.started, p.stopped, p.cpuTime, p.stats
 	if p.coarse {
 		t.Engine = profile.EngineWindow
 	}

@@ -20,10 +20,9 @@ var ErrNotAllowed = permission.ErrNotAllowed
 type Policy struct {
 	Remote bool // remote callers may profile
 
-	// Modules are the modules whose frames remote callers may see, as in
-	// [Options].Modules, or [ModuleAny]; empty means [ModuleMain] and [ModuleStandard]. Frames name files
-	// as they were when the program was built, with their folders unless it was built with
-	// -trimpath.
+	// Modules are the modules whose frames remote callers may see, as in [Options].Modules, or
+	// [ModuleAny]; empty means [ModuleMain] and [ModuleStandard]. Frames name files as they were
+	// when the program was built, with their folders unless it was built with -trimpath.
 	Modules []string
 }
 
@@ -56,7 +55,9 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	}
 	for _, m := range o.Modules {
 		if !slices.Contains(visible, m) {
-			return nil, fmt.Errorf("profiling: module %q for a remote caller: %w: Policy.Modules has %s", m, ErrNotAllowed, strings.Join(visible, ", "))
+			return nil, fmt.Errorf(
+				"profiling: module %q for a remote caller: %w: Policy.Modules has %s", m,
+				ErrNotAllowed, strings.Join(visible, ", "))
 		}
 	}
 	if len(o.Modules) == 0 {
@@ -65,8 +66,9 @@ func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	return Start(ctx, o)
 }
 
-// Shows reports whether remote callers may see frames of a function, by the name that the runtime has for it, such as
-// "net/http.(*conn).serve". It does not look at Remote: see [Policy.CheckRemote].
+// Shows reports whether remote callers may see frames of a function, by the name that the runtime
+// has for it, such as "net/http.(*conn).serve". It does not look at Remote: see
+// [Policy.CheckRemote].
 func (p Policy) Shows(function string) bool {
 	visible := p.Visible()
 	if slices.Contains(visible, ModuleAny) {
@@ -76,7 +78,8 @@ func (p Policy) Shows(function string) bool {
 	return err == nil && shows(&profile.Call{Name: function})
 }
 
-// Shown returns a trace with the frames that remote callers may see. It does not look at Remote: see [Policy.CheckRemote].
+// Shown returns a trace with the frames that remote callers may see. It does not look at Remote:
+// see [Policy.CheckRemote].
 func (p Policy) Shown(t *profile.Trace) *profile.Trace {
 	visible := p.Visible()
 	if slices.Contains(visible, ModuleAny) {

@@ -26,7 +26,8 @@ const (
 // A Profiler takes samples until it is stopped (JS Self-Profiling, The Profiler
 // Interface; Profiling Sessions). Its methods may be called concurrently.
 type Profiler struct {
-	// The fields without a guard belong to the hub's goroutine until closed is set, then to makeTrace.
+	// The fields without a guard belong to the hub's goroutine until closed is set, then to
+	// makeTrace.
 
 	hub    *hub
 	o      Options
@@ -59,8 +60,8 @@ type Profiler struct {
 	everBusy bool  // busy was set since begun
 	sampled  bool  // a sample was taken since begun
 	stats    profile.Stats
-	// The CPU time that the process used while samples were taken, since from. It goes up to the moment
-	// at which the process had used cpuMark in all.
+	// The CPU time that the process used while samples were taken, since from. It goes up to the
+	// moment at which the process had used cpuMark in all.
 	cpuTime, cpuMark time.Duration
 }
 
@@ -69,7 +70,8 @@ type Profiler struct {
 // is full, or when ctx is done, which may be so already. Timestamps are since the origin of the
 // timeline in ctx, or of the process timeline if there is none.
 //
-// A program that replaces itself by syscall.Exec has to stop its profilers before: signals of the CPU profiler end the next program.
+// A program that replaces itself by syscall.Exec has to stop its profilers before: signals of the
+// CPU profiler end the next program.
 //
 // Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if
 // PERFLINE_PROFILING forbids profiling.
@@ -97,7 +99,8 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 	return p, nil
 }
 
-func newProfiler(h *hub, o Options, tl *observer.Timeline, keep func(*profile.Call) bool) *Profiler {
+func newProfiler(h *hub, o Options, tl *observer.Timeline,
+	keep func(*profile.Call) bool) *Profiler {
 	p := &Profiler{
 		hub: h, o: o, keep: keep, part: newPart(keep), thin: thinner{wall: h.wall},
 		axis: axis{timeline: tl}, listeners: listeners{report: (*record.Timeline)(tl)},
@@ -116,8 +119,8 @@ func (p *Profiler) watch(ctx context.Context) {
 	}
 }
 
-// SampleInterval returns the interval in use. A Wall profiler's interval changes with the cost of its
-// ticks.
+// SampleInterval returns the interval in use. A Wall profiler's interval changes with the cost of
+// its ticks.
 func (p *Profiler) SampleInterval() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,8 +152,8 @@ func (p *Profiler) Engine() profile.Engine {
 }
 
 // Fallback returns the reason why [profile.EngineWindow] samples instead of [profile.EngineCPU], or
-// why [profile.EngineWall] takes the slower profiles of runtime/pprof. It returns "" when the engine is
-// the best one.
+// why [profile.EngineWall] takes the slower profiles of runtime/pprof. It returns "" when the
+// engine is the best one.
 func (p *Profiler) Fallback() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,8 +178,8 @@ func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 // call. That can take some milliseconds. Further calls return the same trace, as does
 // Stop of a profiler whose buffer was full. The trace is shared: change a copy.
 //
-// It fails if the engine did, with the trace up to then. When no sample was taken since Start,
-// and other code had the CPU profiler for a part of that time or all of it, the error wraps [ErrBusy].
+// It fails if the engine did, with the trace up to then. When no sample was taken since Start, and
+// other code had the CPU profiler for a part of that time or all of it, the error wraps [ErrBusy].
 // [profile.Stats] of the trace says for how long other code had it.
 func (p *Profiler) Stop() (*profile.Trace, error) {
 	p.stop()

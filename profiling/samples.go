@@ -17,8 +17,8 @@ func (p *Profiler) begin(at int64) {
 	p.cpuMark = cputime.Process()
 }
 
-// setEngine notes which engine samples, the reason why it is no better one, and at which interval it
-// samples for the profiler.
+// setEngine notes which engine samples, the reason why it is no better one, and at which interval
+// it samples for the profiler.
 func (p *Profiler) setEngine(engine profile.Engine, fallback string, interval time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,8 @@ func (p *Profiler) add(sm *sampling.Sample, ran *ranFor, forced bool) {
 	counts := p.part.add(&own, ran.of(p.o.Spans))
 	p.mu.Lock()
 	p.sampled = true
-	p.stats.Samples, p.stats.Truncated, p.stats.Filtered = counts.Samples, counts.Truncated, counts.Filtered
+	p.stats.Samples, p.stats.Truncated, p.stats.Filtered = counts.Samples, counts.Truncated,
+		counts.Filtered
 	p.mu.Unlock()
 	if counts.Samples >= uint64(p.o.MaxBufferSize) {
 		p.closed, p.full = true, true
@@ -124,7 +125,8 @@ func (p *Profiler) makeTrace() {
 	unwatch := p.unwatch
 	p.describe(p.part, p.ended.Load())
 	if p.everBusy && !p.sampled && p.err == nil {
-		p.err = fmt.Errorf("profiling: %w: the profile of %v has no samples", ErrBusy, time.Duration(p.ended.Load()-p.begun))
+		p.err = fmt.Errorf("profiling: %w: the profile of %v has no samples", ErrBusy,
+			time.Duration(p.ended.Load()-p.begun))
 	}
 	p.mu.Unlock()
 	if unwatch != nil {

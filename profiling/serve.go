@@ -22,25 +22,28 @@ var serving = make(chan struct{}, 2)
 //	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 //	mux.Handle("GET /debug/pprof/profile", guard.Guard{}.Handler(http.HandlerFunc(profiling.ServeProfile)))
 //
-// Importing net/http/pprof registers its own handler with http.DefaultServeMux: use another mux. Mount
-// ServeProfile outside the tracing middleware, which would make a span as long as the profile.
+// Importing net/http/pprof registers its own handler with http.DefaultServeMux: use another mux.
+// Mount ServeProfile outside the tracing middleware, which would make a span as long as the
+// profile.
 //
-// The response is a CPU profile for go tool pprof. The parameter seconds is its length, 1 to 3600, by
-// default 30. It ends earlier with four million samples, or when the client goes away. Samples are
-// 10 ms of CPU time apart. Their weights are as measured, as in runtime/pprof. They have the labels of the
-// local root span that they ran for: of a request, its server span.
+// The response is a CPU profile for go tool pprof. The parameter seconds is its length, 1 to 3600,
+// by default 30. It ends earlier with four million samples, or when the client goes away. Samples
+// are 10 ms of CPU time apart. Their weights are as measured, as in runtime/pprof. They have the
+// labels of the local root span that they ran for: of a request, its server span.
 //
-// Clients see functions of all modules: [Policy] does not apply. Two profiles are taken at a time, as one may take 200 MB.
+// Clients see functions of all modules: [Policy] does not apply. Two profiles are taken at a time,
+// as one may take 200 MB.
 //
-// Errors are 400 for a wrong parameter, 405 for another method than GET, 403 if PERFLINE_PROFILING is off or a browser
-// asks on behalf of a page of another site, and 409 if other code had the CPU profiler all the time or while two profiles
-// are being taken. If other code had it for a part of the time, the profile's comments say for how long (go tool pprof
-// -comments).
+// Errors are 400 for a wrong parameter, 405 for another method than GET, 403 if PERFLINE_PROFILING
+// is off or a browser asks on behalf of a page of another site, and 409 if other code had the CPU
+// profiler all the time or while two profiles are being taken. If other code had it for a part of
+// the time, the profile's comments say for how long (go tool pprof -comments).
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		serveError(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %.40q: must be GET", r.Method))
+		serveError(w, http.StatusMethodNotAllowed,
+			fmt.Sprintf("method %.40q: must be GET", r.Method))
 		return
 	}
 	// A page that opens the address in a window navigates, which guards allow: links should work.
@@ -52,7 +55,8 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	if v := r.URL.Query().Get("seconds"); v != "" { // a form would be read from the body
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > 3600 {
-			serveError(w, http.StatusBadRequest, fmt.Sprintf("seconds=%.40q: must be a whole number between 1 and 3600", v))
+			serveError(w, http.StatusBadRequest,
+				fmt.Sprintf("seconds=%.40q: must be a whole number between 1 and 3600", v))
 			return
 		}
 		length = time.Duration(n) * time.Second
@@ -66,7 +70,9 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-serving }()
 	default:
 		w.Header().Set("Retry-After", "30")
-		serveError(w, http.StatusConflict, fmt.Sprintf("%d profiles are being taken, which is the most at a time: try again later", cap(serving)))
+		serveError(w, http.StatusConflict,
+			fmt.Sprintf("%d profiles are being taken, which is the most at a time: try again later",
+				cap(serving)))
 		return
 	}
 	// The profile's start and length are real time, whatever clock the request's timeline has.

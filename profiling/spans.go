@@ -81,7 +81,8 @@ func endName(key any) string {
 func (r *ranFor) context(any) (c profile.SampleContext) {
 	user := r.user
 	if r.span != nil {
-		c = profile.SampleContext{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(), SpanName: r.span.Name()}
+		c = profile.SampleContext{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(),
+			SpanName: r.span.Name()}
 	}
 	if len(r.text) > 0 {
 		var traceID trace.TraceID

@@ -1,7 +1,7 @@
 // Package requests (stable) has the requests that a program keeps in memory: the newest, the
 // slowest, and those that a [bridge.KeepPolicy] kept, each with all its spans. perfline.Start fills
-// the store; [Store] is what perfline's Pipeline.Recent returns. The live page and the agents' tools
-// read the same store.
+// the store; [Store] is what perfline's Pipeline.Recent returns. The live page and the agents'
+// tools read the same store.
 //
 //	for _, q := range pipeline.Recent().Slowest() {
 //		err := requests.WriteWaterfall(os.Stdout, q, nil)

@@ -12,16 +12,17 @@ import (
 
 // Config says how many requests stay in memory. The zero value has the numbers that are named here.
 type Config struct {
-	Newest   int // requests that ended last; 0 means 64, negative none
-	Slowest  int // slowest requests of the last hour, as well; 0 means 8, negative none
-	Kept     int // newest requests that the keep policy kept, as well; 0 means 128, negative none
-	Examples int // first requests of each cell of the heat maps, as well; 0 means 256, negative none
+	Newest  int // requests that ended last; 0 means 64, negative none
+	Slowest int // slowest requests of the last hour, as well; 0 means 8, negative none
+	Kept    int // newest requests that the keep policy kept, as well; 0 means 128, negative none
+	// first requests of each cell of the heat maps, as well; 0 means 256, negative none
+	Examples int
 	MaxSpans int // spans kept of one trace; 0 means 512
 
 	// MaxBytes is the memory for the spans of all requests and of what runs in the background, in
-	// bytes; 0 means 16 MiB. One trace gets a sixteenth of it at most. Half of it is for the requests
-	// that the policy kept. Beyond a bound the oldest request goes. Spans of the newest requests lie
-	// in blocks of 16 KiB with other spans; the blocks do not count.
+	// bytes; 0 means 16 MiB. One trace gets a sixteenth of it at most. Half of it is for the
+	// requests that the policy kept. Beyond a bound the oldest request goes. Spans of the newest
+	// requests lie in blocks of 16 KiB with other spans; the blocks do not count.
 	MaxBytes int
 }
 

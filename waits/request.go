@@ -1,6 +1,6 @@
-// Package waits (may change) describes what the goroutines of a request did at each moment: they ran, or they
-// waited for something. It has data only. Package flight makes it from an execution trace.
-// Importing this package costs no tracer and no parser.
+// Package waits (may change) describes what the goroutines of a request did at each moment: they
+// ran, or they waited for something. It has data only. Package flight makes it from an execution
+// trace. Importing this package costs no tracer and no parser.
 package waits
 
 import (

@@ -18,8 +18,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// The program's code that is counted if it panics, beside what package serving counts. gRPC calls handlers before the program's
-// interceptors, so that a panic in a handler would end the program.
+// The program's code that is counted if it panics, beside what package serving counts. gRPC calls
+// handlers before the program's interceptors, so that a panic in a handler would end the program.
 const (
 	ofFilter  = "the Filter of a bridgegrpc.Server or Client"
 	ofPublic  = "PublicEndpoint of a bridgegrpc.Server"
@@ -27,7 +27,8 @@ const (
 	ofError   = "an error of a gRPC call"
 )
 
-// A call is the state of one RPC, from its first event to its last one. The events of a stream come concurrently.
+// A call is the state of one RPC, from its first event to its last one. The events of a stream come
+// concurrently.
 type call struct {
 	method  string           // "package.Service/Method"
 	tl      *record.Timeline // a server's call's own, a client's caller's
@@ -43,7 +44,8 @@ type call struct {
 	begun   bool        // on a server: a handler runs. Set before it does, so that it needs no lock
 	trailed atomic.Bool // of a server: the status was sent
 
-	request, response atomic.Int64 // when they were, since start, plus one; 0 when they have not come
+	// when they were, since start, plus one; 0 when they have not come
+	request, response atomic.Int64
 
 	requestSize, encodedSize, decodedSize atomic.Int64 // in bytes
 }
@@ -78,7 +80,8 @@ func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end
 	}
 	// Events of a call that is cut off may still come in: none lies after its end.
 	if at := c.response.Load(); at != 0 {
-		attrs = append(attrs, slog.Duration(record.ResponseStart, min(time.Duration(at-1), end-c.start)))
+		attrs = append(attrs,
+			slog.Duration(record.ResponseStart, min(time.Duration(at-1), end-c.start)))
 	}
 	attrs = append(attrs,
 		slog.Duration(record.ResponseEnd, end-c.start),
@@ -88,8 +91,8 @@ func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end
 	place.Record(typ, c.method, c.start, end-c.start, attrs)
 }
 
-// methodOf is the method as the conventions want it. Clients can send any bytes, megabytes of them. OTLP receivers refuse all spans
-// that are sent with one that is not UTF-8.
+// methodOf is the method as the conventions want it. Clients can send any bytes, megabytes of them.
+// OTLP receivers refuse all spans that are sent with one that is not UTF-8.
 func methodOf(info *stats.RPCTagInfo) string {
 	return received.Text(strings.TrimPrefix(info.FullMethodName, "/"))
 }

@@ -23,14 +23,15 @@ import (
 	"github.com/perfline/perfline/internal/scope"
 )
 
-// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's global providers and propagators.
+// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's global providers and
+// propagators.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// Filter is asked about every call. A call for which it returns false gets nothing: no span, no metrics, no entry, no trace
-	// context in its metadata.
+	// Filter is asked about every call. A call for which it returns false gets nothing: no span, no
+	// metrics, no entry, no trace context in its metadata.
 	Filter func(*stats.RPCTagInfo) bool
 }
 
@@ -39,8 +40,11 @@ type Client struct {
 // The propagators send the span's context to the server as metadata. Every status except
 // OK counts as an error.
 func (c Client) Handler() stats.Handler {
-	duration := serving.Instrument(rpcconv.NewClientCallDuration(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))))
-	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
+	duration := serving.Instrument(
+		rpcconv.NewClientCallDuration(
+			scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))))
+	// the globals forward to what is set later
+	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator())
 	return &client{
 		Client:    c,
 		tracer:    scope.Tracer(cmp.Or(c.TracerProvider, otel.GetTracerProvider())),
@@ -66,7 +70,8 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		if ctx.Value(h) == nil {
 			return ctx
 		}
-		// ctx is of a call around this one: credentials of a call may make calls. Events of this call must not count for that one.
+		// ctx is of a call around this one: credentials of a call may make calls. Events of this
+		// call must not count for that one.
 		return context.WithValue(ctx, h, nil)
 	}
 	c.start, c.span = c.tl.Now(), noop.Span{}
@@ -79,7 +84,8 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		md = metadata.MD{}
 	}
 	c.tl.Try(serving.OfPropagators, func() {
-		for _, field := range h.fields.Of(h.Propagators, strings.ToLower) { // a proxy may pass on those of its own caller
+		// a proxy may pass on those of its own caller
+		for _, field := range h.fields.Of(h.Propagators, strings.ToLower) {
 			md.Delete(field)
 		}
 		h.Propagators.Inject(ctx, outgoing(md))
@@ -134,5 +140,6 @@ func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	failed := st.Code() != codes.OK
 	c.record(ctx, record.Resource, st.Code(), end)
 	c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
-	c.tl.Try(serving.OfMeter, func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
+	c.tl.Try(serving.OfMeter,
+		func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
 }

@@ -1,5 +1,5 @@
-// Package bridgegrpc (stable) gives gRPC calls a timeline, a span, a duration metric and an entry, as bridgehttp does for HTTP
-// requests.
+// Package bridgegrpc (stable) gives gRPC calls a timeline, a span, a duration metric and an entry,
+// as bridgehttp does for HTTP requests.
 //
 //	srv := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //	conn, err := grpc.NewClient(addr, creds, grpc.WithStatsHandler(bridgegrpc.Client{}.Handler()))
@@ -17,8 +17,9 @@
 //	rpc.server.call.duration, in seconds             rpc.client.call.duration, in seconds
 //	navigation entry on the call's own timeline      resource entry on the caller's timeline
 //
-// Names and attributes of spans and metrics follow OpenTelemetry's semantic conventions for RPC. Both entries are named
-// "package.Service/Method" and have these attributes, named as Resource Timing names its own:
+// Names and attributes of spans and metrics follow OpenTelemetry's semantic conventions for RPC.
+// Both entries are named "package.Service/Method" and have these attributes, named as Resource
+// Timing names its own:
 //
 //	initiatorType     "grpc"
 //	nextHopProtocol   "h2"
@@ -31,18 +32,19 @@
 //	encodedBodySize   bytes of the response's messages, compressed
 //	decodedBodySize   bytes of the response's messages, uncompressed
 //
-// The moments are durations since the entry's start. A moment that has not come is left out. Sizes are without framing, and sums of
-// all messages of a stream.
+// The moments are durations since the entry's start. A moment that has not come is left out. Sizes
+// are without framing, and sums of all messages of a stream.
 //
 // # Guarantees
 //
 //   - The call's timeline, span and navigation entry begin at the same instant.
 //   - The navigation entry and the timings are complete before the call's span ends.
 //   - The handler's context keeps no message of the call in memory.
-//   - Every call of a registered method ends once: answered, refused, cancelled, late or cut off. A client's retries are calls of
-//     their own, as gRPC reports them.
-//   - A client cannot make up names. A method that the server does not have gives a span named "grpc" and the method _OTHER. With
-//     a grpc.UnknownServiceHandler every method exists: metrics then keep at most 1024 pairs of method and status.
+//   - Every call of a registered method ends once: answered, refused, cancelled, late or cut off. A
+//     client's retries are calls of their own, as gRPC reports them.
+//   - A client cannot make up names. A method that the server does not have gives a span named
+//     "grpc" and the method _OTHER. With a grpc.UnknownServiceHandler every method exists: metrics
+//     then keep at most 1024 pairs of method and status.
 //   - The package starts no goroutine, and does not change the caller's metadata.
 //
 // # Beside other instrumentations
@@ -51,14 +53,18 @@
 //
 //	grpc.NewServer(grpc.StatsHandler(otelgrpc.NewServerHandler()), grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //
-// Then the call keeps that span, sampled or not, and that handler's metrics. The call gets the timeline, which begins when a sampled
-// span does, and the navigation entry. A call that is served already passes: a handler is given twice, or grpc.Server's ServeHTTP
-// runs under bridgehttp.Middleware. On a client, use one or the other: the span that is active in the context may be the caller's.
+// Then the call keeps that span, sampled or not, and that handler's metrics. The call gets the
+// timeline, which begins when a sampled span does, and the navigation entry. A call that is served
+// already passes: a handler is given twice, or grpc.Server's ServeHTTP runs under
+// bridgehttp.Middleware. On a client, use one or the other: the span that is active in the context
+// may be the caller's.
 //
 // # Limitations
 //
 //   - Messages and metadata are not recorded.
-//   - The package does not see a call that gRPC fails before an attempt, because the context is over already, for example.
-//   - server.address of a client's spans is the address of the connection, and its metrics have none. The conventions want the
-//     target's name, but a client learns only which of the servers behind its target a call went to.
+//   - The package does not see a call that gRPC fails before an attempt, because the context is
+//     over already, for example.
+//   - server.address of a client's spans is the address of the connection, and its metrics have
+//     none. The conventions want the target's name, but a client learns only which of the servers
+//     behind its target a call went to.
 package bridgegrpc

@@ -13,7 +13,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// incoming reads the metadata of a call to a server, key by key: to ask for all of it would copy all of it.
+// incoming reads the metadata of a call to a server, key by key: to ask for all of it would copy
+// all of it.
 type incoming struct {
 	ctx context.Context //nolint:containedctx // it holds the metadata, and lives as long as Extract
 }
@@ -44,13 +45,15 @@ var _ propagation.TextMapCarrier = outgoing{}
 
 func (c outgoing) Get(key string) string { return received.First(metadata.MD(c).Get(key)) }
 
-// Set replaces all values of key: metadata that a service passes on holds the trace context it was called with.
+// Set replaces all values of key: metadata that a service passes on holds the trace context it was
+// called with.
 func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
 
 func (c outgoing) Keys() []string { return slices.Collect(maps.Keys(c)) }
 
 // extract returns ctx with what the propagators find in its metadata.
-func extract(ctx context.Context, tl *record.Timeline, p propagation.TextMapPropagator) (extracted context.Context) {
+func extract(ctx context.Context, tl *record.Timeline,
+	p propagation.TextMapPropagator) (extracted context.Context) {
 	if !tl.Try(serving.OfPropagators, func() { extracted = p.Extract(ctx, incoming{ctx}) }) { //nolint:fatcontext // once
 		return ctx
 	}

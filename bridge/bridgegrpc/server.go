@@ -21,19 +21,21 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's global providers and propagators, and the default
-// timeline.
+// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's global providers and
+// propagators, and the default timeline.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	Timeline       *observer.Timeline            // for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
+	// for other providers than a bridge.TracerProvider, which has its own; nil: observer.ProcessTimeline()
+	Timeline *observer.Timeline
 
-	// Filter is asked about every call. A call for which it returns false gets nothing: no timeline, no span, no metrics.
+	// Filter is asked about every call. A call for which it returns false gets nothing: no
+	// timeline, no span, no metrics.
 	Filter func(*stats.RPCTagInfo) bool
 
-	// PublicEndpoint is asked about every call that gets a span, with the caller's span in the context. If it returns true, the
-	// call begins a trace of its own, linked to the caller's.
+	// PublicEndpoint is asked about every call that gets a span, with the caller's span in the
+	// context. If it returns true, the call begins a trace of its own, linked to the caller's.
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
@@ -42,13 +44,18 @@ type Server struct {
 // Observers get a navigation entry before the span ends. The timeline has the moments requestStart,
 // responseStart (the first header or message) and responseEnd, for marks.Measure.
 //
-// observer.FromContext returns the timeline. It is the unit of the server span if a bridge.TracerProvider makes that, and
-// ends with the span. Over other providers, it is a child of the Server's Timeline, and ends with the call.
+// observer.FromContext returns the timeline. It is the unit of the server span if a
+// bridge.TracerProvider makes that, and ends with the span. Over other providers, it is a child of
+// the Server's Timeline, and ends with the call.
 //
-// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE or DATA_LOSS.
+// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED,
+// INTERNAL, UNAVAILABLE or DATA_LOSS.
 func (s Server) Handler() stats.Handler {
-	duration := serving.Instrument(rpcconv.NewServerCallDuration(scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()))))
-	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
+	duration := serving.Instrument(
+		rpcconv.NewServerCallDuration(
+			scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()))))
+	// the globals forward to what is set later
+	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator())
 	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	return &server{
 		Server:    s,
@@ -57,8 +64,8 @@ func (s Server) Handler() stats.Handler {
 	}
 }
 
-// server is the handler of a Server. It is the key of its calls in contexts, so that the handlers of one server do not find each
-// other's.
+// server is the handler of a Server. It is the key of its calls in contexts, so that the handlers
+// of one server do not find each other's.
 type server struct {
 	connections
 	Server
@@ -117,13 +124,14 @@ func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		c.answer() // an answer without messages may be a trailer only
 		c.trailed.Store(true)
 		if !c.begun {
-			// The server has no such method: it answers and tells no End. If that answer does not go out, there is no event at
-			// all, and the span is left to the garbage collector.
+			// The server has no such method: it answers and tells no End. If that answer does not
+			// go out, there is no event at all, and the span is left to the garbage collector.
 			h.refuse(ctx, c)
 		}
 	case *stats.End:
 		st := statusOf(e.Error)
-		if st.Code() == codes.OK && !c.trailed.Load() { // gRPC tells no error where the client had gone
+		// gRPC tells no error where the client had gone
+		if st.Code() == codes.OK && !c.trailed.Load() {
 			st = status.FromContextError(cmp.Or(ctx.Err(), context.Canceled))
 		}
 		h.end(ctx, c, c.method, st)
@@ -137,7 +145,8 @@ func (c *call) answer() {
 	}
 }
 
-// otherMethod is rpc.method of methods that the server does not have, so that clients cannot make up metric attributes.
+// otherMethod is rpc.method of methods that the server does not have, so that clients cannot make
+// up metric attributes.
 const otherMethod = "_OTHER"
 
 func (h *server) refuse(ctx context.Context, c *call) {
@@ -155,7 +164,11 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	if c.span != nil {
 		failed := isServerError(st.Code())
 		c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
-		c.tl.Try(serving.OfMeter, func() { h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(), failed, end) })
+		c.tl.Try(serving.OfMeter,
+			func() {
+				h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(),
+					failed, end)
+			})
 	}
 	if c.closes {
 		c.tl.Close()

@@ -12,7 +12,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// codeNames are the specified names of gRPC's status codes (grpc/doc/statuscodes.md), which codes.Code does not print.
+// codeNames are the specified names of gRPC's status codes (grpc/doc/statuscodes.md), which
+// codes.Code does not print.
 var codeNames = [...]string{
 	codes.OK:                 "OK",
 	codes.Canceled:           "CANCELLED",
@@ -41,10 +42,12 @@ func codeName(c codes.Code) string {
 	return "CODE(" + strconv.FormatUint(uint64(c), 10) + ")"
 }
 
-// isServerError reports whether a status says that the server failed, by the semantic conventions for gRPC.
+// isServerError reports whether a status says that the server failed, by the semantic conventions
+// for gRPC.
 func isServerError(c codes.Code) bool {
 	switch c {
-	case codes.Unknown, codes.DeadlineExceeded, codes.Unimplemented, codes.Internal, codes.Unavailable, codes.DataLoss:
+	case codes.Unknown, codes.DeadlineExceeded, codes.Unimplemented, codes.Internal,
+		codes.Unavailable, codes.DataLoss:
 		return true
 	default:
 		return false

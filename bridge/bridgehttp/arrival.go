@@ -24,8 +24,9 @@ const (
 	handlerExited  = "handler_exited"
 )
 
-// An arrival says whether the client gets the whole answer, as far as a middleware can know. The server sends the end of an
-// answer after the handler has returned, and tells nobody whether the client got it.
+// An arrival says whether the client gets the whole answer, as far as a middleware can know. The
+// server sends the end of an answer after the handler has returned, and tells nobody whether the
+// client got it.
 type arrival struct {
 	failure  string        // of the first write or flush that failed
 	declared int64         // Content-Length; -1 without one
@@ -45,8 +46,8 @@ func (a *arrival) begin(q *request, r *http.Request) {
 	}
 }
 
-// lost returns why nothing more reaches the client; empty as far as is known. A context that ended for a cause is the
-// program's doing: net/http gives none when a client leaves.
+// lost returns why nothing more reaches the client; empty as far as is known. A context that ended
+// for a cause is the program's doing: net/http gives none when a client leaves.
 func (a *arrival) lost(q *request) string {
 	switch {
 	case a.until > 0 && q.tl.Now() > a.until:
@@ -66,7 +67,8 @@ func (a *arrival) failed(q *request, err error) {
 	_, told := record.Protect(func() { // methods of the error may panic
 		switch a.failure = writeFailure(err); {
 		case a.failure != "":
-		case errors.Is(err, http.ErrBodyNotAllowed), errors.Is(err, http.ErrHijacked), errors.Is(err, http.ErrNotSupported):
+		case errors.Is(err, http.ErrBodyNotAllowed), errors.Is(err, http.ErrHijacked),
+			errors.Is(err, http.ErrNotSupported):
 			// What was not written is no part of the answer.
 		case a.http2:
 			a.failure = cmp.Or(a.lost(q), clientGone)
@@ -106,14 +108,16 @@ func writeFailure(err error) string {
 }
 
 func isDisconnect(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, net.ErrClosed)
 }
 
-// outcome returns error.type of the answer to r; empty if the answer arrives whole, as far as is known. The handler
-// returned, or else panicked with [http.ErrAbortHandler] or ended its goroutine.
+// outcome returns error.type of the answer to r; empty if the answer arrives whole, as far as is
+// known. The handler returned, or else panicked with [http.ErrAbortHandler] or ended its goroutine.
 func (a *arrival) outcome(q *request, r *http.Request, returned, aborted bool) string {
 	res := &q.response
-	empty := r.Method == http.MethodHead || res.status == http.StatusNoContent || res.status == http.StatusNotModified
+	empty := r.Method == http.MethodHead || res.status == http.StatusNoContent ||
+		res.status == http.StatusNotModified
 	why := a.failure
 	switch {
 	case res.hijacked:
@@ -139,8 +143,8 @@ func (a *arrival) outcome(q *request, r *http.Request, returned, aborted bool) s
 	}
 }
 
-// An arrivingBody is the body of a request to a server. It notes when the body breaks off, since the connection is
-// then of no use.
+// An arrivingBody is the body of a request to a server. It notes when the body breaks off, since
+// the connection is then of no use.
 type arrivingBody struct {
 	countedBody
 	left *atomic.Bool

@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// The facts of a request. The texts are as the request has them. Request parses them when the span is encoded. Each text has 2 KiB at
-// most, and keeps no longer one in memory.
+// The facts of a request. The texts are as the request has them. Request parses them when the span
+// is encoded. Each text has 2 KiB at most, and keeps no longer one in memory.
 const (
 	textMethod = iota // as it was sent
 	textPath
@@ -26,7 +26,8 @@ const (
 )
 
 const (
-	numberVersion = iota // of the protocol: the major version, shifted by 16 bits, and the minor one; with flags
+	// of the protocol: the major version, shifted by 16 bits, and the minor one; with flags
+	numberVersion = iota
 
 	// Of the answer: bytes of bodies. The kind is an *exchangeMetrics.
 	numberReceived
@@ -56,7 +57,8 @@ func (q *request) Tell(f *serving.Facts) {
 		flags |= flagOther
 	}
 	f.Texts[textPath] = received.Bounded(r.URL.Path, line)
-	f.Texts[textHost], f.Texts[textRemote] = received.Bounded(r.Host, len(r.Host)), received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
+	f.Texts[textHost], f.Texts[textRemote] = received.Bounded(r.Host, len(r.Host)),
+		received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
 	agent := received.First(r.Header["User-Agent"])
 	f.Texts[textAgent] = received.Bounded(agent, len(agent))
 	if q.scheme == schemeHTTPS {
@@ -71,7 +73,8 @@ func (q *request) Tell(f *serving.Facts) {
 }
 
 func (q *request) TellAnswer(f *serving.Facts) {
-	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, q.kind, q.read.Load(), q.response.written
+	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, q.kind,
+		q.read.Load(), q.response.written
 }
 
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
@@ -81,7 +84,8 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	if version&flagHTTPS != 0 {
 		scheme = schemeHTTPS
 	}
-	server, serverPort := received.Host(cmp.Or(forwarded(t[textForwarded], "host", t[textForwardedHost], hostIn), t[textHost]))
+	server, serverPort := received.Host(
+		cmp.Or(forwarded(t[textForwarded], "host", t[textForwardedHost], hostIn), t[textHost]))
 	if server == "" || serverPort == usualPort(scheme) {
 		serverPort = 0
 	}
@@ -98,10 +102,12 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Text(to, semconv.ServerAddressKey, server)
 	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
 	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
-	serving.Text(to, semconv.ClientAddressKey, cmp.Or(forwarded(t[textForwarded], "for", t[textForwardedFor], addressIn), peer))
+	serving.Text(to, semconv.ClientAddressKey,
+		cmp.Or(forwarded(t[textForwarded], "for", t[textForwardedFor], addressIn), peer))
 	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
 	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(t[textAgent]))
-	to.Text(semconv.NetworkProtocolVersionKey, protocolVersion(int(version>>16&0xffff), int(version&0xffff)))
+	to.Text(semconv.NetworkProtocolVersionKey,
+		protocolVersion(int(version>>16&0xffff), int(version&0xffff)))
 }
 
 func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
@@ -113,7 +119,8 @@ func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 // schemeOf is url.scheme of a request.
 func (m *middleware) schemeOf(r *http.Request) string {
 	if !m.IgnoreForwarded {
-		if scheme := forwarded(listOf(r.Header["Forwarded"]), "proto", listOf(r.Header["X-Forwarded-Proto"]), schemeIn); scheme != "" {
+		if scheme := forwarded(listOf(r.Header["Forwarded"]), "proto",
+			listOf(r.Header["X-Forwarded-Proto"]), schemeIn); scheme != "" {
 			return scheme
 		}
 	}

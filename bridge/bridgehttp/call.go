@@ -21,8 +21,9 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A call is one outbound request, which ends once. It belongs to the goroutine that makes the request, and later to the goroutine
-// that reads the response's body. Other goroutines use only the fields that are atomic or have a lock.
+// A call is one outbound request, which ends once. It belongs to the goroutine that makes the
+// request, and later to the goroutine that reads the response's body. Other goroutines use only the
+// fields that are atomic or have a lock.
 type call struct {
 	t      *transport
 	ctx    context.Context //nolint:containedctx // of the span, for what is recorded later
@@ -57,9 +58,11 @@ func (c *call) watch(r *http.Request, resp *http.Response) *http.Response {
 		return resp
 	}
 	c.used.Store(int64(now))
-	// A copy, because net/http's transport refers to its response until the body's end: no body would ever count as abandoned.
+	// A copy, because net/http's transport refers to its response until the body's end: no body
+	// would ever count as abandoned.
 	b := &receivedBody{body: resp.Body, call: c, response: resp, watched: *resp}
-	// Nothing that the call refers to refers to b: the collector finds b when its user has forgotten it.
+	// Nothing that the call refers to refers to b: the collector finds b when its user has
+	// forgotten it.
 	c.cleanup = runtime.AddCleanup(b, (*call).abandon, c)
 	b.watched.Body = b
 	if w, ok := resp.Body.(io.Writer); ok {
@@ -86,7 +89,8 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	case nil:
 	case io.EOF: // itself: callers see no other as the end
 		c.over.Do(func() {
-			if b.watched.Trailer == nil { // the base makes the map of a trailer that was not announced
+			// the base makes the map of a trailer that was not announced
+			if b.watched.Trailer == nil {
 				b.watched.Trailer = b.response.Trailer
 			}
 			c.timings = append(c.timings, b.response.Trailer[serverTimingKey]...)
@@ -128,10 +132,11 @@ func (b switchedBody) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
-// abandon ends a call when the program has lost the body. The call ends at the time when the body was read last. The runtime calls
-// abandon, and must not wait for span processors.
+// abandon ends a call when the program has lost the body. The call ends at the time when the body
+// was read last. The runtime calls abandon, and must not wait for span processors.
 func (c *call) abandon() {
-	go c.tl.Try("the context or the span of a call that was abandoned", func() { c.complete(time.Duration(c.used.Load()), "abandoned") })
+	go c.tl.Try("the context or the span of a call that was abandoned",
+		func() { c.complete(time.Duration(c.used.Load()), "abandoned") })
 }
 
 // complete ends the call at the moment now of its timeline, unless it is over.
@@ -143,7 +148,8 @@ func (c *call) end(now time.Duration, incomplete string) {
 	c.cleanup.Stop() // it keeps all that the context refers to
 
 	c.tl.Try(serving.OfSpan, func() {
-		if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) { // the size as it was transferred
+		// the size as it was transferred
+		if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) {
 			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
 		}
 		if incomplete == "abandoned" {
@@ -176,7 +182,8 @@ func (c *call) end(now time.Duration, incomplete string) {
 			attrs = append(attrs, slog.String("desc", m.Description))
 		}
 		// Queued, not recorded: they do not end now, and are to stay in their order.
-		if e, err := c.tl.NewEntry(record.Server, m.Name, c.start, m.Duration, attrs...); err == nil {
+		if e, err := c.tl.NewEntry(record.Server, m.Name, c.start, m.Duration,
+			attrs...); err == nil {
 			place.Queue(e)
 		}
 	}
@@ -188,11 +195,13 @@ func (c *call) detail(incomplete string) []slog.Attr {
 		slog.String(observer.InitiatorKey, "fetch"),
 		slog.String("method", c.x.method))
 	if c.protocol != "" {
-		attrs = append(attrs, slog.Int("responseStatus", c.x.status), slog.String("nextHopProtocol", c.protocol))
+		attrs = append(attrs, slog.Int("responseStatus", c.x.status),
+			slog.String("nextHopProtocol", c.protocol))
 	}
 	attrs = c.phases.append(attrs)
 	if c.protocol != "" {
-		attrs = append(attrs, slog.Int64("requestBodySize", c.sent()), slog.Int64("decodedBodySize", c.received.Load()))
+		attrs = append(attrs, slog.Int64("requestBodySize", c.sent()),
+			slog.Int64("decodedBodySize", c.received.Load()))
 		if c.encoded {
 			attrs = append(attrs, slog.Int64("encodedBodySize", c.received.Load()))
 		}

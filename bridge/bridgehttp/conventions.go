@@ -16,8 +16,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// knownMethods are the methods that are told apart, so that clients cannot make up span names and metrics. They are the
-// conventions' unless the variable that those define names others, separated by commas; perfline.Start logs a wrong one.
+// knownMethods are the methods that are told apart, so that clients cannot make up span names and
+// metrics. They are the conventions' unless the variable that those define names others, separated
+// by commas; perfline.Start logs a wrong one.
 func knownMethods() []string {
 	if given, ok := environ.Methods(environ.Get("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")); ok {
 		return given
@@ -28,8 +29,8 @@ func knownMethods() []string {
 	}
 }
 
-// methodOf is http.request.method: a known method, or otherMethod. It is not the request's own text, which keeps the whole request
-// line in memory.
+// methodOf is http.request.method: a known method, or otherMethod. It is not the request's own
+// text, which keeps the whole request line in memory.
 func methodOf(r *http.Request, known []string) string {
 	method := cmp.Or(r.Method, http.MethodGet)
 	for _, k := range known {
@@ -69,15 +70,18 @@ func nextHopProtocol(major, minor int) string {
 	return "http/" + protocolVersion(major, minor)
 }
 
-// errorType is error.type of an error: its own word for it or its type, behind what fmt.Errorf wrapped around it.
+// errorType is error.type of an error: its own word for it or its type, behind what fmt.Errorf
+// wrapped around it.
 func errorType(err error) (name string) {
-	if _, ok := record.Protect(func() { name = received.Text(semconv.ErrorType(err).Value.AsString()) }); !ok {
+	if _, ok := record.Protect(
+		func() { name = received.Text(semconv.ErrorType(err).Value.AsString()) }); !ok {
 		name = reflect.TypeOf(err).String()
 	}
 	return name
 }
 
-// errorText is what an error says, without a URL in front, which may hold secrets. It may quote what a server sent.
+// errorText is what an error says, without a URL in front, which may hold secrets. It may quote
+// what a server sent.
 func errorText(err error) string {
 	record.Protect(func() {
 		for u := (*url.Error)(nil); errors.As(err, &u); {
@@ -90,7 +94,8 @@ func errorText(err error) string {
 	return received.Text(record.ErrorText(err))
 }
 
-// A carrier is a header that propagators read and write. It finds the usual names without spelling them anew each time.
+// A carrier is a header that propagators read and write. It finds the usual names without spelling
+// them anew each time.
 type carrier struct{ propagation.HeaderCarrier }
 
 var _ propagation.ValuesGetter = carrier{}

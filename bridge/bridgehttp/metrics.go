@@ -12,7 +12,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// An exchange is what the metrics of a request tell apart. Requests of one kind share their attributes, which are made once.
+// An exchange is what the metrics of a request tell apart. Requests of one kind share their
+// attributes, which are made once.
 type exchange struct {
 	method  string
 	scheme  string
@@ -59,11 +60,13 @@ type exchangeMetrics struct {
 
 func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
 	// Clones: these may be parts of a whole URL or request.
-	x.method, x.scheme, x.server = strings.Clone(x.method), strings.Clone(x.scheme), strings.Clone(x.server)
+	x.method, x.scheme, x.server = strings.Clone(x.method), strings.Clone(x.scheme),
+		strings.Clone(x.server)
 	x.route, x.failure = strings.Clone(x.route), strings.Clone(x.failure)
 	return x, &exchangeMetrics{
-		name:    spanMethod(x.method) + " " + x.route,
-		record:  []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(x.attributes()...))},
+		name: spanMethod(x.method) + " " + x.route,
+		record: []metric.RecordOption{metric.WithAttributeSet(
+			attribute.NewSet(x.attributes()...))},
 		outcome: x.outcome(),
 	}
 }

@@ -23,31 +23,36 @@ const (
 )
 
 var momentNames = [...]string{
-	"domainLookupStart", "domainLookupEnd", "connectStart", "secureConnectionStart", "connectEnd", "requestStart", "responseStart",
+	"domainLookupStart", "domainLookupEnd", "connectStart", "secureConnectionStart", "connectEnd",
+	"requestStart", "responseStart",
 }
 
-// phases are the moments of an outbound request. httptrace tells them on other goroutines too. It also tells of connections
-// that are dialled but not used in the end. Once there is a connection, these calls are not about this request.
+// phases are the moments of an outbound request. httptrace tells them on other goroutines too. It
+// also tells of connections that are dialled but not used in the end. Once there is a connection,
+// these calls are not about this request.
 type phases struct {
 	mu        sync.Mutex // guards what follows
 	connected bool
 	reused    bool
 	remote    net.Addr
-	at        [len(momentNames)]time.Duration // since the request's start; 0 is a moment that has not come
+	// since the request's start; 0 is a moment that has not come
+	at [len(momentNames)]time.Duration
 }
 
 // trace returns the hooks that fill p in.
 func (p *phases) trace(c *call) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn:      func(string) { p.restart() }, // again, when a connection that was idle turned out dead
+		// again, when a connection that was idle turned out dead
+		GetConn:      func(string) { p.restart() },
 		GotConn:      func(info httptrace.GotConnInfo) { p.got(c, info) },
 		DNSStart:     func(httptrace.DNSStartInfo) { p.note(c, domainLookupStart) },
 		DNSDone:      func(httptrace.DNSDoneInfo) { p.note(c, domainLookupEnd) },
 		ConnectStart: func(string, string) { p.note(c, connectStart) }, // of several addresses
 		ConnectDone:  func(_, _ string, err error) { p.connect(c, err) },
 
-		TLSHandshakeStart:    func() { p.note(c, secureConnectionStart) },
-		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { p.connect(c, err) }, // Resource Timing counts the handshake in
+		TLSHandshakeStart: func() { p.note(c, secureConnectionStart) },
+		// Resource Timing counts the handshake in
+		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { p.connect(c, err) },
 		GotFirstResponseByte: func() { p.note(c, responseStart) },
 	}
 }
@@ -55,7 +60,8 @@ func (p *phases) trace(c *call) *httptrace.ClientTrace {
 // now is the time since the call's start, and never 0.
 func (c *call) now() time.Duration { return max(c.tl.Now()-c.start, 1) }
 
-// note notes a moment. It counts when it comes for the first time, and the end of connecting when it comes for the last time.
+// note notes a moment. It counts when it comes for the first time, and the end of connecting when
+// it comes for the last time.
 func (p *phases) note(c *call, moment int) {
 	now := c.now()
 	p.mu.Lock()
@@ -98,7 +104,8 @@ func (p *phases) peer(c *call) (host string, port int) {
 	p.mu.Lock()
 	remote := p.remote
 	p.mu.Unlock()
-	c.tl.Try(ofConnection, func() { host, port = received.EndpointHostPort(received.EndpointOf(remote)) })
+	c.tl.Try(ofConnection,
+		func() { host, port = received.EndpointHostPort(received.EndpointOf(remote)) })
 	return host, port
 }
 

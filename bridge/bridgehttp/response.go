@@ -13,14 +13,16 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A response notes a response while the handler writes it, and is the writer that the handler gets. [io.StringWriter] and
-// [io.ReaderFrom] are only faster ways to write, so it always has them. response_writers.go adds other optional interfaces.
+// A response notes a response while the handler writes it, and is the writer that the handler gets.
+// [io.StringWriter] and [io.ReaderFrom] are only faster ways to write, so it always has them.
+// response_writers.go adds other optional interfaces.
 type response struct {
 	http.ResponseWriter
 
-	request  *request
-	arrival  arrival
-	status   int   // the first final one; 0 before it, when the handler took the connection and when it cannot be sent
+	request *request
+	arrival arrival
+	// the first final one; 0 before it, when the handler took the connection and when it cannot be sent
+	status   int
 	written  int64 // bytes of the body
 	begun    bool  // the header is on its way, or the connection the handler's
 	hijacked bool  // the connection is the handler's
@@ -64,8 +66,8 @@ func (res *response) ask() {
 	}
 }
 
-// fields returns the header, and nil if the handler cannot have set fields of it. A server clones a header that somebody asked
-// for, so the middleware must not be the first.
+// fields returns the header, and nil if the handler cannot have set fields of it. A server clones a
+// header that somebody asked for, so the middleware must not be the first.
 func (res *response) fields() http.Header {
 	if !res.asked.Load() {
 		return nil
@@ -74,7 +76,8 @@ func (res *response) fields() http.Header {
 }
 
 func (res *response) WriteHeader(code int) {
-	// 1xx responses precede the one that counts, but for 101, which is final. Codes over 999 make net/http panic.
+	// 1xx responses precede the one that counts, but for 101, which is final. Codes over 999 make
+	// net/http panic.
 	if code >= 200 && code <= 999 || code == http.StatusSwitchingProtocols {
 		res.begin(code)
 	}
@@ -105,8 +108,8 @@ func (res *response) wrote(n, of int, err error) {
 	a.failed(res.request, err)
 }
 
-// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is empty, so the first bytes go the usual way.
-// net/http's servers take as many to tell the content's type.
+// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is empty, so the
+// first bytes go the usual way. net/http's servers take as many to tell the content's type.
 func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if !res.begun {
 		const first = 512
@@ -128,7 +131,8 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 
 // FlushError is for [http.ResponseController], which would otherwise look for it behind us.
 func (res *response) FlushError() error {
-	if w := res.ResponseWriter; !reaches[http.Flusher](w) && !reaches[interface{ FlushError() error }](w) {
+	if w := res.ResponseWriter; !reaches[http.Flusher](w) &&
+		!reaches[interface{ FlushError() error }](w) {
 		return http.ErrNotSupported
 	}
 	res.begin(http.StatusOK)
@@ -161,7 +165,8 @@ func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// isStream reports whether the answer lasts as long as the client stays: server-sent events, or another protocol.
+// isStream reports whether the answer lasts as long as the client stays: server-sent events, or
+// another protocol.
 func (res *response) isStream() bool {
 	if res.hijacked || res.status == http.StatusSwitchingProtocols {
 		return true
@@ -170,17 +175,19 @@ func (res *response) isStream() bool {
 	return len(types) > 0 && strings.HasPrefix(types[0], "text/event-stream")
 }
 
-// Unwrap is for [http.ResponseController]. Others may set fields of the header of the writer that they get.
+// Unwrap is for [http.ResponseController]. Others may set fields of the header of the writer that
+// they get.
 func (res *response) Unwrap() http.ResponseWriter {
 	res.ask()
-	if _, direct := res.ResponseWriter.(http.Hijacker); !direct && reaches[http.Hijacker](res.ResponseWriter) {
+	if _, direct := res.ResponseWriter.(http.Hijacker); !direct &&
+		reaches[http.Hijacker](res.ResponseWriter) {
 		return hijackWriter{res}
 	}
 	return res.ResponseWriter
 }
 
-// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it that can. So the response sees
-// it when an http.ResponseController takes the connection.
+// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it
+// that can. So the response sees it when an http.ResponseController takes the connection.
 type hijackWriter struct{ *response }
 
 var _ http.Hijacker = hijackWriter{}

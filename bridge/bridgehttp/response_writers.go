@@ -6,8 +6,9 @@ import (
 	"net/http"
 )
 
-// The types below are a [response] with optional interfaces, by their letters: F is [http.Flusher], H is [http.Hijacker], P is
-// [http.Pusher] and C is [http.CloseNotifier]. Each is a single pointer, so an interface of it needs no memory.
+// The types below are a [response] with optional interfaces, by their letters: F is [http.Flusher],
+// H is [http.Hijacker], P is [http.Pusher] and C is [http.CloseNotifier]. Each is a single pointer,
+// so an interface of it needs no memory.
 type (
 	withF    struct{ *response }
 	withH    struct{ *response }

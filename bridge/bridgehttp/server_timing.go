@@ -17,27 +17,33 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server Timing). Browsers show the header in
-// their developer tools and in PerformanceResourceTiming.serverTiming. Pages of another origin see it only if the response has a
-// Timing-Allow-Origin header, which is the application's to set. With the zero value, responses have no such header.
+// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server
+// Timing). Browsers show the header in their developer tools and in
+// PerformanceResourceTiming.serverTiming. Pages of another origin see it only if the response has a
+// Timing-Allow-Origin header, which is the application's to set. With the zero value, responses
+// have no such header.
 type ServerTiming struct {
-	// Trace adds the metric "traceparent", by which a browser's monitoring finds the trace of the request. Its description is
-	// a traceparent of W3C Trace Context.
+	// Trace adds the metric "traceparent", by which a browser's monitoring finds the trace of the
+	// request. Its description is a traceparent of W3C Trace Context.
 	Trace bool
 
-	// Names are the measures that may be told: whole names, or beginnings of names with a "*" behind. How long things take tells
-	// strangers about a service, so there is no default. The attribute "desc" of a measure is its description.
+	// Names are the measures that may be told: whole names, or beginnings of names with a "*"
+	// behind. How long things take tells strangers about a service, so there is no default. The
+	// attribute "desc" of a measure is its description.
 	//
-	// Outbound requests and sampled spans of other instrumentation are told by their entry's name, too. The name of an
-	// outbound request is its URL, which may be an internal one: mind that with "*" alone.
+	// Outbound requests and sampled spans of other instrumentation are told by their entry's name,
+	// too. The name of an outbound request is its URL, which may be an internal one: mind that with
+	// "*" alone.
 	//
-	// The header has the measures that ended before the first byte of the response. Later measures come in a trailer if the client
-	// accepts trailers. Over HTTP/1 a response with a trailer goes without its Content-Length, unless the handler set that.
-	// Measures and outbound requests with these names are recorded even of requests whose trace is not.
+	// The header has the measures that ended before the first byte of the response. Later measures
+	// come in a trailer if the client accepts trailers. Over HTTP/1 a response with a trailer goes
+	// without its Content-Length, unless the handler set that. Measures and outbound requests with
+	// these names are recorded even of requests whose trace is not.
 	Names []string
 
-	// MaxBytes is how long the header's value may be, and the trailer's. 0 means 1024, which leaves room for the rest of the
-	// header where proxies have 4 KiB for all of it. A metric "omitted" counts what did not fit.
+	// MaxBytes is how long the header's value may be, and the trailer's. 0 means 1024, which leaves
+	// room for the rest of the header where proxies have 4 KiB for all of it. A metric "omitted"
+	// counts what did not fit.
 	MaxBytes int
 }
 
@@ -45,7 +51,8 @@ const serverTimingKey = "Server-Timing"
 
 // trailers reports whether a response to r may have a Server-Timing trailer.
 func (c *ServerTiming) trailers(r *http.Request) bool {
-	return len(c.Names) > 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead && accepts(r.Header["Te"], "trailers")
+	return len(c.Names) > 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead &&
+		accepts(r.Header["Te"], "trailers")
 }
 
 // accepts reports whether a list of tokens, perhaps with parameters, has one.
@@ -66,8 +73,8 @@ type timing struct {
 	room     [1]string // of the header, which most often has no more values
 	trailers bool      // later measures may be in a trailer
 
-	// What the header has; nil unless a trailer is announced. net/http sends the header's fields as the trailer too, unless the
-	// field is set anew.
+	// What the header has; nil unless a trailer is announced. net/http sends the header's fields as
+	// the trailer too, unless the field is set anew.
 	metrics map[sentMetric]int
 	fields  map[string]int // a proxy's header may have very many
 }
@@ -82,7 +89,8 @@ func sentMetricOf(e *observer.Entry) sentMetric {
 	return sentMetric{e.Name(), e.StartTime(), e.Duration()}
 }
 
-// header adds the header before it is sent. It does not look at the response's header if there is nothing to tell.
+// header adds the header before it is sent. It does not look at the response's header if there is
+// nothing to tell.
 func (t *timing) header(q *request, res *response) {
 	c := &q.m.ServerTiming
 	if !c.Trace && len(c.Names) == 0 {
@@ -102,10 +110,12 @@ func (t *timing) header(q *request, res *response) {
 	}
 	h := res.Header()
 	if len(value) > 0 {
-		// First, because readers take the first metric of a name. The handler's own header may come from another server.
+		// First, because readers take the first metric of a name. The handler's own header may come
+		// from another server.
 		h[serverTimingKey] = append(append(t.room[:0], string(value)), h[serverTimingKey]...)
 	}
-	if res.status == http.StatusNoContent || res.status == http.StatusNotModified || res.status < 200 ||
+	if res.status == http.StatusNoContent || res.status == http.StatusNotModified ||
+		res.status < 200 ||
 		h.Get("Content-Length") != "" { // HTTP/1 has trailers only where the length is not known
 		t.trailers = false
 	}
@@ -124,7 +134,8 @@ func (t *timing) header(q *request, res *response) {
 	}
 }
 
-// trailer sets the trailer when the handler is done: net/http sends the values that the announced field has then.
+// trailer sets the trailer when the handler is done: net/http sends the values that the announced
+// field has then.
 func (t *timing) trailer(q *request, res *response) {
 	if t.fields == nil {
 		return
@@ -159,7 +170,8 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	if len(c.Names) == 0 {
 		return nil
 	}
-	all := (*observer.Timeline)(tl).Entries(observer.Filter{Type: observer.Measure}, observer.Filter{Type: observer.Resource})
+	all := (*observer.Timeline)(tl).Entries(observer.Filter{Type: observer.Measure},
+		observer.Filter{Type: observer.Resource})
 	return slices.DeleteFunc(all, func(e observer.Entry) bool {
 		return !text.Matches(c.Names, e.Name())
 	})
@@ -174,7 +186,8 @@ func (c *ServerTiming) appendTrace(value []byte, sc trace.SpanContext) []byte {
 	b = append(b, `traceparent;desc="00-`...) // quoted: some readers look for the quotes
 	b = append(hex.AppendEncode(b, tid[:]), '-')
 	b = append(hex.AppendEncode(b, sid[:]), '-')
-	b = hex.AppendEncode(b, []byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
+	b = hex.AppendEncode(b,
+		[]byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
 	if b = append(b, '"'); len(b) > c.MaxBytes {
 		return value
 	}

@@ -27,54 +27,61 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Client wraps HTTP transports. The zero value uses OpenTelemetry's global providers and propagators. Its functions are called for
-// every request, on the caller's goroutine.
+// Client wraps HTTP transports. The zero value uses OpenTelemetry's global providers and
+// propagators. Its functions are called for every request, on the caller's goroutine.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	Filter   func(*http.Request) bool   // when it returns false, the request passes as if there were no wrapper
+	// when it returns false, the request passes as if there were no wrapper
+	Filter   func(*http.Request) bool
 	SpanName func(*http.Request) string // names the span; nil: the method
 
-	BodySizeMetrics bool // adds http.client.request.body.size, which the conventions may still change
+	// adds http.client.request.body.size, which the conventions may still change
+	BodySizeMetrics bool
 }
 
-// Transport returns a transport that makes requests through base. Each request gets a client span and http.client.request.duration
-// by OpenTelemetry's semantic conventions for HTTP. The propagators send its trace along. An entry of type resource goes to the
-// timeline in the request's context (Resource Timing). A nil base is [http.DefaultTransport].
+// Transport returns a transport that makes requests through base. Each request gets a client span
+// and http.client.request.duration by OpenTelemetry's semantic conventions for HTTP. The
+// propagators send its trace along. An entry of type resource goes to the timeline in the request's
+// context (Resource Timing). A nil base is [http.DefaultTransport].
 //
-// Span and entry end when the response's body is read to its end, fails or is closed. A body that is neither read nor closed
-// occupies its connection. It ends them at its last use, once the garbage collector finds it. The collector cannot find it while
-// the request's context leads to the response. The duration metric ends with the response's header.
+// Span and entry end when the response's body is read to its end, fails or is closed. A body that
+// is neither read nor closed occupies its connection. It ends them at its last use, once the
+// garbage collector finds it. The collector cannot find it while the request's context leads to the
+// response. The duration metric ends with the response's header.
 //
-// The entry's name is the URL without user, query and fragment, which often hold secrets. Its attributes, times being durations
-// since its start:
+// The entry's name is the URL without user, query and fragment, which often hold secrets. Its
+// attributes, times being durations since its start:
 //
 //   - initiatorType: "fetch"; method, responseStatus, nextHopProtocol ("http/1.1", "h2")
-//   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart, connectEnd: absent where the connection was there
-//     already
+//   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart, connectEnd: absent
+//     where the connection was there already
 //   - reused: whether it was
 //   - requestStart, when there was a connection, and responseStart, at the first byte
 //   - requestBodySize, if the size is known
-//   - decodedBodySize, the bytes that the caller read of the response's body, and encodedBodySize, the bytes that were transferred:
-//     fewer if the body came compressed
+//   - decodedBodySize, the bytes that the caller read of the response's body, and encodedBodySize,
+//     the bytes that were transferred: fewer if the body came compressed
 //   - incomplete: "closed", "abandoned" or the error with which reading ended before the end
 //   - error: why there was no response
 //
-// The metrics of a Server-Timing header or trailer in the response become entries of type server that start with the resource.
-// Their attributes are "desc" and "resource", the resource's name. Metrics without a name, and metrics after the 64th, are ignored.
-// The resource's attributes serverTimingMalformed and serverTimingDropped count them.
+// The metrics of a Server-Timing header or trailer in the response become entries of type server
+// that start with the resource. Their attributes are "desc" and "resource", the resource's name.
+// Metrics without a name, and metrics after the 64th, are ignored. The resource's attributes
+// serverTimingMalformed and serverTimingDropped count them.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
 // Transport is the package's Transport with c's settings.
 func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
-	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator()) // the globals forward to what is set later
+	// the globals forward to what is set later
+	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator())
 	return &transport{
-		Client:  c,
-		base:    cmp.Or(base, http.DefaultTransport),
-		tracer:  scope.Tracer(cmp.Or(c.TracerProvider, otel.GetTracerProvider())),
-		meter:   newClientMeter(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider())), c.BodySizeMetrics),
+		Client: c,
+		base:   cmp.Or(base, http.DefaultTransport),
+		tracer: scope.Tracer(cmp.Or(c.TracerProvider, otel.GetTracerProvider())),
+		meter: newClientMeter(scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider())),
+			c.BodySizeMetrics),
 		methods: knownMethods(),
 		kinds:   kinds.New(newExchangeMetrics),
 	}
@@ -113,7 +120,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := text.Valid(record.Name(serving.Asked(c.tl, ofSpanName, t.SpanName, r, spanMethod(m))))
 	c.ctx, c.span = r.Context(), noop.Span{}
 	started := c.tl.Try(serving.OfSpan, func() {
-		c.ctx, c.span = t.tracer.Start(c.ctx, name, clientKind, trace.WithAttributes(c.request(r, m)...))
+		c.ctx, c.span = t.tracer.Start(c.ctx, name, clientKind,
+			trace.WithAttributes(c.request(r, m)...))
 		c.start = c.tl.Since(serving.Start(c.span))
 	})
 	if !started {
@@ -127,8 +135,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			c.complete(c.tl.Now(), "")
 		}
 	}()
-	out := r.Clone(httptrace.WithClientTrace(c.ctx, c.phases.trace(c))) // a RoundTripper must not change its request
-	out.Trailer = r.Trailer                                             // the caller sets its values while the base reads the body
+	// a RoundTripper must not change its request
+	out := r.Clone(httptrace.WithClientTrace(c.ctx, c.phases.trace(c)))
+	out.Trailer = r.Trailer // the caller sets its values while the base reads the body
 	c.inject(out.Header)
 	c.countBody(out)
 	resp, err := t.base.RoundTrip(out)
@@ -143,15 +152,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.watch(r, resp), nil
 }
 
-// check makes an error of a response that [http.RoundTripper] forbids. http.Client would name this transport in place of the base.
+// check makes an error of a response that [http.RoundTripper] forbids. http.Client would name this
+// transport in place of the base.
 func (t *transport) check(r *http.Request, resp *http.Response) (*http.Response, error) {
 	switch {
 	case resp == nil:
-		return nil, &baseError{"no_response", fmt.Sprintf("%T returned a nil *Response with a nil error", t.base)}
+		return nil, &baseError{"no_response",
+			fmt.Sprintf("%T returned a nil *Response with a nil error", t.base)}
 	case resp.Body != nil:
 		return resp, nil
 	case resp.ContentLength > 0 && r.Method != http.MethodHead:
-		return nil, &baseError{"no_body", fmt.Sprintf("%T returned a *Response with content length %d but a nil Body", t.base, resp.ContentLength)}
+		return nil, &baseError{"no_body",
+			fmt.Sprintf("%T returned a *Response with content length %d but a nil Body", t.base,
+				resp.ContentLength)}
 	default:
 		resp.Body = http.NoBody
 		return resp, nil
@@ -176,7 +189,9 @@ func (c *call) request(r *http.Request, method string) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 8), semconv.HTTPRequestMethodKey.String(method),
 		semconv.URLFull(c.name), semconv.ServerAddress(server), semconv.ServerPort(port))
 	if method == otherMethod {
-		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(strings.Clone(received.Text(cmp.Or(r.Method, http.MethodGet)))))
+		attrs = append(attrs,
+			semconv.HTTPRequestMethodOriginal(
+				strings.Clone(received.Text(cmp.Or(r.Method, http.MethodGet)))))
 	}
 	if n := redirects(r); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(n))
@@ -199,8 +214,8 @@ func address(u *url.URL) string {
 	return received.Text(bare.String()) // a server has chosen it if it is a redirect's
 }
 
-// inject writes the trace of a call into the header of its request. Before, it removes the fields that a proxy passes on from
-// its own caller.
+// inject writes the trace of a call into the header of its request. Before, it removes the fields
+// that a proxy passes on from its own caller.
 func (c *call) inject(h http.Header) {
 	c.tl.Try(serving.OfPropagators, func() {
 		for _, field := range c.t.fields.Of(c.t.Propagators, http.CanonicalHeaderKey) {
@@ -233,8 +248,8 @@ func (c *call) countBody(out *http.Request) {
 	}
 }
 
-// A sentBody counts the bytes that a base reads of the body of a call's request. The base may read on after RoundTrip has
-// returned. It closes the body when it is done.
+// A sentBody counts the bytes that a base reads of the body of a call's request. The base may read
+// on after RoundTrip has returned. It closes the body when it is done.
 type sentBody struct {
 	countedBody
 	call   *call
@@ -256,11 +271,12 @@ func (c *call) sent() int64 {
 	return 0
 }
 
-// recordSize records the size of the request's body once, when the answer's kind is known and the base has done with
-// the body.
+// recordSize records the size of the request's body once, when the answer's kind is known and the
+// base has done with the body.
 func (c *call) recordSize() {
 	k, b := c.kind.Load(), c.body.Load()
-	if c.t.meter.requests == nil || k == nil || b != nil && !b.closed.Load() || !c.sized.CompareAndSwap(false, true) {
+	if c.t.meter.requests == nil || k == nil || b != nil && !b.closed.Load() ||
+		!c.sized.CompareAndSwap(false, true) {
 		return
 	}
 	c.tl.Try(serving.OfMeter, func() { c.t.meter.requests.Record(c.ctx, c.sent(), k.record...) })
@@ -290,10 +306,12 @@ func (c *call) describe(resp *http.Response, err error) {
 		x.status = resp.StatusCode
 		x.version = protocolVersion(resp.ProtoMajor, resp.ProtoMinor)
 		x.fail(http.StatusBadRequest)
-		c.phases.note(c, responseStart) // unless a byte was seen to arrive: the base may know no httptrace
+		// unless a byte was seen to arrive: the base may know no httptrace
+		c.phases.note(c, responseStart)
 	}
 	k := c.t.kinds.Get(*x, x.server, x.status)
-	c.tl.Try(serving.OfMeter, func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
+	c.tl.Try(serving.OfMeter,
+		func() { c.t.meter.duration.Record(c.ctx, (now - c.start).Seconds(), k.record...) })
 	c.kind.Store(k)
 	c.recordSize()
 	if serving.Takes(c.span) {

@@ -1,16 +1,17 @@
-// Package bridgelog (may change) connects OpenTelemetry's log SDK with perfline. Programs that do not import it do not link the log SDK.
+// Package bridgelog (may change) connects OpenTelemetry's log SDK with perfline. Programs that do
+// not import it do not link the log SDK.
 //
-// [NewLoggerProvider] sends log records of every logging library that has a bridge, through the pipeline's delivery. For log/slog, contrib's
-// otelslog is the bridge:
+// [NewLoggerProvider] sends log records of every logging library that has a bridge, through the
+// pipeline's delivery. For log/slog, contrib's otelslog is the bridge:
 //
 //	records := otelslog.NewHandler("shop", otelslog.WithLoggerProvider(bridgelog.NewLoggerProvider(pl, nil)))
 //	slog.SetDefault(slog.New(marks.NewHandler(slog.NewMultiHandler(bridge.NewHandler(lines), records), nil)))
 //
 // docs/logs.md shows the records that arrive.
 //
-// [NewEventBridge] makes span events of log events, as the specification's "Event to span event bridge" does, which is in
-// development. It works in programs with any exporter. Register it beside the processor that exports, which may be one of
-// [NewProcessor]:
+// [NewEventBridge] makes span events of log events, as the specification's "Event to span event
+// bridge" does, which is in development. It works in programs with any exporter. Register it beside
+// the processor that exports, which may be one of [NewProcessor]:
 //
 //	provider := sdklog.NewLoggerProvider(
 //		sdklog.WithProcessor(bridgelog.NewEventBridge()),
@@ -42,17 +43,19 @@
 //
 //   - The event bridge has no state. It keeps no span and no record after the call. It works with
 //     spans of every provider.
-//   - A delivered record is encoded once, on the goroutine that emits it. Emitting never waits for the receiver: exporter.LogDelivery
-//     counts each record as delivered, failed, dropped or pending.
+//   - A delivered record is encoded once, on the goroutine that emits it. Emitting never waits for
+//     the receiver: exporter.LogDelivery counts each record as delivered, failed, dropped or
+//     pending.
 //   - All functions and methods may be called concurrently.
 //
 // # Limitations
 //
-//   - The span of a request that the sampler dropped and that bridge.KeepPolicy keeps is not recording: rule 3. Marks under it
-//     become span events, log events do not.
-//   - A slog record becomes two span events if marks.NewHandler makes it a mark and a slog bridge gives it an event name too.
-//     Contrib's otelslog v0.21 gives no event names, so its records are never bridged.
-//   - A warning of slog arrives twice if marks.NewHandler makes it a mark and marks are log records. The mark has the text as
-//     EventName, the other record as body.
+//   - The span of a request that the sampler dropped and that bridge.KeepPolicy keeps is not
+//     recording: rule 3. Marks under it become span events, log events do not.
+//   - A slog record becomes two span events if marks.NewHandler makes it a mark and a slog bridge
+//     gives it an event name too. Contrib's otelslog v0.21 gives no event names, so its records are
+//     never bridged.
+//   - A warning of slog arrives twice if marks.NewHandler makes it a mark and marks are log
+//     records. The mark has the text as EventName, the other record as body.
 //   - Log records have the SDK's limits for attributes (OTEL_LOGRECORD_*).
 package bridgelog

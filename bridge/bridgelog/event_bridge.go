@@ -13,8 +13,8 @@ import (
 // not change records.
 //
 // Its Enabled reports false if no record that is emitted with the context can become a span event,
-// because no span is recording. Otherwise Enabled reports true, also for parameters without an event
-// name: the record may get its name later, from a logging library's bridge or from another
+// because no span is recording. Otherwise Enabled reports true, also for parameters without an
+// event name: the record may get its name later, from a logging library's bridge or from another
 // processor. Under a recording span, a Logger is therefore enabled for all severities.
 func NewEventBridge() sdklog.Processor { return eventBridge{} }
 

@@ -15,25 +15,30 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A Pipeline has the destination of log records, and the resource that they are about. A *perfline.Pipeline is one. Logs returns
-// nil if log records are not exported.
+// A Pipeline has the destination of log records, and the resource that they are about. A
+// *perfline.Pipeline is one. Logs returns nil if log records are not exported.
 type Pipeline interface {
 	Logs() bridge.LogOutput
 	Resource() *resource.Resource
 }
 
-// NewLoggerProvider returns a provider whose log records p delivers, with p's resource. [NewProcessor] says which; if p exports no log
-// records, all loggers are disabled. Records that come after the shutdown of p count as dropped.
+// NewLoggerProvider returns a provider whose log records p delivers, with p's resource.
+// [NewProcessor] says which; if p exports no log records, all loggers are disabled. Records that
+// come after the shutdown of p count as dropped.
 func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
-	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()), sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
+	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()),
+		sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
 }
 
-// NewProcessor returns a processor that encodes log records on the goroutine that emits them, and hands them to out at once. It takes
-// records of the severity that corresponds to level and above, and records without a severity; nil means [slog.LevelInfo]. The other slog
-// levels correspond as in OpenTelemetry's bridge: [slog.LevelWarn] is WARN.
+// NewProcessor returns a processor that encodes log records on the goroutine that emits them, and
+// hands them to out at once. It takes records of the severity that corresponds to level and above,
+// and records without a severity; nil means [slog.LevelInfo]. The other slog levels correspond as
+// in OpenTelemetry's bridge: [slog.LevelWarn] is WARN.
 //
-//   - A record is encoded without a lock, and without an allocation unless it has lists, maps, bytes or text that is not UTF-8.
-//   - ForceFlush and Shutdown call out's ForceFlush. They do not shut out down, because spans or marks may use it too.
+//   - A record is encoded without a lock, and without an allocation unless it has lists, maps,
+//     bytes or text that is not UTF-8.
+//   - ForceFlush and Shutdown call out's ForceFlush. They do not shut out down, because spans or
+//     marks may use it too.
 //   - If out is nil, the processor takes no records.
 func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
 	if level == nil {
@@ -63,7 +68,8 @@ const (
 
 // takes reports whether a severity is delivered. Severities are nine above the levels of slog.
 func (p *processor) takes(s log.Severity) bool {
-	return p.out != nil && (s == log.SeverityUndefined || slog.Level(s-log.SeverityInfo) >= p.level.Level())
+	return p.out != nil &&
+		(s == log.SeverityUndefined || slog.Level(s-log.SeverityInfo) >= p.level.Level())
 }
 
 // Enabled reports whether records of the severity are delivered.
@@ -88,8 +94,10 @@ func (p *processor) OnEmit(_ context.Context, r *sdklog.Record) error {
 	record := otlpenc.LogRecord{
 		Time: r.Timestamp(), ObservedTime: r.ObservedTimestamp(),
 		Severity: int(min(r.Severity(), log.SeverityFatal4)), SeverityText: r.SeverityText(),
-		EventName: r.EventName(), Body: r.Body(), Attributes: attrs, DroppedAttributes: r.DroppedAttributes(),
-		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: r.TraceID(), SpanID: r.SpanID(), TraceFlags: r.TraceFlags()}),
+		EventName: r.EventName(), Body: r.Body(), Attributes: attrs,
+		DroppedAttributes: r.DroppedAttributes(),
+		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: r.TraceID(),
+			SpanID: r.SpanID(), TraceFlags: r.TraceFlags()}),
 	}
 	b := record.Append(s.bytes[:0], nil)
 	group := p.groups.Group(r.Resource(), r.InstrumentationScope())

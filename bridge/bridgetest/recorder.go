@@ -28,19 +28,24 @@ func New(t testing.TB) *Recorder {
 	return Over(t, nil)
 }
 
-// Over returns a recorder over a provider of the SDK. It ends with the test, and does not shut the provider down.
+// Over returns a recorder over a provider of the SDK. It ends with the test, and does not shut the
+// provider down.
 func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	t.Helper()
-	r := &Recorder{t: t, entries: observertest.NewTimedRecorder(), provider: sdk, spans: tracetest.NewSpanRecorder()}
+	r := &Recorder{t: t, entries: observertest.NewTimedRecorder(), provider: sdk,
+		spans: tracetest.NewSpanRecorder()}
 	var stop func()
 	if sdk == nil {
 		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
-			Timeline: r.Timeline(), Sampler: sdktrace.AlwaysSample(), Resource: resource.Empty(), Processors: []sdktrace.SpanProcessor{r.spans},
+			Timeline: r.Timeline(), Sampler: sdktrace.AlwaysSample(), Resource: resource.Empty(),
+			Processors: []sdktrace.SpanProcessor{r.spans},
 		})
 		r.provider = p
-		stop = func() { _ = p.Shutdown(context.Background()) } // a recorder has nothing that could fail
+		// a recorder has nothing that could fail
+		stop = func() { _ = p.Shutdown(context.Background()) }
 	} else {
-		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: r.Timeline(), TracerProvider: sdk})
+		joined := bridge.NewProcessor(
+			bridge.ProcessorConfig{Timeline: r.Timeline(), TracerProvider: sdk})
 		sdk.RegisterSpanProcessor(r.spans)
 		sdk.RegisterSpanProcessor(joined)
 		stop = func() {
@@ -58,7 +63,8 @@ func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	return r
 }
 
-// Context returns a context under which marks and measures are recorded. It has the values of parent.
+// Context returns a context under which marks and measures are recorded. It has the values of
+// parent.
 func (r *Recorder) Context(parent context.Context) context.Context {
 	return r.entries.Context(parent)
 }
@@ -69,8 +75,8 @@ func (r *Recorder) TracerProvider() trace.TracerProvider { return r.provider }
 // Timeline returns the process timeline that is recorded.
 func (r *Recorder) Timeline() *observer.Timeline { return r.entries.Timeline }
 
-// Entries returns the entries recorded so far that match any filter, or all without a filter. They are sorted by their
-// start.
+// Entries returns the entries recorded so far that match any filter, or all without a filter. They
+// are sorted by their start.
 func (r *Recorder) Entries(filters ...observer.Filter) []observer.Entry {
 	return r.entries.Entries(filters...)
 }

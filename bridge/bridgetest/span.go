@@ -8,8 +8,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Span is a span of the code under test, or a measure, which is a span of the instrumentation scope
-// [bridge.ScopeName]. Its events are marks, and what AddEvent and RecordError added. Its end is zero if it has not ended.
+// A Span is a span of the code under test, or a measure, which is a span of the instrumentation
+// scope [bridge.ScopeName]. Its events are marks, and what AddEvent and RecordError added. Its end
+// is zero if it has not ended.
 type Span struct {
 	tracetest.SpanStub
 
@@ -42,15 +43,16 @@ func (r *Recorder) Spans() []*Span {
 	}
 	slices.SortStableFunc(all, func(a, b *Span) int { return a.StartTime.Compare(b.StartTime) })
 	for _, s := range all {
-		if s.Parent = byKey[key{s.SpanStub.Parent.TraceID(), s.SpanStub.Parent.SpanID()}]; s.Parent != nil {
+		if s.Parent = byKey[key{s.SpanStub.Parent.TraceID(),
+			s.SpanStub.Parent.SpanID()}]; s.Parent != nil {
 			s.Parent.Children = append(s.Parent.Children, s)
 		}
 	}
 	return all
 }
 
-// Span returns the span of that name. The test fails and ends if there is none, or more than one. Call it on the test's own
-// goroutine.
+// Span returns the span of that name. The test fails and ends if there is none, or more than one.
+// Call it on the test's own goroutine.
 func (r *Recorder) Span(name string) *Span {
 	r.t.Helper()
 	found := slices.DeleteFunc(r.Spans(), func(s *Span) bool { return s.Name != name })

@@ -16,21 +16,23 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Tree returns the spans and their events as text: a line for each, and two spaces more for each level. They are
-// in the order of their start.
+// Tree returns the spans and their events as text: a line for each, and two spaces more for each
+// level. They are in the order of their start.
 //
 //	GET /products/{id} (server)
 //	  * cache.miss key=7
 //	  render (error: no template)
 //
-// A line has the name, then the attributes with the given keys, in that order, then what is special: a kind other than
-// internal, an error, and "not ended". The key "*" stands for all attributes. Events have an asterisk, and so have marks under
-// no span.
+// A line has the name, then the attributes with the given keys, in that order, then what is
+// special: a kind other than internal, an error, and "not ended". The key "*" stands for all
+// attributes. Events have an asterisk, and so have marks under no span.
 func (r *Recorder) Tree(keys ...attribute.Key) string {
 	var top []line
 	for _, e := range r.Entries(observer.Filter{Type: record.Mark}) {
-		if (*record.Entry)(&e).Span() == (record.SpanIDs{}) { // ObserversOnly is set for a mark under a span that is not sampled
-			top = append(top, line{at: e.Time(), text: "* " + e.Name() + texts(attributes(&e), keys)})
+		// ObserversOnly is set for a mark under a span that is not sampled
+		if (*record.Entry)(&e).Span() == (record.SpanIDs{}) {
+			top = append(top, line{at: e.Time(), text: "* " +
+				e.Name() + texts(attributes(&e), keys)})
 		}
 	}
 	for _, s := range r.Spans() {
@@ -45,8 +47,8 @@ func (r *Recorder) Tree(keys ...attribute.Key) string {
 
 const every attribute.Key = "*"
 
-// Want fails the test unless the tree, with the attributes of these keys, is as wanted. Empty lines at the beginning and
-// the end of want do not count, nor does the indentation of its first line.
+// Want fails the test unless the tree, with the attributes of these keys, is as wanted. Empty lines
+// at the beginning and the end of want do not count, nor does the indentation of its first line.
 func (r *Recorder) Want(want string, keys ...attribute.Key) {
 	r.t.Helper()
 	if got, want := r.Tree(keys...), dedent(want); got != want {
@@ -98,7 +100,8 @@ func texts(attrs []attribute.KeyValue, keys []attribute.Key) string {
 	for _, key := range keys {
 		for _, kv := range attrs {
 			if kv.Key == key || key == every {
-				fmt.Fprintf(&b, " %s=%s", text.Escape(string(kv.Key), ""), text.Escape(kv.Value.String(), ""))
+				fmt.Fprintf(&b, " %s=%s", text.Escape(string(kv.Key), ""),
+					text.Escape(kv.Value.String(), ""))
 			}
 		}
 	}

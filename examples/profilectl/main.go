@@ -80,12 +80,14 @@ func (c control) run(ctx context.Context, route string, length time.Duration, de
 		return errors.Join(err, early)
 	}
 	err = c.report(after, session, depth)
-	_, released := c.ReleaseSession(after, &pb.ReleaseSessionArg{SessionId: &n}) // sessions are kept, but not many
+	// sessions are kept, but not many
+	_, released := c.ReleaseSession(after, &pb.ReleaseSessionArg{SessionId: &n})
 	return errors.Join(early, err, released)
 }
 
 // record waits until the recording is to end. ended says that watching it has, with err.
-func (c control) record(ctx context.Context, length time.Duration, began <-chan struct{}, watched <-chan error) (ended bool, err error) {
+func (c control) record(ctx context.Context, length time.Duration, began <-chan struct{},
+	watched <-chan error) (ended bool, err error) {
 	select {
 	case <-began:
 	case <-ctx.Done():
@@ -120,9 +122,11 @@ func (c control) watch(ctx context.Context, id uint32, began chan<- struct{}) er
 		case pb.State_STATE_WAITING:
 			line = "waiting for " + printable(st.GetRoute())
 		case pb.State_STATE_RECORDING:
-			line = fmt.Sprintf("recording %.1f s: %d entries, %d samples (%s)", st.GetLength()/1000, st.GetEntries(), st.GetSamples(), printable(st.GetSampler()))
+			line = fmt.Sprintf("recording %.1f s: %d entries, %d samples (%s)", st.GetLength()/1000,
+				st.GetEntries(), st.GetSamples(), printable(st.GetSampler()))
 		case pb.State_STATE_PROCESSING:
-			line = fmt.Sprintf("[%-40s] %.0f %%", strings.Repeat("#", int(min(1, max(0, st.GetProgress()))*40)), st.GetProgress()*100)
+			line = fmt.Sprintf("[%-40s] %.0f %%",
+				strings.Repeat("#", int(min(1, max(0, st.GetProgress()))*40)), st.GetProgress()*100)
 		default:
 			line = "ready"
 		}
@@ -140,7 +144,9 @@ func (c control) watch(ctx context.Context, id uint32, began chan<- struct{}) er
 func (c control) report(ctx context.Context, s *pb.Session, depth uint32) error {
 	timelines := s.GetTimelineList()
 	for more := s.GetMore(); more; {
-		next, err := c.GetSession(ctx, &pb.GetSessionArg{SessionId: s.GetSessionId(), AfterTimelineId: &timelines[len(timelines)-1].TimelineId})
+		next, err := c.GetSession(ctx,
+			&pb.GetSessionArg{SessionId: s.GetSessionId(),
+				AfterTimelineId: &timelines[len(timelines)-1].TimelineId})
 		if err != nil {
 			return err
 		}
@@ -148,23 +154,28 @@ func (c control) report(ctx context.Context, s *pb.Session, depth uint32) error 
 		more = next.GetMore()
 	}
 	fmt.Printf("session %d: %.1f s, %d timelines, %d events, %d samples; %d entries are missing\n\n", s.GetSessionId(), s.GetLength()/1000,
-		len(timelines), s.GetStats().GetEvents(), s.GetStats().GetSamples(), s.GetStats().GetDropped()+s.GetStats().GetLost())
+		len(timelines), s.GetStats().GetEvents(), s.GetStats().GetSamples(),
+		s.GetStats().GetDropped()+s.GetStats().GetLost())
 	if len(timelines) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(timelines, func(a, b *pb.Timeline) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.GetAggregatedTime(), a.GetAggregatedTime()))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(b.GetAggregatedTime(), a.GetAggregatedTime()))
 	})
 
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "timeline\tat ms\ttook ms\tevents\tsamples\t  name")
 	for _, t := range timelines[:min(10, len(timelines))] {
-		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%d\t%d\t  %s\n", t.GetTimelineId(), t.GetInterval().GetStart(), t.GetAggregatedTime(), t.GetEventCount(), t.GetSampleCount(), printable(t.GetTitle()))
+		fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%d\t%d\t  %s\n", t.GetTimelineId(),
+			t.GetInterval().GetStart(), t.GetAggregatedTime(), t.GetEventCount(),
+			t.GetSampleCount(), printable(t.GetTitle()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	first := &pb.GetEventsArg{SessionId: s.GetSessionId(), TimelineId: timelines[0].GetTimelineId(), MaxDepth: &depth}
+	first := &pb.GetEventsArg{SessionId: s.GetSessionId(), TimelineId: timelines[0].GetTimelineId(),
+		MaxDepth: &depth}
 	if err := c.tree(ctx, first, timelines[0].GetTitle()); err != nil {
 		return err
 	}
@@ -200,7 +211,8 @@ func (c control) tree(ctx context.Context, q *pb.GetEventsArg, name string) erro
 			}
 			depths[e.GetEventId()] = depth
 			if events++; events <= most {
-				fmt.Printf("%9.2f ms %9.2f ms  %s%s %s%s\n", e.GetAggregatedTime(), e.GetTime(), strings.Repeat("  ", depth), typeName(e), printable(e.GetName()), details(e))
+				fmt.Printf("%9.2f ms %9.2f ms  %s%s %s%s\n", e.GetAggregatedTime(), e.GetTime(),
+					strings.Repeat("  ", depth), typeName(e), printable(e.GetName()), details(e))
 			}
 		}
 	}
@@ -219,7 +231,8 @@ func (c control) hottest(ctx context.Context, q *pb.GetEventsArg) error {
 	}
 	fmt.Println("\nits time by type and name: in themselves, how many, what")
 	for _, e := range events.GetEventList() {
-		fmt.Printf("%9.2f ms %9d ×  %s %s\n", e.GetTime(), e.GetHits(), typeName(e), printable(e.GetName()))
+		fmt.Printf("%9.2f ms %9d ×  %s %s\n", e.GetTime(), e.GetHits(), typeName(e),
+			printable(e.GetName()))
 	}
 	return nil
 }

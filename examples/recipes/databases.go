@@ -13,19 +13,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// OpenSQL opens a database whose queries are spans of their request. Queries without a request, rows, and the
-// housekeeping of the pool make none. gorm and sqlx take the *sql.DB.
+// OpenSQL opens a database whose queries are spans of their request. Queries without a request,
+// rows, and the housekeeping of the pool make none. gorm and sqlx take the *sql.DB.
 func OpenSQL(driverName, dsn string, attrs ...attribute.KeyValue) (*sql.DB, error) {
-	return otelsql.Open(driverName, dsn, otelsql.WithAttributes(attrs...), otelsql.WithSpanOptions(otelsql.SpanOptions{
-		OmitConnectorConnect: true,
-		OmitConnResetSession: true,
-		OmitConnPrepare:      true,
-		OmitRows:             true,
-		DisableErrSkip:       true,
-		SpanFilter: func(ctx context.Context, _ otelsql.Method, _ string, _ []driver.NamedValue) bool {
-			return trace.SpanContextFromContext(ctx).IsValid()
-		},
-	}))
+	return otelsql.Open(driverName, dsn, otelsql.WithAttributes(attrs...),
+		otelsql.WithSpanOptions(otelsql.SpanOptions{
+			OmitConnectorConnect: true,
+			OmitConnResetSession: true,
+			OmitConnPrepare:      true,
+			OmitRows:             true,
+			DisableErrSkip:       true,
+			SpanFilter: func(ctx context.Context, _ otelsql.Method, _ string,
+				_ []driver.NamedValue) bool {
+				return trace.SpanContextFromContext(ctx).IsValid()
+			},
+		}))
 }
 
 // OpenPGX does the same for pgx's own pool.
@@ -35,7 +37,8 @@ func OpenPGX(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 		return nil, err
 	}
 	t := otelpgx.NewTracer()
-	config.ConnConfig.Tracer = struct { // not its spans of connecting, preparing and waiting for a connection
+	// not its spans of connecting, preparing and waiting for a connection
+	config.ConnConfig.Tracer = struct {
 		pgx.QueryTracer
 		pgx.BatchTracer
 		pgx.CopyFromTracer

@@ -11,15 +11,18 @@ import (
 
 // NewKafka returns a client with a span for each record that is sent. The record carries its trace.
 func NewKafka(t *kotel.Tracer, opts ...kgo.Opt) (*kgo.Client, error) {
-	sending := struct { // not kotel's hooks for fetched records: their span would be the unit of work, and be over before the work begins
+	// not kotel's hooks for fetched records: their span would be the unit of work, and be over before the work begins
+	sending := struct {
 		kgo.HookProduceRecordBuffered
 		kgo.HookProduceRecordUnbuffered
 	}{t, t}
 	return kgo.NewClient(append(opts, kgo.WithHooks(sending))...)
 }
 
-// Handle calls a handler in a span of kind consumer, which is a unit of work and continues the trace of the record.
-func Handle(ctx context.Context, t *kotel.Tracer, r *kgo.Record, handler func(context.Context, *kgo.Record) error) error {
+// Handle calls a handler in a span of kind consumer, which is a unit of work and continues the
+// trace of the record.
+func Handle(ctx context.Context, t *kotel.Tracer, r *kgo.Record,
+	handler func(context.Context, *kgo.Record) error) error {
 	r.Context = otel.GetTextMapPropagator().Extract(ctx, kotel.NewRecordCarrier(r))
 	ctx, span := t.WithProcessSpan(r)
 	defer span.End()

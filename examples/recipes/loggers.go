@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// LogrusHook adds trace_id and span_id to entries with a context, and makes marks of warnings. Log with logrus.WithContext(ctx).
+// LogrusHook adds trace_id and span_id to entries with a context, and makes marks of warnings. Log
+// with logrus.WithContext(ctx).
 type LogrusHook struct{}
 
 // Levels are all levels, because each entry gets the ids.
@@ -42,7 +43,8 @@ func (ZerologHook) Run(e *zerolog.Event, level zerolog.Level, message string) {
 	}
 }
 
-// ZapFields returns trace_id and span_id, because zap's hooks get no context: logger.Warn("retry", ZapFields(ctx)...).
+// ZapFields returns trace_id and span_id, because zap's hooks get no context: logger.Warn("retry",
+// ZapFields(ctx)...).
 func ZapFields(ctx context.Context) []zap.Field {
 	sc := trace.SpanContextFromContext(ctx)
 	if !sc.IsValid() {

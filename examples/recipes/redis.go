@@ -5,11 +5,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// OpenRedis returns a client whose commands are spans of their request. Dialling and the greetings of a new connection make none, and
-// values stay out of the attributes.
+// OpenRedis returns a client whose commands are spans of their request. Dialling and the greetings
+// of a new connection make none, and values stay out of the attributes.
 func OpenRedis(o *redis.Options) (*redis.Client, error) {
 	client := redis.NewClient(o)
-	greeting := func(cmd redis.Cmder) bool { return cmd.Name() == "hello" || cmd.Name() == "client" }
+	greeting := func(cmd redis.Cmder) bool {
+		return cmd.Name() == "hello" ||
+			cmd.Name() == "client"
+	}
 	return client, redisotel.InstrumentTracing(client,
 		redisotel.WithDBStatement(false),
 		redisotel.WithCallerEnabled(false),

@@ -82,7 +82,8 @@ func (h *handler) product(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		http.Error(w, fmt.Sprintf("product %q: must be a number", r.PathValue("id")), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("product %q: must be a number", r.PathValue("id")),
+			http.StatusBadRequest)
 		return
 	}
 	p, err := h.store.product(ctx, id)
@@ -98,11 +99,14 @@ func (h *handler) product(w http.ResponseWriter, r *http.Request) {
 func (h *handler) order(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	var o order
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&o); err != nil || o.Quantity < 1 || o.Quantity > 100 {
-		http.Error(w, "an order needs a product and a quantity from 1 to 100", http.StatusBadRequest)
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&o); err != nil ||
+		o.Quantity < 1 || o.Quantity > 100 {
+		http.Error(w, "an order needs a product and a quantity from 1 to 100",
+			http.StatusBadRequest)
 		return
 	}
-	marks.Mark(ctx, "order.accepted", slog.Int64("product", o.Product), slog.Int64("quantity", o.Quantity))
+	marks.Mark(ctx, "order.accepted", slog.Int64("product", o.Product),
+		slog.Int64("quantity", o.Quantity))
 	p, err := h.store.product(ctx, o.Product)
 	if err != nil {
 		fail(ctx, w, err)
@@ -142,7 +146,8 @@ func (h *handler) order(w http.ResponseWriter, r *http.Request) {
 
 // pay calls the payment service.
 func (h *handler) pay(ctx context.Context, total int64) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.payments+"/payments?total="+strconv.FormatInt(total, 10), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.payments+"/payments?total="+
+		strconv.FormatInt(total, 10), http.NoBody)
 	if err != nil {
 		return "", err
 	}

@@ -39,8 +39,9 @@ func newLoad(base string, rps int) *load {
 	return &load{
 		base:     base,
 		interval: time.Second / time.Duration(rps),
-		client:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}},
-		routes:   map[string]*routeStats{},
+		client: &http.Client{Timeout: 10 * time.Second,
+			Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}},
+		routes: map[string]*routeStats{},
 	}
 }
 
@@ -84,7 +85,8 @@ func (l *load) run(ctx context.Context, duration time.Duration) {
 }
 
 func (l *load) request(ctx context.Context) {
-	route, method, path, body := "GET /products/{id}", http.MethodGet, fmt.Sprintf("/products/%d", 1+rand.IntN(200)), ""
+	route, method, path, body := "GET /products/{id}", http.MethodGet,
+		fmt.Sprintf("/products/%d", 1+rand.IntN(200)), ""
 	switch n := rand.IntN(10); {
 	case n < 1:
 		route, path = "GET /search", fmt.Sprintf("/search?q=number+%d", 1+rand.IntN(200))
@@ -148,7 +150,8 @@ type progress struct {
 
 func newProgress(out *os.File, total time.Duration) *progress {
 	info, err := out.Stat()
-	return &progress{out: out, total: total, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
+	return &progress{out: out, total: total, terminal: err == nil &&
+		info.Mode()&os.ModeCharDevice != 0}
 }
 
 func (p *progress) show(l *load, elapsed time.Duration) {
@@ -167,7 +170,8 @@ func (p *progress) show(l *load, elapsed time.Duration) {
 	l.count(func() { sent, failed = l.sent, l.failed })
 	far := elapsed.Round(time.Second).String()
 	if p.total > 0 {
-		far = fmt.Sprintf("%3.0f %%  %5.1fs of %v", 100*min(1, elapsed.Seconds()/p.total.Seconds()), elapsed.Seconds(), p.total)
+		far = fmt.Sprintf("%3.0f %%  %5.1fs of %v", 100*min(1, elapsed.Seconds()/p.total.Seconds()),
+			elapsed.Seconds(), p.total)
 	}
 	fmt.Fprintf(p.out, "%sload: %s  %d requests  %d failed%s", begin, far, sent, failed, end)
 }

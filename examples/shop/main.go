@@ -57,12 +57,15 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
-	flag.BoolVar(&o.published, "published", false, "-addr is in a container, which publishes it on its host's loopback and nowhere else: who comes by the name localhost may see the live page")
-	flag.DurationVar(&o.duration, "for", 0, "how long to run a load and then stop; 0 serves without a load until interrupted")
+	flag.BoolVar(&o.published, "published", false,
+		"-addr is in a container, which publishes it on its host's loopback and nowhere else: who comes by the name localhost may see the live page")
+	flag.DurationVar(&o.duration, "for", 0,
+		"how long to run a load and then stop; 0 serves without a load until interrupted")
 	flag.BoolVar(&o.forever, "forever", false, "run the load until interrupted")
 	flag.IntVar(&o.rps, "rps", 100, "requests per second of the load, 1 to 20000")
 	flag.StringVar(&o.svg, "svg", "", "file to draw the slowest request into")
-	flag.StringVar(&o.profile, "profile", "", "file to write the load's CPU profile into, for go tool pprof")
+	flag.StringVar(&o.profile, "profile", "",
+		"file to write the load's CPU profile into, for go tool pprof")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -98,13 +101,15 @@ func run(ctx context.Context, o options) error {
 		Service: "shop",
 		Keep:    bridge.KeepPolicy{Slow: slow},
 		Waits:   waits,
-		// With metrics, all measures are in the histogram perfline.measure.duration. Their names are constants.
+		// With metrics, all measures are in the histogram perfline.measure.duration. Their names
+		// are constants.
 		Measures: bridge.MeasureConfig{Names: []string{"*"}},
 
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), // says when traces do not arrive
 		// Clients of the live page and of the service may record sessions, and see all frames. Both
 		// allow clients on this machine.
-		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: []string{profiling.ModuleAny}}},
+		Sessions: sessions.Config{Policy: profiling.Policy{Remote: true,
+			Modules: []string{profiling.ModuleAny}}},
 	})
 	if err != nil {
 		return err
@@ -119,7 +124,8 @@ func run(ctx context.Context, o options) error {
 	}
 	// Warnings become marks of the request they are about; errors are printed too.
 	slog.SetDefault(slog.New(marks.NewHandler(
-		slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}), slog.LevelWarn)))
+		slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}),
+		slog.LevelWarn)))
 
 	store, err := openStore(ctx)
 	if err != nil {
@@ -144,20 +150,27 @@ func run(ctx context.Context, o options) error {
 	defer conn.Close()
 	outer := http.NewServeMux()
 	outer.Handle("/", bridgehttp.Server{
-		ServerTiming: bridgehttp.ServerTiming{Trace: true, Names: []string{"render", "checkout", "sql.*", "shop.*"}},
+		ServerTiming: bridgehttp.ServerTiming{Trace: true,
+			Names: []string{"render", "checkout", "sql.*", "shop.*"}},
 	}.Middleware(newHandler(store, "http://"+payments.Addr, conn)))
 	var authorize func(*http.Request) error // nil allows clients on this machine
 	if o.published {
 		authorize = published
 	}
 	// In place of net/http/pprof's, which fails while profiles are pushed.
-	outer.Handle("GET /debug/pprof/profile", guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
-	outer.Handle(live.Prefix, live.Handler(pl, live.Config{Authorize: authorize, Data: guard.Everything}))
-	outer.Handle(live.Prefix+"mcp", mcpserver.Handler(pl, mcpserver.Config{Authorize: authorize, Data: guard.Everything}))
+	outer.Handle("GET /debug/pprof/profile",
+		guard.Guard{Authorize: authorize}.Handler(http.HandlerFunc(profiling.ServeProfile)))
+	outer.Handle(live.Prefix,
+		live.Handler(pl, live.Config{Authorize: authorize, Data: guard.Everything}))
+	outer.Handle(live.Prefix+"mcp",
+		mcpserver.Handler(pl, mcpserver.Config{Authorize: authorize, Data: guard.Everything}))
 	// A page without requests, as a service in production has it.
-	outer.Handle(summaryPrefix, live.Handler(pl, live.Config{Prefix: summaryPrefix, Authorize: authorize, Data: guard.Summary}))
+	outer.Handle(summaryPrefix,
+		live.Handler(pl, live.Config{Prefix: summaryPrefix, Authorize: authorize,
+			Data: guard.Summary}))
 	outer.Handle(service.NewHandler(pl.Sessions(), service.Config{Authorize: authorize}))
-	outer.HandleFunc("GET /healthz", store.health) // outside the middleware: its traces are of no use
+	// outside the middleware: its traces are of no use
+	outer.HandleFunc("GET /healthz", store.health)
 	shop, err := serve(ctx, o.addr, outer)
 	if err != nil {
 		return err

@@ -22,11 +22,14 @@ import (
 type sampling struct{ cpu, wall *profiling.Profiler }
 
 func startSampling(ctx context.Context) (s sampling, err error) {
-	s.cpu, err = profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 100_000})
+	s.cpu, err = profiling.Start(ctx,
+		profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 100_000})
 	if err != nil {
 		return s, err
 	}
-	s.wall, err = profiling.Start(ctx, profiling.Options{SampleInterval: time.Millisecond, MaxBufferSize: 2_000_000, Wall: true, WallBudget: 0.03})
+	s.wall, err = profiling.Start(ctx,
+		profiling.Options{SampleInterval: time.Millisecond, MaxBufferSize: 2_000_000, Wall: true,
+			WallBudget: 0.03})
 	return s, err
 }
 
@@ -47,7 +50,10 @@ func reportHottest(w io.Writer, t *profile.Trace) {
 	}
 	fmt.Fprintf(w, "\nWhat ran in requests: %v of CPU in all, sampled every %v, the hottest functions first:\n", total.Round(time.Millisecond), t.Interval)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	share := func(d time.Duration) string { return fmt.Sprintf("%.1f %%", float64(d)/float64(total)*100) }
+	share := func(d time.Duration) string {
+		return fmt.Sprintf("%.1f %%",
+			float64(d)/float64(total)*100)
+	}
 	fmt.Fprintln(tw, "self\ttotal\t function")
 	functions := hottest(t)
 	for _, f := range functions[:min(5, len(functions))] {
@@ -83,7 +89,8 @@ func hottest(t *profile.Trace) []*functionTime {
 		}
 	}
 	return slices.SortedFunc(maps.Values(functions), func(a, b *functionTime) int {
-		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(b.total, a.total),
+			cmp.Compare(a.name, b.name))
 	})
 }
 

@@ -63,7 +63,8 @@ func report(w io.Writer, l *load, m *measureTable) {
 	m.mu.Lock()
 	for _, name := range slices.Sorted(maps.Keys(m.byName)) {
 		h := m.byName[name]
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\t\n", name, h.count, ms(h.quantile(.5)), ms(h.quantile(.99)), ms(h.max))
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\t\n", name, h.count, ms(h.quantile(.5)),
+			ms(h.quantile(.99)), ms(h.max))
 	}
 	m.mu.Unlock()
 	_ = tw.Flush()
@@ -77,12 +78,14 @@ func reportDelivery(w io.Writer, s perfline.Stats) {
 	fmt.Fprintf(w, "\n%d entries recorded: %d marks became span events, %d measures became spans, %d marks had no span.\n",
 		t.Recorded, b.MarkEvents, b.MeasureSpans, b.MarksWithoutSpan)
 	if d.Accepted > 0 {
-		fmt.Fprintf(w, "%d spans for the backend: %d delivered, %d lost.\n", d.Accepted, d.Delivered, d.Lost())
+		fmt.Fprintf(w, "%d spans for the backend: %d delivered, %d lost.\n", d.Accepted,
+			d.Delivered, d.Lost())
 	} else {
 		fmt.Fprintln(w, "No backend is configured: set OTEL_EXPORTER_OTLP_ENDPOINT to send the traces to one.")
 	}
 	if f := s.Profiles; f.Accepted > 0 {
-		fmt.Fprintf(w, "%d profiles for Pyroscope: %d delivered, %d lost.\n", f.Accepted, f.Delivered, f.Lost())
+		fmt.Fprintf(w, "%d profiles for Pyroscope: %d delivered, %d lost.\n", f.Accepted,
+			f.Delivered, f.Lost())
 		if f.Lost() > 0 || f.Retries > 0 {
 			fmt.Fprintf(w, "Of profiles: %d refused, %d unanswered, %d dropped at the full queue, %d given up at the end; sent again %d times.\n",
 				f.Refused, f.Unanswered, f.Dropped, f.Pending, f.Retries)

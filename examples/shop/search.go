@@ -59,7 +59,8 @@ func addParts(parts map[string][]product, p product) {
 	for from := range text {
 		for to := from + minPart; to <= min(from+maxPart, len(text)); to++ {
 			part := text[from:to]
-			if found := parts[part]; len(found) < 20 && (len(found) == 0 || found[len(found)-1].ID != p.ID) {
+			if found := parts[part]; len(found) < 20 &&
+				(len(found) == 0 || found[len(found)-1].ID != p.ID) {
 				parts[part] = append(found, p)
 			}
 		}

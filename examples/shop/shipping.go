@@ -36,7 +36,8 @@ func handleQuote(_ any, ctx context.Context, decode func(any) error, _ grpc.Unar
 
 func quote(ctx context.Context, pieces int64) (*wrapperspb.Int64Value, error) {
 	if pieces < 1 {
-		return nil, status.Errorf(codes.InvalidArgument, "%d pieces: there must be at least 1", pieces)
+		return nil, status.Errorf(codes.InvalidArgument, "%d pieces: there must be at least 1",
+			pieces)
 	}
 	defer marks.Time(ctx, "tariff").End()
 	return wrapperspb.Int64(390 + 45*pieces), nil

@@ -68,7 +68,8 @@ func openStore(ctx context.Context) (*store, error) {
 	db, err := otelsql.Open("sqlite", dsn,
 		otelsql.WithAttributes(semconv.DBSystemNameSQLite),
 		otelsql.WithSpanOptions(otelsql.SpanOptions{
-			DisableErrSkip: true, OmitConnResetSession: true, OmitConnPrepare: true, OmitConnectorConnect: true, OmitRows: true,
+			DisableErrSkip: true, OmitConnResetSession: true, OmitConnPrepare: true,
+			OmitConnectorConnect: true, OmitRows: true,
 		}))
 	if err != nil {
 		return nil, err
@@ -92,7 +93,8 @@ func (s *store) health(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *store) list(ctx context.Context, page int64) ([]product, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT id, name, about, price, stock FROM products ORDER BY id LIMIT 20 OFFSET ?", page*20)
+	rows, err := s.db.QueryContext(ctx,
+		"SELECT id, name, about, price, stock FROM products ORDER BY id LIMIT 20 OFFSET ?", page*20)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,8 @@ func (s *store) product(ctx context.Context, id int64) (product, error) {
 		return p, nil
 	}
 	marks.Mark(ctx, "cache.miss", slog.Int64("product", id))
-	err := s.db.QueryRowContext(ctx, "SELECT id, name, price, stock FROM products WHERE id = ?", id).
+	err := s.db.QueryRowContext(ctx, "SELECT id, name, price, stock FROM products WHERE id = ?",
+		id).
 		Scan(&p.ID, &p.Name, &p.Price, &p.Stock)
 	if errors.Is(err, sql.ErrNoRows) {
 		return product{}, fmt.Errorf("product %d: %w", id, errNotFound)
@@ -137,7 +140,8 @@ func (s *store) product(ctx context.Context, id int64) (product, error) {
 
 // reserve takes quantity pieces of a product out of stock.
 func (s *store) reserve(ctx context.Context, id, quantity int64) error {
-	res, err := s.db.ExecContext(ctx, "UPDATE products SET stock = stock - ? WHERE id = ? AND stock >= ?", quantity, id, quantity)
+	res, err := s.db.ExecContext(ctx,
+		"UPDATE products SET stock = stock - ? WHERE id = ? AND stock >= ?", quantity, id, quantity)
 	if err != nil {
 		return err
 	}
@@ -148,7 +152,8 @@ func (s *store) reserve(ctx context.Context, id, quantity int64) error {
 }
 
 func (s *store) addOrder(ctx context.Context, o order) (order, error) {
-	res, err := s.db.ExecContext(ctx, "INSERT INTO orders (product, quantity, total, payment) VALUES (?, ?, ?, ?)",
+	res, err := s.db.ExecContext(ctx,
+		"INSERT INTO orders (product, quantity, total, payment) VALUES (?, ?, ?, ?)",
 		o.Product, o.Quantity, o.Total, o.Payment)
 	if err != nil {
 		return order{}, err

@@ -31,16 +31,16 @@ type CollectorConfig struct {
 	// port that refuses connections: metrics are accepted, and lost after a minute.
 	Metrics string
 
-	// Profiles takes them by OTLP over HTTP, below the URL's /v1development/profiles. Empty means that the Collector does not
-	// know profiles.
+	// Profiles takes them by OTLP over HTTP, below the URL's /v1development/profiles. Empty means
+	// that the Collector does not know profiles.
 	Profiles string
 
 	// Logs takes log records by OTLP over HTTP, below the URL's /v1/logs. Empty means a port
 	// that refuses connections: records are accepted, and wait in the queue.
 	Logs string
 
-	// All takes all signals, profiles too, by OTLP over HTTP below the URL, as they came. Then the Collector does not send to
-	// the receivers above, and its queue is in memory.
+	// All takes all signals, profiles too, by OTLP over HTTP below the URL, as they came. Then the
+	// Collector does not send to the receivers above, and its queue is in memory.
 	All string
 
 	// Certificate and Key are files in PEM. With them, services speak TLS with it.
@@ -70,11 +70,13 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 		s.args = append(s.args, "--config", strings.TrimSuffix(config, ".yaml")+"-tail.yaml")
 	}
 	if c.Profiles != "" {
-		s.args = append(s.args, "--config", filepath.Join(additions, "collector-profiles.yaml"), "--feature-gates=service.profilesSupport")
+		s.args = append(s.args, "--config", filepath.Join(additions, "collector-profiles.yaml"),
+			"--feature-gates=service.profilesSupport")
 		s.env = append(s.env, "COLLECTOR_PROFILES_TO="+c.Profiles)
 	}
 	if c.All != "" {
-		s.args = append(s.args, "--config", filepath.Join(additions, "collector-all.yaml"), "--feature-gates=service.profilesSupport")
+		s.args = append(s.args, "--config", filepath.Join(additions, "collector-all.yaml"),
+			"--feature-gates=service.profilesSupport")
 		s.env = append(s.env, "COLLECTOR_ALL_TO="+c.All)
 	}
 	scheme := "http"
@@ -96,8 +98,10 @@ func StartCollector(ctx context.Context, c CollectorConfig) (*Collector, error) 
 	if c.Logs == "" {
 		c.Logs = "http://127.0.0.1:1"
 	}
-	s.env = append(s.env, "COLLECTOR_HOST=127.0.0.1", "COLLECTOR_STORAGE="+filepath.Join(s.dir, "queues"),
-		"JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+c.Metrics, "LOGS_OTLP_ENDPOINT="+c.Logs)
+	s.env = append(s.env, "COLLECTOR_HOST=127.0.0.1", "COLLECTOR_STORAGE="+
+		filepath.Join(s.dir, "queues"),
+		"JAEGER_ENDPOINT="+c.Jaeger, "TEMPO_ENDPOINT="+c.Tempo, "PROMETHEUS_OTLP_ENDPOINT="+
+			c.Metrics, "LOGS_OTLP_ENDPOINT="+c.Logs)
 	s.ready = s.url("HEALTH")
 	if err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -119,7 +123,8 @@ func (c *Collector) endpoint(listener string) string {
 // adds up the series that have the label, such as exporter="otlp_grpc/jaeger". An empty
 // label selects all series. A count that does not exist yet is 0.
 func (c *Collector) Count(ctx context.Context, metric, label string) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url("METRICS")+"/metrics", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url("METRICS")+"/metrics",
+		http.NoBody)
 	if err != nil {
 		return 0, err
 	}

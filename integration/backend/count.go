@@ -21,7 +21,8 @@ func (j *Jaeger) SpanCount(ctx context.Context, service string) (int, error) {
 // SpanCountSince is SpanCount of the traces that began since.
 func (j *Jaeger) SpanCountSince(ctx context.Context, service string, since time.Time) (int, error) {
 	q := url.Values{"service": {service}, "limit": {"200000"},
-		"start": {strconv.FormatInt(since.UnixMicro(), 10)}, "end": {strconv.FormatInt(time.Now().UnixMicro(), 10)}}
+		"start": {strconv.FormatInt(since.UnixMicro(), 10)},
+		"end":   {strconv.FormatInt(time.Now().UnixMicro(), 10)}}
 	resp, err := ask(ctx, j.url("QUERY")+"/api/traces?"+q.Encode())
 	if err != nil {
 		return 0, fmt.Errorf("counting jaeger's spans: %w", err)
@@ -59,7 +60,8 @@ func (p *Pyroscope) Taken(ctx context.Context) (int, error) {
 	for lines.Scan() {
 		line := lines.Text()
 		if !strings.HasPrefix(line, "pyroscope_request_duration_seconds_count{") ||
-			!strings.Contains(line, `route="push_v1_pusherservice`) || !strings.Contains(line, `status_code="200"`) {
+			!strings.Contains(line, `route="push_v1_pusherservice`) ||
+			!strings.Contains(line, `status_code="200"`) {
 			continue
 		}
 		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)

@@ -36,7 +36,8 @@ type Event struct {
 // limit above what a test makes.
 func (j *Jaeger) Traces(ctx context.Context, service string) (map[string][]Span, error) {
 	q := url.Values{"service": {service}, "limit": {"200000"}, "lookback": {"1h"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url("QUERY")+"/api/traces?"+q.Encode(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url("QUERY")+"/api/traces?"+
+		q.Encode(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +77,11 @@ func (j *Jaeger) Traces(ctx context.Context, service string) (map[string][]Span,
 	return traces, nil
 }
 
-// Trace asks for a trace, with all that OTLP has of it. It is empty before Jaeger has any of its spans.
+// Trace asks for a trace, with all that OTLP has of it. It is empty before Jaeger has any of its
+// spans.
 func (j *Jaeger) Trace(ctx context.Context, id trace.TraceID) (*tracepb.TracesData, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url("QUERY")+"/api/v3/traces/"+id.String(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url("QUERY")+"/api/v3/traces/"+
+		id.String(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +104,8 @@ func (j *Jaeger) Trace(ctx context.Context, id trace.TraceID) (*tracepb.TracesDa
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
 		return nil, fmt.Errorf("jaeger's answer: %w", err)
 	}
-	// IDs are hexadecimal in OTLP's JSON. The digits pass for base64, too: these are other bytes, but the same for the same ID.
+	// IDs are hexadecimal in OTLP's JSON. The digits pass for base64, too: these are other bytes,
+	// but the same for the same ID.
 	if err := protojson.Unmarshal(answer.Result, data); err != nil {
 		return nil, fmt.Errorf("jaeger's answer: %w", err)
 	}
@@ -161,7 +165,8 @@ func tags(list []tagJSON) (map[string]any, error) {
 	for _, t := range list {
 		v, err := t.value()
 		if err != nil {
-			return nil, fmt.Errorf("jaeger's tag %q of type %q, value %s: %w", t.Key, t.Type, t.Value, err)
+			return nil, fmt.Errorf("jaeger's tag %q of type %q, value %s: %w", t.Key, t.Type,
+				t.Value, err)
 		}
 		m[t.Key] = v
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Poll calls f until it reports true or an error, or ctx ends. It calls f less often the longer that
-// takes: a call may cost a program of the other side some work.
+// Poll calls f until it reports true or an error, or ctx ends. It calls f less often the longer
+// that takes: a call may cost a program of the other side some work.
 func Poll(ctx context.Context, f func() (bool, error)) error {
 	const longest = 200 * time.Millisecond
 	pause := 10 * time.Millisecond

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// loopbackPorts are the ports of servers and proxies. They are below the ports that the kernel gives
-// to connections (32768 and above on Linux). A connection could otherwise take the port of a server
-// that does not have it yet, or that is down.
+// loopbackPorts are the ports of servers and proxies. They are below the ports that the kernel
+// gives to connections (32768 and above on Linux). A connection could otherwise take the port of a
+// server that does not have it yet, or that is down.
 var loopbackPorts = portRange{20_000, 12_000}
 
 // A portRange is a first port and how many there are.

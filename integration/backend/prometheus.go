@@ -66,7 +66,8 @@ func (p *Prometheus) Query(ctx context.Context, query string) ([]Sample, error) 
 		return nil, err
 	}
 	if vector.ResultType != "vector" {
-		return nil, fmt.Errorf("query %s: gives a %s, must be an instant vector", query, vector.ResultType)
+		return nil, fmt.Errorf("query %s: gives a %s, must be an instant vector", query,
+			vector.ResultType)
 	}
 	samples := make([]Sample, len(vector.Result))
 	for i, r := range vector.Result {
@@ -79,7 +80,8 @@ func (p *Prometheus) Query(ctx context.Context, query string) ([]Sample, error) 
 // LabelValues are the values that a label has in the series that a selector picks.
 func (p *Prometheus) LabelValues(ctx context.Context, selector, label string) ([]string, error) {
 	var values []string
-	err := p.ask(ctx, "label/"+url.PathEscape(label)+"/values", url.Values{"match[]": {selector}}, &values)
+	err := p.ask(ctx, "label/"+url.PathEscape(label)+"/values", url.Values{"match[]": {selector}},
+		&values)
 	return values, err
 }
 
@@ -108,7 +110,8 @@ func (p *Prometheus) Exemplars(ctx context.Context, query string) ([]map[string]
 }
 
 func (p *Prometheus) ask(ctx context.Context, path string, q url.Values, data any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL()+"/api/v1/"+path+"?"+q.Encode(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL()+"/api/v1/"+path+"?"+
+		q.Encode(), http.NoBody)
 	if err != nil {
 		return err
 	}

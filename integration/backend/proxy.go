@@ -23,19 +23,22 @@ type Kind string
 // The kinds.
 const (
 	Pass    Kind = "pass"
-	Refuse  Kind = "refused"   // does not listen, and has closed its connections
-	Hang    Kind = "hanging"   // accepts and reads, passes nothing on and never answers
-	Slow    Kind = "slow"      // passes all on, as slowly as its Mode says
-	Garbage Kind = "garbage"   // answers with random bytes and passes nothing on
-	Lie     Kind = "lying"     // answers requests of HTTP/1.1 with 200 and random bytes, and passes nothing on
-	Forget  Kind = "forgotten" // has forgotten its open connections: they swallow all for good. New ones pass all on
+	Refuse  Kind = "refused" // does not listen, and has closed its connections
+	Hang    Kind = "hanging" // accepts and reads, passes nothing on and never answers
+	Slow    Kind = "slow"    // passes all on, as slowly as its Mode says
+	Garbage Kind = "garbage" // answers with random bytes and passes nothing on
+	// answers requests of HTTP/1.1 with 200 and random bytes, and passes nothing on
+	Lie Kind = "lying"
+	// has forgotten its open connections: they swallow all for good. New ones pass all on
+	Forget Kind = "forgotten"
 )
 
 // A Mode is what a [Proxy] does. Of [Slow] it says how slowly.
 type Mode struct {
-	Kind           Kind
-	Delay          time.Duration // of what the backend answers, each time that something of it arrives
-	BytesPerSecond int           // of a connection, in each direction; 0 means no limit
+	Kind Kind
+	// of what the backend answers, each time that something of it arrives
+	Delay          time.Duration
+	BytesPerSecond int // of a connection, in each direction; 0 means no limit
 }
 
 // chunk is how many bytes a proxy passes on at a time.
@@ -91,14 +94,15 @@ func NewProxy(ctx context.Context, target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Twin is another proxy to the same target, at the same port of 127.0.0.2: where a host with another
-// address is. Only Linux has such an address.
+// Twin is another proxy to the same target, at the same port of 127.0.0.2: where a host with
+// another address is. Only Linux has such an address.
 func (p *Proxy) Twin(ctx context.Context) (*Proxy, error) {
 	return open(ctx, p.target, strings.Replace(p.address, "127.0.0.1", "127.0.0.2", 1))
 }
 
 func open(ctx context.Context, target, address string) (*Proxy, error) {
-	p := &Proxy{target: target, address: address, release: func() {}, mode: Mode{Kind: Pass}, changed: make(chan struct{}), conns: map[*link]bool{}}
+	p := &Proxy{target: target, address: address, release: func() {}, mode: Mode{Kind: Pass},
+		changed: make(chan struct{}), conns: map[*link]bool{}}
 	l, err := p.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -117,10 +121,10 @@ func (p *Proxy) URL() string { return "http://" + p.address }
 // connections.
 func (p *Proxy) Bytes() (up, down int64) { return p.up.Load(), p.down.Load() }
 
-// Set changes the mode. Connections stay open where the new mode can go on with them, as from
-// Pass to Hang. Set cuts them when the mode becomes Refuse, Garbage or Lie. It also cuts them
-// after Hang, Garbage and Lie, where bytes went nowhere. What it has forgotten stays so in all modes: a client
-// that waits on such a connection has to leave it by itself.
+// Set changes the mode. Connections stay open where the new mode can go on with them, as from Pass
+// to Hang. Set cuts them when the mode becomes Refuse, Garbage or Lie. It also cuts them after
+// Hang, Garbage and Lie, where bytes went nowhere. What it has forgotten stays so in all modes: a
+// client that waits on such a connection has to leave it by itself.
 func (p *Proxy) Set(m Mode) error {
 	switch m.Kind {
 	case Pass, Refuse, Hang, Slow, Garbage, Lie, Forget:
@@ -252,7 +256,8 @@ func (p *Proxy) run(l *link) {
 	p.copy(l, server, l.client, &p.up, false)
 }
 
-// copy passes on bytes of a link in one direction. In the mode Hang, and of a link that is forgotten, they go nowhere.
+// copy passes on bytes of a link in one direction. In the mode Hang, and of a link that is
+// forgotten, they go nowhere.
 func (p *Proxy) copy(l *link, to, from net.Conn, count *atomic.Int64, answers bool) {
 	defer to.Close()
 	buffer := make([]byte, chunk)

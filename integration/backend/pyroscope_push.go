@@ -9,8 +9,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Push sends a profile with these labels of its series. The error has the status and the text of a refusal.
-func (p *Pyroscope) Push(ctx context.Context, labels map[string]string, sent *profile.Profile) error {
+// Push sends a profile with these labels of its series. The error has the status and the text of a
+// refusal.
+func (p *Pyroscope) Push(ctx context.Context, labels map[string]string,
+	sent *profile.Profile) error {
 	var data bytes.Buffer
 	if err := sent.Write(&data); err != nil {
 		return fmt.Errorf("writing a profile: %w", err)

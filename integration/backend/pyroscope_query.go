@@ -93,7 +93,8 @@ type FlameGraph struct {
 
 // SpanProfile is what of the profiles ran under the spans, whose ids are given as
 // 16 hexadecimal digits.
-func (p *Pyroscope) SpanProfile(ctx context.Context, q Query, spans ...string) (*FlameGraph, error) {
+func (p *Pyroscope) SpanProfile(ctx context.Context, q Query, spans ...string) (*FlameGraph,
+	error) {
 	request := q.times()
 	request.Type, request.Labels, request.Spans = cmp.Or(q.Type, CPU), q.Labels, spans
 	answer, err := call[struct {
@@ -117,7 +118,8 @@ func (p *Pyroscope) SpanProfile(ctx context.Context, q Query, spans ...string) (
 		// A node is four values: where it begins, total, self and the name's index.
 		for node := range slices.Chunk(level.Values, 4) {
 			if len(node) != 4 {
-				return nil, fmt.Errorf("pyroscope's flame graph: a node of %d values, want 4: %v", len(node), node)
+				return nil, fmt.Errorf("pyroscope's flame graph: a node of %d values, want 4: %v",
+					len(node), node)
 			}
 			self, err := node[2].Int64()
 			if err != nil {
@@ -125,7 +127,8 @@ func (p *Pyroscope) SpanProfile(ctx context.Context, q Query, spans ...string) (
 			}
 			name, err := strconv.Atoi(string(node[3]))
 			if err != nil || name < 0 || name >= len(g.Names) {
-				return nil, fmt.Errorf("pyroscope's flame graph: a node's name is the %s. of %d", node[3], len(g.Names))
+				return nil, fmt.Errorf("pyroscope's flame graph: a node's name is the %s. of %d",
+					node[3], len(g.Names))
 			}
 			if self != 0 {
 				out.Self[g.Names[name]] += self
@@ -199,7 +202,8 @@ func (p *Pyroscope) Series(ctx context.Context, q Query) ([]map[string]string, e
 }
 
 // call asks for a typed answer.
-func call[Answer any](ctx context.Context, p *Pyroscope, method string, request queryJSON) (Answer, error) {
+func call[Answer any](ctx context.Context, p *Pyroscope, method string, request queryJSON) (Answer,
+	error) {
 	var answer Answer
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -217,25 +221,32 @@ func call[Answer any](ctx context.Context, p *Pyroscope, method string, request 
 
 const querier = "querier.v1.QuerierService/"
 
-// canceled is in the answer of a Pyroscope that has given up a part of a query of its own accord, as a busy one does.
+// canceled is in the answer of a Pyroscope that has given up a part of a query of its own accord,
+// as a busy one does.
 const canceled = `"message":"canceled: `
 
-// ask calls a method, which is named with its service, as Connect does: by a POST. It asks again when Pyroscope gave up.
-func (p *Pyroscope) ask(ctx context.Context, method, contentType string, body []byte) (answer []byte, err error) {
+// ask calls a method, which is named with its service, as Connect does: by a POST. It asks again
+// when Pyroscope gave up.
+func (p *Pyroscope) ask(ctx context.Context, method, contentType string,
+	body []byte) (answer []byte, err error) {
 	err = Poll(ctx, func() (bool, error) {
 		var status int
 		answer, status, err = p.askOnce(ctx, method, contentType, body)
-		gaveUp := status == http.StatusInternalServerError && bytes.Contains(answer, []byte(canceled))
+		gaveUp := status == http.StatusInternalServerError &&
+			bytes.Contains(answer, []byte(canceled))
 		if err == nil && status != http.StatusOK && !gaveUp {
-			err = fmt.Errorf("pyroscope answers %d %s to %s: %s", status, http.StatusText(status), method, answer)
+			err = fmt.Errorf("pyroscope answers %d %s to %s: %s", status, http.StatusText(status),
+				method, answer)
 		}
 		return !gaveUp, err
 	})
 	return answer, err
 }
 
-func (p *Pyroscope) askOnce(ctx context.Context, method, contentType string, body []byte) (answer []byte, status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/"+method, bytes.NewReader(body))
+func (p *Pyroscope) askOnce(ctx context.Context, method, contentType string,
+	body []byte) (answer []byte, status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/"+method,
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, 0, err
 	}

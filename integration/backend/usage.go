@@ -47,7 +47,8 @@ func ProcessCPU(pid int) (time.Duration, error) {
 	return used, nil
 }
 
-// ProcessMemory is the resident memory of a process in bytes. It is an error when the process does not run, or not on Linux.
+// ProcessMemory is the resident memory of a process in bytes. It is an error when the process does
+// not run, or not on Linux.
 func ProcessMemory(pid int) (uint64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -56,7 +56,8 @@ func (v *VictoriaLogs) Records(ctx context.Context, query string) ([]Record, err
 	}
 	flushed.Body.Close()
 	q := url.Values{"query": {query}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.url("HTTP")+"/select/logsql/query?"+q.Encode(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.url("HTTP")+
+		"/select/logsql/query?"+q.Encode(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,8 @@ func (v *VictoriaLogs) Records(ctx context.Context, query string) ([]Record, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		reason, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // without it, the status says enough
+		// without it, the status says enough
+		reason, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		return nil, fmt.Errorf("victorialogs answers %s to %s: %s", resp.Status, query, reason)
 	}
 	var all []Record

@@ -1,5 +1,6 @@
-// Command build builds the backends that the integration tests run, where they are not in the user's cache folder yet. It is for a
-// machine that has none: tests that build them beside the tests of other packages may run out of time.
+// Command build builds the backends that the integration tests run, where they are not in the
+// user's cache folder yet. It is for a machine that has none: tests that build them beside the
+// tests of other packages may run out of time.
 //
 //	go run -C integration ./build
 package main

@@ -36,7 +36,8 @@ func main() {
 		Factories: factories,
 		BuildInfo: component.BuildInfo{Command: "collector", Version: "0.165.0"},
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			ProviderFactories: []confmap.ProviderFactory{envprovider.NewFactory(), fileprovider.NewFactory()},
+			ProviderFactories: []confmap.ProviderFactory{envprovider.NewFactory(),
+				fileprovider.NewFactory()},
 		}},
 	}).Execute()
 	if err != nil {
@@ -46,16 +47,20 @@ func main() {
 
 func factories() (f otelcol.Factories, err error) {
 	f.Telemetry = otelconftelemetry.NewFactory()
-	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
+	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](
+		otlpreceiver.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](memorylimiterprocessor.NewFactory(),
+	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](
+		memorylimiterprocessor.NewFactory(),
 		tailsamplingprocessor.NewFactory(), transformprocessor.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](otlpexporter.NewFactory(), otlphttpexporter.NewFactory()); err != nil {
+	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](otlpexporter.NewFactory(),
+		otlphttpexporter.NewFactory()); err != nil {
 		return f, err
 	}
-	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](healthcheckextension.NewFactory(), filestorage.NewFactory())
+	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](healthcheckextension.NewFactory(),
+		filestorage.NewFactory())
 	return f, err
 }

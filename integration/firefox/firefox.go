@@ -28,17 +28,19 @@ type Profiler struct {
 	replies *json.Decoder
 }
 
-// Open opens a file. Modules is the folder that npm.Install returns. The server ends with Close, or with ctx.
+// Open opens a file. Modules is the folder that npm.Install returns. The server ends with Close, or
+// with ctx.
 //
-// The program's own command "load" starts the same server, but gives up when it is not there within half a second.
-// A busy machine needs longer.
+// The program's own command "load" starts the same server, but gives up when it is not there within
+// half a second. A busy machine needs longer.
 func Open(ctx context.Context, modules, file string) (_ *Profiler, err error) {
 	// A socket's name is at most 104 characters long. The folder of a test may already have more.
 	home, err := os.MkdirTemp("", "firefox")
 	if err != nil {
 		return nil, err
 	}
-	program := filepath.Join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")
+	program := filepath.Join(modules, "@firefox-devtools", "profiler-cli", "dist",
+		"profiler-cli.js")
 	p := &Profiler{home: home, ended: make(chan struct{})}
 	p.server = exec.CommandContext(ctx, "node", program, "--daemon", file, "--session", session)
 	p.server.Env = append(os.Environ(), "PROFILER_CLI_SESSION_DIR="+home)
@@ -83,23 +85,28 @@ func (p *Profiler) loaded() error {
 
 // Threads decodes the list of all threads.
 func (p *Profiler) Threads(answer any) error {
-	return p.ask(answer, `{"subcommand":"list","threadListOptions":{"limit":0},"command":"thread"}`) // 0 means all
+	// 0 means all
+	return p.ask(answer, `{"subcommand":"list","threadListOptions":{"limit":0},"command":"thread"}`)
 }
 
 // Markers decodes all markers of a thread.
 func (p *Profiler) Markers(answer any, thread string) error {
-	return p.ask(answer, fmt.Sprintf(`{"subcommand":"markers","markerFilters":{"list":true},"thread":%q,"command":"thread"}`, thread))
+	return p.ask(answer,
+		fmt.Sprintf(`{"subcommand":"markers","markerFilters":{"list":true},"thread":%q,"command":"thread"}`, thread))
 }
 
 // Samples decodes what is said of a thread's samples: the 50 functions with the most, among others.
 func (p *Profiler) Samples(answer any, thread string) error {
-	return p.ask(answer, fmt.Sprintf(`{"subcommand":"samples","includeIdle":true,"thread":%q,"command":"thread"}`, thread))
+	return p.ask(answer,
+		fmt.Sprintf(`{"subcommand":"samples","includeIdle":true,"thread":%q,"command":"thread"}`,
+			thread))
 }
 
-// ask sends a command to the server, as the program does with the commands "thread list" and so on. The
-// program itself would be started for each, and is large.
+// ask sends a command to the server, as the program does with the commands "thread list" and so on.
+// The program itself would be started for each, and is large.
 func (p *Profiler) ask(answer any, command string) error {
-	if _, err := fmt.Fprintf(p.conn, "{\"type\":\"command\",\"command\":%s}\n", command); err != nil {
+	if _, err := fmt.Fprintf(p.conn, "{\"type\":\"command\",\"command\":%s}\n",
+		command); err != nil {
 		return fmt.Errorf("firefox: %s: %w", command, err)
 	}
 	var reply struct {

@@ -40,8 +40,10 @@ func StartBrowser(ctx context.Context) (*Browser, error) {
 		_ = os.RemoveAll(files) // the system does, else
 	}}
 	events := true
-	_, err = chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: files, EventsEnabled: &events})
+	_, err = chromedp.CallBrowser(ctx, browser.SetDownloadBehavior,
+		browser.SetDownloadBehaviorParams{
+			Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: files,
+			EventsEnabled: &events})
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("where Chromium saves files: %w", err)
@@ -52,7 +54,8 @@ func StartBrowser(ctx context.Context) (*Browser, error) {
 // tab opens an empty tab, which lasts until it is cancelled.
 func (b *Browser) tab() (context.Context, context.CancelFunc, error) {
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	late := time.AfterFunc(patience, cancel) // the context of this call is the tab's: it can have no deadline
+	// the context of this call is the tab's: it can have no deadline
+	late := time.AfterFunc(patience, cancel)
 	defer late.Stop()
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()

@@ -36,7 +36,8 @@ func (p *Page) Download(css string) (name string, file []byte, err error) {
 			continue
 		}
 		if e.State != browser.DownloadProgressStateCompleted {
-			return "", nil, fmt.Errorf("the download of %s: %s after %.0f bytes", name, e.State, e.ReceivedBytes)
+			return "", nil, fmt.Errorf("the download of %s: %s after %.0f bytes", name, e.State,
+				e.ReceivedBytes)
 		}
 		break
 	}

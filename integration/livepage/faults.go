@@ -25,7 +25,9 @@ type faults struct {
 }
 
 // policy is what the answers' Content-Security-Policy has at least.
-var policy = []string{"default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'", "frame-ancestors 'none'", "base-uri 'none'"}
+var policy = []string{"default-src 'none'", "script-src 'self'",
+	"require-trusted-types-for 'script'", "trusted-types 'none'", "frame-ancestors 'none'",
+	"base-uri 'none'"}
 
 func newFaults(url string) *faults {
 	base, _, _ := strings.Cut(url, "#")
@@ -48,7 +50,8 @@ func (f *faults) see(event any) {
 	case *log.EventEntryAdded:
 		f.add("%s, %s: %s %s", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL)
 	case *audits.EventIssueAdded:
-		if g := e.Issue.Details.GenericIssueDetails; g != nil && g.ErrorType == audits.GenericIssueErrorTypeNavigationEntryMarkedSkippable {
+		if g := e.Issue.Details.GenericIssueDetails; g != nil &&
+			g.ErrorType == audits.GenericIssueErrorTypeNavigationEntryMarkedSkippable {
 			return // who only looks makes no gestures: Page.Go
 		}
 		details, _ := json.Marshal(e.Issue.Details) // which are nothing but strings and numbers

@@ -78,13 +78,15 @@ func (p *Page) reopen(url string, v View) error {
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Call(ctx, page.BringToFront, cdp.Empty{}); err != nil { // others may have been opened meanwhile
+	// others may have been opened meanwhile
+	if _, err := chromedp.Call(ctx, page.BringToFront, cdp.Empty{}); err != nil {
 		return err
 	}
 	if err := p.Look(v); err != nil {
 		return err
 	}
-	return p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 0, 0), chromedp.Navigate(url))
+	return p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 0, 0),
+		chromedp.Navigate(url))
 }
 
 func (p *Page) seen() *faults {
@@ -118,8 +120,10 @@ func (p *Page) Look(v View) error {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"}}})
 	if err != nil {
 		return err
 	}
@@ -161,7 +165,8 @@ func (p *Page) Wait(expression string) error {
 		return nil
 	}
 	text, textErr := Eval[string](p, `location.href + "\n" + document.body.innerText`)
-	return fmt.Errorf("waiting for %s: %w\nthe page shows\n%.3000s", expression, errors.Join(err, missing, textErr), text)
+	return fmt.Errorf("waiting for %s: %w\nthe page shows\n%.3000s", expression,
+		errors.Join(err, missing, textErr), text)
 }
 
 // Click clicks in the middle of the first element that a selector of CSS matches.

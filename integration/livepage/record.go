@@ -20,19 +20,26 @@ func (p *Page) StartSession() error {
 	before := 0
 	return steps("starting a session",
 		func() error { return p.Go("#/sessions") },
-		func() error { return p.Wait(`document.querySelector("#start:enabled")?.checkVisibility()`) },
+		func() error {
+			return p.Wait(
+				`document.querySelector("#start:enabled")?.checkVisibility()`)
+		},
 		func() (err error) {
 			before, err = Eval[int](p, `Number(`+newest+`?.dataset.session ?? 0)`)
 			return err
 		},
 		func() error { // StopSession ends it
-			_, err := Eval[bool](p, `(() => { document.querySelector("#length").value = ""; return true })()`)
+			_, err := Eval[bool](p,
+				`(() => { document.querySelector("#length").value = ""; return true })()`)
 			return err
 		},
 		func() error { return p.Click("#interval") },
 		func() error { return p.Press("1") },
 		func() error { return p.Click("#start") },
-		func() error { return p.Wait(fmt.Sprintf(`Number(%s?.dataset.session) > %d`, newest, before)) },
+		func() error {
+			return p.Wait(
+				fmt.Sprintf(`Number(%s?.dataset.session) > %d`, newest, before))
+		},
 		func() error { return p.Wait(cell("state") + `.includes("recording")`) },
 	)
 }
@@ -42,7 +49,8 @@ func (p *Page) StartSession() error {
 func (p *Page) StopSession(samples int) (id int, err error) {
 	err = steps("stopping a session",
 		func() error {
-			return p.Wait(fmt.Sprintf(`Number(%s.replaceAll(",", "")) >= %d`, cell("samples"), samples))
+			return p.Wait(fmt.Sprintf(`Number(%s.replaceAll(",", "")) >= %d`, cell("samples"),
+				samples))
 		},
 		func() error { return p.Click(`#sessions tbody tr [data-act=stop]`) },
 		func() error { return p.Wait(cell("state") + `.includes("ready")`) },
@@ -83,8 +91,8 @@ func (p *Page) Sampled() (string, error) {
 	})()`)
 }
 
-// Explained waits for a slow request of which the flight recorder knows what it waited for, and returns its address. The recorder must be
-// armed, and the program must have work.
+// Explained waits for a slow request of which the flight recorder knows what it waited for, and
+// returns its address. The recorder must be armed, and the program must have work.
 func (p *Page) Explained() (string, error) {
 	const find = `(async () => {
 		const get = async (path) => (await fetch("data/v1/" + path)).json();

@@ -45,7 +45,8 @@ func StartShop(ctx context.Context) (_ *Shop, err error) {
 	s := &Shop{dir: dir, cmd: exec.CommandContext(ctx, program), log: new(bytes.Buffer)}
 	s.cmd.Stderr = s.log
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "OTEL_") && !strings.HasPrefix(v, "PYROSCOPE_") && !strings.HasPrefix(v, "PERFLINE_") {
+		if !strings.HasPrefix(v, "OTEL_") && !strings.HasPrefix(v, "PYROSCOPE_") &&
+			!strings.HasPrefix(v, "PERFLINE_") {
 			s.cmd.Env = append(s.cmd.Env, v)
 		}
 	}

@@ -59,7 +59,8 @@ func start(ctx context.Context, c Config, cleanUp func()) *Load {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Load{
-		config: c, interval: time.Duration(float64(time.Second) / c.PerSecond), began: time.Now(), end: cancel,
+		config: c, interval: time.Duration(float64(time.Second) / c.PerSecond), began: time.Now(),
+		end:   cancel,
 		slots: make(chan struct{}, c.UnderWay), ended: make(chan struct{}), cleanUp: cleanUp,
 	}
 	l.recent.Errors, l.total.Errors = map[string]int{}, map[string]int{}

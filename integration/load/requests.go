@@ -11,10 +11,12 @@ import (
 // Requests sends GET requests to a URL. A request fails unless the answer has the status 200
 // and its whole body arrives.
 func Requests(ctx context.Context, url string, perSecond float64) *Load {
-	client := &http.Client{Timeout: 5 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: defaultUnderWay}}
+	client := &http.Client{Timeout: 5 * time.Minute,
+		Transport: &http.Transport{MaxIdleConnsPerHost: defaultUnderWay}}
 	// Requests under way when the load ends are waited for.
 	alive := context.WithoutCancel(ctx)
-	return start(ctx, Config{PerSecond: perSecond, Do: func() error { return get(alive, client, url) }}, client.CloseIdleConnections)
+	return start(ctx, Config{PerSecond: perSecond,
+		Do: func() error { return get(alive, client, url) }}, client.CloseIdleConnections)
 }
 
 func get(ctx context.Context, client *http.Client, url string) error {

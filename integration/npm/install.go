@@ -14,9 +14,9 @@ import (
 	"syscall"
 )
 
-// Install installs what the lock file says beside it, unless that was done, and returns the
-// folder node_modules. It needs npm (Debian's packages nodejs and npm). Several processes may call it
-// at the same time.
+// Install installs what the lock file says beside it, unless that was done, and returns the folder
+// node_modules. It needs npm (Debian's packages nodejs and npm). Several processes may call it at
+// the same time.
 func Install(ctx context.Context) (modules string, err error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {

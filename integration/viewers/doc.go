@@ -7,6 +7,6 @@
 //   - OTLP's JSON encoding in the code of a Collector;
 //   - pprof's in go tool pprof, and the trace's JSON in the types of its specification.
 //
-// Perfetto publishes nothing for node or Debian that reads markers or trace events: what its importers ask of a file is
-// tested in package internal/viewers.
+// Perfetto publishes nothing for node or Debian that reads markers or trace events: what its
+// importers ask of a file is tested in package internal/viewers.
 package viewers

@@ -1,5 +1,5 @@
-// Package bothproviders runs a package's tests over perfline's provider, and then over others. It is for tests. A package
-// that imports it has the flag -provider.
+// Package bothproviders runs a package's tests over perfline's provider, and then over others. It
+// is for tests. A package that imports it has the flag -provider.
 package bothproviders
 
 import (
@@ -33,7 +33,8 @@ type Provider interface {
 	Shutdown(ctx context.Context) error
 }
 
-var provider = flag.String("provider", Perfline, "the provider to test: perfline, processors or sdk")
+var provider = flag.String("provider", Perfline,
+	"the provider to test: perfline, processors or sdk")
 
 // Is reports whether the tests run over a provider.
 func Is(name string) bool { return *provider == name }
@@ -46,32 +47,39 @@ type Options struct {
 	Timeline *observer.Timeline
 	Sampler  sdktrace.Sampler
 	Limits   *sdktrace.SpanLimits
-	Keep     *bridge.KeepPolicy // of Perfline: then its recorders get the spans, and not its exporters
-	Marks    bridge.MarkForm
-	Logs     bridge.LogOutput
+	// of Perfline: then its recorders get the spans, and not its exporters
+	Keep  *bridge.KeepPolicy
+	Marks bridge.MarkForm
+	Logs  bridge.LogOutput
 }
 
-// New returns the provider to test. Its spans and the timeline's marks and measures go to a processor. It receives them when
-// they end, or with the rest of their unit. A nil sampler is the default.
-func New(t *testing.T, tl *observer.Timeline, sampler sdktrace.Sampler, to sdktrace.SpanProcessor) Provider {
+// New returns the provider to test. Its spans and the timeline's marks and measures go to a
+// processor. It receives them when they end, or with the rest of their unit. A nil sampler is the
+// default.
+func New(t *testing.T, tl *observer.Timeline, sampler sdktrace.Sampler,
+	to sdktrace.SpanProcessor) Provider {
 	t.Helper()
 	p, _ := Open(*provider, Options{Timeline: tl, Sampler: sampler}, to)
 	return p
 }
 
-// Open returns a provider by its name, as New does, and the counts of its marks and measures. The caller has to shut it down.
+// Open returns a provider by its name, as New does, and the counts of its marks and measures. The
+// caller has to shut it down.
 func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() bridge.Stats) {
 	if name == SDK {
-		options := []sdktrace.TracerProviderOption{sdktrace.WithSampler(o.Sampler), sdktrace.WithSpanProcessor(to)}
+		options := []sdktrace.TracerProviderOption{sdktrace.WithSampler(o.Sampler),
+			sdktrace.WithSpanProcessor(to)}
 		if o.Limits != nil {
 			options = append(options, sdktrace.WithRawSpanLimits(*o.Limits))
 		}
 		tp := sdktrace.NewTracerProvider(options...)
-		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: o.Timeline, TracerProvider: tp, Marks: o.Marks, Logs: o.Logs})
+		joined := bridge.NewProcessor(bridge.ProcessorConfig{Timeline: o.Timeline,
+			TracerProvider: tp, Marks: o.Marks, Logs: o.Logs})
 		tp.RegisterSpanProcessor(joined)
 		return tp, joined.Stats
 	}
-	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits, Marks: o.Marks, Logs: o.Logs}
+	c := bridge.TracerProviderConfig{Timeline: o.Timeline, Sampler: o.Sampler, Limits: o.Limits,
+		Marks: o.Marks, Logs: o.Logs}
 	switch {
 	case name == Processors:
 		c.Processors = []sdktrace.SpanProcessor{to}
@@ -105,8 +113,8 @@ func (d Decoded) ForceFlush(ctx context.Context) error { return d.To.ForceFlush(
 // Shutdown implements [bridge.Output].
 func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx) }
 
-// Wrapped returns p without what its tracers have beside the API, like a program's wrapper, and like OpenTelemetry's global tracers
-// that were made before the provider was set.
+// Wrapped returns p without what its tracers have beside the API, like a program's wrapper, and
+// like OpenTelemetry's global tracers that were made before the provider was set.
 func Wrapped(p trace.TracerProvider) trace.TracerProvider { return wrapped{p} }
 
 type wrapped struct{ trace.TracerProvider }
@@ -115,8 +123,9 @@ func (w wrapped) Tracer(name string, options ...trace.TracerOption) trace.Tracer
 	return struct{ trace.Tracer }{w.TracerProvider.Tracer(name, options...)}
 }
 
-// HandedOver returns a function that calls do, for tests that count allocations. With perfline's provider, every 32nd call hands over
-// the requests that have ended, as a program does now and then. The hand-over may allocate, once for many requests.
+// HandedOver returns a function that calls do, for tests that count allocations. With perfline's
+// provider, every 32nd call hands over the requests that have ended, as a program does now and
+// then. The hand-over may allocate, once for many requests.
 func HandedOver(tp trace.TracerProvider, do func()) func() {
 	p, ok := tp.(*bridge.TracerProvider)
 	if !ok {
@@ -131,8 +140,8 @@ func HandedOver(tp trace.TracerProvider, do func()) func() {
 	}
 }
 
-// Again runs the package's tests over another provider, in a process of their own, without the tests that skip matches. The test is
-// parallel to others that run them over a third one.
+// Again runs the package's tests over another provider, in a process of their own, without the
+// tests that skip matches. The test is parallel to others that run them over a third one.
 func Again(t *testing.T, provider, skip string) {
 	t.Helper()
 	t.Parallel()
@@ -148,15 +157,20 @@ func Again(t *testing.T, provider, skip string) {
 // Snapshot returns a decoded span as the SDK has it.
 func Snapshot(s *otlpenc.Span) sdktrace.ReadOnlySpan {
 	state, _ := trace.ParseTraceState(s.TraceState)
-	c := trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.SpanID, TraceFlags: s.TraceFlags, TraceState: state}
-	parent := trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.ParentID, TraceFlags: s.TraceFlags, Remote: s.Remote}
+	c := trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.SpanID, TraceFlags: s.TraceFlags,
+		TraceState: state}
+	parent := trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.ParentID,
+		TraceFlags: s.TraceFlags, Remote: s.Remote}
 	if !s.ParentID.IsValid() {
 		parent = trace.SpanContextConfig{}
 	}
 	return tracetest.SpanStub{
-		Name: s.Name, SpanKind: s.Kind, SpanContext: trace.NewSpanContext(c), Parent: trace.NewSpanContext(parent),
-		StartTime: s.Start, EndTime: s.End, Attributes: s.Attributes, Events: s.Events, Links: s.Links, Status: s.Status,
-		DroppedAttributes: s.DroppedAttributes, DroppedEvents: s.DroppedEvents, DroppedLinks: s.DroppedLinks,
-		Resource: s.Group.Resource(), InstrumentationScope: s.Group.Scope(),
+		Name: s.Name, SpanKind: s.Kind, SpanContext: trace.NewSpanContext(c),
+		Parent:    trace.NewSpanContext(parent),
+		StartTime: s.Start, EndTime: s.End, Attributes: s.Attributes, Events: s.Events,
+		Links: s.Links, Status: s.Status,
+		DroppedAttributes: s.DroppedAttributes, DroppedEvents: s.DroppedEvents,
+		DroppedLinks: s.DroppedLinks,
+		Resource:     s.Group.Resource(), InstrumentationScope: s.Group.Scope(),
 	}.Snapshot()
 }

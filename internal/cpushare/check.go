@@ -33,8 +33,8 @@ type gate struct {
 
 var shared = gate{raceDetector: raceDetector, measure: measure, left: wait}
 
-// Check fails t when check returns an error three times in a row on a quiet machine: other programs may have run during one of
-// them. It skips t, with the share that it measured in the message,
+// Check fails t when check returns an error three times in a row on a quiet machine: other programs
+// may have run during one of them. It skips t, with the share that it measured in the message,
 //   - where the machine does not become quiet in a minute, which the tests of a program share,
 //   - under the race detector, which takes most of the processor time for itself.
 //

@@ -8,12 +8,14 @@ import (
 
 const (
 	span = 50 * time.Millisecond
-	// A loop that reads the clock takes less than a microsecond a round. An interrupt takes some tens of them.
+	// A loop that reads the clock takes less than a microsecond a round. An interrupt takes some
+	// tens of them.
 	interruption = 200 * time.Microsecond
 )
 
-// measure returns the part of the processors that this process gets. A thread on each of them reads the clock all the time.
-// Where the clock jumps, another program ran, or another virtual machine: a count of CPU time would not show the latter.
+// measure returns the part of the processors that this process gets. A thread on each of them reads
+// the clock all the time. Where the clock jumps, another program ran, or another virtual machine: a
+// count of CPU time would not show the latter.
 func measure() float64 {
 	n := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	parts := make([]float64, n)

@@ -1,5 +1,6 @@
-// Package cputime reads how much CPU time the process or a thread has used. The times are not getrusage's, which
-// the kernel brings up to date with its tick. Functions return 0 where the time is not known.
+// Package cputime reads how much CPU time the process or a thread has used. The times are not
+// getrusage's, which the kernel brings up to date with its tick. Functions return 0 where the time
+// is not known.
 package cputime
 
 import (
@@ -16,7 +17,8 @@ func Process() time.Duration { return read(2) } // CLOCK_PROCESS_CPUTIME_ID
 
 func read(clock uintptr) time.Duration {
 	var ts syscall.Timespec
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock,
+		uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
 		return 0 // a sandbox that forbids it
 	}
 	return time.Duration(ts.Nano())

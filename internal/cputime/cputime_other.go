@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Package cputime reads how much CPU time the process or a thread has used. Functions return 0 where the time is not
-// known, as on this system.
+// Package cputime reads how much CPU time the process or a thread has used. Functions return 0
+// where the time is not known, as on this system.
 package cputime
 
 import "time"

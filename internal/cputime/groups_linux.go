@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A group is a control group that limits the CPU time of the process. The limit may be of a group above, as that of
-// a pod.
+// A group is a control group that limits the CPU time of the process. The limit may be of a group
+// above, as that of a pod.
 type group struct {
 	folder     string // without the slash in front
 	second     bool   // it is of version 2
@@ -21,8 +21,8 @@ type group struct {
 func limits(root fs.FS) (all []group) {
 	own := textOf(root, "proc/self/cgroup")
 	for line := range strings.Lines(textOf(root, "proc/self/mountinfo")) {
-		// Fields of proc_pid_mountinfo(5): id, parent, device, root, mount point, options, optional fields, "-", type,
-		// source, options of the file system.
+		// Fields of proc_pid_mountinfo(5): id, parent, device, root, mount point, options, optional
+		// fields, "-", type, source, options of the file system.
 		before, after, ok := strings.Cut(line, " - ")
 		mount, system := strings.Fields(before), strings.Fields(after)
 		if !ok || len(mount) < 5 || len(system) < 3 {
@@ -37,7 +37,8 @@ func limits(root fs.FS) (all []group) {
 			continue
 		}
 		// Without a namespace for groups, a container's mount begins at the container's group.
-		if rest, below := strings.CutPrefix(within, strings.TrimSuffix(mount[3], "/")); below && (rest == "" || rest[0] == '/') {
+		if rest, below := strings.CutPrefix(within, strings.TrimSuffix(mount[3], "/")); below &&
+			(rest == "" || rest[0] == '/') {
 			within = rest
 		} else {
 			within = ""
@@ -56,7 +57,8 @@ func limits(root fs.FS) (all []group) {
 	return all
 }
 
-// groupOf returns the path of the process's group. own is the text of /proc/self/cgroup: each line is id:controllers:path.
+// groupOf returns the path of the process's group. own is the text of /proc/self/cgroup: each line
+// is id:controllers:path.
 func groupOf(own string, second bool) (within string, ok bool) {
 	for line := range strings.Lines(own) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -83,7 +85,8 @@ func (g *group) limit(root fs.FS) float64 {
 	if g.second {
 		quota, period, _ = strings.Cut(textOf(root, path.Join(g.folder, "cpu.max")), " ")
 	} else {
-		quota, period = textOf(root, path.Join(g.folder, "cpu.cfs_quota_us")), textOf(root, path.Join(g.folder, "cpu.cfs_period_us"))
+		quota, period = textOf(root, path.Join(g.folder, "cpu.cfs_quota_us")),
+			textOf(root, path.Join(g.folder, "cpu.cfs_period_us"))
 	}
 	q, err := strconv.ParseFloat(strings.TrimSpace(quota), 64) // "max" or -1 without a limit
 	p, wrong := strconv.ParseFloat(strings.TrimSpace(period), 64)

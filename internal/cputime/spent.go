@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Spent calls f and returns the CPU time that f has used on its goroutine, or how long f took where CPU time is not known.
+// Spent calls f and returns the CPU time that f has used on its goroutine, or how long f took where
+// CPU time is not known.
 func Spent(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

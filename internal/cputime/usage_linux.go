@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Meter reads the usage of the process. It knows the control groups that limited the process when the meter was made. Its
-// methods must not be called concurrently.
+// A Meter reads the usage of the process. It knows the control groups that limited the process when
+// the meter was made. Its methods must not be called concurrently.
 type Meter struct {
 	root   fs.FS
 	groups []group
@@ -39,13 +39,15 @@ func (m *Meter) Read() Usage {
 	return u
 }
 
-// delayed returns how long the threads that there are have waited for a processor, as the scheduler counts it. Linux has
-// no such count of the process. The second number of a thread's schedstat is nanoseconds.
+// delayed returns how long the threads that there are have waited for a processor, as the scheduler
+// counts it. Linux has no such count of the process. The second number of a thread's schedstat is
+// nanoseconds.
 func delayed(root fs.FS) (all time.Duration) {
 	const tasks = "proc/self/task"
 	threads, _ := fs.ReadDir(root, tasks)
 	for _, t := range threads {
-		if words := strings.Fields(textOf(root, path.Join(tasks, t.Name(), "schedstat"))); len(words) > 1 {
+		if words := strings.Fields(textOf(root, path.Join(tasks, t.Name(), "schedstat"))); len(
+			words) > 1 {
 			n, _ := strconv.ParseInt(words[1], 10, 64)
 			all += time.Duration(n)
 		}

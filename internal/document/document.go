@@ -50,13 +50,15 @@ func replace(document []byte, parts []Part) ([]byte, error) {
 		open, end := []byte("<!-- "+p.Name+" -->\n"), []byte("<!-- /"+p.Name+" -->\n")
 		for _, marker := range [][]byte{open, end} {
 			if n := bytes.Count(document, marker); n != 1 {
-				return nil, fmt.Errorf("the line %q occurs %d times, must occur once", bytes.TrimSpace(marker), n)
+				return nil, fmt.Errorf("the line %q occurs %d times, must occur once",
+					bytes.TrimSpace(marker), n)
 			}
 		}
 		before, rest, _ := bytes.Cut(document, open)
 		_, after, ok := bytes.Cut(rest, end)
 		if !ok {
-			return nil, fmt.Errorf("the line %q comes before %q", bytes.TrimSpace(end), bytes.TrimSpace(open))
+			return nil, fmt.Errorf("the line %q comes before %q", bytes.TrimSpace(end),
+				bytes.TrimSpace(open))
 		}
 		document = bytes.Join([][]byte{before, open, []byte("\n" + p.Text + "\n"), end, after}, nil)
 	}

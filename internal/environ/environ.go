@@ -1,5 +1,5 @@
-// Package environ reads the environment variables that configure perfline. [Variables] lists all of them. They
-// follow the same rules:
+// Package environ reads the environment variables that configure perfline. [Variables] lists all of
+// them. They follow the same rules:
 //
 //   - An empty variable means unset.
 //   - A wrong variable is logged once, with its rule and the value that counts instead.
@@ -40,11 +40,12 @@ type Reader struct {
 
 // NewReader returns a Reader that logs to log, where nil means slog.Default().
 func NewReader(log *slog.Logger) *Reader {
-	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{}, ignored: map[string]bool{}}
+	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{},
+		ignored: map[string]bool{}}
 }
 
-// Read returns what parse makes of the first variable that is set and right, else otherwise. It checks all of them,
-// and logs each wrong one with the value that is returned.
+// Read returns what parse makes of the first variable that is set and right, else otherwise. It
+// checks all of them, and logs each wrong one with the value that is returned.
 func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...string) T {
 	got, found := otherwise, false
 	var wrong []string
@@ -74,12 +75,13 @@ func (r *Reader) Warn(name string, instead any) {
 	r.wrong[name] = true
 	v := lookUp(name)
 	r.log.Warn("perfline: environment variable ignored: wrong value",
-		"variable", name, "value", v.show(Raw(name)), "rule", v.Rule(), "instead", fmt.Sprint(instead))
+		"variable", name, "value", v.show(Raw(name)), "rule", v.Rule(), "instead",
+		fmt.Sprint(instead))
 }
 
-// List returns the choices that a variable names, separated by commas, in lower case and each once. It logs names that
-// are no choice. Without another name, the list is empty, as that of a variable that is unset: otherwise says in the log what
-// counts then. A choice none is the only one.
+// List returns the choices that a variable names, separated by commas, in lower case and each once.
+// It logs names that are no choice. Without another name, the list is empty, as that of a variable
+// that is unset: otherwise says in the log what counts then. A choice none is the only one.
 func List(r *Reader, name, otherwise string) (list []string) {
 	is := Choice(name)
 	var unknown []string
@@ -99,8 +101,10 @@ func List(r *Reader, name, otherwise string) (list []string) {
 	if len(unknown) > 0 && !r.wrong[name] {
 		r.wrong[name] = true
 		v := lookUp(name)
-		r.log.Warn("perfline: environment variable ignored where it has unknown values", "variable", name,
-			"value", v.show(strings.Join(unknown, ",")), "rule", v.Rule(), "instead", cmp.Or(strings.Join(list, ","), otherwise))
+		r.log.Warn("perfline: environment variable ignored where it has unknown values", "variable",
+			name,
+			"value", v.show(strings.Join(unknown, ",")), "rule", v.Rule(), "instead",
+			cmp.Or(strings.Join(list, ","), otherwise))
 	}
 	return list
 }
@@ -143,8 +147,8 @@ func (v Variable) show(value string) string {
 
 type contextKey struct{}
 
-// NewContext returns a context with r, for parts that a caller starts: each wrong variable is logged once then, although several
-// parts read it.
+// NewContext returns a context with r, for parts that a caller starts: each wrong variable is
+// logged once then, although several parts read it.
 func NewContext(ctx context.Context, r *Reader) context.Context {
 	return context.WithValue(ctx, contextKey{}, r)
 }

@@ -9,10 +9,11 @@ import (
 const HeaderRule = "names must be of letters, digits and - _ . for gRPC, values of printable ASCII for gRPC and without control characters for HTTP; " +
 	"a name must not come twice, and not be one that the protocol sets itself"
 
-// ownHeaders are what the protocols or perfline set, or what breaks requests. Implementations drop some of them silently, and receivers refuse
-// requests with others.
+// ownHeaders are what the protocols or perfline set, or what breaks requests. Implementations drop
+// some of them silently, and receivers refuse requests with others.
 var ownHeaders = []string{
-	"accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "http2-settings", "keep-alive",
+	"accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect",
+	"http2-settings", "keep-alive",
 	"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
@@ -27,7 +28,8 @@ func CanSend(grpc bool, name, value string) bool {
 	case lower == "host", strings.HasPrefix(lower, "grpc-"), strings.ContainsFunc(lower, notGRPC):
 		return false
 	default:
-		return strings.HasSuffix(lower, "-bin") || !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+		return strings.HasSuffix(lower, "-bin") ||
+			!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
 	}
 }
 
@@ -36,7 +38,8 @@ func notGRPC(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 }
 
-// Twice returns a name that comes twice among those of headers, which do not tell upper case from lower case; "" without one.
+// Twice returns a name that comes twice among those of headers, which do not tell upper case from
+// lower case; "" without one.
 func Twice[V any](headers map[string]V) string {
 	seen := map[string]bool{}
 	for name := range headers {

@@ -50,7 +50,8 @@ func Ratio(value string) (float64, bool) {
 func Milliseconds(least int64) func(string) (time.Duration, bool) {
 	return func(value string) (time.Duration, bool) {
 		n, err := strconv.ParseInt(value, 10, 64)
-		return time.Duration(n) * time.Millisecond, err == nil && n >= least && n <= int64(math.MaxInt64/time.Millisecond)
+		return time.Duration(n) * time.Millisecond, err == nil && n >= least &&
+			n <= int64(math.MaxInt64/time.Millisecond)
 	}
 }
 
@@ -73,7 +74,8 @@ func Pairs(value string) (map[string]string, bool) {
 		key, escaped, found := strings.Cut(pair, "=")
 		key, wrong := url.PathUnescape(strings.TrimSpace(key))
 		plain, err := url.PathUnescape(strings.TrimSpace(escaped))
-		if !found || key == "" || wrong != nil || err != nil || !utf8.ValidString(key) || !utf8.ValidString(plain) {
+		if !found || key == "" || wrong != nil || err != nil || !utf8.ValidString(key) ||
+			!utf8.ValidString(plain) {
 			return nil, false
 		}
 		pairs[key] = plain
@@ -98,7 +100,8 @@ func Methods(value string) (names []string, ok bool) {
 // IsToken reports whether s can be the name of a header or a method (RFC 9110, section 5.6.2).
 func IsToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 	})
 }
 
@@ -114,7 +117,8 @@ func URL(raw string) (*url.URL, error) {
 	if err == nil && u.Port() != "" {
 		port, err = strconv.Atoi(u.Port())
 	}
-	if err != nil || u.Port() != "" && (port < 1 || port > math.MaxUint16) || u.Host == "" || !utf8.ValidString(raw) || (u.Scheme != "http" && u.Scheme != "https") {
+	if err != nil || u.Port() != "" && (port < 1 || port > math.MaxUint16) || u.Host == "" ||
+		!utf8.ValidString(raw) || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, errors.New(urlRule)
 	}
 	return u, nil

@@ -57,10 +57,12 @@ func noise(r *receiver, c net.Conn) net.Conn {
 		defer func() { _ = c.Close() }()
 		least := 1
 		if r.protocol == otlp.HTTP {
-			least = 1 << 10 // the body, too: net/http reports a body that it cannot write before the noise
+			// the body, too: net/http reports a body that it cannot write before the noise
+			least = 1 << 10
 		}
 		if _, err := io.ReadAtLeast(c, make([]byte, 4<<10), least); err == nil {
-			_, _ = c.Write([]byte("\x00\xff\x17 noise \xfe\xed\n\n\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09"))
+			_, _ = c.Write([]byte(
+				"\x00\xff\x17 noise \xfe\xed\n\n\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09"))
 		}
 	})
 	return nil

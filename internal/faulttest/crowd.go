@@ -17,7 +17,10 @@ func RunCrowd(t *testing.T, s Signal, size int) {
 	for _, protocol := range protocols {
 		for _, size := range []int{size, goroutines * each} {
 			t.Run(fmt.Sprintf("%s, queue of %d", protocol, size), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { s.crowd(t, protocol, size, goroutines, each) })
+				synctest.Test(t, func(t *testing.T) {
+					s.crowd(t, protocol, size, goroutines,
+						each)
+				})
 			})
 		}
 	}

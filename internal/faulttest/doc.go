@@ -4,9 +4,9 @@
 //	func TestFaults(t *testing.T) { faulttest.Run(t, spans) }
 //
 // A [Signal] describes the delivery of its items. All signals go through the same faults, over gRPC
-// and HTTP. The deliveries have the product's own deadlines and delays. The network is in memory and
-// the time is fake, so that no test waits for the machine. [RunPorts] repeats two faults with real
-// ports.
+// and HTTP. The deliveries have the product's own deadlines and delays. The network is in memory
+// and the time is fake, so that no test waits for the machine. [RunPorts] repeats two faults with
+// real ports.
 //
 // # What the tests assert
 //
@@ -51,7 +51,8 @@ type Signal struct {
 	// gives up after some attempts then.
 	Timeout time.Duration
 
-	Pauses      bool // after a receiver that does not know the signal, items are dropped for minutes
+	// after a receiver that does not know the signal, items are dropped for minutes
+	Pauses      bool
 	Single      bool // each item is a request of its own, without delay
 	DropsOldest bool // a full queue drops its oldest items, except the one that is being sent
 
@@ -79,7 +80,8 @@ type Delivery interface {
 // start returns a delivery to a receiver.
 func (s Signal) start(t *testing.T, r *receiver, c Config) Delivery {
 	t.Helper()
-	to := otlp.Config{Endpoint: "http://" + memnet.Address, Protocol: r.protocol, Dial: r.network.Dial}
+	to := otlp.Config{Endpoint: "http://" + memnet.Address, Protocol: r.protocol,
+		Dial: r.network.Dial}
 	settings, err := otlp.Resolve(environ.NewReader(c.Logger), to, s.Of)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,8 @@ type fault struct {
 	begins time.Duration // from the first attempt until this line
 	end    string        // the log's line when the receiver is well; empty: none
 
-	// books reports whether the items were lost or sent again for the right cause. nil: not checked.
+	// books reports whether the items were lost or sent again for the right cause. nil: not
+	// checked.
 	books func(queue.Stats) bool
 }
 
@@ -78,7 +79,8 @@ func (f fault) of(s Signal) fault {
 	return f
 }
 
-// survives reports whether a full queue has the i-th item. It may have another one, which was being sent.
+// survives reports whether a full queue has the i-th item. It may have another one, which was being
+// sent.
 func (f fault) survives(s Signal, i int) bool {
 	if s.DropsOldest {
 		return i > len(f.kB)-f.size
@@ -86,7 +88,8 @@ func (f fault) survives(s Signal, i int) bool {
 	return i < f.size
 }
 
-// Patterns of the log's lines. ITEMS stands for the signal's items, and LOST for the number of lost ones.
+// Patterns of the log's lines. ITEMS stands for the signal's items, and LOST for the number of lost
+// ones.
 const (
 	notDelivered = "ITEMS are not delivered.*"
 	refused      = "ITEMS are refused and dropped.*"
@@ -94,11 +97,13 @@ const (
 	warns        = "receiver of ITEMS warns.*"
 	turnedDown   = "turned down some ITEMS.*"
 	unknown      = "does not know ITEMS.*"
-	noAnswer     = notDelivered + "(no answer within|DeadlineExceeded)" // the receiver knows the deadline, too
+	// the receiver knows the deadline, too
+	noAnswer = notDelivered + "(no answer within|DeadlineExceeded)"
 )
 
 func exhausted(after string) reply {
-	return reply{code: codes.ResourceExhausted, status: http.StatusTooManyRequests, after: after, message: "slow down"}
+	return reply{code: codes.ResourceExhausted, status: http.StatusTooManyRequests, after: after,
+		message: "slow down"}
 }
 
 func unanswered(s queue.Stats) bool { return s.Unanswered == s.Failed && s.Failed > 0 }
@@ -116,7 +121,8 @@ var theFaults = []fault{
 	{name: "absent for too long", absent: true, outlasts: true, settles: 3 * attempt, lost: 100,
 		begin: notDelivered + "connection refused", end: again, books: answered},
 	{name: "restarts", restarts: true, waits: true,
-		begin: notDelivered + "(connection refused|EOF|closed|reset|broken pipe)", end: again, books: retried},
+		begin: notDelivered + "(connection refused|EOF|closed|reset|broken pipe)", end: again,
+		books: retried},
 	{name: "does not speak", conn: mute,
 		waits: true, begin: noAnswer, begins: attempt, end: again, books: retried},
 	{name: "hangs", hangs: true,
@@ -126,10 +132,13 @@ var theFaults = []fault{
 	{name: "slow", hangs: true, lasts: attempt - time.Second, size: 50,
 		waits: true, lost: 50, end: "queue is full.* dropped=50"},
 	{name: "noise", conn: noise, kB: []int{1},
-		waits: true, begin: notDelivered + "(Unavailable|malformed HTTP)", end: again, books: retried},
-	{name: "an answer that is not OTLP", reply: reply{raw: "\xff\xff\xff"}, begin: warns + "is not OTLP"},
+		waits: true, begin: notDelivered + "(Unavailable|malformed HTTP)", end: again,
+		books: retried},
+	{name: "an answer that is not OTLP", reply: reply{raw: "\xff\xff\xff"}, begin: warns +
+		"is not OTLP"},
 	{name: "closes mid-batch", conn: midBatch, kB: []int{30, 30, 30, 30},
-		waits: true, begin: notDelivered + "(EOF|reset|broken pipe|closed)", end: again, books: retried},
+		waits: true, begin: notDelivered + "(EOF|reset|broken pipe|closed)", end: again,
+		books: retried},
 	{name: "closes before the answer", reply: reply{lost: true},
 		waits: true, begin: notDelivered + "(EOF|reset|closed)", end: again, books: retried},
 
@@ -138,32 +147,41 @@ var theFaults = []fault{
 		begin: refused + "(ResourceExhausted|413).*larger than max", end: again, books: answered},
 	{name: "an item of 5 MiB", kB: []int{1, 1, large, 1, 1}},
 	{name: "413", only: otlp.HTTP,
-		reply: reply{code: codes.ResourceExhausted, status: http.StatusRequestEntityTooLarge, message: "too large"},
-		lost:  100, begin: refused + "413.*too large", end: again, books: answered},
+		reply: reply{code: codes.ResourceExhausted, status: http.StatusRequestEntityTooLarge,
+			message: "too large"},
+		lost: 100, begin: refused + "413.*too large", end: again, books: answered},
 
 	{name: "partial success", reply: reply{rejected: 3, message: "too old"}, lost: 3,
 		begin: turnedDown + "lost=LOST .*too old", books: answered},
 	{name: "partial success without a reason", reply: reply{rejected: 3}, lost: 3,
 		begin: turnedDown + "lost=LOST .*no reason", books: answered},
-	{name: "partial success of more than all", reply: reply{rejected: 1 << 40, message: "no"}, lost: 100,
+	{name: "partial success of more than all", reply: reply{rejected: 1 << 40, message: "no"},
+		lost:  100,
 		begin: turnedDown + "lost=LOST ", books: answered},
-	{name: "partial success of fewer than none", reply: reply{rejected: -3}, begin: warns + "is not OTLP"},
-	{name: "a warning", reply: reply{message: "use another port"}, begin: warns + "use another port"},
+	{name: "partial success of fewer than none", reply: reply{rejected: -3}, begin: warns +
+		"is not OTLP"},
+	{name: "a warning", reply: reply{message: "use another port"}, begin: warns +
+		"use another port"},
 
 	{name: "exhausted for a second", reply: exhausted("1"),
 		waits: true, begin: notDelivered + "slow down", end: again, books: retried},
-	{name: "exhausted, says a clock that is slow", reply: exhausted("Mon, 01 Jan 1990 00:00:00 GMT"),
+	{name: "exhausted, says a clock that is slow",
+		reply: exhausted("Mon, 01 Jan 1990 00:00:00 GMT"),
 		waits: true, begin: notDelivered + "slow down", end: again, books: retried},
-	{name: "exhausted, says a clock that is fast", reply: exhausted("Fri, 01 Jan 2100 00:00:00 GMT"),
-		outlasts: true, settles: 3 * attempt, lost: 100, begin: notDelivered + "slow down", end: again, books: answered},
+	{name: "exhausted, says a clock that is fast",
+		reply:    exhausted("Fri, 01 Jan 2100 00:00:00 GMT"),
+		outlasts: true, settles: 3 * attempt, lost: 100, begin: notDelivered + "slow down",
+		end: again, books: answered},
 	{name: "exhausted for good", only: otlp.GRPC, reply: exhausted(""),
 		lost: 100, begin: refused + "slow down", end: again, books: answered},
 	{name: "429", only: otlp.HTTP, reply: exhausted(""),
 		waits: true, begin: notDelivered + "429.*slow down", end: again, books: retried},
 	{name: "unavailable",
-		reply: reply{code: codes.Unavailable, status: http.StatusServiceUnavailable, message: "starting"},
+		reply: reply{code: codes.Unavailable, status: http.StatusServiceUnavailable,
+			message: "starting"},
 		waits: true, begin: notDelivered + "starting", end: again, books: retried},
 	{name: "no credentials",
-		reply: reply{code: codes.Unauthenticated, status: http.StatusUnauthorized, message: "no token"},
-		lost:  100, begin: refused + "no token", end: again, books: answered},
+		reply: reply{code: codes.Unauthenticated, status: http.StatusUnauthorized,
+			message: "no token"},
+		lost: 100, begin: refused + "no token", end: again, books: answered},
 }

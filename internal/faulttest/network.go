@@ -16,8 +16,8 @@ type network interface {
 
 var _ network = (*memnet.Network)(nil)
 
-// ports is a network of the machine's own ports: each listener has another one. After its end, nobody is dialed: another program
-// may have the port then.
+// ports is a network of the machine's own ports: each listener has another one. After its end,
+// nobody is dialed: another program may have the port then.
 type ports struct {
 	mu       sync.Mutex
 	listener net.Listener // nil: nothing listens

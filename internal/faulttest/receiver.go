@@ -48,7 +48,8 @@ func serve(t *testing.T, s Signal, protocol string, f fault, n network) *receive
 	t.Helper()
 	r := &receiver{
 		t: t, signal: s, protocol: protocol, fault: f, network: n,
-		most: longestAfter, names: map[string]bool{}, healthy: make(chan struct{}), arrived: make(chan struct{}, 1), stop: func() {},
+		most: longestAfter, names: map[string]bool{}, healthy: make(chan struct{}),
+		arrived: make(chan struct{}, 1), stop: func() {},
 	}
 	if !f.absent {
 		r.on()
@@ -77,7 +78,8 @@ func (r *receiver) on() {
 	if r.fault.limit > 0 {
 		size = r.fault.limit
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(size), grpc.ForceServerCodecV2(bytesCodec{}), grpc.UnknownServiceHandler(r.serveGRPC))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(size), grpc.ForceServerCodecV2(bytesCodec{}),
+		grpc.UnknownServiceHandler(r.serveGRPC))
 	r.serving.Go(func() { _ = g.Serve(l) })
 	r.stop = g.Stop
 }
@@ -139,7 +141,8 @@ func (r *receiver) answer(ctx context.Context, body []byte) reply {
 			select {
 			case <-r.healthy:
 			case <-ctx.Done():
-				return reply{code: codes.DeadlineExceeded, status: http.StatusServiceUnavailable} // as a receiver that knows the deadline, too
+				// as a receiver that knows the deadline, too
+				return reply{code: codes.DeadlineExceeded, status: http.StatusServiceUnavailable}
 			}
 		} else {
 			a = r.fault.reply
@@ -195,17 +198,20 @@ func (r *receiver) has(name string) bool {
 	return r.names[name]
 }
 
-// response returns the body of the answer to a request that was taken. The responses of all signals have the same fields.
+// response returns the body of the answer to a request that was taken. The responses of all signals
+// have the same fields.
 func (a reply) response() []byte {
 	if a.raw != "" {
 		return []byte(a.raw)
 	}
 	var partial []byte
 	if a.rejected != 0 {
-		partial = protowire.AppendVarint(protowire.AppendTag(partial, 1, protowire.VarintType), uint64(a.rejected))
+		partial = protowire.AppendVarint(protowire.AppendTag(partial, 1, protowire.VarintType),
+			uint64(a.rejected))
 	}
 	if a.message != "" {
-		partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType), a.message)
+		partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType),
+			a.message)
 	}
 	if len(partial) == 0 {
 		return nil
@@ -262,7 +268,8 @@ func (r *receiver) serveGRPC(_ any, stream grpc.ServerStream) error {
 	case a.code != codes.OK:
 		st := status.New(a.code, a.message)
 		if a.after != "" {
-			var details protoadapt.MessageV1 = &errdetails.RetryInfo{RetryDelay: durationpb.New(delay(a.after))}
+			var details protoadapt.MessageV1 = &errdetails.RetryInfo{RetryDelay: durationpb.New(
+				delay(a.after))}
 			st, _ = st.WithDetails(details)
 		}
 		return st.Err()

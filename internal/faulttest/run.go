@@ -101,7 +101,8 @@ func (s Signal) underFault(t *testing.T, protocol string, f fault) {
 
 	b := d.Stats()
 	taken := uint64(r.taken())
-	if b.Accepted != all || b.Accepted-b.Delivered != f.lost || b.Pending != 0 || b.PendingBytes != 0 ||
+	if b.Accepted != all || b.Accepted-b.Delivered != f.lost || b.Pending != 0 ||
+		b.PendingBytes != 0 ||
 		taken < b.Delivered || taken > b.Delivered+b.Unanswered {
 		t.Errorf("%d of %d items arrived, want %d lost: %+v", taken, all, f.lost, b)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // RunUnknown sends items to a receiver that does not know the signal: UNIMPLEMENTED over gRPC, and
-// 404 over HTTP. The log has one line. A signal that pauses makes a single attempt, and drops further
-// items. Other signals try each batch.
+// 404 over HTTP. The log has one line. A signal that pauses makes a single attempt, and drops
+// further items. Other signals try each batch.
 func RunUnknown(t *testing.T, s Signal) {
 	t.Helper()
 	for _, protocol := range protocols {

@@ -25,8 +25,8 @@ import (
 // would free it.
 const hang = time.Minute
 
-// Objects are the objects that a test watches. The zero Objects watches none. A test cannot wait for
-// them in a bubble of testing/synctest: cleanups run outside of it, and time stands still.
+// Objects are the objects that a test watches. The zero Objects watches none. A test cannot wait
+// for them in a bubble of testing/synctest: cleanups run outside of it, and time stands still.
 type Objects struct {
 	mu    sync.Mutex
 	left  map[string]int // by name, those that are not freed
@@ -45,7 +45,8 @@ func Watch[T any](o *Objects, name string, object *T) {
 	runtime.AddCleanup(object, o.free, name)
 }
 
-// WatchText makes the memory of a text one of o's objects. The text is not a constant, and has at least 16 bytes.
+// WatchText makes the memory of a text one of o's objects. The text is not a constant, and has at
+// least 16 bytes.
 func WatchText(o *Objects, name, text string) { Watch(o, name, unsafe.StringData(text)) }
 
 func (o *Objects) free(name string) {
@@ -76,7 +77,8 @@ func (o *Objects) Wait(t testing.TB) {
 	o.WaitFor(t, 0)
 }
 
-// WaitFor collects garbage until at most n objects are left. It fails the test where more are retained.
+// WaitFor collects garbage until at most n objects are left. It fails the test where more are
+// retained.
 func (o *Objects) WaitFor(t testing.TB, n int) {
 	t.Helper()
 	o.mu.Lock()
@@ -110,7 +112,8 @@ func (o *Objects) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Heap returns how many bytes the objects of the heap take that are not garbage. It depends on all goroutines of the process: compare megabytes.
+// Heap returns how many bytes the objects of the heap take that are not garbage. It depends on all
+// goroutines of the process: compare megabytes.
 func Heap() int {
 	var m runtime.MemStats
 	for range 2 { // what sync.Pool has survives one

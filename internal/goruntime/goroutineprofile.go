@@ -33,7 +33,8 @@ var checkGoroutineProfile = sync.OnceValue(func() error {
 	case portable:
 		return errPortable
 	case !hasGoroutineProfile:
-		return fmt.Errorf("%s is newer than the releases whose goroutine profile is known", runtime.Version())
+		return fmt.Errorf("%s is newer than the releases whose goroutine profile is known",
+			runtime.Version())
 	}
 	ready, quit := make(chan unsafe.Pointer), make(chan struct{})
 	go labelledGoroutine(ready, quit)
@@ -44,13 +45,15 @@ var checkGoroutineProfile = sync.OnceValue(func() error {
 
 // labelledGoroutine is on the stack of a goroutine that has labels of its own.
 func labelledGoroutine(ready chan<- unsafe.Pointer, quit <-chan struct{}) {
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("perfline", "self-test")))
+	pprof.SetGoroutineLabels(
+		pprof.WithLabels(context.Background(), pprof.Labels("perfline", "self-test")))
 	ready <- Labels()
 	<-quit
 }
 
 // checkRecords takes a profile. labelledGoroutine has the given labels.
-func checkRecords(labels unsafe.Pointer, profile func([]StackRecord, []unsafe.Pointer) (int, bool)) error {
+func checkRecords(labels unsafe.Pointer,
+	profile func([]StackRecord, []unsafe.Pointer) (int, bool)) error {
 	n, _ := profile(nil, nil)
 	for range 3 {
 		// The room behind what is handed over is for records that are longer than expected.
@@ -62,8 +65,10 @@ func checkRecords(labels unsafe.Pointer, profile func([]StackRecord, []unsafe.Po
 		}
 		switch {
 		case n < 2 || n > size:
-			return fmt.Errorf("a goroutine profile has %d records, where 2 to %d were expected", n, size)
-		case slices.ContainsFunc(records[size:], func(r StackRecord) bool { return r.Stack != nil }),
+			return fmt.Errorf("a goroutine profile has %d records, where 2 to %d were expected", n,
+				size)
+		case slices.ContainsFunc(records[size:],
+			func(r StackRecord) bool { return r.Stack != nil }),
 			slices.ContainsFunc(tags[size:], func(p unsafe.Pointer) bool { return p != nil }):
 			return errors.New("a goroutine profile wrote behind the memory that it was given")
 		case !onStack(records[0].Stack, checkRecords):

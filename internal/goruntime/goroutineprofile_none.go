@@ -4,6 +4,9 @@ package goruntime
 
 import "unsafe"
 
-func goroutineProfileWithLabels([]StackRecord, []unsafe.Pointer) (n int, ok bool) { return 0, false }
+func goroutineProfileWithLabels([]StackRecord, []unsafe.Pointer) (n int, ok bool) {
+	return 0,
+		false
+}
 
 const hasGoroutineProfile = false

@@ -92,18 +92,21 @@ func sameLayout(got, want reflect.Type) error {
 		}
 	}
 	if got.Kind() != want.Kind() || got.Size() != want.Size() {
-		return fmt.Errorf("%v (%d bytes) where %v (%d bytes) was expected", got, got.Size(), want, want.Size())
+		return fmt.Errorf("%v (%d bytes) where %v (%d bytes) was expected", got, got.Size(), want,
+			want.Size())
 	}
 	switch want.Kind() {
 	case reflect.Slice:
 		return sameLayout(got.Elem(), want.Elem())
 	case reflect.Struct:
 		if got.NumField() != want.NumField() {
-			return fmt.Errorf("%v has %d fields where %d were expected", got, got.NumField(), want.NumField())
+			return fmt.Errorf("%v has %d fields where %d were expected", got, got.NumField(),
+				want.NumField())
 		}
 		for i := range want.NumField() {
 			if got.Field(i).Offset != want.Field(i).Offset {
-				return fmt.Errorf("%v has field %d at %d where %d was expected", got, i, got.Field(i).Offset, want.Field(i).Offset)
+				return fmt.Errorf("%v has field %d at %d where %d was expected", got, i,
+					got.Field(i).Offset, want.Field(i).Offset)
 			}
 			if err := sameLayout(got.Field(i).Type, want.Field(i).Type); err != nil {
 				return err

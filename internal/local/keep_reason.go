@@ -14,8 +14,8 @@ const (
 	KeepReasons = iota // how many reasons there are
 )
 
-// KeepReasonKey is the key of the attribute that gives the reason, on the local root of a request that the sampler did not sample.
-// OpenTelemetry's conventions have no such attribute.
+// KeepReasonKey is the key of the attribute that gives the reason, on the local root of a request
+// that the sampler did not sample. OpenTelemetry's conventions have no such attribute.
 const KeepReasonKey = "perfline.keep.reason"
 
 // String returns the value of the attribute: chosen, failed, slow or share; and "" for NotKept.

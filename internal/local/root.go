@@ -1,5 +1,6 @@
-// Package local says what the end of a local root is: of a span without a parent, or whose parent is in another process. Whoever makes the span
-// knows the end, and tells it everyone: the store of requests, the counts of routes, the keep policy, and the recorder of waits.
+// Package local says what the end of a local root is: of a span without a parent, or whose parent
+// is in another process. Whoever makes the span knows the end, and tells it everyone: the store of
+// requests, the counts of routes, the keep policy, and the recorder of waits.
 package local
 
 import (
@@ -14,15 +15,17 @@ type Class uint8
 
 // The classes of local roots.
 const (
-	Request      Class = iota // a unit of work with an end of its own: a request, a message, a job
-	Stream                    // a request that lasts as long as its client stays
-	Background                // a call or a measure without a request
-	Housekeeping              // in the background, the work of a pool of connections itself: dialing, checking, resetting
+	Request    Class = iota // a unit of work with an end of its own: a request, a message, a job
+	Stream                  // a request that lasts as long as its client stays
+	Background              // a call or a measure without a request
+	// in the background, the work of a pool of connections itself: dialing, checking, resetting
+	Housekeeping
 
 	Classes = iota // how many classes there are
 )
 
-var classNames = [Classes][2]string{{"request", "requests"}, {"stream", "streams"}, {"background", "background"}, {"housekeeping", "housekeeping"}}
+var classNames = [Classes][2]string{{"request", "requests"}, {"stream", "streams"},
+	{"background", "background"}, {"housekeeping", "housekeeping"}}
 
 // String returns the name of a class, such as "stream".
 func (c Class) String() string { return classNames[min(c, Housekeeping)][0] }
@@ -30,8 +33,8 @@ func (c Class) String() string { return classNames[min(c, Housekeeping)][0] }
 // Plural returns the name of a class in plural, such as "streams".
 func (c Class) Plural() string { return classNames[min(c, Housekeeping)][1] }
 
-// A Root is the end of a local root: a span without a parent, or whose parent is in another process. Whoever makes the span knows
-// its end, and tells it beside the encoded spans.
+// A Root is the end of a local root: a span without a parent, or whose parent is in another
+// process. Whoever makes the span knows its end, and tells it beside the encoded spans.
 type Root struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
@@ -40,13 +43,15 @@ type Root struct {
 	Start, End time.Time // best with readings of the monotonic clock
 	Failed     bool      // the status is Error
 	Keep       KeepReason
-	Refused    uint32 // spans of the request that had no room in memory before it was decided whether they are kept
+	// spans of the request that had no room in memory before it was decided whether they are kept
+	Refused uint32
 }
 
 // Took returns the duration.
 func (r *Root) Took() time.Duration { return r.End.Sub(r.Start) }
 
-// ClassOf returns the class of a local root with that kind and name. job and stream say that the root has the attribute of that name.
+// ClassOf returns the class of a local root with that kind and name. job and stream say that the
+// root has the attribute of that name.
 func ClassOf(kind trace.SpanKind, name string, job, stream bool) Class {
 	switch {
 	case !job && kind != trace.SpanKindServer && kind != trace.SpanKindConsumer:
@@ -61,8 +66,9 @@ func ClassOf(kind trace.SpanKind, name string, job, stream bool) Class {
 	}
 }
 
-// housekeeping has names of spans that pools of connections make: of packages otelsql (two of that name), redisotel
-// and otelpgx. Names that other programs use as well, such as "connect", are in the background.
+// housekeeping has names of spans that pools of connections make: of packages otelsql (two of that
+// name), redisotel and otelpgx. Names that other programs use as well, such as "connect", are in
+// the background.
 var housekeeping = []string{
 	"sql.connector.connect", "sql.conn.reset_session", "sql.conn.ping",
 	"db.Connect", "db.Ping",

@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// ParseID returns the id of a request from the hexadecimal digits of its trace and of its root span.
+// ParseID returns the id of a request from the hexadecimal digits of its trace and of its root
+// span.
 func ParseID(traceID, spanID string) (id local.ID, err error) {
 	if id.Trace, err = trace.TraceIDFromHex(traceID); err != nil {
 		return id, err
@@ -19,8 +20,9 @@ func ParseID(traceID, spanID string) (id local.ID, err error) {
 	return id, err
 }
 
-// A Cache has the requests that clients saw last, in encoded form. A busy service ends more requests in a second than
-// requests.Recent keeps, and a client opens a request of a list seconds later. The requests have memory of their own. Its methods may be called concurrently.
+// A Cache has the requests that clients saw last, in encoded form. A busy service ends more
+// requests in a second than requests.Recent keeps, and a client opens a request of a list seconds
+// later. The requests have memory of their own. Its methods may be called concurrently.
 type Cache struct {
 	most, mostBytes int
 
@@ -61,7 +63,8 @@ func (c *Cache) Add(s requests.Snapshot) {
 	c.put(s)
 }
 
-// AddNew adds the requests that the cache does not have. The first of them becomes the last request.
+// AddNew adds the requests that the cache does not have. The first of them becomes the last
+// request.
 func (c *Cache) AddNew(all []requests.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +75,8 @@ func (c *Cache) AddNew(all []requests.Snapshot) {
 	}
 }
 
-// put adds s and lets go of the oldest requests, unless s has too many bytes for all of them. c.mu is held.
+// put adds s and lets go of the oldest requests, unless s has too many bytes for all of them. c.mu
+// is held.
 func (c *Cache) put(s requests.Snapshot) {
 	if s.Bytes() > c.mostBytes {
 		return

@@ -5,10 +5,12 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// shownTo returns r without the functions that shows hides: the time of a hidden function counts for the nearest visible one that called
-// it. r does not change. shows is called often, and for the same names.
+// shownTo returns r without the functions that shows hides: the time of a hidden function counts
+// for the nearest visible one that called it. r does not change. shows is called often, and for the
+// same names.
 func shownTo(r *waits.Request, shows func(function string) bool) *waits.Request {
-	v := &view{shows: shows, callers: map[string]string{}, stacks: map[stackKey][]waits.Frame{}, parties: map[*waits.Party]*waits.Party{}}
+	v := &view{shows: shows, callers: map[string]string{}, stacks: map[stackKey][]waits.Frame{},
+		parties: map[*waits.Party]*waits.Party{}}
 	q := *r
 	q.Goroutines = make([]waits.Goroutine, len(r.Goroutines))
 	for i := range r.Goroutines {
@@ -17,7 +19,8 @@ func shownTo(r *waits.Request, shows func(function string) bool) *waits.Request 
 		intervals := make([]waits.Interval, len(g.Intervals))
 		for j := range g.Intervals {
 			intervals[j] = g.Intervals[j]
-			intervals[j].Stack, intervals[j].By = v.stack(g.Intervals[j].Stack), v.party(g.Intervals[j].By)
+			intervals[j].Stack, intervals[j].By = v.stack(g.Intervals[j].Stack),
+				v.party(g.Intervals[j].By)
 			v.noteCaller(&g.Intervals[j], &intervals[j])
 		}
 		g.Intervals = intervals
@@ -57,7 +60,8 @@ type stackKey struct {
 	n     int
 }
 
-// function returns the name of a function, or of the nearest visible one in its stack; empty without one.
+// function returns the name of a function, or of the nearest visible one in its stack; empty
+// without one.
 func (v *view) function(name string, stack []waits.Frame) string {
 	if name == "" || v.shows(name) {
 		return name

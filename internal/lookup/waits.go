@@ -9,7 +9,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Waits are the results of a flight recorder, as clients outside the program may see them. Its methods may be called concurrently.
+// Waits are the results of a flight recorder, as clients outside the program may see them. Its
+// methods may be called concurrently.
 type Waits struct {
 	recorder waits.Recorder // nil without one
 	policy   func(function string) bool
@@ -25,9 +26,11 @@ const (
 	maxShown = 16
 )
 
-// NewWaits returns the results of a recorder, which may be nil. shows is [profiling.Policy.Shows] of the program's policy.
+// NewWaits returns the results of a recorder, which may be nil. shows is [profiling.Policy.Shows]
+// of the program's policy.
 func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits {
-	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{}, shown: map[*waits.Request]*waits.Request{}}
+	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{},
+		shown: map[*waits.Request]*waits.Request{}}
 }
 
 // With returns q with its result. There may be none.

@@ -89,7 +89,8 @@ func (s *stream) until(deadline *time.Time, t time.Time) {
 	}
 }
 
-// wake makes all look at the deadlines. Under the lock, nobody is between such a look and the wait that follows it.
+// wake makes all look at the deadlines. Under the lock, nobody is between such a look and the wait
+// that follows it.
 func (s *stream) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,13 +1,13 @@
-// Package memnet is a network in memory, for tests in bubbles of testing/synctest: clients and servers
-// of any protocol meet there, and their deadlines are in fake time. A connection has buffers, as a
-// socket has: a program that writes need not wait for one that reads.
+// Package memnet is a network in memory, for tests in bubbles of testing/synctest: clients and
+// servers of any protocol meet there, and their deadlines are in fake time. A connection has
+// buffers, as a socket has: a program that writes need not wait for one that reads.
 //
 //	var n memnet.Network
 //	go server.Serve(n.Listen())
 //	client := &http.Client{Transport: &http.Transport{DialContext: n.Dial}}
 //
-// net.Pipe has no buffers. The read deadlines of grpc/test/bufconn may take effect after they have been
-// lifted.
+// net.Pipe has no buffers. The read deadlines of grpc/test/bufconn may take effect after they have
+// been lifted.
 package memnet
 
 import (

@@ -26,7 +26,8 @@ const (
 // A Module is a module that the program was built from.
 type Module struct {
 	Kind Kind
-	// Path is the module's path. It is "main" for a main module without a known path, and "std" for the standard library.
+	// Path is the module's path. It is "main" for a main module without a known path, and "std" for
+	// the standard library.
 	Path    string
 	Version string // such as "v1.2.3"; of Standard the Go release; empty if it is unknown
 }
@@ -131,5 +132,6 @@ func Package(function string) string {
 
 // Within reports whether a package is in the folder of a module.
 func Within(pkg, module string) bool {
-	return module != "" && strings.HasPrefix(pkg, module) && (len(pkg) == len(module) || pkg[len(module)] == '/')
+	return module != "" && strings.HasPrefix(pkg, module) &&
+		(len(pkg) == len(module) || pkg[len(module)] == '/')
 }

@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Functions are called before data are read. The zero value has none. The methods are safe for concurrent use.
+// Functions are called before data are read. The zero value has none. The methods are safe for
+// concurrent use.
 type Functions struct {
 	mu  sync.Mutex               // held while the list is replaced
 	all atomic.Pointer[[]func()] // a list does not change

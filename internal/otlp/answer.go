@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// unreadable is a warning. The receiver has taken the request by its own account, and so it counts as delivered: a
-// second attempt would deliver it twice.
+// unreadable is a warning. The receiver has taken the request by its own account, and so it counts
+// as delivered: a second attempt would deliver it twice.
 const unreadable = "the receiver reports success, but its answer is not OTLP: check the endpoint"
 
 // Tags of answers.
@@ -26,8 +26,8 @@ const (
 	durationNanos   = 2<<3 | otlpwire.Varint
 )
 
-// taken returns the answer to a request that the receiver took, from an Export…ServiceResponse. The responses of all
-// signals have the same fields.
+// taken returns the answer to a request that the receiver took, from an Export…ServiceResponse. The
+// responses of all signals have the same fields.
 func taken(response []byte) queue.Answer {
 	var a queue.Answer
 	err := otlpwire.Fields(response).Each(func(f otlpwire.Field) error {
@@ -62,7 +62,8 @@ func takenJSON(response []byte) queue.Answer {
 		case err != nil:
 		case name == "errorMessage":
 			err = json.Unmarshal(value, &a.Message)
-		case strings.HasPrefix(name, "rejected"): // rejectedSpans, rejectedProfiles …: a number, or one in quotes
+		// rejectedSpans, rejectedProfiles …: a number, or one in quotes
+		case strings.HasPrefix(name, "rejected"):
 			a.Rejected, err = strconv.ParseInt(strings.Trim(string(value), `"`), 10, 64)
 		}
 	}
@@ -72,7 +73,8 @@ func takenJSON(response []byte) queue.Answer {
 	return a
 }
 
-// statusMessage returns the message of a google.rpc.Status, with which receivers explain errors over HTTP.
+// statusMessage returns the message of a google.rpc.Status, with which receivers explain errors
+// over HTTP.
 func statusMessage(response []byte) (message string) {
 	err := otlpwire.Fields(response).Each(func(f otlpwire.Field) error {
 		if f.Tag == statusText {

@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// headers returns the headers of every request. It refuses headers that cannot be sent, also where others win. Its
-// errors have no values.
+// headers returns the headers of every request. It refuses headers that cannot be sent, also where
+// others win. Its errors have no values.
 func (c Config) headers(signal Signal, protocol string) (map[string]string, error) {
 	chosen := c.Headers
 	for _, name := range environ.OfSignal(signal.Variable, "HEADERS") {
@@ -30,7 +30,8 @@ func (c Config) headers(signal Signal, protocol string) (map[string]string, erro
 	}
 	for key, value := range c.Headers {
 		if !environ.CanSend(protocol == GRPC, key, value) {
-			return nil, fmt.Errorf("exporter: Headers: %q cannot be sent: %s", key, environ.HeaderRule)
+			return nil, fmt.Errorf("exporter: Headers: %q cannot be sent: %s", key,
+				environ.HeaderRule)
 		}
 	}
 	return chosen, nil

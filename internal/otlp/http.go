@@ -52,8 +52,8 @@ func newHTTPWire(s *Settings) *httpWire {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	// net/http's own defaults. Programs change http.DefaultTransport, perhaps into one that makes spans, which would
-	// be sent in turn.
+	// net/http's own defaults. Programs change http.DefaultTransport, perhaps into one that makes
+	// spans, which would be sent in turn.
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dial,
@@ -69,11 +69,13 @@ func newHTTPWire(s *Settings) *httpWire {
 	}
 }
 
-// checkRedirect follows redirects that repeat the request to the same host. By others the request would lose its body,
-// and count as delivered, or its headers would go to another host with the secrets in them.
+// checkRedirect follows redirects that repeat the request to the same host. By others the request
+// would lose its body, and count as delivered, or its headers would go to another host with the
+// secrets in them.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
-	if len(via) >= maxRedirects || next.Method != first.Method || next.URL.Hostname() != first.URL.Hostname() ||
+	if len(via) >= maxRedirects || next.Method != first.Method ||
+		next.URL.Hostname() != first.URL.Hostname() ||
 		first.URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return http.ErrUseLastResponse
 	}
@@ -99,7 +101,8 @@ func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
 	response, err := w.client.Do(request)
 	if err != nil {
 		var untrusted *tls.CertificateVerificationError
-		return queue.Answer{Err: reason(err), Retry: !errors.As(err, &untrusted), Unanswered: l.release()}
+		return queue.Answer{Err: reason(err), Retry: !errors.As(err, &untrusted),
+			Unanswered: l.release()}
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
@@ -127,12 +130,14 @@ func (w *httpWire) close() error {
 	return nil
 }
 
-// errLargeAnswer is an answer beyond maxAnswer. OTLP's specification makes it a non-retryable error, whatever its status.
+// errLargeAnswer is an answer beyond maxAnswer. OTLP's specification makes it a non-retryable
+// error, whatever its status.
 var errLargeAnswer = errors.New("the receiver's answer has more than 4 MiB")
 
 // refusal returns the answer for a response that is no success.
 func refusal(response *http.Response) queue.Answer {
-	said, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint)) // half of it is better than nothing
+	// half of it is better than nothing
+	said, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint))
 	unread, _ := io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer+1-maxComplaint))
 	large := int64(len(said))+unread > maxAnswer
 	if typ, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); typ == protobufType {
@@ -146,13 +151,15 @@ func refusal(response *http.Response) queue.Answer {
 		a.Err = fmt.Errorf("%w: %s", a.Err, said)
 	}
 	// A gateway that got no proper answer does not know whether the receiver took the request.
-	a.Unanswered = response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusGatewayTimeout
+	a.Unanswered = response.StatusCode == http.StatusBadGateway ||
+		response.StatusCode == http.StatusGatewayTimeout
 	switch response.StatusCode {
 	case http.StatusNotFound:
 		a.Unknown = true
 	case http.StatusRequestEntityTooLarge:
 		a.TooLarge = true
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 		a.Retry, a.After = true, queue.RetryAfter(response.Header, time.Now())
 	}
 	if large {
@@ -185,7 +192,8 @@ func compress(body []byte) *bytes.Buffer {
 	return buffer
 }
 
-// A lease lets net/http read a request's body until it is released. net/http may read on after it has returned an answer.
+// A lease lets net/http read a request's body until it is released. net/http may read on after it
+// has returned an answer.
 type lease struct {
 	mu       sync.Mutex // guards what follows
 	released bool

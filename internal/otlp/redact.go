@@ -18,12 +18,14 @@ import (
 // maxText is how many bytes of a receiver's text are shown. Receivers may answer with megabytes.
 const maxText = 1 << 10
 
-// A redactor makes the texts of a receiver fit to be printed. They may contain anything, also the secrets that we sent.
+// A redactor makes the texts of a receiver fit to be printed. They may contain anything, also the
+// secrets that we sent.
 type redactor struct {
 	secrets *strings.Replacer // removes secrets; nil if there are none
 }
 
-// redactor returns a redactor of the headers of c and of the signal's variables, and of the secrets in the endpoint.
+// redactor returns a redactor of the headers of c and of the signal's variables, and of the secrets
+// in the endpoint.
 func (c Config) redactor(signal Signal, endpoint *url.URL) redactor {
 	secrets := slices.Collect(maps.Values(c.Headers))
 	for _, name := range environ.OfSignal(signal.Variable, "HEADERS") {
@@ -37,7 +39,9 @@ func (c Config) redactor(signal Signal, endpoint *url.URL) redactor {
 	}
 	if user := endpoint.User; user != nil { // net/http sends it as basic authentication
 		password, _ := user.Password()
-		secrets = append(secrets, base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)), cmp.Or(password, user.Username()))
+		secrets = append(secrets,
+			base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)),
+			cmp.Or(password, user.Username()))
 	}
 	for _, values := range endpoint.Query() {
 		secrets = append(secrets, values...)
@@ -59,7 +63,8 @@ func (r redactor) redact(s string) string {
 	return text.Cut(s, maxText)
 }
 
-// Redact returns err with a text that may be printed. It returns err itself if the text need not change.
+// Redact returns err with a text that may be printed. It returns err itself if the text need not
+// change.
 func (r redactor) Redact(err error) error {
 	if err == nil {
 		return nil

@@ -25,9 +25,10 @@ type Sender struct {
 	silent int // attempts in a row that had no answer
 }
 
-// maxSilent is after how many attempts in a row without an answer a connection is left. It may be dead, as a flow is that a load balancer has
-// forgotten, and the system would notice only after a quarter of an hour. HTTP/2 and gRPC make no other connection before that. Pings would find
-// out sooner, but receivers count them as an attack.
+// maxSilent is after how many attempts in a row without an answer a connection is left. It may be
+// dead, as a flow is that a load balancer has forgotten, and the system would notice only after a
+// quarter of an hour. HTTP/2 and gRPC make no other connection before that. Pings would find out
+// sooner, but receivers count them as an attack.
 const maxSilent = 2
 
 var _ queue.Sender = (*Sender)(nil)
@@ -62,8 +63,8 @@ func (s *Settings) connect() (wire, error) {
 // String returns the receiver's name, for messages.
 func (s *Sender) String() string { return s.name }
 
-// Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and messages may be printed.
-// After an answer with an error, gRPC may still read body.
+// Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and
+// messages may be printed. After an answer with an error, gRPC may still read body.
 func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	if s.life.Err() != nil {
 		return queue.Answer{Err: errClosed}
@@ -84,7 +85,8 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	case a.Err == nil:
 	case s.life.Err() != nil:
 		a = queue.Answer{Err: errClosed, Unanswered: a.Unanswered}
-	case s.timeout > 0 && time.Since(began) >= s.timeout && ctx.Err() == nil: // a receiver over gRPC knows the deadline, and may end the call first
+	// a receiver over gRPC knows the deadline, and may end the call first
+	case s.timeout > 0 && time.Since(began) >= s.timeout && ctx.Err() == nil:
 		a.Err = fmt.Errorf("no answer within %v: %w", s.timeout, a.Err)
 	}
 	a.Err = s.Redact(a.Err)
@@ -92,7 +94,8 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	return a
 }
 
-// current returns the wire to use, which is another one after the files of certificates have changed.
+// current returns the wire to use, which is another one after the files of certificates have
+// changed.
 func (s *Sender) current() wire {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +116,8 @@ func (s *Sender) leave() {
 	_ = old.close()
 }
 
-// heard notes whether an attempt had an answer, or failed for another reason than the time. It leaves a wire that is silent for too long.
+// heard notes whether an attempt had an answer, or failed for another reason than the time. It
+// leaves a wire that is silent for too long.
 func (s *Sender) heard(w wire, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +133,8 @@ func (s *Sender) heard(w wire, answered bool) {
 	}
 }
 
-// Close ends what is under way and closes the connections. Requests fail afterwards. Further calls do nothing.
+// Close ends what is under way and closes the connections. Requests fail afterwards. Further calls
+// do nothing.
 func (s *Sender) Close() (err error) {
 	s.close.Do(func() {
 		s.end()

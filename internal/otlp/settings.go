@@ -37,11 +37,12 @@ type Settings struct {
 	redactor
 }
 
-// Resolve checks c and the variables of a signal. It checks all of the signal's variables, also where a field or
-// another one wins: OpenTelemetry's own exporters read all, and print wrong ones with the secrets in them.
+// Resolve checks c and the variables of a signal. It checks all of the signal's variables, also
+// where a field or another one wins: OpenTelemetry's own exporters read all, and print wrong ones
+// with the secrets in them.
 //
-// Variables that are wrong and do no harm are logged by vars. Other wrong variables and fields are errors that name
-// the value and the rule.
+// Variables that are wrong and do no harm are logged by vars. Other wrong variables and fields are
+// errors that name the value and the rule.
 func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	to, err := c.endpoint(signal)
 	if err != nil {
@@ -57,7 +58,9 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 			return nil, err
 		}
 	} else if to.target != "" {
-		return nil, fmt.Errorf("exporter: endpoint %q: must be a URL with scheme http or https for %s", to.target, s.Protocol)
+		return nil, fmt.Errorf(
+			"exporter: endpoint %q: must be a URL with scheme http or https for %s", to.target,
+			s.Protocol)
 	}
 	if s.Headers, err = c.headers(signal, s.Protocol); err != nil {
 		return nil, err
@@ -70,16 +73,18 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	}
 	compression := environ.OfSignal(signal.Variable, "COMPRESSION")
 	s.Gzip = environ.Read(vars, "none", environ.Choice(compression[0]), compression...) == "gzip"
-	s.Timeout = environ.Read(vars, defaultTimeout, environ.Milliseconds(0), environ.OfSignal(signal.Variable, "TIMEOUT")...)
+	s.Timeout = environ.Read(vars, defaultTimeout, environ.Milliseconds(0),
+		environ.OfSignal(signal.Variable, "TIMEOUT")...)
 	s.Name = s.Protocol + " to " + to.String()
 	s.URL = to.address(signal)
 	s.redactor = c.redactor(signal, to.url)
 	return s, nil
 }
 
-// secure decides about TLS. The endpoint's scheme takes precedence over the variable INSECURE, which decides about a target of gRPC
-// (OpenTelemetry's specification, protocol/exporter). secure logs a variable that is wrong or contradicts the scheme. Certificates
-// that cannot be used are an error.
+// secure decides about TLS. The endpoint's scheme takes precedence over the variable INSECURE,
+// which decides about a target of gRPC (OpenTelemetry's specification, protocol/exporter). secure
+// logs a variable that is wrong or contradicts the scheme. Certificates that cannot be used are an
+// error.
 func (s *Settings) secure(vars *environ.Reader, to endpoint) error {
 	signal := s.signal
 	secure := to.url.Scheme == "https"
@@ -108,7 +113,8 @@ func (s *Settings) secure(vars *environ.Reader, to endpoint) error {
 	return nil
 }
 
-// withPort returns an endpoint with the port of its scheme if it has none. gRPC would take 443 for both.
+// withPort returns an endpoint with the port of its scheme if it has none. gRPC would take 443 for
+// both.
 func withPort(u *url.URL) *url.URL {
 	if u.Port() != "" {
 		return u
@@ -122,7 +128,8 @@ func withPort(u *url.URL) *url.URL {
 	return &with
 }
 
-// withUser returns headers that give a user and a password, unless they have an authorization already.
+// withUser returns headers that give a user and a password, unless they have an authorization
+// already.
 func withUser(headers map[string]string, user *url.Userinfo) map[string]string {
 	with := map[string]string{}
 	for name, value := range headers {
@@ -132,11 +139,13 @@ func withUser(headers map[string]string, user *url.Userinfo) map[string]string {
 		with[name] = value
 	}
 	password, _ := user.Password()
-	with["authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+	with["authorization"] = "Basic " +
+		base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
 	return with
 }
 
-// HasEndpoint reports whether c or a variable has an endpoint for the signal. It returns an error if one is no URL.
+// HasEndpoint reports whether c or a variable has an endpoint for the signal. It returns an error
+// if one is no URL.
 func HasEndpoint(c Config, signal Signal) (bool, error) {
 	e, err := c.endpoint(signal)
 	return e.url != nil, err
@@ -144,8 +153,9 @@ func HasEndpoint(c Config, signal Signal) (bool, error) {
 
 // An endpoint is a URL and its origin, which decides about its path; or a target of gRPC.
 type endpoint struct {
-	url    *url.URL // nil means none
-	target string   // of gRPC, as the target was given; url has the host and the port of the target then. Empty for a URL with http or https
+	url *url.URL // nil means none
+	// of gRPC, as the target was given; url has the host and the port of the target then. Empty for a URL with http or https
+	target string
 	origin origin
 }
 
@@ -171,7 +181,8 @@ func parseEndpoint(raw string, of origin) (endpoint, error) {
 		}
 	}
 	t, wrong := url.Parse(raw)
-	if wrong != nil || t.User != nil || t.Scheme == "http" || t.Scheme == "https" || resolver.Get(t.Scheme) == nil {
+	if wrong != nil || t.User != nil || t.Scheme == "http" || t.Scheme == "https" ||
+		resolver.Get(t.Scheme) == nil {
 		return endpoint{}, err
 	}
 	host := t.Opaque
@@ -184,14 +195,17 @@ func parseEndpoint(raw string, of origin) (endpoint, error) {
 	return endpoint{url: &url.URL{Host: host}, target: raw, origin: of}, nil
 }
 
-// grpcTarget returns the endpoint as gRPC takes it. Without a scheme, gRPC takes some hosts for schemes.
+// grpcTarget returns the endpoint as gRPC takes it. Without a scheme, gRPC takes some hosts for
+// schemes.
 func (e endpoint) grpcTarget() (string, error) {
 	target := e.target
 	if target == "" || target == e.url.Host {
 		target = "dns:///" + withPort(e.url).Host
 	}
 	if _, err := url.Parse(target); err != nil { // as gRPC reads it
-		return "", fmt.Errorf("exporter: endpoint %q: must have a host name or an address without a zone for %s", e, GRPC)
+		return "", fmt.Errorf(
+			"exporter: endpoint %q: must have a host name or an address without a zone for %s", e,
+			GRPC)
 	}
 	return target, nil
 }
@@ -224,7 +238,8 @@ func (c Config) endpoint(signal Signal) (first endpoint, err error) {
 	}
 	e, err := parseEndpoint(c.Endpoint, ofField)
 	if err != nil {
-		return endpoint{}, fmt.Errorf("exporter: Endpoint %q: %s", secret.URL(c.Endpoint), environ.Rule(environ.OfSignal(signal.Variable, "ENDPOINT")[0]))
+		return endpoint{}, fmt.Errorf("exporter: Endpoint %q: %s", secret.URL(c.Endpoint),
+			environ.Rule(environ.OfSignal(signal.Variable, "ENDPOINT")[0]))
 	}
 	return e, nil
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// A certificateFiles is where the certificates and keys of a signal are. It notices when they change.
+// A certificateFiles is where the certificates and keys of a signal are. It notices when they
+// change.
 type certificateFiles struct {
 	certificates, clients, keys []string // variables; the signal's come first, and win
 	variables                   []string // all
@@ -28,7 +29,8 @@ type fileState struct {
 
 func newCertificateFiles(signal Signal) (f certificateFiles) {
 	f.certificates = environ.OfSignal(signal.Variable, "CERTIFICATE")
-	f.clients, f.keys = environ.OfSignal(signal.Variable, "CLIENT_CERTIFICATE"), environ.OfSignal(signal.Variable, "CLIENT_KEY")
+	f.clients, f.keys = environ.OfSignal(signal.Variable, "CLIENT_CERTIFICATE"),
+		environ.OfSignal(signal.Variable, "CLIENT_KEY")
 	f.variables = slices.Concat(f.certificates, f.clients, f.keys)
 	f.paths = map[string]string{}
 	for _, name := range f.variables {
@@ -51,8 +53,8 @@ func (f certificateFiles) states() []fileState {
 	return all
 }
 
-// renewed reads certificates and keys again if their files have changed since they were read. It returns false if they have not, or as
-// long as they cannot be used: a file may be half written.
+// renewed reads certificates and keys again if their files have changed since they were read. It
+// returns false if they have not, or as long as they cannot be used: a file may be half written.
 func (s *Settings) renewed() bool {
 	now := s.files.states()
 	if s.TLS == nil || slices.Equal(now, s.files.seen) {
@@ -66,7 +68,8 @@ func (s *Settings) renewed() bool {
 	return true
 }
 
-// read returns what a connection with TLS is secured with. It refuses certificates and keys that cannot be used, also where others win.
+// read returns what a connection with TLS is secured with. It refuses certificates and keys that
+// cannot be used, also where others win.
 func (f certificateFiles) read() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	for i := range f.certificates {
@@ -110,7 +113,8 @@ func (f certificateFiles) client(certificate, key string) (*tls.Certificate, err
 	case !hasCertificate && !hasKey:
 		return nil, nil //nolint:nilnil // documented
 	case !hasCertificate || !hasKey:
-		return nil, fmt.Errorf("exporter: %s and %s: must be set both or not at all", certificate, key)
+		return nil, fmt.Errorf("exporter: %s and %s: must be set both or not at all", certificate,
+			key)
 	}
 	certificatePEM, err := f.content(certificate)
 	if err != nil {
@@ -122,7 +126,8 @@ func (f certificateFiles) client(certificate, key string) (*tls.Certificate, err
 	}
 	pair, err := tls.X509KeyPair(certificatePEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("exporter: %s and %s: must be a certificate and its key: %w", certificate, key, err)
+		return nil, fmt.Errorf("exporter: %s and %s: must be a certificate and its key: %w",
+			certificate, key, err)
 	}
 	return &pair, nil
 }
@@ -130,15 +135,18 @@ func (f certificateFiles) client(certificate, key string) (*tls.Certificate, err
 // maxFile is how large a file of certificates may be, in bytes.
 const maxFile = 1 << 20
 
-// content returns what is in the file that a variable names. content refuses a file that may have no end, such as a pipe, before it reads.
+// content returns what is in the file that a variable names. content refuses a file that may have
+// no end, such as a pipe, before it reads.
 func (f certificateFiles) content(variable string) ([]byte, error) {
 	info, err := os.Stat(f.paths[variable])
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile) {
-		return nil, fmt.Errorf("exporter: %w: it is no file, or has more than 1 MiB", environ.Error(variable))
+		return nil, fmt.Errorf("exporter: %w: it is no file, or has more than 1 MiB",
+			environ.Error(variable))
 	}
 	content, err := os.ReadFile(f.paths[variable])
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return nil, fmt.Errorf("exporter: %w: %w", environ.Error(variable), path.Err) // without the name, which may be a key
+		// without the name, which may be a key
+		return nil, fmt.Errorf("exporter: %w: %w", environ.Error(variable), path.Err)
 	}
 	return content, err
 }

@@ -8,12 +8,13 @@ import (
 
 const (
 	blockSize = 16 << 10
-	minFree   = 1 << 10       // of a block that takes further items
-	maxShared = blockSize / 4 // bytes of items that share a block with others; a block wastes less than that
+	minFree   = 1 << 10 // of a block that takes further items
+	// bytes of items that share a block with others; a block wastes less than that
+	maxShared = blockSize / 4
 )
 
-// A block has the bytes of several encoded items, one after the other. All who keep some of the items share the block. The last user gives
-// the block to the next writer.
+// A block has the bytes of several encoded items, one after the other. All who keep some of the
+// items share the block. The last user gives the block to the next writer.
 type block struct {
 	bytes []byte // all of them, used or not
 	users atomic.Int32
@@ -69,8 +70,8 @@ func (s shared) from(n int) shared {
 	return s
 }
 
-// A Writer writes encoded items to memory that those who keep items share: see [Spans.Retain]. The zero value is ready for use. Only one goroutine
-// may use a Writer at a time.
+// A Writer writes encoded items to memory that those who keep items share: see [Spans.Retain]. The
+// zero value is ready for use. Only one goroutine may use a Writer at a time.
 type Writer struct {
 	filling *block // nil before the first item
 	used    int    // bytes of filling
@@ -90,11 +91,12 @@ func (w *Writer) Next() []byte {
 	return w.filling.bytes[w.used:w.used]
 }
 
-// Full reports whether the block has little room for more than these items, which the caller has appended to the result of Next. To go on in
-// the next block saves copies.
+// Full reports whether the block has little room for more than these items, which the caller has
+// appended to the result of Next. To go on in the next block saves copies.
 func (*Writer) Full(items []byte) bool { return cap(items)-len(items) < minFree/4 }
 
-// Spans returns spans whose bytes the caller has appended to the result of Next. The caller releases the spans.
+// Spans returns spans whose bytes the caller has appended to the result of Next. The caller
+// releases the spans.
 func (w *Writer) Spans(s Spans) Spans {
 	s.Bytes, s.shared = w.take(s.Bytes)
 	return s

@@ -41,8 +41,9 @@ type Span struct {
 	DroppedAttributes, DroppedEvents, DroppedLinks int
 }
 
-// First reads the header of the first span into h, and returns the number of bytes of that span. It allocates nothing. It
-// returns an error if the bytes do not begin with a span; then h is of no use. There must be some bytes.
+// First reads the header of the first span into h, and returns the number of bytes of that span. It
+// allocates nothing. It returns an error if the bytes do not begin with a span; then h is of no
+// use. There must be some bytes.
 func (s Spans) First(h *Header) (size int, err error) {
 	*h = Header{Start: epoch, End: epoch}
 	rest := otlpwire.Fields(s.Bytes)
@@ -56,7 +57,8 @@ func (s Spans) First(h *Header) (size int, err error) {
 	return len(s.Bytes) - len(rest), nil
 }
 
-// All yields the spans in order, decoded. They share no memory with the bytes. After an error it ends.
+// All yields the spans in order, decoded. They share no memory with the bytes. After an error it
+// ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := otlpwire.Fields(s.Bytes); len(b) > 0; {
@@ -105,7 +107,8 @@ func (h *Header) flags(n uint64) { h.Remote, h.TraceFlags = n&isRemote != 0, tra
 
 func decodeID(id, b []byte) error {
 	if len(b) != len(id) && len(b) != 0 {
-		return fmt.Errorf("otlpenc: id %x has %d bytes, want %d", b[:min(len(b), 16)], len(b), len(id))
+		return fmt.Errorf("otlpenc: id %x has %d bytes, want %d", b[:min(len(b), 16)], len(b),
+			len(id))
 	}
 	clear(id)
 	copy(id, b)

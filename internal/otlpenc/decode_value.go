@@ -11,10 +11,11 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute.
-// The encoder writes the text "nested too deep" in place of each list and map below. Receivers refuse a
-// request with messages more than 100 levels deep (protobuf's limit in C++, Java and Rust) or 10 000 (in Go).
-// The value of an attribute of an event or a link is at level 6, and each map adds three.
+// MaxDepth is the number of lists and maps that may lie within each other in the value of an
+// attribute. The encoder writes the text "nested too deep" in place of each list and map below.
+// Receivers refuse a request with messages more than 100 levels deep (protobuf's limit in C++, Java
+// and Rust) or 10 000 (in Go). The value of an attribute of an event or a link is at level 6, and
+// each map adds three.
 const MaxDepth = otlpwire.MaxDepth
 
 func decodeAttribute(b otlpwire.Fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
@@ -65,7 +66,8 @@ func decodeList[T any](
 	b otlpwire.Fields, depth int, decode func(otlpwire.Fields, int) (T, error),
 ) (all []T, err error) {
 	if depth > MaxDepth {
-		return nil, fmt.Errorf("otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
+		return nil, fmt.Errorf(
+			"otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
 	}
 	err = b.Each(func(f otlpwire.Field) (err error) {
 		if f.Tag == otlpwire.ListValues {
@@ -82,7 +84,8 @@ func decodeList[T any](
 // OTLP does not tell them from a slice of such values.
 func sliceOf(all []attribute.Value) attribute.Value {
 	kind := attribute.EMPTY
-	if len(all) > 0 && !slices.ContainsFunc(all, func(v attribute.Value) bool { return v.Type() != all[0].Type() }) {
+	if len(all) > 0 && !slices.ContainsFunc(all,
+		func(v attribute.Value) bool { return v.Type() != all[0].Type() }) {
 		kind = all[0].Type()
 	}
 	switch kind {

@@ -12,7 +12,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// MaxPlain is the number of attributes that are plain together: each key is compared with all others.
+// MaxPlain is the number of attributes that are plain together: each key is compared with all
+// others.
 const MaxPlain = 8
 
 // Extra is what a span has in addition to its Snapshot.
@@ -50,14 +51,16 @@ func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte 
 	return otlpwire.EndMessage(b, start)
 }
 
-// Plain reports whether the attributes of a timeline's entry are encoded as they are: there are [MaxPlain] at most, of scalar
-// kinds, with keys that are neither empty nor repeated. [Value] says what becomes of their values.
+// Plain reports whether the attributes of a timeline's entry are encoded as they are: there are
+// [MaxPlain] at most, of scalar kinds, with keys that are neither empty nor repeated. [Value] says
+// what becomes of their values.
 func Plain(attrs []slog.Attr) bool {
 	if len(attrs) > MaxPlain {
 		return false
 	}
 	for i := range attrs {
-		if attrs[i].Key == "" || attrs[i].Value.Kind() == slog.KindAny || attrs[i].Value.Kind() >= slog.KindGroup {
+		if attrs[i].Key == "" || attrs[i].Value.Kind() == slog.KindAny ||
+			attrs[i].Value.Kind() >= slog.KindGroup {
 			return false
 		}
 		for k := range i {

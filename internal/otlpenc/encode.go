@@ -17,8 +17,9 @@ func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 		w = new(scratch)
 	}
 	encoded := w.Spans(Spans{
-		group: t.Group(span.Resource, span.InstrumentationScope), TraceID: span.SpanContext.TraceID(),
-		Bytes: span.Append(w.Next(), Extra{}), Count: 1,
+		group:   t.Group(span.Resource, span.InstrumentationScope),
+		TraceID: span.SpanContext.TraceID(),
+		Bytes:   span.Append(w.Next(), Extra{}), Count: 1,
 	})
 	if span.root(&w.root) {
 		encoded.root = &w.root

@@ -10,13 +10,15 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A Group has the resource and the instrumentation scope that the spans of one tracer share, or the records of one logger, encoded once.
-// Two groups are the same if their pointers are. A Group is immutable.
+// A Group has the resource and the instrumentation scope that the spans of one tracer share, or the
+// records of one logger, encoded once. Two groups are the same if their pointers are. A Group is
+// immutable.
 type Group struct {
 	resource *resource.Resource // nil if the items have none
 	scope    instrumentation.Scope
 
-	// Fields of ResourceSpans and of ScopeSpans, but for the spans. ResourceLogs and ScopeLogs have the same.
+	// Fields of ResourceSpans and of ScopeSpans, but for the spans. ResourceLogs and ScopeLogs have
+	// the same.
 	resourceFields, scopeFields string
 }
 
@@ -29,12 +31,12 @@ func (g *Group) Scope() instrumentation.Scope { return g.scope }
 // maxGroups is the number of groups that a Groups has before it starts anew.
 const maxGroups = 256
 
-// Groups finds the [Group] of a span or a log record. The zero value is ready for use; a Groups must not be copied. Its
-// methods are safe for concurrent use.
+// Groups finds the [Group] of a span or a log record. The zero value is ready for use; a Groups
+// must not be copied. Its methods are safe for concurrent use.
 //
-// A Groups holds at most 256 groups with their resources. Then it starts anew, because a program may
-// make providers and tracers without end. Older groups remain valid. A scope with an older and a newer
-// group appears twice in a request.
+// A Groups holds at most 256 groups with their resources. Then it starts anew, because a program
+// may make providers and tracers without end. Older groups remain valid. A scope with an older and
+// a newer group appears twice in a request.
 type Groups struct {
 	known   atomic.Pointer[[]*Group] // a list does not change: mu guards its replacement by another
 	mu      sync.Mutex
@@ -49,9 +51,10 @@ func (t *Groups) all() []*Group {
 	return nil
 }
 
-// Group returns the group of items with this resource and this scope. Resources are the same if their pointers
-// are, which all spans of a provider share. It takes no lock and allocates nothing if it has the group already. An exception is a
-// scope with NaN among its attributes, which does not equal itself.
+// Group returns the group of items with this resource and this scope. Resources are the same if
+// their pointers are, which all spans of a provider share. It takes no lock and allocates nothing
+// if it has the group already. An exception is a scope with NaN among its attributes, which does
+// not equal itself.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
 	for _, g := range t.all() {
 		if g.resource == res && g.scope == scope {

@@ -12,8 +12,9 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A LogRecord has the data of a log record. A record with an EventName is an event. The resource and the scope belong to
-// the record's [Group]. Fields that are zero are left out. The ids and the trace flags of the SpanContext are sent.
+// A LogRecord has the data of a log record. A record with an EventName is an event. The resource
+// and the scope belong to the record's [Group]. Fields that are zero are left out. The ids and the
+// trace flags of the SpanContext are sent.
 type LogRecord struct {
 	Time              time.Time // of the event
 	ObservedTime      time.Time // when it was seen
@@ -29,9 +30,10 @@ type LogRecord struct {
 // maxSeverity is FATAL4.
 const maxSeverity = 24
 
-// Append appends r, with more attributes, as one element of a ScopeLogs message: a tag, a length and the record. The further
-// attributes must be plain: see [Plain]. They must not repeat a key of r. Append allocates nothing if b has room, unless there are
-// lists, maps, bytes, text that is not UTF-8, or unsigned numbers above the range of int64.
+// Append appends r, with more attributes, as one element of a ScopeLogs message: a tag, a length
+// and the record. The further attributes must be plain: see [Plain]. They must not repeat a key of
+// r. Append allocates nothing if b has room, unless there are lists, maps, bytes, text that is not
+// UTF-8, or unsigned numbers above the range of int64.
 func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
@@ -96,14 +98,16 @@ func (r Records) Clone() Records {
 // Release is as [Spans.Release].
 func (r Records) Release() { r.shared.release(r.Bytes) }
 
-// RequestSize returns the length of a request with these records alone, as [Spans.RequestSize] does.
+// RequestSize returns the length of a request with these records alone, as [Spans.RequestSize]
+// does.
 func (r Records) RequestSize() int { return requestSize(r.group, len(r.Bytes)) }
 
-// Join appends others to r, which is retained, if their bytes come next in the same block, and the bounds of Cut admit both. The block
-// needs no second user. Join reports whether it has done so.
+// Join appends others to r, which is retained, if their bytes come next in the same block, and the
+// bounds of Cut admit both. The block needs no second user. Join reports whether it has done so.
 func (r *Records) Join(others Records, count, bytes int) bool {
 	all := len(r.Bytes) + len(others.Bytes)
-	if r.group != others.group || r.Count+others.Count > count || all > bytes || !r.shared.holds(r.Bytes) ||
+	if r.group != others.group || r.Count+others.Count > count || all > bytes ||
+		!r.shared.holds(r.Bytes) ||
 		!others.shared.holds(others.Bytes) || others.shared != r.shared.from(len(r.Bytes)) {
 		return false
 	}
@@ -111,8 +115,9 @@ func (r *Records) Join(others Records, count, bytes int) bool {
 	return true
 }
 
-// Cut returns the first records, and the others, which have no bytes if there are none. The first records are at most count and have
-// at most the given number of bytes, unless it is a single record. It allocates nothing. Records that are malformed are not cut.
+// Cut returns the first records, and the others, which have no bytes if there are none. The first
+// records are at most count and have at most the given number of bytes, unless it is a single
+// record. It allocates nothing. Records that are malformed are not cut.
 func (r Records) Cut(count, bytes int) (first, others Records) {
 	if r.Count <= max(count, 1) && len(r.Bytes) <= bytes {
 		return r, Records{}
@@ -124,7 +129,8 @@ func (r Records) Cut(count, bytes int) (first, others Records) {
 			break
 		}
 		if n > 0 && (n >= count || len(r.Bytes)-len(rest) > bytes) {
-			return Records{r.group, r.Bytes[:end:end], n, r.shared}, Records{r.group, r.Bytes[end:], max(r.Count-n, 1), r.shared.from(end)}
+			return Records{r.group, r.Bytes[:end:end], n, r.shared},
+				Records{r.group, r.Bytes[end:], max(r.Count-n, 1), r.shared.from(end)}
 		}
 	}
 	return r, Records{}

@@ -54,7 +54,8 @@ func (s Spans) WithOwnRoot() Spans {
 	return s
 }
 
-// Retain returns s with bytes that do not change until Release, which the caller owes. They are the same bytes if a [Writer] has made them, and else a copy.
+// Retain returns s with bytes that do not change until Release, which the caller owes. They are the
+// same bytes if a [Writer] has made them, and else a copy.
 func (s Spans) Retain() Spans {
 	s.Bytes, s.shared = s.shared.retain(s.Bytes)
 	return s
@@ -66,12 +67,12 @@ func (s Spans) Clone() Spans {
 	return s.WithOwnRoot()
 }
 
-// Release ends what Retain or [Writer.Spans] began. Others may write to the bytes then. A caller that does not know who else reads the
-// bytes leaves them to the garbage collector.
+// Release ends what Retain or [Writer.Spans] began. Others may write to the bytes then. A caller
+// that does not know who else reads the bytes leaves them to the garbage collector.
 func (s Spans) Release() { s.shared.release(s.Bytes) }
 
-// RequestSize returns the length of a request with these spans alone. A request of several Spans is never longer
-// than the sum of the requests of each of them.
+// RequestSize returns the length of a request with these spans alone. A request of several Spans is
+// never longer than the sum of the requests of each of them.
 func (s Spans) RequestSize() int { return requestSize(s.group, len(s.Bytes)) }
 
 func requestSize(g *Group, n int) int {
@@ -87,9 +88,10 @@ type Encoded interface {
 func (s Spans) parts() (*Group, []byte)   { return s.group, s.Bytes }
 func (r Records) parts() (*Group, []byte) { return r.group, r.Bytes }
 
-// AppendRequest appends an ExportTraceServiceRequest with all spans, or an ExportLogsServiceRequest with all records, by
-// resource and then by group. Both messages have the same fields. Resources, groups and items are in the order in which they first
-// appear in all. It grows b at most once for each resource.
+// AppendRequest appends an ExportTraceServiceRequest with all spans, or an ExportLogsServiceRequest
+// with all records, by resource and then by group. Both messages have the same fields. Resources,
+// groups and items are in the order in which they first appear in all. It grows b at most once for
+// each resource.
 func AppendRequest[E Encoded](b []byte, all []E) []byte {
 	type part struct { // the ScopeSpans or ScopeLogs of one group
 		group *Group

@@ -15,7 +15,8 @@ func (s *Snapshot) root(r *local.Root) bool {
 	}
 	*r = local.Root{
 		TraceID: s.SpanContext.TraceID(), SpanID: s.SpanContext.SpanID(), Name: s.Name,
-		Class: local.ClassOf(s.SpanKind, s.Name, HasTrue(s.Attributes, record.JobKey), HasTrue(s.Attributes, record.StreamKey)),
+		Class: local.ClassOf(s.SpanKind, s.Name, HasTrue(s.Attributes, record.JobKey),
+			HasTrue(s.Attributes, record.StreamKey)),
 		Start: s.StartTime, End: s.EndTime, Failed: s.Status.Code == codes.Error,
 	}
 	return true

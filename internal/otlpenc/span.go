@@ -10,8 +10,9 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the span. It
-// allocates nothing if b has room, unless s has lists, maps, bytes or text that is not UTF-8.
+// Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the
+// span. It allocates nothing if b has room, unless s has lists, maps, bytes or text that is not
+// UTF-8.
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	sc, parent := &s.SpanContext, &s.Parent
@@ -61,11 +62,13 @@ func flags(own trace.TraceFlags, remote trace.SpanContext) uint32 {
 	return f
 }
 
-// maxTraceState is how many bytes of a trace state a link has, and a span under another one of the process. The client
-// has chosen the state, and could fill the queue with a few requests if each of their spans had it. A local root has all of it.
+// maxTraceState is how many bytes of a trace state a link has, and a span under another one of the
+// process. The client has chosen the state, and could fill the queue with a few requests if each of
+// their spans had it. A local root has all of it.
 const maxTraceState = 512
 
-// appendTraceState makes no text of ts, because that would be an allocation. A trace state that is too long is left out.
+// appendTraceState makes no text of ts, because that would be an allocation. A trace state that is
+// too long is left out.
 func appendTraceState(b []byte, tag uint64, ts trace.TraceState, short bool) []byte {
 	if ts.Len() == 0 {
 		return b
@@ -108,7 +111,8 @@ func appendLinks(b []byte, links []sdktrace.Link) []byte {
 		b = appendTraceState(b, linkTraceState, l.SpanContext.TraceState(), true)
 		b = otlpwire.AppendAttributes(b, linkAttributes, l.Attributes, 0)
 		b = otlpwire.AppendCount(b, linkDroppedAttributes, l.DroppedAttributeCount)
-		b = protowire.AppendFixed32(append(b, byte(linkFlags)), flags(l.SpanContext.TraceFlags(), l.SpanContext))
+		b = protowire.AppendFixed32(append(b, byte(linkFlags)),
+			flags(l.SpanContext.TraceFlags(), l.SpanContext))
 		b = otlpwire.EndMessage(b, at)
 	}
 	return b

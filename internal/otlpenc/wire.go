@@ -2,7 +2,8 @@ package otlpenc
 
 import "github.com/perfline/perfline/internal/otlpwire"
 
-// Tags of OTLP's messages: a field's number and the type of its value. All but one have a single byte.
+// Tags of OTLP's messages: a field's number and the type of its value. All but one have a single
+// byte.
 const (
 	requestResources = 1<<3 | otlpwire.Prefixed // ResourceSpans, ResourceLogs
 

@@ -79,8 +79,9 @@ const (
 // A number is the type of the values of a metric.
 type number interface{ int64 | float64 }
 
-// appendRequest appends an ExportMetricsServiceRequest, and returns the number of its points. It leaves out metrics of an unknown kind or
-// temporality, and returns an error that names the last one.
+// appendRequest appends an ExportMetricsServiceRequest, and returns the number of its points. It
+// leaves out metrics of an unknown kind or temporality, and returns an error that names the last
+// one.
 func appendRequest(b []byte, m *metricdata.ResourceMetrics) (_ []byte, points int, err error) {
 	b, request := w.BeginMessage(b, requestResourceMetrics)
 	b = w.AppendResource(b, m.Resource)

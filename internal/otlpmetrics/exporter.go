@@ -1,7 +1,9 @@
-// Package otlpmetrics sends metrics over OTLP: it encodes them, and delivers them through the queue that spans have.
+// Package otlpmetrics sends metrics over OTLP: it encodes them, and delivers them through the queue
+// that spans have.
 //
-// The SDK's exporters for OTLP encode to the same fields. They are not used here because they bring the modules of gRPC's gateway into
-// every program, 2 MB of code, and a second way of retrying and of reporting errors.
+// The SDK's exporters for OTLP encode to the same fields. They are not used here because they bring
+// the modules of gRPC's gateway into every program, 2 MB of code, and a second way of retrying and
+// of reporting errors.
 package otlpmetrics
 
 import (
@@ -35,17 +37,20 @@ type Config struct {
 	Logger      *slog.Logger  // nil means slog.Default()
 }
 
-// Bounds of what waits for the receiver. The oldest go first: later exports have newer values of the same metrics.
+// Bounds of what waits for the receiver. The oldest go first: later exports have newer values of
+// the same metrics.
 const (
 	maxPoints = 1 << 20
 	maxBytes  = 8 << 20
 )
 
-// An Exporter is the exporter of a metric reader. Export does not wait for the receiver: ForceFlush and Shutdown do.
+// An Exporter is the exporter of a metric reader. Export does not wait for the receiver: ForceFlush
+// and Shutdown do.
 type Exporter struct {
 	c     Config
 	queue *queue.Queue[*export]
-	most  int // bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has not. The queue's goroutine owns it
+	// bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has not. The queue's goroutine owns it
+	most int
 }
 
 var _ metric.Exporter = (*Exporter)(nil)
@@ -55,13 +60,18 @@ func New(c Config) *Exporter {
 	e := &Exporter{c: c}
 	e.queue = queue.New(queue.Config[*export]{
 		What: "metric points", To: c.To, Logger: c.Logger,
-		MaxCount: maxPoints, MaxBytes: maxBytes, BatchCount: 1, DropOldest: true, Timeout: c.Timeout, UnknownPause: otlp.UnknownPause,
-		Send: func(ctx context.Context, batch []*export) queue.Answer { return e.send(ctx, batch[0]) },
+		MaxCount: maxPoints, MaxBytes: maxBytes, BatchCount: 1, DropOldest: true,
+		Timeout: c.Timeout, UnknownPause: otlp.UnknownPause,
+		Send: func(ctx context.Context,
+			batch []*export) queue.Answer {
+			return e.send(ctx, batch[0])
+		},
 	})
 	return e
 }
 
-// An export is what the queue sends at once. It is a pointer in the queue: queues of pointers share their code, 30 kB.
+// An export is what the queue sends at once. It is a pointer in the queue: queues of pointers share
+// their code, 30 kB.
 type export struct {
 	points, bytes int
 	requests      []request // that the receiver has not settled; one at first
@@ -86,7 +96,8 @@ const (
 	minMost    = 64 << 10 // who refuses that has another reason than the size
 )
 
-// send sends what the receiver has not settled, in requests that it takes. Where it took one and does not answer the next in time, all of them count as lost.
+// send sends what the receiver has not settled, in requests that it takes. Where it took one and
+// does not answer the next in time, all of them count as lost.
 func (e *Exporter) send(ctx context.Context, x *export) queue.Answer {
 	for len(x.requests) > 0 {
 		r := x.requests[0]
@@ -133,9 +144,13 @@ func (e *Exporter) Temporality(k metric.InstrumentKind) metricdata.Temporality {
 }
 
 // Aggregation returns how measurements of a kind of instrument are summed up.
-func (e *Exporter) Aggregation(k metric.InstrumentKind) metric.Aggregation { return e.c.Aggregation(k) }
+func (e *Exporter) Aggregation(
+	k metric.InstrumentKind) metric.Aggregation {
+	return e.c.Aggregation(k)
+}
 
-// Export queues metrics. It returns an error for metrics that OTLP does not have, which are left out.
+// Export queues metrics. It returns an error for metrics that OTLP does not have, which are left
+// out.
 func (e *Exporter) Export(_ context.Context, m *metricdata.ResourceMetrics) error {
 	own := *m
 	own.Resource = e.c.Resource
@@ -161,10 +176,12 @@ func (e *Exporter) add(r request) {
 	e.queue.Add(&export{points: r.points, bytes: len(r.body), requests: []request{r}})
 }
 
-// ForceFlush delivers what was exported before, and returns an error if some of it is lost or ctx ended.
+// ForceFlush delivers what was exported before, and returns an error if some of it is lost or ctx
+// ended.
 func (e *Exporter) ForceFlush(ctx context.Context) error { return wrap(e.queue.Flush(ctx)) }
 
-// Shutdown delivers what was exported, within ctx, and closes the sender. Further calls return the same error.
+// Shutdown delivers what was exported, within ctx, and closes the sender. Further calls return the
+// same error.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	return wrap(errors.Join(e.queue.Shutdown(ctx), e.c.Sender.Close()))
 }

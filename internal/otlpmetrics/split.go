@@ -44,12 +44,14 @@ func pointsOf(body []byte) (resource message, all []point) {
 	for _, s := range resource.parts {
 		scope := read(s, w.Items)
 		for _, m := range scope.parts {
-			for _, kind := range []uint64{metricGauge, metricSum, metricHistogram, metricExponential, metricSummary} {
+			for _, kind := range []uint64{metricGauge, metricSum, metricHistogram,
+				metricExponential, metricSummary} {
 				metric := read(m, kind)
 				for _, d := range metric.parts {
 					data := read(d, dataPoints)
 					for _, p := range data.parts {
-						all = append(all, point{value: p, data: &data, metric: &metric, kind: kind, scope: &scope})
+						all = append(all, point{value: p, data: &data, metric: &metric, kind: kind,
+							scope: &scope})
 					}
 				}
 			}

@@ -25,7 +25,8 @@ const (
 	ListValues = 1<<3 | Prefixed // of an array and of a map
 )
 
-// MaxDepth is the number of lists and maps that may lie within each other in the value of an attribute; see otlpenc.MaxDepth.
+// MaxDepth is the number of lists and maps that may lie within each other in the value of an
+// attribute; see otlpenc.MaxDepth.
 const MaxDepth = 30
 
 // TooDeep is the text in place of a deeper list or map.
@@ -57,7 +58,8 @@ func AppendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 	return EndMessage(b, at)
 }
 
-// AppendTextAttribute appends an attribute whose value is a text. Most are short: this saves a sixth of the time of a span.
+// AppendTextAttribute appends an attribute whose value is a text. Most are short: this saves a
+// sixth of the time of a span.
 func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	n := 6 + len(key) + len(s)
 	if key == "" || n >= 1<<7 {

@@ -56,7 +56,8 @@ func AppendCount(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), min(uint64(n), 1<<32-1))
 }
 
-// BeginMessage begins a message of unknown length, for which it leaves one byte; at is where the body begins.
+// BeginMessage begins a message of unknown length, for which it leaves one byte; at is where the
+// body begins.
 func BeginMessage(b []byte, tag uint64) (_ []byte, at int) {
 	b = append(b, byte(tag), 0)
 	return b, len(b)

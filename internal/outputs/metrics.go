@@ -18,7 +18,8 @@ import (
 const metricsExporter = "OTEL_METRICS_EXPORTER"
 
 func (o *Outputs) resolveMetrics(vars *environ.Reader, log *slog.Logger) error {
-	if !slices.Contains(environ.List(vars, metricsExporter, environ.Default(metricsExporter)), "otlp") {
+	if !slices.Contains(environ.List(vars, metricsExporter, environ.Default(metricsExporter)),
+		"otlp") {
 		return nil
 	}
 	s, err := otlp.Resolve(vars, otlp.Config{}, otlp.Metrics)
@@ -40,17 +41,20 @@ func (o *Outputs) resolveMetrics(vars *environ.Reader, log *slog.Logger) error {
 	o.reader = func(res *resource.Resource) metric.Reader {
 		c.Resource = res
 		o.Points = otlpmetrics.New(c)
-		return metric.NewPeriodicReader(o.Points, metric.WithInterval(every), metric.WithTimeout(c.Timeout))
+		return metric.NewPeriodicReader(o.Points, metric.WithInterval(every),
+			metric.WithTimeout(c.Timeout))
 	}
 	return nil
 }
 
 // exportTimeout returns how long an export may take.
 func exportTimeout(vars *environ.Reader) time.Duration {
-	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0), "OTEL_METRIC_EXPORT_TIMEOUT"), noLimit)
+	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0),
+		"OTEL_METRIC_EXPORT_TIMEOUT"), noLimit)
 }
 
-// noLimit is a time for an export that never ends before the program: the SDK's reader knows no other way to say so.
+// noLimit is a time for an export that never ends before the program: the SDK's reader knows no
+// other way to say so.
 const noLimit = 100 * 365 * 24 * time.Hour
 
 // choice returns the value of a variable of OTLP's metrics.
@@ -59,12 +63,15 @@ func choice(vars *environ.Reader, what string) string {
 	return environ.Read(vars, environ.Default(name), environ.Choice(name), name)
 }
 
-// temporality returns what a preference stands for, as in the specification of OTLP's exporters of metrics.
+// temporality returns what a preference stands for, as in the specification of OTLP's exporters of
+// metrics.
 func temporality(preference string) metric.TemporalitySelector {
 	return func(k metric.InstrumentKind) metricdata.Temporality {
-		delta := k == metric.InstrumentKindCounter || k == metric.InstrumentKindHistogram || k == metric.InstrumentKindObservableCounter
+		delta := k == metric.InstrumentKindCounter || k == metric.InstrumentKindHistogram ||
+			k == metric.InstrumentKindObservableCounter
 		switch {
-		case preference == "delta" && delta, preference == "lowmemory" && delta && k != metric.InstrumentKindObservableCounter:
+		case preference == "delta" && delta, preference == "lowmemory" && delta &&
+			k != metric.InstrumentKindObservableCounter:
 			return metricdata.DeltaTemporality
 		default:
 			return metricdata.CumulativeTemporality
@@ -72,10 +79,12 @@ func temporality(preference string) metric.TemporalitySelector {
 	}
 }
 
-// aggregation returns the aggregations with the one that histograms have by name. The sizes are the specification's.
+// aggregation returns the aggregations with the one that histograms have by name. The sizes are the
+// specification's.
 func aggregation(histogram string) metric.AggregationSelector {
 	return func(k metric.InstrumentKind) metric.Aggregation {
-		if k == metric.InstrumentKindHistogram && histogram == "base2_exponential_bucket_histogram" {
+		if k == metric.InstrumentKindHistogram &&
+			histogram == "base2_exponential_bucket_histogram" {
 			return metric.AggregationBase2ExponentialHistogram{MaxSize: 160, MaxScale: 20}
 		}
 		return metric.DefaultAggregationSelector(k)

@@ -1,5 +1,5 @@
-// Package outputs finds out where spans, metrics and log records go, by a Config and OpenTelemetry's variables, and makes what
-// sends them.
+// Package outputs finds out where spans, metrics and log records go, by a Config and
+// OpenTelemetry's variables, and makes what sends them.
 package outputs
 
 import (
@@ -19,20 +19,24 @@ import (
 	"github.com/perfline/perfline/internal/otlpmetrics"
 )
 
-// Outputs are where spans, metrics and log records go: checked, and not connected. Spans go to one of Sender and Spans, or nowhere.
+// Outputs are where spans, metrics and log records go: checked, and not connected. Spans go to one
+// of Sender and Spans, or nowhere.
 type Outputs struct {
-	Sender exporter.Sender       // of encoded spans; nil: they do not go over OTLP
-	Spans  sdktrace.SpanExporter // the console, or an exporter of the program; nil: they do not go there
-	Name   string                // of Spans
-	Logs   exporter.Sender       // of encoded log records; nil: they go nowhere
+	Sender exporter.Sender // of encoded spans; nil: they do not go over OTLP
+	// the console, or an exporter of the program; nil: they do not go there
+	Spans sdktrace.SpanExporter
+	Name  string          // of Spans
+	Logs  exporter.Sender // of encoded log records; nil: they go nowhere
 
-	Points *otlpmetrics.Exporter // of metrics, once Metrics has been called; nil: they do not go over OTLP
+	// of metrics, once Metrics has been called; nil: they do not go over OTLP
+	Points *otlpmetrics.Exporter
 
 	reader func(*resource.Resource) metric.Reader // nil: metrics go nowhere
 	opened []interface{ Shutdown(context.Context) error }
 }
 
-// Config is what the program gives, in place of variables. Its exporter and its reader are the program's until Start is done.
+// Config is what the program gives, in place of variables. Its exporter and its reader are the
+// program's until Start is done.
 type Config struct {
 	Traces  exporter.Config
 	Spans   sdktrace.SpanExporter
@@ -43,16 +47,16 @@ type Config struct {
 
 // Resolve finds out where spans and metrics go:
 //
-//   - Spans go to the Config's exporter, else where OTEL_TRACES_EXPORTER says: otlp, console or none. An endpoint alone
-//     means otlp.
-//   - Metrics go to the Config's reader, else where OTEL_METRICS_EXPORTER says, and nowhere without both: many backends of
-//     traces take no metrics.
-//   - Log records go where the Config or OTEL_LOGS_EXPORTER says: otlp or none. If marks are to be log records, an endpoint alone
-//     means otlp.
+//   - Spans go to the Config's exporter, else where OTEL_TRACES_EXPORTER says: otlp, console or
+//     none. An endpoint alone means otlp.
+//   - Metrics go to the Config's reader, else where OTEL_METRICS_EXPORTER says, and nowhere without
+//     both: many backends of traces take no metrics.
+//   - Log records go where the Config or OTEL_LOGS_EXPORTER says: otlp or none. If marks are to be
+//     log records, an endpoint alone means otlp.
 //
-// Variables that are wrong and do no harm are logged by vars, and their defaults count. Other
-// wrong variables and fields are errors that name the value and the rule. The caller closes Sender, or shuts
-// Spans down, and the reader of Metrics; or it does all with Shutdown.
+// Variables that are wrong and do no harm are logged by vars, and their defaults count. Other wrong
+// variables and fields are errors that name the value and the rule. The caller closes Sender, or
+// shuts Spans down, and the reader of Metrics; or it does all with Shutdown.
 func Resolve(ctx context.Context, vars *environ.Reader, c Config) (*Outputs, error) {
 	o := &Outputs{}
 	var err error
@@ -128,7 +132,8 @@ func (o *Outputs) resolveTraces(vars *environ.Reader, c exporter.Config) (err er
 }
 
 // open returns the sender of a signal.
-func (o *Outputs) open(vars *environ.Reader, where otlp.Config, signal otlp.Signal) (exporter.Sender, error) {
+func (o *Outputs) open(vars *environ.Reader, where otlp.Config,
+	signal otlp.Signal) (exporter.Sender, error) {
 	settings, err := otlp.Resolve(vars, where, signal)
 	if err != nil {
 		return nil, err
@@ -147,7 +152,8 @@ type sender struct{ *otlp.Sender }
 func (s sender) Send(ctx context.Context, body []byte) exporter.Answer {
 	a := s.Sender.Send(ctx, body)
 	return exporter.Answer{
-		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, TooLarge: a.TooLarge,
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown,
+		TooLarge: a.TooLarge,
 		Rejected: a.Rejected, Message: a.Message,
 	}
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/perfline/perfline/internal/within"
 )
 
-// Snapshots is a span processor for an exporter that takes the SDK's spans: the console, or one of the
-// program. It has the queue and the counts of [exporter.Delivery], but no bound in bytes, and leaves retries to the
-// exporter.
+// Snapshots is a span processor for an exporter that takes the SDK's spans: the console, or one of
+// the program. It has the queue and the counts of [exporter.Delivery], but no bound in bytes, and
+// leaves retries to the exporter.
 //
-// The SDK's batch processor is not used. It drops spans at its Shutdown without a count, panics for some sizes of
-// OTEL_BSP_* and keeps a CPU busy for a delay of 0. With one queue, the books of all exporters are the same.
+// The SDK's batch processor is not used. It drops spans at its Shutdown without a count, panics for
+// some sizes of OTEL_BSP_* and keeps a CPU busy for a delay of 0. With one queue, the books of all
+// exporters are the same.
 type Snapshots struct {
 	queue    *queue.Queue[*snapshot]
 	exporter sdktrace.SpanExporter
@@ -29,9 +30,11 @@ type Snapshots struct {
 
 var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
 
-// NewSnapshots starts a processor for e. OTEL_BSP_* and queueSize, if it is not 0, say how many spans wait and travel
-// together. Messages call e by name. The caller has to shut the processor down, which shuts e down.
-func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int, log *slog.Logger) *Snapshots {
+// NewSnapshots starts a processor for e. OTEL_BSP_* and queueSize, if it is not 0, say how many
+// spans wait and travel together. Messages call e by name. The caller has to shut the processor
+// down, which shuts e down.
+func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int,
+	log *slog.Logger) *Snapshots {
 	b := otlp.ReadBatch(vars, otlp.Traces, queueSize)
 	return &Snapshots{exporter: e, queue: queue.New(queue.Config[*snapshot]{
 		What: "spans", To: name, Logger: log,
@@ -46,7 +49,8 @@ func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, qu
 	})}
 }
 
-// A snapshot is a span in the queue. It is a pointer there: queues of pointers share their code, 30 kB.
+// A snapshot is a span in the queue. It is a pointer there: queues of pointers share their code, 30
+// kB.
 type snapshot struct{ sdktrace.ReadOnlySpan }
 
 func (*snapshot) Count() int { return 1 }
@@ -73,11 +77,13 @@ func (s *Snapshots) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown exports what waits, within ctx, and shuts the exporter down. Further calls wait for the same end and return the
-// same error.
+// Shutdown exports what waits, within ctx, and shuts the exporter down. Further calls wait for the
+// same end and return the same error.
 func (s *Snapshots) Shutdown(ctx context.Context) error {
 	err := s.queue.Shutdown(ctx)
-	err = errors.Join(err, s.shutdown.Do(ctx, within.Grace, fmt.Sprintf("the shutdown of %T", s.exporter), s.exporter.Shutdown))
+	err = errors.Join(err,
+		s.shutdown.Do(ctx, within.Grace, fmt.Sprintf("the shutdown of %T", s.exporter),
+			s.exporter.Shutdown))
 	if err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}

@@ -5,7 +5,8 @@ const (
 	maxSpares = 16 // blocks: what two thousand items leave behind
 )
 
-// A fifo holds items in blocks, so that growing copies nothing and what waits takes no more than its own room.
+// A fifo holds items in blocks, so that growing copies nothing and what waits takes no more than
+// its own room.
 type fifo[T Item] struct {
 	head, tail *block[T]
 	first, end int // of head's items, and of tail's

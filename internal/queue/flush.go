@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// afterDeadline is how long a Shutdown whose context is over waits for the attempt that it has just cancelled.
+// afterDeadline is how long a Shutdown whose context is over waits for the attempt that it has just
+// cancelled.
 const afterDeadline = 250 * time.Millisecond
 
 // A flush waits until the items up to a number are settled. The queue's lock guards it.
@@ -24,9 +25,10 @@ type flush struct {
 	done     chan struct{} // closed when it is over
 }
 
-// Flush sends the waiting items, without Delay, and returns when they are delivered, failed or dropped. It ends a pause of the
-// queue, and shortens one that the receiver asked for to 3 s. It does not wait for items that are added later. The error says how
-// many items were lost and why, or that the items still wait because ctx ended or [Config].GiveUp attempts failed in a row. After
+// Flush sends the waiting items, without Delay, and returns when they are delivered, failed or
+// dropped. It ends a pause of the queue, and shortens one that the receiver asked for to 3 s. It
+// does not wait for items that are added later. The error says how many items were lost and why, or
+// that the items still wait because ctx ended or [Config].GiveUp attempts failed in a row. After
 // Shutdown, Flush returns the error of Shutdown.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
@@ -59,14 +61,15 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 	}
 }
 
-// Shutdown sends the waiting items, and returns when the sending goroutine has ended. The books are final then. Items that are
-// added later are dropped.
+// Shutdown sends the waiting items, and returns when the sending goroutine has ended. The books are
+// final then. Items that are added later are dropped.
 //
-// Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the attempt under way and waits a
-// quarter of a second at most for its end. Items that are not settled stay in Pending. If the receiver may have them, because an
-// attempt was not answered, they count as Failed and Unanswered. The error says how many of the waiting items were not delivered,
-// and why. Further calls wait for the same end and return the same. The context of a further call ends only that call, with an
-// error that says how many items still wait.
+// Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the
+// attempt under way and waits a quarter of a second at most for its end. Items that are not settled
+// stay in Pending. If the receiver may have them, because an attempt was not answered, they count
+// as Failed and Unanswered. The error says how many of the waiting items were not delivered, and
+// why. Further calls wait for the same end and return the same. The context of a further call ends
+// only that call, with an error that says how many items still wait.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	first := !q.closing
@@ -128,8 +131,8 @@ func (q *Queue[T]) end() {
 	close(q.done)
 }
 
-// failUnanswered counts the pending items that the receiver may have as lost. It leaves the batch alone, and
-// releases nothing: a Sender that ignores its context still reads it.
+// failUnanswered counts the pending items that the receiver may have as lost. It leaves the batch
+// alone, and releases nothing: a Sender that ignores its context still reads it.
 func (q *Queue[T]) failUnanswered(why error) {
 	fail := func(item T) {
 		q.forget(item)
@@ -206,14 +209,16 @@ func (q *Queue[T]) releaseAll() {
 	})
 }
 
-// giveUp ends the flushes that have seen too many attempts fail in a row, and the queue if Shutdown has.
+// giveUp ends the flushes that have seen too many attempts fail in a row, and the queue if Shutdown
+// has.
 func (q *Queue[T]) giveUp(err error) {
 	for _, f := range q.flushes {
 		if f.failures++; err == nil {
 			f.failures = 0
 		}
 		if q.c.GiveUp > 0 && f.failures >= q.c.GiveUp && q.oldest() <= f.upTo {
-			why := fmt.Errorf("%d %s still wait for %s after %d failed attempts: %w", q.stats.Pending, q.c.What, q.c.To, f.failures, err)
+			why := fmt.Errorf("%d %s still wait for %s after %d failed attempts: %w",
+				q.stats.Pending, q.c.What, q.c.To, f.failures, err)
 			if f == &q.last {
 				q.kill(err)
 			} else if !q.closing { // whose end is near

@@ -28,44 +28,52 @@ type Config[T Item] struct {
 	What string // in log lines and errors: "spans"
 	To   string // the receiver, in log lines and errors; no secrets
 
-	// MaxCount and MaxBytes bound what waits, with the batch that is being sent, by Count and Bytes; 0 means no bound. An item that
-	// exceeds a bound by itself is dropped.
+	// MaxCount and MaxBytes bound what waits, with the batch that is being sent, by Count and
+	// Bytes; 0 means no bound. An item that exceeds a bound by itself is dropped.
 	MaxCount, MaxBytes int
 
-	// BatchCount and BatchBytes bound a batch, by Count and Request; 0 means no bound. An item that exceeds one by itself travels
-	// alone. They are at most half of MaxCount and MaxBytes: one half fills while the other one is sent.
+	// BatchCount and BatchBytes bound a batch, by Count and Request; 0 means no bound. An item that
+	// exceeds one by itself travels alone. They are at most half of MaxCount and MaxBytes: one half
+	// fills while the other one is sent.
 	BatchCount, BatchBytes int
 
-	// DropOldest makes room for a new item by dropping the oldest ones, except those that are being sent. Otherwise the
-	// new item is dropped.
+	// DropOldest makes room for a new item by dropping the oldest ones, except those that are being
+	// sent. Otherwise the new item is dropped.
 	DropOldest bool
 
-	Delay   time.Duration // how long an item waits for a batch to fill; 0 means not at all
-	Timeout time.Duration // how long a batch is tried, with all its attempts; 0 means until it is delivered, refused or dropped
-	GiveUp  int           // attempts in a row after whose failure Flush and Shutdown give up; 0 means only with their context
+	Delay time.Duration // how long an item waits for a batch to fill; 0 means not at all
+	// how long a batch is tried, with all its attempts; 0 means until it is delivered, refused or dropped
+	Timeout time.Duration
+	// attempts in a row after whose failure Flush and Shutdown give up; 0 means only with their context
+	GiveUp int
 
-	// UnknownPause is the pause after an answer that is Unknown. Items that wait then fail, and items that come during the pause
-	// are dropped. The first item after the pause is tried. 0 means no pause: such an answer is like any other error.
+	// UnknownPause is the pause after an answer that is Unknown. Items that wait then fail, and
+	// items that come during the pause are dropped. The first item after the pause is tried. 0
+	// means no pause: such an answer is like any other error.
 	UnknownPause time.Duration
 
-	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again after the call.
+	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again
+	// after the call.
 	Send func(ctx context.Context, batch []T) Answer
 
-	// Release gets each item that Add was given once, when it is delivered, failed or dropped, and Send no longer reads it: its storage
-	// may be used again. Items that Shutdown gives up are not released, because Send may still read them. Release
-	// runs under the queue's lock. It must be short, and must not call the queue. nil means that items need none.
+	// Release gets each item that Add was given once, when it is delivered, failed or dropped, and
+	// Send no longer reads it: its storage may be used again. Items that Shutdown gives up are not
+	// released, because Send may still read them. Release runs under the queue's lock. It must be
+	// short, and must not call the queue. nil means that items need none.
 	Release func(T)
 
 	Logger *slog.Logger // nil means slog.Default()
 }
 
-// Stats are a queue's books, in units of [Item].Count: Accepted = Delivered + Failed + Dropped + Pending.
+// Stats are a queue's books, in units of [Item].Count: Accepted = Delivered + Failed + Dropped +
+// Pending.
 type Stats struct {
 	Accepted  uint64 // given to Add
 	Delivered uint64 // taken by the receiver
 	Failed    uint64 // not taken by the receiver, for good
-	Dropped   uint64 // for want of room, added in a pause of [Config].UnknownPause, or added after Shutdown
-	Pending   uint64 // waiting or being sent; after Shutdown, given up
+	// for want of room, added in a pause of [Config].UnknownPause, or added after Shutdown
+	Dropped uint64
+	Pending uint64 // waiting or being sent; after Shutdown, given up
 
 	PendingBytes int    // of Pending
 	Unanswered   uint64 // of Failed: the receiver may have taken them nevertheless
@@ -108,14 +116,16 @@ type Queue[T Item] struct {
 	state   state
 
 	// The first items of the batch are being sent, or wait for their next attempt.
-	batch    []T
-	sent     int       // of the last attempt; 0 before
-	first    uint64    // the number of the first item
-	since    time.Time // the first attempt
-	tries    int
-	doubtful int // how many of the first items the receiver may have, because an attempt with them was not answered
-	most     int // bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has not
-	aside    []setAside[T]
+	batch []T
+	sent  int       // of the last attempt; 0 before
+	first uint64    // the number of the first item
+	since time.Time // the first attempt
+	tries int
+	// how many of the first items the receiver may have, because an attempt with them was not answered
+	doubtful int
+	// bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has not
+	most  int
+	aside []setAside[T]
 
 	failures  int  // attempts in a row that ask for a pause
 	throttled bool // the receiver asked for the pause
@@ -158,7 +168,8 @@ func New[T Item](c Config[T]) *Queue[T] {
 	c.MaxCount, c.MaxBytes = unbounded(c.MaxCount), unbounded(c.MaxBytes)
 	c.BatchCount = min(unbounded(c.BatchCount), max(c.MaxCount/2, 1))
 	c.BatchBytes = min(unbounded(c.BatchBytes), max(c.MaxBytes/2, 1))
-	q := &Queue[T]{c: c, wake: make(chan struct{}, 1), logged: logLimiter{}, done: make(chan struct{}), time: time.NewTimer(math.MaxInt64)}
+	q := &Queue[T]{c: c, wake: make(chan struct{}, 1), logged: logLimiter{},
+		done: make(chan struct{}), time: time.NewTimer(math.MaxInt64)}
 	q.time.Stop()
 	q.life, q.kill = context.WithCancelCause(context.Background())
 	go q.run()
@@ -172,8 +183,8 @@ func unbounded(n int) int {
 	return n
 }
 
-// Add queues items, each of which it may drop and count. It never blocks on the receiver, and does not allocate but for room in the
-// queue.
+// Add queues items, each of which it may drop and count. It never blocks on the receiver, and does
+// not allocate but for room in the queue.
 func (q *Queue[T]) Add(items ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

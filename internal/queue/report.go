@@ -17,8 +17,8 @@ const (
 // A logLimiter has the reasons that were logged, and when.
 type logLimiter map[string]time.Time
 
-// allow reports whether a reason may be logged, and counts it as logged now. It may not within repeatAfter of the last time, or
-// when too many others were logged.
+// allow reports whether a reason may be logged, and counts it as logged now. It may not within
+// repeatAfter of the last time, or when too many others were logged.
 func (l logLimiter) allow(reason string) bool {
 	for other, at := range l {
 		if time.Since(at) >= repeatAfter {
@@ -34,15 +34,16 @@ func (l logLimiter) allow(reason string) bool {
 
 // An event is what an attempt gives the log.
 type event struct {
-	failure   error  // delivery begins to fail
-	refused   bool   // with failure: another attempt would not help
-	unknown   bool   // with failure: the receiver does not know the items
-	recovered bool   // delivery works again
-	smaller   int    // bytes of a request from now on, because the receiver has refused a larger one; 0: as before
-	overflow  bool   // items were dropped while delivery worked
-	lost      uint64 // with recovered and overflow
-	rejected  uint64 // items that the receiver turned down
-	message   string // why, or a warning
+	failure   error // delivery begins to fail
+	refused   bool  // with failure: another attempt would not help
+	unknown   bool  // with failure: the receiver does not know the items
+	recovered bool  // delivery works again
+	// bytes of a request from now on, because the receiver has refused a larger one; 0: as before
+	smaller  int
+	overflow bool   // items were dropped while delivery worked
+	lost     uint64 // with recovered and overflow
+	rejected uint64 // items that the receiver turned down
+	message  string // why, or a warning
 }
 
 // event returns what there is to log about an answer; lost is how many items were lost before it.
@@ -76,10 +77,12 @@ func (q *Queue[T]) event(a Answer, lost uint64) (e event) {
 	return e
 }
 
-// mayWarn reports whether there is room for a warning: a receiver that fails every other time must not fill the log.
+// mayWarn reports whether there is room for a warning: a receiver that fails every other time must
+// not fill the log.
 func (q *Queue[T]) mayWarn() bool {
 	now := time.Now()
-	q.warnings = slices.DeleteFunc(q.warnings, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	q.warnings = slices.DeleteFunc(q.warnings,
+		func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 	if len(q.warnings) >= maxWarnings {
 		return false
 	}
@@ -91,29 +94,37 @@ func (q *Queue[T]) mayWarn() bool {
 func (q *Queue[T]) log(e event) {
 	switch {
 	case e.failure != nil && e.unknown:
-		q.c.Logger.Warn("perfline: the receiver does not know "+q.c.What+"; they are dropped and counted, and tried again now and then without a further line",
-			"to", q.c.To, "pause", q.c.UnknownPause, "error", text.Line(e.failure.Error(), maxReason))
+		q.c.Logger.Warn("perfline: the receiver does not know "+q.c.What+
+			"; they are dropped and counted, and tried again now and then without a further line",
+			"to", q.c.To, "pause", q.c.UnknownPause, "error",
+			text.Line(e.failure.Error(), maxReason))
 	case e.failure != nil && e.refused:
-		q.c.Logger.Warn("perfline: "+q.c.What+" are refused and dropped; requests are not affected, the error names the cause",
+		q.c.Logger.Warn("perfline: "+q.c.What+
+			" are refused and dropped; requests are not affected, the error names the cause",
 			"to", q.c.To, "error", text.Line(e.failure.Error(), maxReason))
 	case e.failure != nil:
-		q.c.Logger.Warn("perfline: "+q.c.What+" are not delivered; requests are not affected, what does not fit the queue is dropped and counted",
+		q.c.Logger.Warn("perfline: "+q.c.What+
+			" are not delivered; requests are not affected, what does not fit the queue is dropped and counted",
 			"to", q.c.To, "error", text.Line(e.failure.Error(), maxReason))
 	case e.recovered:
 		q.c.Logger.Info("perfline: "+q.c.What+" are delivered again", "to", q.c.To, "lost", e.lost)
 	case e.overflow && q.logged.allow("overflow"):
-		q.c.Logger.Warn("perfline: "+q.c.What+" are dropped because the queue is full; requests are not affected, such losses are counted",
+		q.c.Logger.Warn("perfline: "+q.c.What+
+			" are dropped because the queue is full; requests are not affected, such losses are counted",
 			"to", q.c.To, "dropped", e.lost)
 	}
 	if e.smaller > 0 && q.logged.allow("smaller") {
-		q.c.Logger.Info("perfline: the receiver takes no requests as large as that; "+q.c.What+" travel in smaller ones from now on",
+		q.c.Logger.Info("perfline: the receiver takes no requests as large as that; "+q.c.What+
+			" travel in smaller ones from now on",
 			"to", q.c.To, "bytes", e.smaller)
 	}
 	switch {
 	case e.rejected > 0 && q.logged.allow("rejected: "+e.message):
-		q.c.Logger.Warn("perfline: the receiver turned down some "+q.c.What+"; more of them for the same reason are only counted",
+		q.c.Logger.Warn("perfline: the receiver turned down some "+q.c.What+
+			"; more of them for the same reason are only counted",
 			"to", q.c.To, "lost", e.rejected, "reason", e.message)
 	case e.rejected == 0 && e.message != "" && q.logged.allow("warning: "+e.message):
-		q.c.Logger.Warn("perfline: the receiver of "+q.c.What+" warns", "to", q.c.To, "warning", e.message)
+		q.c.Logger.Warn("perfline: the receiver of "+q.c.What+" warns", "to", q.c.To, "warning",
+			e.message)
 	}
 }

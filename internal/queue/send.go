@@ -24,7 +24,8 @@ const maxKept = 4096
 // maxReason is how many bytes of a receiver's text are logged.
 const maxReason = 1 << 10
 
-// run sends until the queue is shut down and empty, or given up. A Sender that ends the goroutine does not end that.
+// run sends until the queue is shut down and empty, or given up. A Sender that ends the goroutine
+// does not end that.
 func (q *Queue[T]) run() {
 	over := false
 	defer func() {
@@ -39,7 +40,8 @@ func (q *Queue[T]) run() {
 	over = true
 }
 
-// step makes an attempt and what follows from it. It returns false if there is nothing more to send.
+// step makes an attempt and what follows from it. It returns false if there is nothing more to
+// send.
 func (q *Queue[T]) step() bool {
 	batch, until := q.next()
 	if batch == nil {
@@ -75,7 +77,8 @@ func (q *Queue[T]) attempt(batch []T, until time.Time) Answer {
 	return a
 }
 
-// next waits for a batch to send, and returns it with the end of its time, if it has one; nil when there will be none.
+// next waits for a batch to send, and returns it with the end of its time, if it has one; nil when
+// there will be none.
 func (q *Queue[T]) next() (batch []T, until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,7 +136,8 @@ func (q *Queue[T]) cut() bool {
 	if len(q.batch) > 0 {
 		return true
 	}
-	if q.waiting.items > 0 && (q.closing || q.c.Delay <= 0 || q.oldestWaiting() <= q.due || q.full()) {
+	if q.waiting.items > 0 &&
+		(q.closing || q.c.Delay <= 0 || q.oldestWaiting() <= q.due || q.full()) {
 		q.first, q.tries, q.doubtful = q.oldestWaiting(), 0, 0
 		for count, bytes := 0, 0; q.waiting.items > 0; {
 			item := q.waiting.front()
@@ -158,7 +162,8 @@ func (q *Queue[T]) cut() bool {
 	if len(q.aside) > 0 {
 		a := q.aside[0]
 		q.aside = removed(q.aside, 0)
-		q.batch, q.first, q.since, q.tries, q.doubtful = append(q.batch, a.item), a.number, a.since, a.tries, 0
+		q.batch, q.first, q.since, q.tries, q.doubtful = append(q.batch, a.item), a.number, a.since,
+			a.tries, 0
 		if a.unanswered {
 			q.doubtful = 1
 		}
@@ -167,7 +172,8 @@ func (q *Queue[T]) cut() bool {
 	return false
 }
 
-// minMost is how small a request is never made on purpose, in bytes. Who refuses that has another reason.
+// minMost is how small a request is never made on purpose, in bytes. Who refuses that has another
+// reason.
 const minMost = 64 << 10
 
 // batchBytes returns how long a request may be.
@@ -188,7 +194,8 @@ func (q *Queue[T]) portion() (n int) {
 	return n
 }
 
-// shrink notes that the receiver does not take a request as long as the last one. It returns false if the items cannot be sent in smaller ones.
+// shrink notes that the receiver does not take a request as long as the last one. It returns false
+// if the items cannot be sent in smaller ones.
 func (q *Queue[T]) shrink() bool {
 	bytes := 0
 	for _, item := range q.batch[:q.sent] {
@@ -202,8 +209,8 @@ func (q *Queue[T]) shrink() bool {
 	return q.sent > 1
 }
 
-// settle enters in the books what became of the batch, and returns how long to wait before the next attempt and what there is
-// to log.
+// settle enters in the books what became of the batch, and returns how long to wait before the next
+// attempt and what there is to log.
 func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -325,13 +332,14 @@ func (q *Queue[T]) nextPortion() {
 // putAside puts what was sent behind the others, each to be sent alone.
 func (q *Queue[T]) putAside() {
 	for i, item := range q.batch[:q.sent] {
-		q.aside = append(q.aside, setAside[T]{item, q.first + uint64(i), q.since, q.tries, i < q.doubtful})
+		q.aside = append(q.aside,
+			setAside[T]{item, q.first + uint64(i), q.since, q.tries, i < q.doubtful})
 	}
 	q.nextPortion()
 }
 
-// nextPause returns the pause before the next attempt. A part of it is chance: programs that lost their receiver together, or
-// were throttled together, do not come back together.
+// nextPause returns the pause before the next attempt. A part of it is chance: programs that lost
+// their receiver together, or were throttled together, do not come back together.
 func (q *Queue[T]) nextPause(after time.Duration) time.Duration {
 	pause := minPause
 	for range q.failures {
@@ -350,7 +358,8 @@ func (q *Queue[T]) nextPause(after time.Duration) time.Duration {
 	return pause
 }
 
-// pause waits until the next attempt. Flush and Shutdown end the queue's own pause, and shorten the receiver's.
+// pause waits until the next attempt. Flush and Shutdown end the queue's own pause, and shorten the
+// receiver's.
 func (q *Queue[T]) pause(d time.Duration) {
 	end := time.Now().Add(d)
 	t := time.NewTimer(d)

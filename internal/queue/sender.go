@@ -18,24 +18,30 @@ type Sender interface {
 
 // An Answer says what became of a request. The zero value says that the receiver took all of it.
 type Answer struct {
-	Err        error         // nil: the receiver took the request, but for Rejected
-	Retry      bool          // with Err: the same request may succeed later
-	After      time.Duration // with Retry: the receiver wants no request before; 0 leaves it to the queue
-	TooLarge   bool          // with Err: the receiver does not take requests as large as that
-	Aside      bool          // with Retry: the others go first, the request itself may be at fault
-	Unanswered bool          // with Err: the receiver may have taken the request nevertheless
-	Unknown    bool          // with Err, without Retry: the receiver does not know this kind of data; see [Config].UnknownPause
-	Rejected   int64         // without Err: how many items' counts the receiver turned down, for the reason in Message
-	Message    string        // the reason; a warning of the receiver if Rejected is 0
+	Err   error // nil: the receiver took the request, but for Rejected
+	Retry bool  // with Err: the same request may succeed later
+	// with Retry: the receiver wants no request before; 0 leaves it to the queue
+	After      time.Duration
+	TooLarge   bool // with Err: the receiver does not take requests as large as that
+	Aside      bool // with Retry: the others go first, the request itself may be at fault
+	Unanswered bool // with Err: the receiver may have taken the request nevertheless
+	// with Err, without Retry: the receiver does not know this kind of data; see [Config].UnknownPause
+	Unknown bool
+	// without Err: how many items' counts the receiver turned down, for the reason in Message
+	Rejected int64
+	Message  string // the reason; a warning of the receiver if Rejected is 0
 }
 
-// keepBody is how many bytes of a request's buffer are kept for the next one. Larger requests are rare.
+// keepBody is how many bytes of a request's buffer are kept for the next one. Larger requests are
+// rare.
 const keepBody = 1 << 20
 
-// Encoded returns a function for [Config].Send that encodes a batch and gives the bytes to s. appendTo appends the request of
-// a batch to body. The buffer is used again after a request that was answered: after an error, the transport may still read it.
-// A new buffer has room for a request as long as the last one, which may be sent again.
-func Encoded[T any](appendTo func(body []byte, batch []T) []byte, s Sender) func(context.Context, []T) Answer {
+// Encoded returns a function for [Config].Send that encodes a batch and gives the bytes to s.
+// appendTo appends the request of a batch to body. The buffer is used again after a request that
+// was answered: after an error, the transport may still read it. A new buffer has room for a
+// request as long as the last one, which may be sent again.
+func Encoded[T any](appendTo func(body []byte, batch []T) []byte, s Sender) func(context.Context,
+	[]T) Answer {
 	var spare []byte
 	last := 0
 	return func(ctx context.Context, batch []T) Answer {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The last tracer
-// that was attached counts.
+// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The
+// last tracer that was attached counts.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	return t.root.tracers.attach(t.root, &tracer)
 }
@@ -23,8 +23,8 @@ func (t *Timeline) Tracers() []Tracer {
 	return all
 }
 
-// Meter makes a meter the one of the process timeline t belongs to, until detach is called. The last meter that was
-// attached counts.
+// Meter makes a meter the one of the process timeline t belongs to, until detach is called. The
+// last meter that was attached counts.
 func (t *Timeline) Meter(m Meter) (detach func()) { return t.root.meters.attach(t.root, &m) }
 
 // attachments are the tracers or the meters of a process timeline.

@@ -5,13 +5,15 @@ import (
 	"unsafe"
 )
 
-// Bounds of texts from outside, in bytes. A client may have chosen a text, and memory and spans must not grow with the text. A longer text is cut where
-// it comes in, and ends in "…". Values of attributes of OpenTelemetry's API stay whole, because the specification has no default limit for the values
-// (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT sets one). Bounds of memory count the values.
+// Bounds of texts from outside, in bytes. A client may have chosen a text, and memory and spans
+// must not grow with the text. A longer text is cut where it comes in, and ends in "…". Values of
+// attributes of OpenTelemetry's API stay whole, because the specification has no default limit for
+// the values (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT sets one). Bounds of memory count the values.
 const (
-	MaxName = 2 << 10  // of spans, marks, measures, events, routes and instrumentation scopes
-	MaxKey  = 256      // of an attribute
-	MaxText = 16 << 10 // of an attribute's value that marks and measures have, and of an error's text
+	MaxName = 2 << 10 // of spans, marks, measures, events, routes and instrumentation scopes
+	MaxKey  = 256     // of an attribute
+	// of an attribute's value that marks and measures have, and of an error's text
+	MaxText = 16 << 10
 )
 
 // Name returns a name within MaxName.

@@ -23,7 +23,8 @@ func (r *root) arm() {
 	scheduled = r.try("the Scheduler of a timeline", func() { r.scheduler(r.task) })
 }
 
-// wake sees to it that a collection runs, and at once if much waits. No lock is held: a scheduler is the caller's.
+// wake sees to it that a collection runs, and at once if much waits. No lock is held: a scheduler
+// is the caller's.
 func (r *root) wake() {
 	r.arm()
 	if r.scheduler == nil && r.inFlight.Load() >= r.urgentAt {
@@ -39,7 +40,8 @@ func (r *root) task() {
 	r.deliver()
 }
 
-// onTimer collects on a goroutine of the timer's. Callbacks run on another one, because a slow callback must not stop the collecting.
+// onTimer collects on a goroutine of the timer's. Callbacks run on another one, because a slow
+// callback must not stop the collecting.
 func (r *root) onTimer() {
 	r.armed.Store(false)
 	r.lock()
@@ -63,7 +65,8 @@ func (r *root) lock() {
 	r.collect()
 }
 
-// unlock releases r.mu and arms another collection if one is wanted: a scheduler, which is the caller's, is not called with r.mu held.
+// unlock releases r.mu and arms another collection if one is wanted: a scheduler, which is the
+// caller's, is not called with r.mu held.
 func (r *root) unlock() {
 	again := r.again
 	r.again = false
@@ -73,8 +76,8 @@ func (r *root) unlock() {
 	}
 }
 
-// collect moves what was recorded from the inlets to the process timeline's buffer and the observers' buffers. r.mu is
-// held, and released with unlock.
+// collect moves what was recorded from the inlets to the process timeline's buffer and the
+// observers' buffers. r.mu is held, and released with unlock.
 func (r *root) collect() {
 	inlets := r.take()
 	for _, c := range r.taken {
@@ -83,7 +86,8 @@ func (r *root) collect() {
 		}
 	}
 	collections := r.collectGC()
-	if r.clock == nil && (collections || inlets > 1) { // a clock of the timeline's own has one inlet
+	// a clock of the timeline's own has one inlet
+	if r.clock == nil && (collections || inlets > 1) {
 		merge(r.entries)
 	}
 	r.followWall()
@@ -101,7 +105,8 @@ func (r *root) collect() {
 	}
 }
 
-// distribute counts the process timeline's entries of the pass, adds them to its buffer, and shows all entries to observers. r.mu is held.
+// distribute counts the process timeline's entries of the pass, adds them to its buffer, and shows
+// all entries to observers. r.mu is held.
 func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its mu is held
 	for _, e := range r.entries {
@@ -165,10 +170,12 @@ func (r *root) deliver() {
 	r.callObservers()
 }
 
-// callObservers calls each observer that has entries once, in the order of registration ("queue a PerformanceEntry", Performance
-// Timeline 2, section 3, step 6). Entries that a callback records reach later observers in the same round, because the specification
-// takes a buffer right before its callback. Entries for earlier observers, and new observers, wait for the next round, which the timer
-// or the scheduler begins: an observer that feeds itself does not spin. The caller has set r.calling.
+// callObservers calls each observer that has entries once, in the order of registration ("queue a
+// PerformanceEntry", Performance Timeline 2, section 3, step 6). Entries that a callback records
+// reach later observers in the same round, because the specification takes a buffer right before
+// its callback. Entries for earlier observers, and new observers, wait for the next round, which
+// the timer or the scheduler begins: an observer that feeds itself does not spin. The caller has
+// set r.calling.
 func (r *root) callObservers() {
 	r.mu.Lock()
 	defer r.unlock()
@@ -191,7 +198,8 @@ func (r *root) callObservers() {
 	}
 }
 
-// nextReady returns the first observer with entries that was registered after from and not after to, or nil. r.mu is held.
+// nextReady returns the first observer with entries that was registered after from and not after
+// to, or nil. r.mu is held.
 func (r *root) nextReady(from, to uint64) *Observer {
 	i, _ := slices.BinarySearchFunc(r.ready, from+1, bySeq)
 	if i == len(r.ready) || r.ready[i].seq > to {
@@ -202,7 +210,8 @@ func (r *root) nextReady(from, to uint64) *Observer {
 
 func bySeq(o *Observer, seq uint64) int { return cmp.Compare(o.seq, seq) }
 
-// call runs one callback with r.mu released. Each panic is reported and survived: the callback's entries are lost, and other observers go on (PT-7).
+// call runs one callback with r.mu released. Each panic is reported and survived: the callback's
+// entries are lost, and other observers go on (PT-7).
 func (r *root) call(o *Observer, batch Batch) {
 	r.unlock()
 	over := false
@@ -210,7 +219,8 @@ func (r *root) call(o *Observer, batch Batch) {
 		if !over {
 			p := recover()
 			r.panics.Add(1)
-			r.report(r.logger, p, "perfline: an observer's callback panicked; its entries are lost, other observers go on", "entries", len(batch.Entries))
+			r.report(r.logger, p,
+				"perfline: an observer's callback panicked; its entries are lost, other observers go on", "entries", len(batch.Entries))
 		}
 		r.mu.Lock()
 	}()

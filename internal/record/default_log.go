@@ -14,16 +14,19 @@ import (
 	"time"
 )
 
-// LogTo returns the handler that a handler around next has to call: next itself, unless next is slog's default handler. The default
-// handler prints through package log. When the handler around it becomes part of the default logger, [slog.SetDefault] leads package
-// log to that logger: the handler would call itself, and the program would hang. LogTo's handler prints the same lines to where
-// package log prints when LogTo is called. It cannot ask package log later, which may be waiting for it with a lock held.
+// LogTo returns the handler that a handler around next has to call: next itself, unless next is
+// slog's default handler. The default handler prints through package log. When the handler around
+// it becomes part of the default logger, [slog.SetDefault] leads package log to that logger: the
+// handler would call itself, and the program would hang. LogTo's handler prints the same lines to
+// where package log prints when LogTo is called. It cannot ask package log later, which may be
+// waiting for it with a lock held.
 func LogTo(next slog.Handler) slog.Handler {
 	if next == nil || reflect.TypeOf(next).String() != "*slog.defaultHandler" {
 		return next
 	}
 	to, prefix, flags := log.Writer(), log.Prefix(), log.Flags()
-	if reflect.TypeOf(to).String() == "*slog.handlerWriter" { // package log prints to slog's default logger
+	// package log prints to slog's default logger
+	if reflect.TypeOf(to).String() == "*slog.handlerWriter" {
 		to = os.Stderr
 		if flags == 0 {
 			flags = log.LstdFlags // SetDefault has cleared them
@@ -33,7 +36,8 @@ func LogTo(next slog.Handler) slog.Handler {
 	return &lineHandler{next: next, lines: log.New(to, prefix, flags&^files), files: flags & files}
 }
 
-// A lineHandler prints as slog's default handler does. It does not change: WithAttrs and WithGroup make another.
+// A lineHandler prints as slog's default handler does. It does not change: WithAttrs and WithGroup
+// make another.
 type lineHandler struct {
 	next  slog.Handler // which knows the level
 	lines *log.Logger
@@ -52,7 +56,8 @@ const bareLine = `level=INFO msg=""`
 
 func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	var attrs strings.Builder
-	var text slog.Handler = slog.NewTextHandler(&attrs, &slog.HandlerOptions{Level: slog.Level(math.MinInt)})
+	var text slog.Handler = slog.NewTextHandler(&attrs,
+		&slog.HandlerOptions{Level: slog.Level(math.MinInt)})
 	for _, with := range h.with {
 		text = with(text)
 	}

@@ -16,8 +16,8 @@
 //   - The recording call freezes the attributes: see [Freeze]. A method of the program (Error,
 //     String, LogValue) that blocks delays only its caller.
 //   - Every buffer is bounded. Stats and [UnitStats] count the entries that do not fit, by cause.
-//   - A [Tracer] and a [Receiver] are called without a lock: a Tracer on the goroutine that records, a
-//     Receiver mostly on a timer's goroutine.
+//   - A [Tracer] and a [Receiver] are called without a lock: a Tracer on the goroutine that
+//     records, a Receiver mostly on a timer's goroutine.
 //   - All functions and methods may be called concurrently, except the
 //     methods of [Place] and [Finished], which belong to one goroutine.
 //

@@ -68,7 +68,8 @@ func SupportedEntryTypes() []Type { return slices.Clone(kindTypes[1:]) }
 // InlineAttrs is how many attributes a call records without an allocation.
 const InlineAttrs = 4
 
-// An Entry is one record of a timeline. Package observer documents it and its methods as observer.Entry.
+// An Entry is one record of a timeline. Package observer documents it and its methods as
+// observer.Entry.
 type Entry struct {
 	name     string
 	start    time.Duration // since the root timeline's origin
@@ -93,8 +94,8 @@ func (e *Entry) StartTime() time.Duration { return e.start - e.base }
 // Duration returns how long the entry took.
 func (e *Entry) Duration() time.Duration { return e.duration }
 
-// RecordedAt returns when the entry was recorded, since the origin of StartTime: at the entry's end, or later if
-// the entry was queued, as a measure between two marks is.
+// RecordedAt returns when the entry was recorded, since the origin of StartTime: at the entry's
+// end, or later if the entry was queued, as a measure between two marks is.
 func (e *Entry) RecordedAt() time.Duration { return e.at - e.base }
 
 // Time returns when the entry began by the wall clock.

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add to the buffer"). Its timeline's mu guards it.
+// An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add to the
+// buffer"). Its timeline's mu guards it.
 type entryBuffer struct {
 	entries []Entry // never written again: readers share them
 	limit   int     // of each kind
@@ -21,8 +22,9 @@ type entryBuffer struct {
 	full    [numKinds]uint64 // entries that found no room (PT-3)
 	slab    attrSlab
 
-	// The start of the most recent mark of each name, in the entries before indexed and in those that found no room. The
-	// index is brought up to date when a name is asked for, and is nil until it is needed.
+	// The start of the most recent mark of each name, in the entries before indexed and in those
+	// that found no room. The index is brought up to date when a name is asked for, and is nil
+	// until it is needed.
 	names   map[string]time.Duration
 	indexed int
 }
@@ -33,8 +35,10 @@ const minRoom = 8
 // Bounds of bytes.
 const (
 	maxBufferBytes = 16 << 20 // of the buffer of a process timeline
-	maxViews       = 16 << 20 // of the buffers of its units together; their journals have maxUnitsBytes
-	freeView       = 2 << 10  // of a unit's buffer, without a share of maxViews: the unit itself takes as much
+	// of the buffers of its units together; their journals have maxUnitsBytes
+	maxViews = 16 << 20
+	// of a unit's buffer, without a share of maxViews: the unit itself takes as much
+	freeView = 2 << 10
 )
 
 // ensureBuffer returns t's buffer, and makes it if there is none. t.mu is held.
@@ -82,7 +86,8 @@ type taken struct {
 
 func (t *taken) release() { t.left.Add(t.bytes.Swap(0)) }
 
-// take takes more bytes of maxViews. The unit gives them back when it ends, or when it is collected without an end.
+// take takes more bytes of maxViews. The unit gives them back when it ends, or when it is collected
+// without an end.
 func (b *entryBuffer) take(more int) bool {
 	left := b.unit.root.units.viewsLeft
 	if !subtract(left, int64(more)) {
@@ -103,7 +108,8 @@ func (e *Entry) size() int {
 	return entrySize + len(e.name) + len(e.attrs)*attrSize + Contents(e.attrs)
 }
 
-// lockBuffer locks t.mu and returns t's buffer, which has all that the calling goroutine recorded. If t has none, it returns an empty one.
+// lockBuffer locks t.mu and returns t's buffer, which has all that the calling goroutine recorded.
+// If t has none, it returns an empty one.
 func (t *Timeline) lockBuffer() *entryBuffer {
 	if t.unit == nil {
 		t.Flush()
@@ -116,15 +122,17 @@ func (t *Timeline) lockBuffer() *entryBuffer {
 	return t.buffer
 }
 
-// Read returns the entries in t's buffer, in the order of recording. They are shared: do not change them.
+// Read returns the entries in t's buffer, in the order of recording. They are shared: do not change
+// them.
 func (t *Timeline) Read() []Entry {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
 	return b.entries
 }
 
-// Clear removes entries of type typ from t's buffer and returns how many: all of them without names, else those with one of the
-// names, which may be "". Entries that observers have buffered stay.
+// Clear removes entries of type typ from t's buffer and returns how many: all of them without
+// names, else those with one of the names, which may be "". Entries that observers have buffered
+// stay.
 func (t *Timeline) Clear(typ Type, names ...string) int {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -133,14 +141,16 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
 	return b.remove(k, func(has string) bool {
-		return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return Name(n) == has })
+		return len(names) == 0 ||
+			slices.ContainsFunc(names, func(n string) bool { return Name(n) == has })
 	})
 }
 
 // room reports whether the next entry of kind k will be kept.
 func (b *entryBuffer) room(k kind) bool { return b.counts[k] < b.limit }
 
-// refuse counts an entry that finds no room. The start of a mark goes into the index, because its name must not resolve to an older mark.
+// refuse counts an entry that finds no room. The start of a mark goes into the index, because its
+// name must not resolve to an older mark.
 func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 	const nameSize = 48 // about the memory of a name in the index, without the text
 	b.full[k]++
@@ -148,8 +158,10 @@ func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 		return
 	}
 	b.index()
-	// Names that no entry in the buffer has are bounded. Latest does not find the names beyond that bound.
-	if _, known := b.names[name]; !known && (len(b.names) >= 2*b.limit+1024 || !b.reserve(nameSize+len(name))) {
+	// Names that no entry in the buffer has are bounded. Latest does not find the names beyond that
+	// bound.
+	if _, known := b.names[name]; !known &&
+		(len(b.names) >= 2*b.limit+1024 || !b.reserve(nameSize+len(name))) {
 		return
 	}
 	b.names[name] = start
@@ -190,7 +202,8 @@ func (b *entryBuffer) index() {
 	b.indexed = len(b.entries)
 }
 
-// Latest returns the start of the last mark of that name (User Timing 3, "convert a mark to a timestamp").
+// Latest returns the start of the last mark of that name (User Timing 3, "convert a mark to a
+// timestamp").
 func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
 	const few = 128 // entries that are quicker looked through than indexed
 	name = Name(name)

@@ -5,16 +5,18 @@ import (
 	"time"
 )
 
-// The fate of a unit's journal. The tracing system decides at the end of an undecided unit whether it keeps the unit. The receiver gets
-// nothing before that. The journal, of up to 512 KiB, cannot be handed over to make room, so all undecided units have at most half of the
-// memory of units. At a bound, an undecided unit keeps what came first, and counts the rest.
+// The fate of a unit's journal. The tracing system decides at the end of an undecided unit whether
+// it keeps the unit. The receiver gets nothing before that. The journal, of up to 512 KiB, cannot
+// be handed over to make room, so all undecided units have at most half of the memory of units. At
+// a bound, an undecided unit keeps what came first, and counts the rest.
 const (
 	fateOpen      uint32 = iota // the receiver gets everything
 	fateUndecided               // the end decides
-	fateEnded                   // a unit that was open has ended: the receiver gets what finishes late, too
-	fateDiscarded               // an undecided unit has ended, and the receiver gets nothing of it
-	fateKept                    // it has ended, and the receiver gets everything
-	fateExported                // the same, and the receiver exports it
+	// a unit that was open has ended: the receiver gets what finishes late, too
+	fateEnded
+	fateDiscarded // an undecided unit has ended, and the receiver gets nothing of it
+	fateKept      // it has ended, and the receiver gets everything
+	fateExported  // the same, and the receiver exports it
 )
 
 // hasEnded reports whether the unit has ended. It does not begin again.
@@ -35,19 +37,22 @@ func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
 // Exported reports whether an undecided unit is exported as well.
 func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
 
-// End ends a unit with the span that is its root. The receiver gets everything, within 100 ms. The root has no entry.
+// End ends a unit with the span that is its root. The receiver gets everything, within 100 ms. The
+// root has no entry.
 func (u *Unit) End(root Span) {
 	u.close(fateEnded, fateKept)
 	u.finish(root)
 }
 
-// Export ends an undecided unit as End does, and says that the receiver exports the unit. See [Unit.Exported].
+// Export ends an undecided unit as End does, and says that the receiver exports the unit. See
+// [Unit.Exported].
 func (u *Unit) Export(root Span) {
 	u.close(fateExported, fateExported)
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the unit; observers get its entries.
+// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the
+// unit; observers get its entries.
 func (u *Unit) Discard(root Span) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
@@ -58,12 +63,14 @@ func (u *Unit) Discard(root Span) {
 	u.drop()
 }
 
-// Close ends a unit that has no root: its entries are delivered, its observers disconnected, and its buffer is emptied. A later entry, of
-// a goroutine that outlives the request, still reaches the observers of its parents and the tracing system.
+// Close ends a unit that has no root: its entries are delivered, its observers disconnected, and
+// its buffer is emptied. A later entry, of a goroutine that outlives the request, still reaches the
+// observers of its parents and the tracing system.
 func (u *Unit) Close() { u.End(nil) }
 
-// close gives an open unit one fate, and an undecided one another. A unit that has ended keeps its fate. It leaves the timeline's mu
-// locked: fates change with mu held, so that a goroutine that holds it sees one fate.
+// close gives an open unit one fate, and an undecided one another. A unit that has ended keeps its
+// fate. It leaves the timeline's mu locked: fates change with mu held, so that a goroutine that
+// holds it sees one fate.
 func (u *Unit) close(open, undecided uint32) {
 	u.mu.Lock()
 	switch u.fate.Load() {
@@ -81,7 +88,8 @@ func (u *Unit) close(open, undecided uint32) {
 	}
 }
 
-// finish hands over what a unit that has got its last fate has, and its root. mu is held, and released.
+// finish hands over what a unit that has got its last fate has, and its root. mu is held, and
+// released.
 func (u *Unit) finish(root Span) {
 	u.dropBuffer()
 	if u.late+u.orphans > 0 && u.takes() == NoMarks {
@@ -116,7 +124,8 @@ func (u *Unit) drop() {
 	u.mu.Unlock()
 }
 
-// release gives back j, which was the journal of u, and of which the receiver gets nothing. mu is held.
+// release gives back j, which was the journal of u, and of which the receiver gets nothing. mu is
+// held.
 func (u *Unit) release(j *journal) {
 	u.shard.count(j)
 	u.shard.forget(u, j)
@@ -160,8 +169,8 @@ func (u *Unit) refuse(rec *journalRecord) {
 	u.shard.refused.Add(1)
 }
 
-// refuseMarks counts the marks in the journal of a span that is refused. A receiver of AllMarks gets them if the unit is exported; else the end
-// of the unit counts them. mu is held.
+// refuseMarks counts the marks in the journal of a span that is refused. A receiver of AllMarks
+// gets them if the unit is exported; else the end of the unit counts them. mu is held.
 func (u *Unit) refuseMarks(m *SpanMarks) {
 	j := u.journal
 	for at := m.last; at > 0; {
@@ -185,7 +194,8 @@ func (u *Unit) refuseMarks(m *SpanMarks) {
 // maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
 const maxUndecidedSweeps = uint32(15 * time.Minute / sweepInterval)
 
-// expire drops the entries of a unit that is undecided and has waited for too long, in the given sweep: its root may never end.
+// expire drops the entries of a unit that is undecided and has waited for too long, in the given
+// sweep: its root may never end.
 func (u *Unit) expire(sweep uint32) {
 	u.mu.Lock()
 	u.shard.mu.Lock()
@@ -198,7 +208,8 @@ func (u *Unit) expire(sweep uint32) {
 	}
 }
 
-// writeUndecided appends a record to the journal of a unit that is undecided still, unless there is no room. mu is held.
+// writeUndecided appends a record to the journal of a unit that is undecided still, unless there is
+// no room. mu is held.
 func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bool) {
 	if j.size+size <= maxJournalSize && u.shard.reserve(u, size) {
 		return true

@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// Bounds of a conversion. Depth, elements and bytes count for one attribute, the time for all attributes of one call.
+// Bounds of a conversion. Depth, elements and bytes count for one attribute, the time for all
+// attributes of one call.
 const (
-	maxDepth    = 16                     // of groups, and of values within values
-	maxElements = 4096                   // members of groups, elements of lists, and values within values
+	maxDepth = 16 // of groups, and of values within values
+	// members of groups, elements of lists, and values within values
+	maxElements = 4096
 	maxFreezing = 250 * time.Millisecond // a process that is short of CPU stands still for 100 ms
 )
 
@@ -40,7 +42,8 @@ func Freeze(attrs []slog.Attr) []slog.Attr {
 	return frozen
 }
 
-// scalars reports whether no attribute needs to be frozen. It returns their contents then, as [Contents] does: the kind of a value is looked at once.
+// scalars reports whether no attribute needs to be frozen. It returns their contents then, as
+// [Contents] does: the kind of a value is looked at once.
 func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	for i := range attrs {
 		a := &attrs[i]
@@ -63,9 +66,11 @@ func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	return contents, true
 }
 
-// freezeAndRecord is end for attributes that need to be frozen. A span must end even if a method of an attribute calls runtime.Goexit.
+// freezeAndRecord is end for attributes that need to be frozen. A span must end even if a method of
+// an attribute calls runtime.Goexit.
 func (p *Place) freezeAndRecord(
-	k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure,
+	k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr,
+	failure *Failure,
 ) (ok bool) {
 	var room [maxInline]slog.Attr
 	frozen, done := room[:0], 0
@@ -111,7 +116,8 @@ func (b *budget) spend() bool {
 
 func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
 
-// attr freezes an attribute of an entry, with the whole budget except for the time. It returns false if the attribute is left out.
+// attr freezes an attribute of an entry, with the whole budget except for the time. It returns
+// false if the attribute is left out.
 func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 	b.elements, b.bytes = maxElements, MaxText
 	if _, ok := scalars([]slog.Attr{a}); !ok && b.expired() {

@@ -158,7 +158,8 @@ func (j *journal) free() {
 	journals.Put(j)
 }
 
-// Finished is a part of a unit's journal: finished spans with their marks, and measures. It is valid during the call of HandOver only.
+// Finished is a part of a unit's journal: finished spans with their marks, and measures. It is
+// valid during the call of HandOver only.
 type Finished struct {
 	journal  *journal
 	unit     *Unit // nil for a span without one
@@ -202,7 +203,8 @@ func (f *Finished) At(place int) *Item {
 	case getsSpan:
 		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, true, "", time.Time{}, 0
 	case getsMeasure:
-		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, false, rec.name, f.anchor.Add(rec.start), rec.duration
+		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, false, rec.name,
+			f.anchor.Add(rec.start), rec.duration
 	default:
 		return nil
 	}
@@ -210,13 +212,15 @@ func (f *Finished) At(place int) *Item {
 	return it
 }
 
-// Mark returns the mark at a place, and the span that it was made under, if the receiver takes the mark by itself. It gets each mark once.
+// Mark returns the mark at a place, and the span that it was made under, if the receiver takes the
+// mark by itself. It gets each mark once.
 func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	rec, taken := &f.journal.records[place], NoMarks
 	if f.unit != nil {
 		taken = f.unit.takes()
 	}
-	if taken == NoMarks || rec.gets != getsMarkAlone && (rec.gets != getsMark || rec.taken || taken != AllMarks) {
+	if taken == NoMarks || rec.gets != getsMarkAlone &&
+		(rec.gets != getsMark || rec.taken || taken != AllMarks) {
 		return FinishedMark{}, nil, false
 	}
 	return FinishedMark{f, int32(place) + 1}, rec.span, true

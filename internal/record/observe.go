@@ -6,27 +6,30 @@ import (
 	"slices"
 )
 
-var errClosed = errors.New("observer: the timeline is closed: its request is over and it records nothing more")
+var errClosed = errors.New(
+	"observer: the timeline is closed: its request is over and it records nothing more")
 
 // A Batch is what the callback of an observer gets: entries in the order of recording.
 type Batch struct {
 	Entries []Entry
 
-	// Dropped is how many entries of the observed types the timeline's buffer had no room for (PT-29). It is valid if
-	// HasDropped is true, as in the first batch after Register.
+	// Dropped is how many entries of the observed types the timeline's buffer had no room for
+	// (PT-29). It is valid if HasDropped is true, as in the first batch after Register.
 	Dropped    uint64
 	HasDropped bool
 }
 
 // A Registration says what an observer gets.
 type Registration struct {
-	Types     []Type // the types that are not supported are ignored
-	Add       bool   // to the types that it has, in place of them
-	Buffered  bool   // the entries that the timeline's buffer has already, too
-	MaxBuffer int    // entries that wait for the callback; further ones are lost and counted as ObserverFull
+	Types    []Type // the types that are not supported are ignored
+	Add      bool   // to the types that it has, in place of them
+	Buffered bool   // the entries that the timeline's buffer has already, too
+	// entries that wait for the callback; further ones are lost and counted as ObserverFull
+	MaxBuffer int
 }
 
-// An Observer is a callback of a timeline. Its methods may be called concurrently and from its own callback.
+// An Observer is a callback of a timeline. Its methods may be called concurrently and from its own
+// callback.
 type Observer struct {
 	tl       *Timeline
 	callback func(Batch)
@@ -49,7 +52,8 @@ func (t *Timeline) NewObserver(callback func(Batch)) *Observer {
 	return &Observer{tl: t, callback: callback}
 }
 
-// Register changes what an observer gets, or registers it again after Disconnect. It returns an error if the timeline is closed.
+// Register changes what an observer gets, or registers it again after Disconnect. It returns an
+// error if the timeline is closed.
 func (o *Observer) Register(opts Registration) error {
 	r, types := o.tl.root, kindsOf(opts.Types)
 	r.mu.Lock()
@@ -57,8 +61,8 @@ func (o *Observer) Register(opts Registration) error {
 	if o.tl.hasEnded() {
 		return errClosed
 	}
-	// Earlier entries come from the buffer, and later ones as they are collected. No entry comes both ways, because a
-	// process timeline's buffer changes only in a collection.
+	// Earlier entries come from the buffer, and later ones as they are collected. No entry comes
+	// both ways, because a process timeline's buffer changes only in a collection.
 	if o.tl.unit != nil {
 		o.tl.mu.Lock()
 	}
@@ -174,7 +178,8 @@ func (t *Timeline) updateWants() {
 // maxObserverBytes bounds the buffer of an observer, whatever its MaxBuffer.
 const maxObserverBytes = 32 << 20
 
-// add appends a copy of e, as seen from timeline p, to the observer's buffer. The root's mu is held.
+// add appends a copy of e, as seen from timeline p, to the observer's buffer. The root's mu is
+// held.
 func (o *Observer) add(e Entry, p *Timeline) {
 	r := o.tl.root
 	size := e.size()
@@ -224,7 +229,8 @@ func (o *Observer) takeBatch() Batch {
 	return b
 }
 
-// countDropped counts the entries that the timeline's buffer had no room for. The root's mu is held.
+// countDropped counts the entries that the timeline's buffer had no room for. The root's mu is
+// held.
 func (o *Observer) countDropped() {
 	o.tl.mu.Lock()
 	defer o.tl.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 // maxParts is how many parts a PerProcessor has.
 const maxParts = 64
 
-// A PerProcessor is divided into parts, so that processors do not meet at one lock or at one line of their caches. A processor mostly gets the part
-// that it had before. There are as many parts as the program has processors, and at most 64. The zero value is ready for use.
+// A PerProcessor is divided into parts, so that processors do not meet at one lock or at one line
+// of their caches. A processor mostly gets the part that it had before. There are as many parts as
+// the program has processors, and at most 64. The zero value is ready for use.
 type PerProcessor[T any] struct {
 	parts [maxParts]T
 	used  atomic.Uint32 // parts that may have been given away
@@ -19,7 +20,8 @@ type PerProcessor[T any] struct {
 	near  sync.Pool // of *T; a garbage collection may empty it
 }
 
-// Near returns the part of the processor that runs the calling goroutine. Others may use it at the same time.
+// Near returns the part of the processor that runs the calling goroutine. Others may use it at the
+// same time.
 func (p *PerProcessor[T]) Near() *T {
 	part, ok := p.near.Get().(*T)
 	if !ok {

@@ -7,11 +7,15 @@ import (
 	"time"
 )
 
-// timingNames are the attributes of PerformanceTiming (Navigation Timing), which User Timing reserves on a Window, in alphabetical order.
+// timingNames are the attributes of PerformanceTiming (Navigation Timing), which User Timing
+// reserves on a Window, in alphabetical order.
 var timingNames = []string{
-	"connectEnd", "connectStart", "domComplete", "domContentLoadedEventEnd", "domContentLoadedEventStart",
-	"domInteractive", "domLoading", "domainLookupEnd", "domainLookupStart", "fetchStart", "loadEventEnd",
-	"loadEventStart", NavigationStart, "redirectEnd", "redirectStart", RequestStart, ResponseEnd, ResponseStart,
+	"connectEnd", "connectStart", "domComplete", "domContentLoadedEventEnd",
+	"domContentLoadedEventStart",
+	"domInteractive", "domLoading", "domainLookupEnd", "domainLookupStart", "fetchStart",
+	"loadEventEnd",
+	"loadEventStart", NavigationStart, "redirectEnd", "redirectStart", RequestStart, ResponseEnd,
+	ResponseStart,
 	"secureConnectionStart", "unloadEventEnd", "unloadEventStart",
 }
 
@@ -53,13 +57,15 @@ func (u *Unit) Route() string {
 	return ""
 }
 
-// IsTimingName reports whether name is one of the 21 attributes of PerformanceTiming, which are moments of a request on its timeline.
+// IsTimingName reports whether name is one of the 21 attributes of PerformanceTiming, which are
+// moments of a request on its timeline.
 func IsTimingName(name string) bool {
 	_, found := slices.BinarySearch(timingNames, name)
 	return found
 }
 
-// SetTiming says when a moment of t's request was, since t's origin: a measure can start or end there. The last call counts. These are errors:
+// SetTiming says when a moment of t's request was, since t's origin: a measure can start or end
+// there. The last call counts. These are errors:
 //
 //   - a process timeline, which has none of these moments (it is a Worker)
 //   - a name other than [RequestStart], [ResponseStart] and [ResponseEnd]
@@ -70,17 +76,19 @@ func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	}
 	moment := t.unit.timings.of(name)
 	if moment == nil {
-		return fmt.Errorf("record: SetTiming %q: must be one of %s, %s and %s", Name(name), RequestStart, ResponseStart, ResponseEnd)
+		return fmt.Errorf("record: SetTiming %q: must be one of %s, %s and %s", Name(name),
+			RequestStart, ResponseStart, ResponseEnd)
 	}
 	if at < 0 || at > MaxTime {
-		return fmt.Errorf("record: SetTiming %q: %v: must not be negative, and at most 146 years", name, at)
+		return fmt.Errorf("record: SetTiming %q: %v: must not be negative, and at most 146 years",
+			name, at)
 	}
 	moment.Store(int64(at) + 1)
 	return nil
 }
 
-// Timing returns when a moment of t's request was, since t's origin. ok is false if it has not come. [NavigationStart] is 0 (User Timing 3,
-// "convert a mark to a timestamp").
+// Timing returns when a moment of t's request was, since t's origin. ok is false if it has not
+// come. [NavigationStart] is 0 (User Timing 3, "convert a mark to a timestamp").
 func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if t.unit == nil {
 		return 0, false

@@ -6,12 +6,14 @@ import (
 	"runtime/debug"
 )
 
-// Try calls f, which is code of the program: a callback, a sampler, an output. It returns false if f panicked or ended its goroutine. [Timeline.Panics]
-// counts such calls, and the first one of each kind of code is logged. what names the kind; there are few. Try does not stop [runtime.Goexit]: the
-// caller's deferred functions run next.
+// Try calls f, which is code of the program: a callback, a sampler, an output. It returns false if
+// f panicked or ended its goroutine. [Timeline.Panics] counts such calls, and the first one of each
+// kind of code is logged. what names the kind; there are few. Try does not stop [runtime.Goexit]:
+// the caller's deferred functions run next.
 func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }
 
-// Panics returns how many calls of the program's code have panicked or ended their goroutine, in the process timeline and all its units.
+// Panics returns how many calls of the program's code have panicked or ended their goroutine, in
+// the process timeline and all its units.
 func (t *Timeline) Panics() uint64 { return t.root.panics.Load() }
 
 func (r *root) try(what string, f func()) (ok bool) {
@@ -22,28 +24,31 @@ func (r *root) try(what string, f func()) (ok bool) {
 		p := recover()
 		r.panics.Add(1)
 		if _, known := r.panicked.LoadOrStore(what, true); !known {
-			r.report(Unwaited(r.logger), p, "perfline: code of the program panicked or ended its goroutine; perfline goes on, counts it, and is silent about the next ones", "in", what)
+			r.report(Unwaited(r.logger), p,
+				"perfline: code of the program panicked or ended its goroutine; perfline goes on, counts it, and is silent about the next ones", "in", what)
 		}
 	}()
 	f()
 	return true
 }
 
-// report logs what the program's code panicked with. It does so on a timeline of its own: where logs become marks, an observer of marks would be called
-// for the line, and panic again.
+// report logs what the program's code panicked with. It does so on a timeline of its own: where
+// logs become marks, an observer of marks would be called for the line, and panic again.
 func (r *root) report(to *slog.Logger, p any, message string, attrs ...any) {
 	if p == nil {
 		attrs = append(attrs, "panic", GoexitText)
 	} else {
 		attrs = append(attrs, "panic", PanicValue(p), "stack", string(debug.Stack()))
 	}
-	to.ErrorContext(NewContext(context.Background(), NewTimeline(TimelineOptions{BufferSize: -1})), message, attrs...)
+	to.ErrorContext(NewContext(context.Background(), NewTimeline(TimelineOptions{BufferSize: -1})),
+		message, attrs...)
 }
 
 // PanicValue returns the value of a panic for a line of a [SafeLogger].
 func PanicValue(p any) slog.LogValuer { return panicValue{p} }
 
-// A panicValue is printed when its line is written, on a goroutine that nobody waits for: its methods are the program's code.
+// A panicValue is printed when its line is written, on a goroutine that nobody waits for: its
+// methods are the program's code.
 type panicValue struct{ v any }
 
 // LogValue implements [slog.LogValuer].

@@ -15,9 +15,11 @@ const (
 	maxLines     = 32                     // that wait for the program's handler
 )
 
-// SafeLogger returns a logger for perfline's own lines, which go to l, or to slog's default logger at that time if l is nil. The handler is the program's
-// code, which may panic, hang, or end its goroutine. One goroutine calls it, and runs while there are lines. A caller waits until the line is written, for
-// 250 ms at most, and not at all behind a line that hangs. When 32 lines wait, further lines are dropped. The next line has their number as dropped_lines.
+// SafeLogger returns a logger for perfline's own lines, which go to l, or to slog's default logger
+// at that time if l is nil. The handler is the program's code, which may panic, hang, or end its
+// goroutine. One goroutine calls it, and runs while there are lines. A caller waits until the line
+// is written, for 250 ms at most, and not at all behind a line that hangs. When 32 lines wait,
+// further lines are dropped. The next line has their number as dropped_lines.
 func SafeLogger(l *slog.Logger) *slog.Logger {
 	if l != nil {
 		if _, safe := l.Handler().(*safeHandler); safe {
@@ -27,7 +29,8 @@ func SafeLogger(l *slog.Logger) *slog.Logger {
 	return slog.New(&safeHandler{to: l, patience: linePatience, lines: &safeLines{}})
 }
 
-// Unwaited returns a logger to which no caller waits for its line. l is a [SafeLogger], which shares the goroutine and the order.
+// Unwaited returns a logger to which no caller waits for its line. l is a [SafeLogger], which
+// shares the goroutine and the order.
 func Unwaited(l *slog.Logger) *slog.Logger {
 	h := *l.Handler().(*safeHandler)
 	h.patience = 0
@@ -64,7 +67,8 @@ var _ slog.Handler = (*safeHandler)(nil)
 func (h *safeHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h *safeHandler) Handle(ctx context.Context, r slog.Record) error {
-	written, waits := h.lines.add(safeLine{ctx: ctx, to: h, record: r.Clone(), written: make(chan struct{})})
+	written, waits := h.lines.add(
+		safeLine{ctx: ctx, to: h, record: r.Clone(), written: make(chan struct{})})
 	if !waits || h.patience == 0 {
 		return nil
 	}
@@ -117,7 +121,8 @@ func (q *safeLines) next() (l safeLine, dropped int, ok bool) {
 	return l, dropped, true
 }
 
-// call gives a line to the program's handler. The line counts as dropped if that panics or ends the goroutine.
+// call gives a line to the program's handler. The line counts as dropped if that panics or ends the
+// goroutine.
 func (q *safeLines) call(l safeLine, dropped int) {
 	lost := dropped + 1
 	defer func() {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// An attrSlab holds attributes. Entries share its arrays, so a slab serves only entries that live together: those of one buffer, or of one pass.
+// An attrSlab holds attributes. Entries share its arrays, so a slab serves only entries that live
+// together: those of one buffer, or of one pass.
 type attrSlab struct {
 	free []slog.Attr
 	size int // of the array that free is the rest of

@@ -5,8 +5,8 @@ type TypeStats struct {
 	Recorded, Overflow, BufferFull, Delivered, ObserverFull uint64
 }
 
-// Stats collects what was recorded and returns the counts of the process timeline and all its units. Types never seen are absent.
-// The map is the caller's.
+// Stats collects what was recorded and returns the counts of the process timeline and all its
+// units. Types never seen are absent. The map is the caller's.
 func (t *Timeline) Stats() map[Type]TypeStats {
 	r := t.root
 	r.lock()

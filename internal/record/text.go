@@ -50,7 +50,8 @@ func (b *budget) print(f func(*printer)) string {
 	return string(p.buf)
 }
 
-// Protect calls f and returns what f panicked with. The caller prints that: a method that calls runtime.Goexit must not run in a deferred function.
+// Protect calls f and returns what f panicked with. The caller prints that: a method that calls
+// runtime.Goexit must not run in a deferred function.
 func Protect(f func()) (r any, ok bool) {
 	defer func() {
 		if !ok {
@@ -61,8 +62,8 @@ func Protect(f func()) (r any, ok bool) {
 	return nil, true
 }
 
-// A printer prints values as fmt does with %+v, or with %v unless plus is set. fmt has no bounds, and does not end in a value that
-// contains itself. The text of a method is cut.
+// A printer prints values as fmt does with %+v, or with %v unless plus is set. fmt has no bounds,
+// and does not end in a value that contains itself. The text of a method is cut.
 type printer struct {
 	budget
 	buf       []byte
@@ -89,7 +90,8 @@ func (p *printer) attribute(v any) {
 		p.marshaler(v, m.MarshalText)
 		return
 	}
-	if t := reflect.TypeOf(v); t != nil && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+	if t := reflect.TypeOf(v); t != nil && t.Kind() == reflect.Slice &&
+		t.Elem().Kind() == reflect.Uint8 {
 		p.write(reflect.ValueOf(v).Bytes())
 		return
 	}
@@ -210,7 +212,8 @@ func (p *printer) value(v reflect.Value, depth int) {
 	}
 }
 
-// container prints a slice or a map, unless it is being printed already. Nothing else can contain itself: inner pointers are printed as addresses.
+// container prints a slice or a map, unless it is being printed already. Nothing else can contain
+// itself: inner pointers are printed as addresses.
 func (p *printer) container(v reflect.Value, depth int) {
 	here := visit{v.Type(), v.UnsafePointer(), v.Len()}
 	if slices.Contains(p.path, here) {
@@ -341,7 +344,8 @@ func (s *state) Width() (int, bool)     { return 0, false }
 func (s *state) Precision() (int, bool) { return 0, false }
 func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 
-// ErrorText returns the text of err as an attribute keeps it: at most 16 KiB, and the text of a panic if the method Error panics.
+// ErrorText returns the text of err as an attribute keeps it: at most 16 KiB, and the text of a
+// panic if the method Error panics.
 func ErrorText(err error) string {
 	b := newBudget()
 	return b.text(struct{ error }{err}) // which has no other method
@@ -356,13 +360,15 @@ func TypeName(v any) string {
 	return t.PkgPath() + "." + t.Name()
 }
 
-// ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText] does.
+// ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText]
+// does.
 func ValueText(v any) string {
 	b := newBudget()
 	return b.text(v)
 }
 
-// SafeError wraps err in an error with the text that err has now, which calls no code of the program. nil stays nil.
+// SafeError wraps err in an error with the text that err has now, which calls no code of the
+// program. nil stays nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil

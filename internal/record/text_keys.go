@@ -9,8 +9,8 @@ import (
 // A mapEntry is a key of a map with its value.
 type mapEntry struct{ key, value reflect.Value }
 
-// sortedEntries returns up to limit entries of a map in the order in which fmt prints them (internal/fmtsort). It takes any entries
-// of a larger map: to sort all would take unbounded time.
+// sortedEntries returns up to limit entries of a map in the order in which fmt prints them
+// (internal/fmtsort). It takes any entries of a larger map: to sort all would take unbounded time.
 func sortedEntries(m reflect.Value, limit int) []mapEntry {
 	entries := make([]mapEntry, 0, min(m.Len(), limit))
 	for it := m.MapRange(); len(entries) < limit && it.Next(); {
@@ -25,7 +25,8 @@ func compareKeys(a, b reflect.Value) int {
 	switch a.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return cmp.Compare(a.Int(), b.Int())
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Uintptr:
 		return cmp.Compare(a.Uint(), b.Uint())
 	case reflect.String:
 		return cmp.Compare(a.String(), b.String())

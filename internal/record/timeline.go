@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// TimelineOptions configures a process timeline. Package observer documents the fields and their zero values.
+// TimelineOptions configures a process timeline. Package observer documents the fields and their
+// zero values.
 type TimelineOptions struct {
 	BufferSize      int
 	ChildBufferSize int
@@ -31,8 +32,8 @@ const (
 	defaultInterval        = 50 * time.Millisecond
 )
 
-// A Timeline is an observer.Timeline with the methods for recorders. Pointers to the two types convert to each other. All methods
-// may be called concurrently.
+// A Timeline is an observer.Timeline with the methods for recorders. Pointers to the two types
+// convert to each other. All methods may be called concurrently.
 type Timeline struct {
 	root   *root
 	parent *Timeline // nil for a process timeline
@@ -44,10 +45,12 @@ type Timeline struct {
 	wants  atomic.Uint32 // kindSet some registered observer of this timeline wants
 	always atomic.Uint32 // kindSet recorded even if nothing else wants them
 
-	mu     sync.Mutex   // guards what follows, and the journal of the unit; taken after the root's mu and before the mu of an inlet or a shard
+	// guards what follows, and the journal of the unit; taken after the root's mu and before the mu of an inlet or a shard
+	mu     sync.Mutex
 	buffer *entryBuffer // nil while there is nothing in it; see ensureBuffer
 
-	observers *[]*Observer // in order of registration; nil before the first one, as in most units; guarded by root.mu
+	// in order of registration; nil before the first one, as in most units; guarded by root.mu
+	observers *[]*Observer
 }
 
 // root is what a process timeline and its units share.
@@ -71,7 +74,8 @@ type root struct {
 	passes   atomic.Uint64 // of collect that have begun; changed under mu
 	timer    *time.Timer
 
-	// Every call reads the fields above. The fields below change often, and must not evict those above from other cores' caches.
+	// Every call reads the fields above. The fields below change often, and must not evict those
+	// above from other cores' caches.
 	_ [128]byte
 
 	chunks   sync.Pool
@@ -79,13 +83,15 @@ type root struct {
 	dirty    atomic.Pointer[inlet] // a lock-free stack: many push, and one takes all
 	armed    atomic.Bool           // a collection is on its way
 
-	// Entries that found no room in the inlets: of the process timeline, and of units, which only observers miss.
+	// Entries that found no room in the inlets: of the process timeline, and of units, which only
+	// observers miss.
 	overflow, unshown [numKinds]atomic.Uint64
 	lostMarks         atomic.Uint64
 	clockRead         atomic.Int64  // what clock returned last, in nanoseconds
 	passedMarks       atomic.Uint64 // marks under no span that a tracer took
-	panics            atomic.Uint64 // calls of the program's code that panicked or ended their goroutine
-	panicked          sync.Map      // the kinds of such code, as Try names them
+	// calls of the program's code that panicked or ended their goroutine
+	panics   atomic.Uint64
+	panicked sync.Map // the kinds of such code, as Try names them
 
 	_ [128]byte
 
@@ -100,7 +106,8 @@ type root struct {
 	again      bool                // another collection is wanted; see unlock
 	registered uint64              // observers ever registered, for their order
 	overdue    bool                // the timer found observers ready while callbacks ran
-	calling    chan struct{}       // closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+	// closed when the round of callbacks that runs, or is about to, has ended; nil when there is none
+	calling chan struct{}
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
@@ -121,7 +128,8 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	if o.Clock != nil {
 		r.clock = r.readClock(o.Clock)
 	}
-	r.maxChunks = int64(cmp.Or(max(0, o.MaxPending), defaultMaxPending)+pendingPerChunk-1) / pendingPerChunk
+	r.maxChunks = int64(
+		cmp.Or(max(0, o.MaxPending), defaultMaxPending)+pendingPerChunk-1) / pendingPerChunk
 	r.urgentAt = max(1, r.maxChunks/16)
 	r.chunks.New = func() any { return new(chunk) }
 	r.timer = time.AfterFunc(time.Hour, r.onTimer)
@@ -138,12 +146,14 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	return &Timeline{root: r, originTime: r.epoch}
 }
 
-// maxInlets bounds the inlets of a process timeline. A hash spreads goroutines over them. With eight for each processor, few goroutines meet.
+// maxInlets bounds the inlets of a process timeline. A hash spreads goroutines over them. With
+// eight for each processor, few goroutines meet.
 const maxInlets = 512
 
 func limitOr(n, otherwise int) int { return max(0, cmp.Or(n, otherwise)) }
 
-// ContextKey is the key under which a context carries its *Timeline, for types that are contexts themselves.
+// ContextKey is the key under which a context carries its *Timeline, for types that are contexts
+// themselves.
 type ContextKey struct{}
 
 // NewContext returns a context that carries t.
@@ -151,8 +161,8 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return context.WithValue(ctx, ContextKey{}, t)
 }
 
-// FromContext returns the unit of the active span if its tracer uses units, else the timeline that ctx carries, else
-// [ProcessTimeline]. ctx may be nil.
+// FromContext returns the unit of the active span if its tracer uses units, else the timeline that
+// ctx carries, else [ProcessTimeline]. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline {
 	if ctx == nil {
 		return defaultTimeline
@@ -173,7 +183,8 @@ func carried(ctx context.Context) *Timeline {
 	return defaultTimeline
 }
 
-// Detached returns a context with the values of ctx, but without its active span and the timeline of its request. ctx may be nil.
+// Detached returns a context with the values of ctx, but without its active span and the timeline
+// of its request. ctx may be nil.
 func Detached(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -210,10 +221,12 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 	return t.originTime.Add(d - t.origin)
 }
 
-// Parent returns the timeline whose observers get t's entries, too. It is nil for a process timeline.
+// Parent returns the timeline whose observers get t's entries, too. It is nil for a process
+// timeline.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants entries of type typ.
+// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants entries of
+// type typ.
 func (t *Timeline) Observed(typ Type) bool {
 	always := kindSet(t.always.Load())
 	if t.root.watching.Load() == 0 && always == 0 {
@@ -223,10 +236,12 @@ func (t *Timeline) Observed(typ Type) bool {
 	return always.has(k) || t.watched(k)
 }
 
-// Watched reports whether there are any observers, of t or of other timelines of its process timeline.
+// Watched reports whether there are any observers, of t or of other timelines of its process
+// timeline.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep says that entries of these types are recorded even under a span that is not recorded, for the caller to read.
+// Keep says that entries of these types are recorded even under a span that is not recorded, for
+// the caller to read.
 func (t *Timeline) Keep(types ...Type) { t.always.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
@@ -243,36 +258,45 @@ func (t *Timeline) watched(k kind) bool {
 }
 
 // Record records an entry under no span that ends now: see [Place.Record].
-func (t *Timeline) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
+func (t *Timeline) Record(typ Type, name string, start, duration time.Duration,
+	attrs []slog.Attr) bool {
 	var p Place
 	p.locateRoot(t)
 	return p.Record(typ, name, start, duration, attrs)
 }
 
-// NewEntry makes an entry of t without recording it. start is relative to t's origin. attrs are frozen: see [Freeze]. An unknown
-// type is an error, and so is a start or an end further than [MaxTime] from the process timeline's origin.
-func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration, attrs ...slog.Attr) (Entry, error) {
+// NewEntry makes an entry of t without recording it. start is relative to t's origin. attrs are
+// frozen: see [Freeze]. An unknown type is an error, and so is a start or an end further than
+// [MaxTime] from the process timeline's origin.
+func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration,
+	attrs ...slog.Attr) (Entry, error) {
 	k, ok := kindOf(typ)
 	if !ok {
-		return Entry{}, fmt.Errorf("record: entry type %q of %q: not supported; supported are %v", Name(string(typ)), Name(name), SupportedEntryTypes())
+		return Entry{}, fmt.Errorf("record: entry type %q of %q: not supported; supported are %v",
+			Name(string(typ)), Name(name), SupportedEntryTypes())
 	}
 	s, d := interval(t.origin, start, duration)
 	if s-t.origin != start || d != duration {
-		return Entry{}, fmt.Errorf("record: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, Name(name), start, duration)
+		return Entry{}, fmt.Errorf(
+			"record: %s %q at %v for %v: must start and end within 146 years of the process timeline's origin", typ, Name(name), start, duration)
 	}
 	e := t.newEntry(SpanIDs{}, k, Name(name), s, d, 0)
 	e.attrs = slices.Clone(Freeze(attrs))
 	return *e, nil
 }
 
-// newEntry returns an entry of t without attributes. start and at, when it is recorded, are since the root's origin.
-func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration, at time.Duration) *Entry {
-	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t, ids: ids, kind: k}
+// newEntry returns an entry of t without attributes. start and at, when it is recorded, are since
+// the root's origin.
+func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration,
+	at time.Duration) *Entry {
+	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t,
+		ids: ids, kind: k}
 }
 
-// Queue records an entry that was made before ("queue a PerformanceEntry", Performance Timeline 2, section 3), under the span active
-// in ctx, also if the entry is of a request or a call. It returns false when nothing wanted the entry, or when the entry was lost. If e
-// is of another process timeline, times that are out of range on t become the nearest in range.
+// Queue records an entry that was made before ("queue a PerformanceEntry", Performance Timeline 2,
+// section 3), under the span active in ctx, also if the entry is of a request or a call. It returns
+// false when nothing wanted the entry, or when the entry was lost. If e is of another process
+// timeline, times that are out of range on t become the nearest in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	var at Place
 	at.Locate(ctx)
@@ -290,7 +314,8 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
-// Close closes a timeline that NewChild made: see [Unit.Close]. It does nothing on other timelines: a tracing system ends its own units.
+// Close closes a timeline that NewChild made: see [Unit.Close]. It does nothing on other timelines:
+// a tracing system ends its own units.
 func (t *Timeline) Close() {
 	if t.unit != nil && t.unit.receiver == nil {
 		t.unit.Close()
@@ -303,7 +328,8 @@ func (t *Timeline) hasEnded() bool { return t.unit != nil && t.unit.hasEnded() }
 // Unit returns the unit whose timeline t is, nil for a process timeline.
 func (t *Timeline) Unit() *Unit { return t.unit }
 
-// Flush runs a pass: what was recorded is in the observers' buffers when it returns. Callbacks still come later.
+// Flush runs a pass: what was recorded is in the observers' buffers when it returns. Callbacks
+// still come later.
 func (t *Timeline) Flush() {
 	r := t.root
 	r.lock()

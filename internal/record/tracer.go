@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The types of this file are between a timeline and a tracing system. Package bridge implements them for OpenTelemetry.
+// The types of this file are between a timeline and a tracing system. Package bridge implements
+// them for OpenTelemetry.
 
 // An ID is the id of a span. The zero ID names none.
 type ID [8]byte
@@ -20,35 +21,43 @@ type SpanIDs struct {
 	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
 	Parent ID // the span that it was recorded under
 
-	// ObserversOnly says that the entry was recorded for observers alone, and is in no trace: its parent is not sampled.
+	// ObserversOnly says that the entry was recorded for observers alone, and is in no trace: its
+	// parent is not sampled.
 	ObserversOnly bool
 }
 
-// A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are called on the goroutine that
-// records, and concurrently. They must not block or panic. A span that they get is the active span of a context, or nil.
+// A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are
+// called on the goroutine that records, and concurrently. They must not block or panic. A span that
+// they get is the active span of a context, or nil.
 type Tracer interface {
-	// Under returns the destination of entries under a span that is not an Active: another tracer made it.
+	// Under returns the destination of entries under a span that is not an Active: another tracer
+	// made it.
 	Under(span any) Destination
 
 	// IDs returns the ids of a span, for entries under it. They are zero if it is not recorded.
 	IDs(span any) SpanIDs
 
-	// Mark takes a mark under a span, at once. The attributes are frozen, and valid during the call.
+	// Mark takes a mark under a span, at once. The attributes are frozen, and valid during the
+	// call.
 	Mark(span any, name string, at time.Time, attrs []slog.Attr)
 
-	// TakesLooseMarks reports whether Mark takes marks under no span, too. Otherwise they stay on the timeline.
+	// TakesLooseMarks reports whether Mark takes marks under no span, too. Otherwise they stay on
+	// the timeline.
 	TakesLooseMarks() bool
 
 	// Measure takes a measure under a span, at once.
 	Measure(span any, m Measured)
 
-	// Start starts a span under the span in ctx, whose place has the destination to. It returns nil and ctx if it makes none.
-	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context, Opened)
+	// Start starts a span under the span in ctx, whose place has the destination to. It returns nil
+	// and ctx if it makes none.
+	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context,
+		Opened)
 }
 
 // An Active is a span in a context whose tracer uses units.
 type Active interface {
-	// Place returns the parts of the [Place] of entries under the span. A whole Place would be copied.
+	// Place returns the parts of the [Place] of entries under the span. A whole Place would be
+	// copied.
 	Place() (*Timeline, Span, Destination, Tracer)
 
 	// Unit returns the span's unit.
@@ -77,8 +86,8 @@ type Opened interface {
 
 	Fail(Failure)
 
-	// End ends the span. It returns a span that was started ToUnit, for its unit's EndSpan. Other spans get the attributes, which are
-	// frozen, and valid during the call.
+	// End ends the span. It returns a span that was started ToUnit, for its unit's EndSpan. Other
+	// spans get the attributes, which are frozen, and valid during the call.
 	End(at time.Time, attrs []slog.Attr) Span
 }
 
@@ -93,11 +102,12 @@ type Destination uint8
 
 // The destinations.
 const (
-	ToTimeline  Destination = iota // the timeline; and measures to the tracer
-	ToObservers                    // only observers and those that made the timeline, because the span is not recorded
-	ToUnit                         // the timeline; its receiver gets them with the unit's next part
-	ToSpan                         // the timeline and the tracer
-	ToMeter                        // only the meter, which counts a measure that nothing else wants
+	ToTimeline Destination = iota // the timeline; and measures to the tracer
+	// only observers and those that made the timeline, because the span is not recorded
+	ToObservers
+	ToUnit  // the timeline; its receiver gets them with the unit's next part
+	ToSpan  // the timeline and the tracer
+	ToMeter // only the meter, which counts a measure that nothing else wants
 )
 
 // A Place is where the entries under a context go.
@@ -118,7 +128,8 @@ var spanKey atomic.Pointer[any]
 // SetSpanKey sets the key of the active span in a context, for all tracers of the process.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p to the place of entries under ctx, which may be nil. To return a Place would take longer: Go copies it several times.
+// Locate sets p to the place of entries under ctx, which may be nil. To return a Place would take
+// longer: Go copies it several times.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
@@ -152,13 +163,14 @@ func (p *Place) locateRoot(t *Timeline) {
 // Wants reports whether entries of type typ are recorded there.
 func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.Observed(typ) }
 
-// Record records an entry at the place that ends now. start is relative to the timeline's origin. attrs are frozen: see [Freeze]. An
-// entry of an unknown type is dropped. A start or an end further than [MaxTime] from the process timeline's origin becomes the
-// nearest time in range.
+// Record records an entry at the place that ends now. start is relative to the timeline's origin.
+// attrs are frozen: see [Freeze]. An entry of an unknown type is dropped. A start or an end further
+// than [MaxTime] from the process timeline's origin becomes the nearest time in range.
 //
-// Record never blocks, unless a method of an attribute does. It reports false when the entry was lost because too many wait, which is
-// counted as Overflow.
-func (p *Place) Record(typ Type, name string, start, duration time.Duration, attrs []slog.Attr) bool {
+// Record never blocks, unless a method of an attribute does. It reports false when the entry was
+// lost because too many wait, which is counted as Overflow.
+func (p *Place) Record(typ Type, name string, start, duration time.Duration,
+	attrs []slog.Attr) bool {
 	k, ok := kindOf(typ)
 	if !ok {
 		return false
@@ -197,8 +209,10 @@ func (p *Place) Queue(e Entry) bool {
 	return ok
 }
 
-// record records an entry whose attributes are frozen. start, and at, when it is recorded, are since the root's origin.
-func (p *Place) record(k kind, name string, start, duration, at time.Duration, attrs []slog.Attr) (ok bool) {
+// record records an entry whose attributes are frozen. start, and at, when it is recorded, are
+// since the root's origin.
+func (p *Place) record(k kind, name string, start, duration, at time.Duration,
+	attrs []slog.Attr) (ok bool) {
 	t := p.Timeline
 	if u := t.unit; p.Span != nil && u != nil && u.receiver != nil {
 		gets := getsNothing
@@ -215,12 +229,14 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration, a
 			return true
 		}
 		var rec journalRecord // Go would copy a literal
-		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span, start, duration, at, k, gets
+		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span,
+			start, duration, at, k, gets
 		rec.size, rec.queued = recordSize(p.contents), p.queued
 		ok = u.add(&rec, attrs)
 	} else {
 		var e Entry
-		e.name, e.start, e.duration, e.at, e.base, e.tl, e.kind = name, start, duration, at, t.origin, t, k
+		e.name, e.start, e.duration, e.at, e.base, e.tl, e.kind = name, start, duration, at,
+			t.origin, t, k
 		if p.Span != nil || p.Under != nil || p.To == ToObservers {
 			e.ids = p.ids(k)
 		}
@@ -266,7 +282,8 @@ func (p *Place) ids(k kind) SpanIDs {
 	}
 }
 
-// under returns the ids of an entry of kind k under a span with the given ids. A request or a call is that span, unless it was queued.
+// under returns the ids of an entry of kind k under a span with the given ids. A request or a call
+// is that span, unless it was queued.
 func under(span SpanIDs, k kind, queued bool) SpanIDs {
 	if !queued && (k == kindNavigation || k == kindResource) {
 		return span
@@ -278,7 +295,8 @@ func under(span SpanIDs, k kind, queued bool) SpanIDs {
 func (p *Place) atOnce(k kind) bool {
 	switch k {
 	case kindMark:
-		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline && p.Tracer.TakesLooseMarks())
+		return p.Tracer != nil &&
+			(p.To == ToSpan || p.To == ToTimeline && p.Tracer.TakesLooseMarks())
 	case kindMeasure:
 		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline)
 	default:
@@ -286,7 +304,8 @@ func (p *Place) atOnce(k kind) bool {
 	}
 }
 
-// pass gives an entry to the tracer. It copies the attributes, which would otherwise escape from every caller of Record.
+// pass gives an entry to the tracer. It copies the attributes, which would otherwise escape from
+// every caller of Record.
 //
 //go:noinline
 func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
@@ -296,7 +315,8 @@ func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs [
 	if k == kindMark {
 		p.Tracer.Mark(p.Under, name, at, *copied)
 	} else {
-		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: *copied})
+		p.Tracer.Measure(p.Under,
+			Measured{Name: name, Start: at, Duration: duration, Attrs: *copied})
 	}
 	if cap(*copied) <= maxCopied {
 		clear(*copied)
@@ -310,8 +330,10 @@ const maxCopied = 64
 // attrLists has lists for pass.
 var attrLists = sync.Pool{New: func() any { return new([]slog.Attr) }}
 
-// Start starts a span at the place. start is relative to the timeline's origin. Without a tracer, Start returns nil and ctx.
-func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context, Opened) {
+// Start starts a span at the place. start is relative to the timeline's origin. Without a tracer,
+// Start returns nil and ctx.
+func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context,
+	Opened) {
 	if p.Tracer == nil || p.To == ToObservers || p.To == ToMeter {
 		return ctx, nil
 	}
@@ -319,9 +341,10 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 	return p.Tracer.Start(ctx, p.To, Name(name), p.Timeline.anchor(start).Add(start))
 }
 
-// End records a measure that has just ended, as Record does, and its span or its failure. The entry of a measure that failed has the
-// message as the attribute "error".
-func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+// End records a measure that has just ended, as Record does, and its span or its failure. The entry
+// of a measure that failed has the message as the attribute "error".
+func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr,
+	failure *Failure) {
 	name = Name(name)
 	start, duration = interval(p.Timeline.origin, start, duration)
 	contents, ok := scalars(attrs)
@@ -333,9 +356,11 @@ func (p *Place) End(span Opened, name string, start, duration time.Duration, att
 	p.end(kindMeasure, span, name, start, duration, attrs, failure)
 }
 
-// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen. The meter gets a measure after
-// everything else: a meter that panics or ends the goroutine takes no entry and no span with it.
-func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) (ok bool) {
+// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen. The
+// meter gets a measure after everything else: a meter that panics or ends the goroutine takes no
+// entry and no span with it.
+func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration,
+	attrs []slog.Attr, failure *Failure) (ok bool) {
 	if p.To != ToMeter {
 		ok = p.write(k, span, name, start, duration, attrs, failure)
 	}
@@ -346,7 +371,8 @@ func (p *Place) end(k kind, span Opened, name string, start, duration time.Durat
 }
 
 // write is end without the meter.
-func (p *Place) write(k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) bool {
+func (p *Place) write(k kind, span Opened, name string, start, duration time.Duration,
+	attrs []slog.Attr, failure *Failure) bool {
 	switch {
 	case span == nil && failure == nil:
 		return p.record(k, name, start, duration, start+duration, attrs)
@@ -363,7 +389,8 @@ func (p *Place) write(k kind, span Opened, name string, start, duration time.Dur
 // endAtOnce records the entry and ends the span separately. It copies the attributes, as pass does.
 //
 //go:noinline
-func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duration, attrs []slog.Attr, failure *Failure) {
+func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duration,
+	attrs []slog.Attr, failure *Failure) {
 	copied := append([]slog.Attr(nil), attrs...)
 	shown := copied
 	if failure != nil {
@@ -375,7 +402,8 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 			ids = own
 		}
 	}
-	p.Timeline.put(p.Timeline.newEntry(ids, kindMeasure, name, start, duration, start+duration), shown)
+	p.Timeline.put(p.Timeline.newEntry(ids, kindMeasure, name, start, duration, start+duration),
+		shown)
 	at := p.Timeline.anchor(start).Add(start)
 	switch {
 	case span != nil:
@@ -386,6 +414,7 @@ func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duratio
 			p.Timeline.unit.EndSpan(s, "", copied)
 		}
 	case p.Tracer != nil && p.To != ToObservers:
-		p.Tracer.Measure(p.Under, Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
+		p.Tracer.Measure(p.Under,
+			Measured{Name: name, Start: at, Duration: duration, Attrs: copied, Failure: failure})
 	}
 }

@@ -2,8 +2,9 @@ package record
 
 import "sync/atomic"
 
-// The budgets bound the bytes of all units. A shard has a part of each budget at hand, so that processors do not meet at one number. The rest is for all.
-// At the bound, a shard takes what other shards have at hand: no unit is refused because its shard alone is full.
+// The budgets bound the bytes of all units. A shard has a part of each budget at hand, so that
+// processors do not meet at one number. The rest is for all. At the bound, a shard takes what other
+// shards have at hand: no unit is refused because its shard alone is full.
 const (
 	forAll       = iota // bytes of all journals
 	forUndecided        // bytes of the journals of undecided units
@@ -42,7 +43,8 @@ func (us *units) give(h *unitShard, of, n int) {
 	}
 }
 
-// subtract takes n off a number that must not become negative. A refusal does not take room from others, not even briefly.
+// subtract takes n off a number that must not become negative. A refusal does not take room from
+// others, not even briefly.
 func subtract(from *atomic.Int64, n int64) bool {
 	for {
 		was := from.Load()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What becomes of a mark under a span of a unit. Each mark is in one place, and what is lost is in one count of UnitStats, unless the unit is
-// discarded: then nothing is counted.
+// What becomes of a mark under a span of a unit. Each mark is in one place, and what is lost is in
+// one count of UnitStats, unless the unit is discarded: then nothing is counted.
 //
 //	the span is          room   the receiver takes   the mark
 //	open                 yes                         waits for the end of its span: see the next table
@@ -15,19 +15,23 @@ import (
 //	ended                       LateMarks, AllMarks  by itself
 //	ended                       NoMarks              is lost: MarksAfterEnd
 //
-// A mark that waits for the end of its span becomes a mark of the span: the receiver makes an event of it. With AllMarks, the receiver gets it by itself, too.
-// It does not reach the span in these cases:
+// A mark that waits for the end of its span becomes a mark of the span: the receiver makes an event
+// of it. With AllMarks, the receiver gets it by itself, too. It does not reach the span in these
+// cases:
 //
 //	the span has more marks than Receiver.MarkLimit, or they take half of a journal   MarksOverLimit
 //	the span has not ended when the receiver abandons its units, or units are crowded MarksOfOpenSpans
 //	an undecided unit has no room for the span, or has waited for 15 minutes          Refused
 //
-// With AllMarks, the receiver has had such a mark by itself: then MarksOnlyTaken counts it in place of the first two.
+// With AllMarks, the receiver has had such a mark by itself: then MarksOnlyTaken counts it in place
+// of the first two.
 //
-// An undecided unit takes late marks as if it were exported. If the unit is kept and not exported, they count as MarksAfterEnd at its end. The functions
-// addLate, write, keepMarks and refuseMarks decide.
+// An undecided unit takes late marks as if it were exported. If the unit is kept and not exported,
+// they count as MarksAfterEnd at its end. The functions addLate, write, keepMarks and refuseMarks
+// decide.
 
-// add appends a record to the journal, and hands over what is due. It reports false if there is no room, which the caller counts.
+// add appends a record to the journal, and hands over what is due. It reports false if there is no
+// room, which the caller counts.
 func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	u.mu.Lock()
 	late := false
@@ -58,9 +62,11 @@ func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	return room || late // which is counted
 }
 
-// addUsual is add for nearly each mark and measure: the unit and the span have not ended, the journal has room at hand, nobody watches. It makes
-// the record where it stays, which saves an eighth of a mark's time. In all other cases it adds nothing, and returns false.
-func (u *Unit) addUsual(p *Place, k kind, gets gets, name string, start, duration, at time.Duration, attrs []slog.Attr) bool {
+// addUsual is add for nearly each mark and measure: the unit and the span have not ended, the
+// journal has room at hand, nobody watches. It makes the record where it stays, which saves an
+// eighth of a mark's time. In all other cases it adds nothing, and returns false.
+func (u *Unit) addUsual(p *Place, k kind, gets gets, name string, start, duration, at time.Duration,
+	attrs []slog.Attr) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	j := u.journal
@@ -86,8 +92,10 @@ func (u *Unit) addUsual(p *Place, k kind, gets gets, name string, start, duratio
 	}
 	j.records = j.records[:n+1]
 	rec := &j.records[n]
-	rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span, start, duration, at, k, gets
-	rec.size, rec.before, rec.attrs, rec.nattrs = int32(p.contents), before, uint32(len(j.attrs)), uint32(len(attrs))
+	rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span, start,
+		duration, at, k, gets
+	rec.size, rec.before, rec.attrs, rec.nattrs = int32(p.contents), before, uint32(len(j.attrs)),
+		uint32(len(attrs))
 	j.attrs = append(j.attrs, attrs...)
 	j.latest = max(j.latest, at)
 	j.recorded[k]++
@@ -112,7 +120,8 @@ func (u *Unit) addLate(rec *journalRecord) {
 	rec.gets = getsNothing
 }
 
-// takes says which marks the receiver takes by themselves. That does not change after the end of the unit.
+// takes says which marks the receiver takes by themselves. That does not change after the end of
+// the unit.
 func (u *Unit) takes() MarksTaken {
 	if u.receiver == nil || u.Tentative() && !u.Exported() {
 		return NoMarks
@@ -120,8 +129,8 @@ func (u *Unit) takes() MarksTaken {
 	return u.receiver.TakesMarks()
 }
 
-// write appends a record to the journal unless there is no room. It returns why the journal is to be handed over. u.mu is
-// held.
+// write appends a record to the journal unless there is no room. It returns why the journal is to
+// be handed over. u.mu is held.
 func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
 	j := u.journal
 	if j == nil {
@@ -175,11 +184,13 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 	}
 }
 
-// handOver gives what has finished to the receiver: at once, or soon if the unit has ended. Marks of spans that have not finished stay, unless they are
-// abandoned. A unit that is being discarded hands over nothing. mu is held, and released.
+// handOver gives what has finished to the receiver: at once, or soon if the unit has ended. Marks
+// of spans that have not finished stay, unless they are abandoned. A unit that is being discarded
+// hands over nothing. mu is held, and released.
 func (u *Unit) handOver(why cause) {
 	j := u.journal
-	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !u.hasMarks(j) || why != causeEnd && (u.awaits() || u.Discarded()) {
+	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !u.hasMarks(j) ||
+		why != causeEnd && (u.awaits() || u.Discarded()) {
 		u.mu.Unlock()
 		return
 	}
@@ -219,7 +230,8 @@ func (u *Unit) hasMarks(j *journal) bool {
 	return j.untaken > 0 && u.takes() == AllMarks
 }
 
-// anchor returns the wall clock's time of the root's origin, for exported entries of t up to the time at.
+// anchor returns the wall clock's time of the root's origin, for exported entries of t up to the
+// time at.
 func (t *Timeline) anchor(at time.Duration) time.Time {
 	const maxAge = 10 * time.Second // of a unit; later, the wall clock may have been stepped
 	if r := t.root; t.unit != nil && r.clock == nil && at-t.origin > maxAge {
@@ -229,8 +241,9 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 	return t.wall(0)
 }
 
-// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without any. It drops marks over the
-// limit of their span, and the oldest marks if they take more than half of a journal. If abandon is true, it drops all. u.mu is held.
+// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without
+// any. It drops marks over the limit of their span, and the oldest marks if they take more than
+// half of a journal. If abandon is true, it drops all. u.mu is held.
 func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if u.receiver == nil {
 		return nil
@@ -293,20 +306,25 @@ func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	return rest
 }
 
-// overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j. u.mu is held.
+// overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j.
+// u.mu is held.
 func (u *Unit) overLimit(j *journal, rec *journalRecord) bool {
 	limit := u.receiver.MarkLimit()
-	return rec.gets == getsMark && limit >= 0 && int(rec.span.Marks().count) > limit+len(j.records)/16 // so that pruning is rare
+	// so that pruning is rare
+	return rec.gets == getsMark && limit >= 0 &&
+		int(rec.span.Marks().count) > limit+len(j.records)/16
 }
 
-// replace gives j the records of rest, if there are any, in j's own storage, which a stream of marks reuses. u.mu is held.
+// replace gives j the records of rest, if there are any, in j's own storage, which a stream of
+// marks reuses. u.mu is held.
 func (u *Unit) replace(j, rest *journal) {
 	u.shard.count(j)
 	clear(j.records)
 	clear(j.attrs)
 	j.records, j.attrs, j.size, j.untaken = j.records[:0], j.attrs[:0], 0, 0
 	if rest != nil {
-		j.records, j.attrs, j.size, j.untaken = append(j.records, rest.records...), append(j.attrs, rest.attrs...), rest.size, rest.untaken
+		j.records, j.attrs, j.size, j.untaken = append(j.records, rest.records...),
+			append(j.attrs, rest.attrs...), rest.size, rest.untaken
 		rest.free()
 	}
 	u.shown = int32(len(j.records))

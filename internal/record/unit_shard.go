@@ -34,16 +34,19 @@ type unitShard struct {
 	refused       atomic.Uint64
 	unattached    atomic.Uint64
 
-	recorded, bufferFull, overflow [numKinds]atomic.Uint64 // entries; journals that wait have counts of their own
+	// entries; journals that wait have counts of their own
+	recorded, bufferFull, overflow [numKinds]atomic.Uint64
 
-	mu      sync.Mutex  // guards what follows
-	waiting []*Unit     // units that have not ended, or have marks of spans that have not, and whose journal is not empty
+	mu sync.Mutex // guards what follows
+	// units that have not ended, or have marks of spans that have not, and whose journal is not empty
+	waiting []*Unit
 	ended   []*Finished // that can be handed over
 	idle    []*Finished // an empty list for ended
 	counts  [causes]uint64
 
-	// Hand-overs under way count in one of two numbers. When a flush has to wait for them, further ones
-	// count in the other number. A sync.WaitGroup does not: bubbles of testing/synctest must not share one.
+	// Hand-overs under way count in one of two numbers. When a flush has to wait for them, further
+	// ones count in the other number. A sync.WaitGroup does not: bubbles of testing/synctest must
+	// not share one.
 	turn    int
 	under   [2]int
 	drained *sync.Cond // one of the numbers has become 0, or the context of a flush has ended
@@ -57,7 +60,8 @@ const byteStep = 4 << 10
 // steps returns a number of bytes as a journal counts them.
 func steps(n int) int { return (n + byteStep - 1) / byteStep * byteStep }
 
-// reserve notes that the journal of u becomes larger. It returns false if there is no room. The unit's mu is held.
+// reserve notes that the journal of u becomes larger. It returns false if there is no room. The
+// unit's mu is held.
 func (h *unitShard) reserve(u *Unit, size int) bool {
 	j := u.journal
 	if j.size+size <= j.counted {
@@ -145,7 +149,8 @@ func (h *unitShard) relist(u *Unit) {
 	}
 }
 
-// count moves the counts of a journal to the shard. The journal belongs to the caller, or the lock of its unit is held.
+// count moves the counts of a journal to the shard. The journal belongs to the caller, or the lock
+// of its unit is held.
 func (h *unitShard) count(j *journal) {
 	for k, n := range j.recorded {
 		if n > 0 {
@@ -155,7 +160,8 @@ func (h *unitShard) count(j *journal) {
 	j.recorded = [numKinds]uint32{}
 }
 
-// forget notes that j, which was the journal of u, is no more. u has another one, or none. The unit's mu is held.
+// forget notes that j, which was the journal of u, is no more. u has another one, or none. The
+// unit's mu is held.
 func (h *unitShard) forget(u *Unit, j *journal) {
 	split(u, j)
 	h.giveBack(j)
@@ -164,7 +170,8 @@ func (h *unitShard) forget(u *Unit, j *journal) {
 	h.relist(u)
 }
 
-// split moves bytes from j, which was the journal of u, to the journal that u has now: marks of spans that have not finished. The unit's mu is held.
+// split moves bytes from j, which was the journal of u, to the journal that u has now: marks of
+// spans that have not finished. The unit's mu is held.
 func split(u *Unit, j *journal) {
 	if u.journal != nil {
 		u.journal.counted = min(steps(u.journal.size), j.counted)
@@ -172,7 +179,8 @@ func split(u *Unit, j *journal) {
 	}
 }
 
-// begin notes that j, which was the journal of u, is being handed over, until done is called with the result. The unit's mu is held.
+// begin notes that j, which was the journal of u, is being handed over, until done is called with
+// the result. The unit's mu is held.
 func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	h.count(j)
 	split(u, j)
@@ -184,8 +192,9 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	return h.turn
 }
 
-// retire notes that j, which was the journal of u, can be handed over, because u has ended. It returns how many journals wait for that, and
-// whether there is room for them. The unit's mu is held. u is nil for a span alone.
+// retire notes that j, which was the journal of u, can be handed over, because u has ended. It
+// returns how many journals wait for that, and whether there is room for them. The unit's mu is
+// held. u is nil for a span alone.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	if u != nil {
 		split(u, j)
@@ -228,7 +237,8 @@ type endedList struct {
 	turn  int
 }
 
-// takeEnded takes what has ended. It returns false if there is nothing. The caller passes the list to deliver.
+// takeEnded takes what has ended. It returns false if there is nothing. The caller passes the list
+// to deliver.
 func (h *unitShard) takeEnded() (l endedList, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -253,7 +263,8 @@ func deliver(lists []endedList) {
 		for _, l := range lists {
 			rest = append(rest, l.all...)
 		}
-		slices.SortStableFunc(rest, func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
+		slices.SortStableFunc(rest,
+			func(a, b *Finished) int { return cmp.Compare(a.ended, b.ended) })
 	}
 	defer func() {
 		for _, f := range rest {
@@ -274,7 +285,8 @@ func deliver(lists []endedList) {
 	}
 }
 
-// putBack takes back a part that has not been handed over, because a receiver has ended the goroutine.
+// putBack takes back a part that has not been handed over, because a receiver has ended the
+// goroutine.
 func (h *unitShard) putBack(f *Finished) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -292,7 +304,8 @@ func (h *unitShard) handedOver(l endedList) {
 	h.done(l.turn)
 }
 
-// handOver gives parts to their receiver, which is the same for all. Then it gives their bytes and their storage back.
+// handOver gives parts to their receiver, which is the same for all. Then it gives their bytes and
+// their storage back.
 func handOver(parts []*Finished) {
 	returned := false
 	defer func() {
@@ -324,11 +337,13 @@ func (h *unitShard) done(turn int) {
 	}
 }
 
-// drain returns true when the hand-overs that are under way now have ended, and false if ctx ends first. Only one goroutine may call it at a time.
+// drain returns true when the hand-overs that are under way now have ended, and false if ctx ends
+// first. Only one goroutine may call it at a time.
 func (h *unitShard) drain(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.await(ctx, 1-h.turn) { // an earlier flush did not wait for these: the context of that flush had ended
+	// an earlier flush did not wait for these: the context of that flush had ended
+	if !h.await(ctx, 1-h.turn) {
 		return false
 	}
 	now := h.turn

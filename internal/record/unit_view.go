@@ -2,7 +2,8 @@ package record
 
 import "log/slog"
 
-// put records an entry that no receiver gets, with a copy of attrs, which are frozen. It reports false if there is no room.
+// put records an entry that no receiver gets, with a copy of attrs, which are frozen. It reports
+// false if there is no room.
 func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	if t.unit != nil {
 		return t.unit.put(e, attrs)
@@ -36,14 +37,15 @@ func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// Bounds of the entries of a unit without a receiver that wait in its journal, which costs less than the buffer.
+// Bounds of the entries of a unit without a receiver that wait in its journal, which costs less
+// than the buffer.
 const (
 	maxNoted     = 64
 	maxNotedSize = 16 << 10 // bytes
 )
 
-// note puts an entry into the journal of a unit without a receiver. It returns false if the buffer has to take it: it has
-// been read, or there are many entries. u.mu is held.
+// note puts an entry into the journal of a unit without a receiver. It returns false if the buffer
+// has to take it: it has been read, or there are many entries. u.mu is held.
 func (u *Unit) note(e *Entry, attrs []slog.Attr) bool {
 	if u.receiver != nil || u.buffer != nil || u.root.childLimit < maxNoted {
 		return false
@@ -52,7 +54,8 @@ func (u *Unit) note(e *Entry, attrs []slog.Attr) bool {
 		u.journal, u.shown = newJournal(), 0
 	}
 	j := u.journal
-	rec := &journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at, kind: e.kind, size: recordSize(Contents(attrs))}
+	rec := &journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at,
+		kind: e.kind, size: recordSize(Contents(attrs))}
 	size := rec.sizeWith(attrs)
 	if len(j.records) == maxNoted || j.size+size > maxNotedSize {
 		return false
@@ -66,7 +69,8 @@ func (u *Unit) note(e *Entry, attrs []slog.Attr) bool {
 
 // entry returns the entry of a record that is in the journal, or about to be, and its attributes.
 func (u *Unit) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr) {
-	e := Entry{name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: u.origin, tl: &u.Timeline, kind: rec.kind}
+	e := Entry{name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: u.origin,
+		tl: &u.Timeline, kind: rec.kind}
 	switch {
 	case rec.gets == getsSpan:
 		d := rec.span.Describe()
@@ -84,8 +88,8 @@ func (u *Unit) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr)
 	return e, attrs
 }
 
-// tell shows the entry of a record to observers, and reports whether the caller has to call wake. u.mu is held, as in Register: an
-// observer gets each entry once, from the buffer or from here.
+// tell shows the entry of a record to observers, and reports whether the caller has to call wake.
+// u.mu is held, as in Register: an observer gets each entry once, from the buffer or from here.
 func (u *Unit) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	if rec.kind == kindNone || !u.watched(rec.kind) {
 		return false
@@ -95,7 +99,8 @@ func (u *Unit) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	return wake
 }
 
-// keep adds e to the buffer, with a copy of attrs. It reports false if there is no room. mu is held.
+// keep adds e to the buffer, with a copy of attrs. It reports false if there is no room. mu is
+// held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	b := t.ensureBuffer()
 	if !b.room(e.kind) || !b.reserve(entrySize+len(e.name)+len(attrs)*attrSize+Contents(attrs)) {

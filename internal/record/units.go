@@ -21,7 +21,8 @@ type units struct {
 	shards PerProcessor[unitShard]
 	room   [budgets]atomic.Int64 // that no shard has at hand
 
-	// The bytes of maxViews that no unit's buffer has. Cleanups of units refer to the number alone: a cleanup that refers to units keeps its unit alive.
+	// The bytes of maxViews that no unit's buffer has. Cleanups of units refer to the number alone:
+	// a cleanup that refers to units keeps its unit alive.
 	viewsLeft *atomic.Int64
 
 	began time.Time // for the order of ends
@@ -43,14 +44,17 @@ type UnitStats struct {
 	CrowdedUnits uint64 // there were more than 64 MiB, by estimate
 
 	// Marks that were lost.
-	MarksAfterEnd    uint64 // recorded after the end of their span
-	MarksOverLimit   uint64 // over the limit of their span, or the bounds of its journal, before the span ended
+	MarksAfterEnd uint64 // recorded after the end of their span
+	// over the limit of their span, or the bounds of its journal, before the span ended
+	MarksOverLimit   uint64
 	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
-	MarksDropped     uint64 // that the process timeline or their unit had no room for, and that did not reach a span otherwise
+	// that the process timeline or their unit had no room for, and that did not reach a span otherwise
+	MarksDropped uint64
 
-	MarksOnlyTaken   uint64 // marks that their span lost, but that the receiver took by themselves
-	Refused          uint64 // entries that the journals of undecided units had no room for
-	MarksWithoutSpan uint64 // marks that stay on their timeline, because no span was active and the tracer does not take them
+	MarksOnlyTaken uint64 // marks that their span lost, but that the receiver took by themselves
+	Refused        uint64 // entries that the journals of undecided units had no room for
+	// marks that stay on their timeline, because no span was active and the tracer does not take them
+	MarksWithoutSpan uint64
 
 	Waiting      int // units whose journal is not empty now
 	WaitingBytes int // of the journals
@@ -59,7 +63,8 @@ type UnitStats struct {
 
 func (us *units) init() {
 	us.flushing, us.began = make(chan struct{}, 1), time.Now()
-	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep), time.AfterFunc(time.Hour, us.onEndedTimer)
+	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep),
+		time.AfterFunc(time.Hour, us.onEndedTimer)
 	us.timer.Stop()
 	us.endedTimer.Stop()
 	us.viewsLeft = new(atomic.Int64)
@@ -84,7 +89,8 @@ func (t *Timeline) HandOver(r Receiver, s Span) {
 	h.urge(h.retire(nil, j))
 }
 
-// maxEnded is how many units that have ended wait in a shard before they are handed over. The goroutine that ends one more than mostEnded does so itself.
+// maxEnded is how many units that have ended wait in a shard before they are handed over. The
+// goroutine that ends one more than mostEnded does so itself.
 const (
 	maxEnded  = 64
 	mostEnded = 8 * maxEnded
@@ -106,10 +112,15 @@ func (us *units) armEnded() {
 	}
 }
 
-// HandOverEnded returns when the receivers have the units that ended before the call. If ctx ends first, it returns the cause.
-func (t *Timeline) HandOverEnded(ctx context.Context) error { return t.root.units.flush(ctx, false) }
+// HandOverEnded returns when the receivers have the units that ended before the call. If ctx ends
+// first, it returns the cause.
+func (t *Timeline) HandOverEnded(
+	ctx context.Context) error {
+	return t.root.units.flush(ctx, false)
+}
 
-// FlushUnits returns when the receivers have everything that finished before the call. If ctx ends first, it returns the cause.
+// FlushUnits returns when the receivers have everything that finished before the call. If ctx ends
+// first, it returns the cause.
 func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
 // flush hands over the units that have ended, and what has finished in others if open is true.
@@ -127,7 +138,8 @@ func (us *units) flush(ctx context.Context, open bool) error {
 	if open && !us.flushOpen(ctx) {
 		return context.Cause(ctx)
 	}
-	for h := range us.shards.All() { // everything that is not handed over is under way on other goroutines
+	// everything that is not handed over is under way on other goroutines
+	for h := range us.shards.All() {
 		if !h.drain(ctx) {
 			return context.Cause(ctx)
 		}
@@ -135,7 +147,8 @@ func (us *units) flush(ctx context.Context, open bool) error {
 	return nil
 }
 
-// flushOpen hands over what has finished in units that have not ended. It returns false if ctx ends first.
+// flushOpen hands over what has finished in units that have not ended. It returns false if ctx ends
+// first.
 func (us *units) flushOpen(ctx context.Context) bool {
 	for h := range us.shards.All() {
 		for _, u := range h.olderThan(math.MaxUint32) {
@@ -161,7 +174,8 @@ func (us *units) deliverEnded() {
 	deliver(lists)
 }
 
-// AbandonUnits drops the marks of open spans in the units of one receiver, which count as MarksOfOpenSpans. The receiver gets what has finished.
+// AbandonUnits drops the marks of open spans in the units of one receiver, which count as
+// MarksOfOpenSpans. The receiver gets what has finished.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for h := range us.shards.All() {
@@ -259,10 +273,12 @@ func (us *units) crowded() bool {
 	return bytes > maxUnitsBytes*3/4
 }
 
-// rearm arms the timer again while units wait, also if a receiver has ended the goroutine of a sweep.
+// rearm arms the timer again while units wait, also if a receiver has ended the goroutine of a
+// sweep.
 func (us *units) rearm() {
 	us.armed.Store(false)
-	for h := range us.shards.All() { // after armed is false: a unit that comes now arms the timer itself
+	// after armed is false: a unit that comes now arms the timer itself
+	for h := range us.shards.All() {
 		if len(h.olderThan(math.MaxUint32)) > 0 {
 			us.arm()
 			return

@@ -18,21 +18,25 @@ type Part struct {
 	Profile *profile.Trace // has samples of the request; may be nil
 }
 
-// A Comparison is the difference between a slow request and a usual one. All differences are the slow request's time minus
-// the usual one's.
+// A Comparison is the difference between a slow request and a usual one. All differences are the
+// slow request's time minus the usual one's.
 type Comparison struct {
 	Slow, Usual Request
-	Spans       []SpanDifference     // the largest difference on the critical path first
-	Waits       []WaitDifference     // the largest difference first; empty if no execution trace has either request
-	Functions   []FunctionDifference // the largest difference first; empty if the profiles have no sample of either request
+	Spans       []SpanDifference // the largest difference on the critical path first
+	// the largest difference first; empty if no execution trace has either request
+	Waits []WaitDifference
+	// the largest difference first; empty if the profiles have no sample of either request
+	Functions []FunctionDifference
 
 	// The places in Spans of the rows of each request, in the order of Rows.
 	SlowPlaces, UsualPlaces []int
 
-	// The sides that have Waits, and that have Functions. The times of a side without them are zero.
+	// The sides that have Waits, and that have Functions. The times of a side without them are
+	// zero.
 	SlowWaits, UsualWaits     bool
 	SlowSamples, UsualSamples int
-	// OtherEngine says that two profiles of CPU time and of wall-clock time cannot be compared. Then Functions are empty.
+	// OtherEngine says that two profiles of CPU time and of wall-clock time cannot be compared.
+	// Then Functions are empty.
 	OtherEngine bool
 }
 
@@ -64,7 +68,8 @@ type WaitDifference struct {
 // Took returns the difference.
 func (d WaitDifference) Took() time.Duration { return d.Slow - d.Usual }
 
-// A FunctionDifference compares how long a function ran: in itself and in the functions of the runtime that it called.
+// A FunctionDifference compares how long a function ran: in itself and in the functions of the
+// runtime that it called.
 type FunctionDifference struct {
 	Name        string // with the package's path
 	File        string // empty if it is unknown
@@ -79,24 +84,33 @@ func (d FunctionDifference) Took() time.Duration { return d.Slow - d.Usual }
 // Took returns the difference of the durations.
 func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Duration() }
 
-// Compare compares two requests, by span, by state and by function. They are usually of one route, but need not be.
+// Compare compares two requests, by span, by state and by function. They are usually of one route,
+// but need not be.
 //
-// Spans are the same if the names from the root to them are. The roots are the same whatever their names are. Spans of one path count
-// together.
+// Spans are the same if the names from the root to them are. The roots are the same whatever their
+// names are. Spans of one path count together.
 //
-// Each moment of a request belongs to one span: the one on the critical path ([CriticalPath]). So the differences on the critical
-// path add up to [Comparison.Took]. Time that a span has beside the critical path counts in Total only.
+// Each moment of a request belongs to one span: the one on the critical path ([CriticalPath]). So
+// the differences on the critical path add up to [Comparison.Took]. Time that a span has beside the
+// critical path counts in Total only.
 //
-// Waits are the causes of the durations: they add up to the duration of each side that has an execution trace.
+// Waits are the causes of the durations: they add up to the duration of each side that has an
+// execution trace.
 func Compare(slow, usual Part) Comparison {
 	c := Comparison{Slow: slow.Request, Usual: usual.Request}
 	tree := &pathTree{children: map[pathKey]int{}}
 	slowRows, usualRows := Rows(slow.Request), Rows(usual.Request)
 	c.SlowPlaces, c.UsualPlaces = tree.add(slowRows), tree.add(usualRows)
 	c.Spans = tree.order(c.SlowPlaces, c.UsualPlaces)
-	sum(c.Spans, slow.Request, slowRows, c.SlowPlaces, func(d *SpanDifference) *SpanSum { return &d.Slow })
-	sum(c.Spans, usual.Request, usualRows, c.UsualPlaces, func(d *SpanDifference) *SpanSum { return &d.Usual })
-	slices.SortStableFunc(c.Spans, func(a, b SpanDifference) int { return cmp.Compare(b.Critical().Abs(), a.Critical().Abs()) })
+	sum(c.Spans, slow.Request, slowRows, c.SlowPlaces,
+		func(d *SpanDifference) *SpanSum { return &d.Slow })
+	sum(c.Spans, usual.Request, usualRows, c.UsualPlaces,
+		func(d *SpanDifference) *SpanSum { return &d.Usual })
+	slices.SortStableFunc(c.Spans,
+		func(a, b SpanDifference) int {
+			return cmp.Compare(b.Critical().Abs(),
+				a.Critical().Abs())
+		})
 	c.compareWaits()
 	c.compareFunctions(slow, usual)
 	return c
@@ -151,7 +165,8 @@ func (t *pathTree) order(lists ...[]int) []SpanDifference {
 		n := &t.nodes[node]
 		place := len(all)
 		places[node] = place
-		all = append(all, SpanDifference{Name: n.name, Depth: n.depth, Place: place, Parent: parent})
+		all = append(all, SpanDifference{Name: n.name, Depth: n.depth, Place: place,
+			Parent: parent})
 		for _, below := range n.below {
 			walk(below, place)
 		}
@@ -166,7 +181,8 @@ func (t *pathTree) order(lists ...[]int) []SpanDifference {
 }
 
 // sum adds the rows of a request to one side of the differences. side returns it.
-func sum(all []SpanDifference, q Request, rows []Row, places []int, side func(*SpanDifference) *SpanSum) {
+func sum(all []SpanDifference, q Request, rows []Row, places []int,
+	side func(*SpanDifference) *SpanSum) {
 	of := map[*otlpenc.Span]*SpanSum{}
 	for i, row := range rows {
 		s := side(&all[places[i]])
@@ -188,7 +204,8 @@ func (c *Comparison) compareWaits() {
 		}
 	}
 	size := func(d WaitDifference) time.Duration { return d.Took().Abs() }
-	slices.SortStableFunc(c.Waits, func(a, b WaitDifference) int { return cmp.Compare(size(b), size(a)) })
+	slices.SortStableFunc(c.Waits,
+		func(a, b WaitDifference) int { return cmp.Compare(size(b), size(a)) })
 }
 
 // addCauses adds the causes of a request's duration. It returns false if there are none.
@@ -203,7 +220,8 @@ func addCauses(to *[waiting.Kinds]time.Duration, q Request) bool {
 }
 
 func (c *Comparison) compareFunctions(slow, usual Part) {
-	if slow.Profile != nil && usual.Profile != nil && (slow.Profile.Engine == profile.EngineWall) != (usual.Profile.Engine == profile.EngineWall) {
+	if slow.Profile != nil && usual.Profile != nil &&
+		(slow.Profile.Engine == profile.EngineWall) != (usual.Profile.Engine == profile.EngineWall) {
 		c.OtherEngine = true
 		return
 	}
@@ -218,8 +236,8 @@ func (c *Comparison) compareFunctions(slow, usual Part) {
 	})
 }
 
-// addFunctions adds the samples of a request to one side of the differences: side returns it. The keys are functions without times. It
-// returns the number of samples.
+// addFunctions adds the samples of a request to one side of the differences: side returns it. The
+// keys are functions without times. It returns the number of samples.
 func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
 	for _, sample := range Samples(p.Request, p.Profile) {
 		samples++

@@ -8,14 +8,17 @@ import (
 )
 
 const (
-	notable        = 10 // a tenth of the difference: what a second cause, or the opposite of the first, must have for the sentence
+	// a tenth of the difference: what a second cause, or the opposite of the first, must have for the sentence
+	notable        = 10
 	spanInSentence = 80 // characters
 )
 
-// Sentence says in one sentence where the difference is, such as "9.1 ms of the 12 ms more were in sql.conn.query (11 instead of
-// 1)". It has the span with the largest difference on the critical path, and the next one if that has a tenth of the whole difference or
-// more. If the first is larger than the whole by a tenth or more, the rest has the opposite sign, and the sentence has that, too. The
-// names in it are shortened, but not escaped. Code that prints the sentence escapes it.
+// Sentence says in one sentence where the difference is, such as "9.1 ms of the 12 ms more were in
+// sql.conn.query (11 instead of 1)". It has the span with the largest difference on the critical
+// path, and the next one if that has a tenth of the whole difference or more. If the first is
+// larger than the whole by a tenth or more, the rest has the opposite sign, and the sentence has
+// that, too. The names in it are shortened, but not escaped. Code that prints the sentence escapes
+// it.
 func (c Comparison) Sentence() string {
 	took := c.Took()
 	if took.Abs()*100 <= max(c.Slow.Duration(), c.Usual.Duration()) {
@@ -38,12 +41,15 @@ func (c Comparison) Sentence() string {
 	first := parts[0]
 	in := first.Critical().Abs()
 	if (in-took.Abs())*notable >= took.Abs() {
-		return whole + " in all: " + text.Length(in) + " " + direction + " in " + c.describe(first) + ", the opposite elsewhere"
+		return whole + " in all: " + text.Length(in) + " " + direction + " in " +
+			c.describe(first) + ", the opposite elsewhere"
 	}
 	var b strings.Builder
-	b.WriteString(text.Length(min(in, took.Abs())) + " of the " + whole + " were in " + c.describe(first))
+	b.WriteString(text.Length(min(in, took.Abs())) + " of the " + whole + " were in " +
+		c.describe(first))
 	if len(parts) > 1 {
-		b.WriteString("; " + text.Length(parts[1].Critical().Abs()) + " were in " + c.describe(parts[1]))
+		b.WriteString("; " + text.Length(parts[1].Critical().Abs()) + " were in " +
+			c.describe(parts[1]))
 	}
 	return b.String()
 }

@@ -56,7 +56,8 @@ func (q Request) agreement(t *profile.Trace) func(*otlpenc.Span, profile.Sample)
 	}
 	known := *q.Waits
 	if known.Omitted > 0 { // what they did is a gap, at all times
-		gap := waits.Goroutine{Intervals: []waits.Interval{{Kind: waits.Gap, Start: math.MinInt64, End: math.MaxInt64}}}
+		gap := waits.Goroutine{Intervals: []waits.Interval{{Kind: waits.Gap, Start: math.MinInt64,
+			End: math.MaxInt64}}}
 		known.Goroutines = append(slices.Clip(known.Goroutines), gap)
 	}
 	return func(s *otlpenc.Span, sample profile.Sample) bool {

@@ -14,24 +14,28 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A PathPart is a part of the critical path: a time in which a span determined the duration of its request.
+// A PathPart is a part of the critical path: a time in which a span determined the duration of its
+// request.
 type PathPart struct {
 	Span       *otlpenc.Span
 	Start, End time.Duration // since the request's start
 }
 
-// CriticalPath returns the spans that determined how long the request took, by time. The parts cover the time from the request's
-// start to its end exactly once. Neighbours are of different spans.
+// CriticalPath returns the spans that determined how long the request took, by time. The parts
+// cover the time from the request's start to its end exactly once. Neighbours are of different
+// spans.
 //
-// The path is followed from the end to the start. At each moment it is in the child that ends last of the children that have begun, and
-// in the span itself after all of them ended. A part has the child's own children in it by the same rule.
+// The path is followed from the end to the start. At each moment it is in the child that ends last
+// of the children that have begun, and in the span itself after all of them ended. A part has the
+// child's own children in it by the same rule.
 //
-// A span can wait only for a child that ends no later than itself. A child that ends later counts as a child of the
-// nearest span above that ends no earlier. A span that outlives the request is not on the path. Neither are spans without a
-// duration.
+// A span can wait only for a child that ends no later than itself. A child that ends later counts
+// as a child of the nearest span above that ends no earlier. A span that outlives the request is
+// not on the path. Neither are spans without a duration.
 //
-// A measure of package marks may have no children, because code in it need not have its context. Spans with the same parent that lie
-// within its time count as its children, also if they are of another goroutine.
+// A measure of package marks may have no children, because code in it need not have its context.
+// Spans with the same parent that lie within its time count as its children, also if they are of
+// another goroutine.
 func CriticalPath(q Request) []PathPart {
 	p := pathFinder{start: q.Root.Start, children: q.awaited()}
 	p.follow(q.Root, 0, q.Duration())
@@ -60,7 +64,8 @@ func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 		withinMeasures(all, r.Span)
 	}
 	for _, children := range all {
-		slices.SortStableFunc(children, func(a, b awaitedSpan) int { return a.span.Start.Compare(b.span.Start) })
+		slices.SortStableFunc(children,
+			func(a, b awaitedSpan) int { return a.span.Start.Compare(b.span.Start) })
 		for i := range children {
 			children[i].last = children[i].span
 			if i > 0 && !children[i].span.End.After(children[i-1].last.End) {
@@ -71,15 +76,20 @@ func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 	return all
 }
 
-// withinMeasures makes the children of a span that lie within measures below it the children of the shortest of these.
+// withinMeasures makes the children of a span that lie within measures below it the children of the
+// shortest of these.
 func withinMeasures(all map[*otlpenc.Span][]awaitedSpan, parent *otlpenc.Span) {
 	children := all[parent]
-	shorter := func(a, b awaitedSpan) int { return cmp.Compare(a.span.Duration(), b.span.Duration()) }
+	shorter := func(a, b awaitedSpan) int {
+		return cmp.Compare(a.span.Duration(),
+			b.span.Duration())
+	}
 	slices.SortStableFunc(children, shorter)
 	var rest []awaitedSpan
 	for i, c := range children {
 		m := slices.IndexFunc(children[i+1:], func(m awaitedSpan) bool {
-			return isMeasure(m.span) && !m.span.Start.After(c.span.Start) && !m.span.End.Before(c.span.End)
+			return isMeasure(m.span) && !m.span.Start.After(c.span.Start) &&
+				!m.span.End.Before(c.span.End)
 		})
 		if m < 0 {
 			rest = append(rest, c)
@@ -107,7 +117,8 @@ type pathFinder struct {
 func (p *pathFinder) follow(s *otlpenc.Span, from, to time.Duration) {
 	children := p.children[s]
 	for to > from {
-		begun := sort.Search(len(children), func(i int) bool { return children[i].span.Start.Sub(p.start) >= to })
+		begun := sort.Search(len(children),
+			func(i int) bool { return children[i].span.Start.Sub(p.start) >= to })
 		if begun == 0 {
 			break
 		}
@@ -180,7 +191,8 @@ func PathShares(path []PathPart) []PathShare {
 // mostShares is the number of names that a line about the critical path has.
 const mostShares = 3
 
-// pathLine returns the critical path in a line: its largest shares. It is empty if the path has one span.
+// pathLine returns the critical path in a line: its largest shares. It is empty if the path has one
+// span.
 func (q Request) pathLine() string {
 	shares := PathShares(CriticalPath(q))
 	if len(shares) < 2 {
@@ -192,7 +204,8 @@ func (q Request) pathLine() string {
 		if s.Spans > 1 {
 			name += fmt.Sprintf(" × %d", s.Spans)
 		}
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", name, float64(s.Time)/float64(max(1, q.Duration()))*100))
+		parts = append(parts,
+			fmt.Sprintf("%s %.0f %%", name, float64(s.Time)/float64(max(1, q.Duration()))*100))
 	}
 	return "critical path: " + strings.Join(parts, ", ")
 }

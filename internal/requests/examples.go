@@ -14,10 +14,12 @@ type examples struct {
 	cells map[uint64]bool // cells of the requests
 }
 
-// cellOf returns the number of a cell. If two cells have the same number, which is about never, the second one has no example.
+// cellOf returns the number of a cell. If two cells have the same number, which is about never, the
+// second one has no example.
 func (x *examples) cellOf(root *local.Root) uint64 {
 	c := routes.CellOf(root.End, root.Took())
-	return maphash.String(x.seed, root.Name) + uint64(c.Column)*0x9e3779b97f4a7c15 + uint64(c.Row)*0xd6e8feb86659fd93
+	return maphash.String(x.seed,
+		root.Name) + uint64(c.Column)*0x9e3779b97f4a7c15 + uint64(c.Row)*0xd6e8feb86659fd93
 }
 
 // takeOldest removes the oldest request.
@@ -27,7 +29,8 @@ func (x *examples) takeOldest() *request {
 	return q
 }
 
-// exemplify adds a request to the examples, if it is the first one of its cell, and lets go of the one it displaces.
+// exemplify adds a request to the examples, if it is the first one of its cell, and lets go of the
+// one it displaces.
 func (r *Recent) exemplify(q *request) {
 	if r.c.Examples == 0 {
 		return

@@ -14,8 +14,8 @@ import (
 // leastGroup is the number of equal rows from which on they are one.
 const leastGroup = 3
 
-// A Group is equal rows, which a waterfall shows as one: spans with the same parent, name, kind and scope. Other spans may
-// be between them.
+// A Group is equal rows, which a waterfall shows as one: spans with the same parent, name, kind and
+// scope. Other spans may be between them.
 type Group struct {
 	Rows    []int         // their indices, by start
 	Below   int           // rows below them
@@ -24,8 +24,8 @@ type Group struct {
 	Slowest int           // index of the row that took longest
 }
 
-// Groups returns the groups of three or more equal rows, by their first rows. The rows are the result of Rows or its
-// beginning.
+// Groups returns the groups of three or more equal rows, by their first rows. The rows are the
+// result of Rows or its beginning.
 func Groups(rows []Row) []Group {
 	type key struct {
 		parent int // index of the parent's row
@@ -77,12 +77,14 @@ func (g *Group) add(rows []Row, i int) {
 // title returns the name and the number of the rows in n characters. The number is always whole.
 func (g *Group) title(rows []Row, n int) string {
 	number := fmt.Sprintf(" × %d", len(g.Rows))
-	return atMost(text.Escape(rows[g.Rows[0]].Name(), ""), max(1, n-utf8.RuneCountInString(number))) + number
+	return atMost(text.Escape(rows[g.Rows[0]].Name(), ""),
+		max(1, n-utf8.RuneCountInString(number))) + number
 }
 
 // about returns what a reader would miss of a group that is one row.
 func (g *Group) about(rows []Row) string {
-	parts := []string{text.Duration(g.Total) + " in all", "slowest " + text.Duration(rows[g.Slowest].Span.Duration())}
+	parts := []string{text.Duration(g.Total) + " in all", "slowest " +
+		text.Duration(rows[g.Slowest].Span.Duration())}
 	if g.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", g.Failed))
 	}

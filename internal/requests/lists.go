@@ -90,7 +90,8 @@ func (r *Recent) rank(q *request) {
 	if q.End.Sub(r.slowestSince) > maxSlowestAge {
 		r.dropOldFromSlowest(q.End)
 	}
-	at, took := len(r.slowest), q.Took() // of the newer ones that took as long, the last comes first
+	// of the newer ones that took as long, the last comes first
+	at, took := len(r.slowest), q.Took()
 	for at > 0 && r.slowest[at-1].Took() <= took {
 		at--
 	}
@@ -138,7 +139,8 @@ func (r *Recent) listOf(c local.Class) *list {
 	return &r.others
 }
 
-// makeRoom lets go of the oldest in the list of a class, as long as there are too many with further ones.
+// makeRoom lets go of the oldest in the list of a class, as long as there are too many with further
+// ones.
 func (r *Recent) makeRoom(c local.Class, further int) {
 	l, limit := r.listOf(c), r.c.Requests
 	if !isRequest(c) {
@@ -149,8 +151,8 @@ func (r *Recent) makeRoom(c local.Class, further int) {
 	}
 }
 
-// leaveNewest takes the oldest from a list of the newest, and returns whether no other list has it. A request that stays in memory gets a
-// copy of its spans.
+// leaveNewest takes the oldest from a list of the newest, and returns whether no other list has it.
+// A request that stays in memory gets a copy of its spans.
 func (r *Recent) leaveNewest(l *list) (gone bool) {
 	q := l.oldest
 	t := q.trace

@@ -7,12 +7,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Name returns the name of the span. For a call out, it adds the host or the database that was called if the name
-// lacks it:
+// Name returns the name of the span. For a call out, it adds the host or the database that was
+// called if the name lacks it:
 //
-//   - HTTP and RPC: the host and the port, as in "GET api.example:8080" and "shop.Stock/Get stock:9090".
-//   - Databases: the system, with the host or the name of the database, if the span's name is an operation
-//     alone, as in "SELECT postgresql db:5433".
+//   - HTTP and RPC: the host and the port, as in "GET api.example:8080" and "shop.Stock/Get
+//     stock:9090".
+//   - Databases: the system, with the host or the name of the database, if the span's name is an
+//     operation alone, as in "SELECT postgresql db:5433".
 //   - Others: the host and the port, if the span's name is one word.
 //
 // The usual port of the protocol is left out.
@@ -78,7 +79,8 @@ func calledBy(r Row) called {
 }
 
 // usualPorts have the port that a system uses unless told otherwise.
-var usualPorts = map[string]string{"postgresql": "5432", "mysql": "3306", "mariadb": "3306", "redis": "6379", "mongodb": "27017", "microsoft.sql_server": "1433"}
+var usualPorts = map[string]string{"postgresql": "5432", "mysql": "3306", "mariadb": "3306",
+	"redis": "6379", "mongodb": "27017", "microsoft.sql_server": "1433"}
 
 // address returns the host, with the port unless that is the usual one.
 func (c called) address() string {

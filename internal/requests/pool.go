@@ -53,7 +53,8 @@ func (b *buffers) put(buf []byte) {
 	if cap(buf) == 0 {
 		return
 	}
-	if capacity, size := bufferSize(cap(buf)); capacity == cap(buf) && size < bufferSizes && len(b[size]) < maxIdle {
+	if capacity, size := bufferSize(cap(buf)); capacity == cap(buf) && size < bufferSizes &&
+		len(b[size]) < maxIdle {
 		b[size] = append(b[size], buf[:0])
 	}
 }

@@ -13,18 +13,21 @@ import (
 type Query struct {
 	Route string // the exact name of the root span, or of its route in a routes.Table
 
-	// Status is "ok", "error", a class of HTTP such as "5xx", or the status of a protocol in full: "404", "UNAVAILABLE".
-	// "error" and "ok" go by the root span's status, the others by its attributes.
+	// Status is "ok", "error", a class of HTTP such as "5xx", or the status of a protocol in full:
+	// "404", "UNAVAILABLE". "error" and "ok" go by the root span's status, the others by its
+	// attributes.
 	Status string
 
 	MinTook, MaxTook time.Duration // the duration is in [MinTook, MaxTook); MaxTook 0 is no bound
 	From, To         time.Time     // the end is in [From, To)
 
-	// Attribute is "key" or "key=value": an attribute of any span or mark of the request, both as they are. The key ends at the first "=".
-	// A value that is no text is compared as waterfalls print it.
+	// Attribute is "key" or "key=value": an attribute of any span or mark of the request, both as
+	// they are. The key ends at the first "=". A value that is no text is compared as waterfalls
+	// print it.
 	Attribute string
 
-	// Text is a part of the name of any span or mark, upper and lower case alike, or the beginning of the trace id.
+	// Text is a part of the name of any span or mark, upper and lower case alike, or the beginning
+	// of the trace id.
 	Text string
 
 	Classes []local.Class // nil finds requests and streams
@@ -44,9 +47,11 @@ func (q Query) Check() error {
 	case q.MaxTook < 0:
 		return fmt.Errorf("greatest duration %v: must not be negative", q.MaxTook)
 	case q.MaxTook > 0 && q.MaxTook <= q.MinTook:
-		return fmt.Errorf("greatest duration %v: must be more than the least duration %v", q.MaxTook, q.MinTook)
+		return fmt.Errorf("greatest duration %v: must be more than the least duration %v",
+			q.MaxTook, q.MinTook)
 	case !q.From.IsZero() && !q.To.IsZero() && !q.To.After(q.From):
-		return fmt.Errorf("end of the time %s: must be after its beginning %s", q.To.UTC().Format(time.RFC3339Nano), q.From.UTC().Format(time.RFC3339Nano))
+		return fmt.Errorf("end of the time %s: must be after its beginning %s",
+			q.To.UTC().Format(time.RFC3339Nano), q.From.UTC().Format(time.RFC3339Nano))
 	case q.Attribute != "" && key == "":
 		return fmt.Errorf("attribute %q: must begin with a key", short(q.Attribute))
 	case len(q.Classes) > 0 && slices.Max(q.Classes) >= local.Classes:

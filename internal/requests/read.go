@@ -18,12 +18,14 @@ func (r *Recent) KeptRequests() []Snapshot { return r.read(r.keptRequests.newest
 // Background returns the most recent root spans that are no request, the newest first.
 func (r *Recent) Background() []Snapshot { return r.read(r.others.newestFirst) }
 
-// All returns all requests and root spans in memory: the lists of Requests, Slowest and KeptRequests, the examples, and the list of
-// Background. The examples are the first request of each cell of the routes' heat maps, as [routes.CellOf] tells cells apart, the newest
-// first. Streams are in no cell. A request in several lists comes several times.
+// All returns all requests and root spans in memory: the lists of Requests, Slowest and
+// KeptRequests, the examples, and the list of Background. The examples are the first request of
+// each cell of the routes' heat maps, as [routes.CellOf] tells cells apart, the newest first.
+// Streams are in no cell. A request in several lists comes several times.
 func (r *Recent) All() []Snapshot { return r.read(r.all) }
 
-// Snapshot returns the request with that root span. ok is false if Recent does not have it, or has it no more.
+// Snapshot returns the request with that root span. ok is false if Recent does not have it, or has
+// it no more.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
 	r.onRead.Call()
 	r.mu.Lock()
@@ -55,9 +57,11 @@ func (r *Recent) read(each func(func(*request) bool) bool) []Snapshot {
 	return all
 }
 
-// all calls f for the requests of all lists until f returns false. It returns false then. r.mu is held.
+// all calls f for the requests of all lists until f returns false. It returns false then. r.mu is
+// held.
 func (r *Recent) all(f func(*request) bool) bool {
-	return r.newest.newestFirst(f) && r.slowestFirst(f) && r.keptRequests.newestFirst(f) && r.examples.newestFirst(f) && r.others.newestFirst(f)
+	return r.newest.newestFirst(f) && r.slowestFirst(f) && r.keptRequests.newestFirst(f) &&
+		r.examples.newestFirst(f) && r.others.newestFirst(f)
 }
 
 func (r *Recent) slowestFirst(f func(*request) bool) bool {

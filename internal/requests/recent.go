@@ -17,36 +17,43 @@ import (
 
 // Config configures [NewRecent].
 type Config struct {
-	Requests     int // most recent requests kept; 0 means 64, negative none
-	Slowest      int // slowest requests of the last hour kept as well; 0 means 8, negative none
-	KeptRequests int // most recent requests that a bridge.KeepPolicy kept, as well; 0 means 128, negative none
+	Requests int // most recent requests kept; 0 means 64, negative none
+	Slowest  int // slowest requests of the last hour kept as well; 0 means 8, negative none
+	// most recent requests that a bridge.KeepPolicy kept, as well; 0 means 128, negative none
+	KeptRequests int
 	Background   int // most recent root spans kept that are no request; 0 means 32, negative none
-	Examples     int // first requests of each cell of the routes' heat maps, as well; 0 means 256, negative none
-	MaxSpans     int // spans kept of one trace; 0 means 512
-	MaxPending   int // traces kept whose request has not ended yet; 0 means 1024
+	// first requests of each cell of the routes' heat maps, as well; 0 means 256, negative none
+	Examples   int
+	MaxSpans   int // spans kept of one trace; 0 means 512
+	MaxPending int // traces kept whose request has not ended yet; 0 means 1024
 
-	// MaxBytes is the memory for the spans of all these, in bytes; 0 means 16 MiB. One trace gets a sixteenth of it
-	// at most, and so does a root span that its trace has no room for. Half of it is for the requests that were kept:
-	// beyond that the oldest one goes. Beyond MaxBytes the oldest of the others goes, whether it
-	// is a trace without a request, one of the most recent requests or an example. When there is none, the oldest request that was kept
-	// goes, and then the fastest of the slowest. The memory of encoded spans and of requests' names counts. Spans of one trace and one
-	// tracer that arrive together, or one after the other, count 256 bytes more: their resource and scope, and the places where they lie.
+	// MaxBytes is the memory for the spans of all these, in bytes; 0 means 16 MiB. One trace gets a
+	// sixteenth of it at most, and so does a root span that its trace has no room for. Half of it
+	// is for the requests that were kept: beyond that the oldest one goes. Beyond MaxBytes the
+	// oldest of the others goes, whether it is a trace without a request, one of the most recent
+	// requests or an example. When there is none, the oldest request that was kept goes, and then
+	// the fastest of the slowest. The memory of encoded spans and of requests' names counts. Spans
+	// of one trace and one tracer that arrive together, or one after the other, count 256 bytes
+	// more: their resource and scope, and the places where they lie.
 	//
-	// Spans of the newest requests lie in blocks of 16 KiB with other spans, and keep these blocks from being used again. Blocks do not
-	// count. Without the bytes that count, they take 16 KiB at most for each of the newest requests and each root span in the background.
+	// Spans of the newest requests lie in blocks of 16 KiB with other spans, and keep these blocks
+	// from being used again. Blocks do not count. Without the bytes that count, they take 16 KiB at
+	// most for each of the newest requests and each root span in the background.
 	MaxBytes int
 }
 
-// Recent keeps the most recent requests in memory, the slowest, and those that a bridge.KeepPolicy kept. A request is a unit of work with all spans below it: a root span of
-// kind server or consumer, or one that marks.StartJob made. A root span is one without a parent, or whose parent is in another process.
-// Spans may arrive in any order, also after their request.
+// Recent keeps the most recent requests in memory, the slowest, and those that a bridge.KeepPolicy
+// kept. A request is a unit of work with all spans below it: a root span of kind server or
+// consumer, or one that marks.StartJob made. A root span is one without a parent, or whose parent
+// is in another process. Spans may arrive in any order, also after their request.
 //
-// Other root spans are in the background: calls and measures without a context, and what a pool does by itself. They are kept
-// apart, so that they take no request's place. A request that is a stream is never among the slowest, and a request leaves
-// the slowest when another one ends more than an hour later.
+// Other root spans are in the background: calls and measures without a context, and what a pool
+// does by itself. They are kept apart, so that they take no request's place. A request that is a
+// stream is never among the slowest, and a request leaves the slowest when another one ends more
+// than an hour later.
 //
-// Spans come from [Recent.Accept], or from a tracer provider: Recent is a span processor. It is safe for
-// concurrent use.
+// Spans come from [Recent.Accept], or from a tracer provider: Recent is a span processor. It is
+// safe for concurrent use.
 type Recent struct {
 	c      Config
 	share  int  // of MaxBytes, for one trace
@@ -81,9 +88,11 @@ type Stats struct {
 	Background   uint64 // other root spans that ended
 	SpansDropped uint64 // spans over MaxSpans or over the bytes of their trace
 	Abandoned    uint64 // traces let go before their request ended, over MaxPending or MaxBytes
-	Evicted      uint64 // requests let go early over MaxBytes, or not kept because their root span is too large
-	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over the half of MaxBytes that is theirs
-	Examples     uint64 // of Requests, those that were the first of their cell then
+	// requests let go early over MaxBytes, or not kept because their root span is too large
+	Evicted uint64
+	// requests that left Recent.KeptRequests early, over the half of MaxBytes that is theirs
+	KeptEvicted uint64
+	Examples    uint64 // of Requests, those that were the first of their cell then
 
 	ExamplesEvicted uint64 // examples that were let go early, over MaxBytes
 
@@ -108,7 +117,9 @@ func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, routes: table, share: c.MaxBytes / 16, copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c), examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
+	return &Recent{c: c, routes: table, share: c.MaxBytes / 16,
+		copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c),
+		examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
 
 // OnStart does nothing.
@@ -125,9 +136,10 @@ func (r *Recent) Shutdown(context.Context) error {
 	return nil
 }
 
-// OnRead registers a function that every method which reads requests or counts calls first, on the caller's goroutine and without a lock. A
-// tracer provider that hands spans over late registers it, so that a reader sees each span that ended before the call. Several functions
-// may be registered. The function must not read from r.
+// OnRead registers a function that every method which reads requests or counts calls first, on the
+// caller's goroutine and without a lock. A tracer provider that hands spans over late registers it,
+// so that a reader sees each span that ended before the call. Several functions may be registered.
+// The function must not read from r.
 func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 
 // Routes returns the counts and the durations of requests by route. Recent adds nothing to them: a

@@ -139,7 +139,8 @@ func (s Snapshot) Request() Request {
 			q.Dropped++
 		}
 	}
-	slices.SortStableFunc(q.Spans[1:], func(a, b *otlpenc.Span) int { return a.Start.Compare(b.Start) })
+	slices.SortStableFunc(q.Spans[1:],
+		func(a, b *otlpenc.Span) int { return a.Start.Compare(b.Start) })
 	return q
 }
 

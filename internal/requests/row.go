@@ -53,9 +53,10 @@ func ends(rows []Row) []int {
 	return all
 }
 
-// children returns the spans below each span, by start, and the ids of all spans. Spans without a parent in the request are below its
-// root.
-func (q Request) children() (children map[trace.SpanID][]*otlpenc.Span, inside map[trace.SpanID]bool) {
+// children returns the spans below each span, by start, and the ids of all spans. Spans without a
+// parent in the request are below its root.
+func (q Request) children() (children map[trace.SpanID][]*otlpenc.Span,
+	inside map[trace.SpanID]bool) {
 	children, inside = map[trace.SpanID][]*otlpenc.Span{}, map[trace.SpanID]bool{}
 	for _, s := range q.Spans {
 		inside[s.SpanID] = true

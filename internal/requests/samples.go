@@ -18,10 +18,10 @@ import (
 
 // Samples yields the samples that t has of the request, by time, each with its span. t may be nil.
 //
-// A sample belongs to the span it was taken under, or to the shortest measure that ran under
-// that span at the time. Where several goroutines work under one span that
-// cannot be told apart: then a sample of one may be put into a measure of another.
-// Samples under spans that were not kept are left out, and so are samples that contradict q.Waits: see [Contradictions].
+// A sample belongs to the span it was taken under, or to the shortest measure that ran under that
+// span at the time. Where several goroutines work under one span that cannot be told apart: then a
+// sample of one may be put into a measure of another. Samples under spans that were not kept are
+// left out, and so are samples that contradict q.Waits: see [Contradictions].
 func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
 	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
 		if t == nil {
@@ -46,9 +46,11 @@ func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sampl
 	}
 }
 
-// contexts returns the spans of a trace's contexts. It also returns the measures of marks.Time by the spans above them, the shortest
-// first. A goroutine in such a measure has the label of the span above.
-func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span, measures map[trace.SpanID][]*otlpenc.Span) {
+// contexts returns the spans of a trace's contexts. It also returns the measures of marks.Time by
+// the spans above them, the shortest first. A goroutine in such a measure has the label of the span
+// above.
+func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span,
+	measures map[trace.SpanID][]*otlpenc.Span) {
 	spans := map[trace.SpanID]*otlpenc.Span{}
 	for _, s := range q.Spans {
 		spans[s.SpanID] = s
@@ -68,7 +70,8 @@ func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span, mea
 		}
 	}
 	for _, below := range measures {
-		slices.SortStableFunc(below, func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
+		slices.SortStableFunc(below,
+			func(a, b *otlpenc.Span) int { return cmp.Compare(a.Duration(), b.Duration()) })
 	}
 	return contexts, measures
 }
@@ -116,7 +119,8 @@ func (h *SpanProfile) add(name string, d time.Duration) {
 }
 
 func (h *SpanProfile) sort() {
-	slices.SortStableFunc(h.Functions, func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
+	slices.SortStableFunc(h.Functions,
+		func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
 }
 
 // merge adds another profile, which may be nil. It does not sort the functions.
@@ -134,12 +138,15 @@ func (h *SpanProfile) merge(other *SpanProfile) {
 func (h *SpanProfile) String() string {
 	var parts []string
 	for _, f := range h.Functions[:min(3, len(h.Functions))] {
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), float64(f.Time)/float64(max(1, h.Total))*100))
+		parts = append(parts,
+			fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""),
+				float64(f.Time)/float64(max(1, h.Total))*100))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// Profile returns the samples that t has of the request, as a trace of their own. It returns nil if there are none. t may be nil.
+// Profile returns the samples that t has of the request, as a trace of their own. It returns nil if
+// there are none. t may be nil.
 func Profile(q Request, t *profile.Trace) *profile.Trace {
 	if t == nil {
 		return nil

@@ -12,12 +12,14 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// Search returns the requests of lists that q describes, the newest end first, each once. It stops at q.Limit. If a request is in several
-// lists, Search returns the one in the first list. It finds nothing if q.Check returns an error.
+// Search returns the requests of lists that q describes, the newest end first, each once. It stops
+// at q.Limit. If a request is in several lists, Search returns the one in the first list. It finds
+// nothing if q.Check returns an error.
 //
-// Times and durations take a fifth of a microsecond for each request, as Route does. The status of a protocol needs its root span: 5 µs.
-// Attribute and Text decode all spans of the requests that meet the other fields: about 1 ms for 100 KiB of spans. Config.MaxBytes bounds
-// the spans of [Recent.All]: 0.2 s for its default.
+// Times and durations take a fifth of a microsecond for each request, as Route does. The status of
+// a protocol needs its root span: 5 µs. Attribute and Text decode all spans of the requests that
+// meet the other fields: about 1 ms for 100 KiB of spans. Config.MaxBytes bounds the spans of
+// [Recent.All]: 0.2 s for its default.
 func Search(q Query, lists ...[]Snapshot) []Snapshot {
 	if q.Check() != nil {
 		return nil
@@ -101,18 +103,22 @@ func (m matcher) inAttributes(s *otlpenc.Span) bool {
 		return string(kv.Key) == m.key && (!m.hasValue || kv.Value.String() == m.value)
 	}
 	return slices.ContainsFunc(s.Attributes, is) ||
-		slices.ContainsFunc(s.Events, func(e sdktrace.Event) bool { return slices.ContainsFunc(e.Attributes, is) })
+		slices.ContainsFunc(s.Events,
+			func(e sdktrace.Event) bool { return slices.ContainsFunc(e.Attributes, is) })
 }
 
 func (m matcher) inNames(s *otlpenc.Span) bool {
 	has := func(name string) bool { return strings.Contains(strings.ToLower(name), m.text) }
-	return has(s.Name) || slices.ContainsFunc(s.Events, func(e sdktrace.Event) bool { return has(e.Name) })
+	return has(s.Name) ||
+		slices.ContainsFunc(s.Events, func(e sdktrace.Event) bool { return has(e.Name) })
 }
 
 // statusKeys are the attributes that have the status of a protocol.
-var statusKeys = []attribute.Key{"http.response.status_code", "rpc.grpc.status_code", "rpc.response.status_code"}
+var statusKeys = []attribute.Key{"http.response.status_code", "rpc.grpc.status_code",
+	"rpc.response.status_code"}
 
-// ProtocolStatus returns the status that a root span's protocol gave the request, such as "404", or "".
+// ProtocolStatus returns the status that a root span's protocol gave the request, such as "404", or
+// "".
 func ProtocolStatus(root *otlpenc.Span) (status string) {
 	for _, kv := range root.Attributes {
 		if slices.Contains(statusKeys, kv.Key) {

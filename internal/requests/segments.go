@@ -37,7 +37,9 @@ func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segme
 		return all
 	}
 	for _, s := range q.Spans {
-		if segments := tree.segments(s, columns{from: from, to: to, width: float64(to-from) / float64(n), last: n - 1}); len(segments) > 0 {
+		if segments := tree.segments(s,
+			columns{from: from, to: to, width: float64(to-from) / float64(n), last: n - 1}); len(
+			segments) > 0 {
 			all[s.SpanID] = segments
 		}
 	}
@@ -65,7 +67,8 @@ func newSpanWaits(q Request) *spanWaits {
 	if q.Waits == nil || len(q.Waits.Goroutines) == 0 {
 		return nil
 	}
-	t := &spanWaits{q: q, workers: map[trace.SpanID]*waits.Goroutine{}, places: make(map[trace.SpanID]place, len(q.Spans))}
+	t := &spanWaits{q: q, workers: map[trace.SpanID]*waits.Goroutine{},
+		places: make(map[trace.SpanID]place, len(q.Spans))}
 	since := map[trace.SpanID]time.Duration{}
 	for g := range q.Waits.Goroutines {
 		for i := range q.Waits.Goroutines[g].Intervals {
@@ -124,9 +127,10 @@ func (t *spanWaits) segments(s *otlpenc.Span, c columns) []Segment {
 	}
 	from, to := max(c.from, s.Start.Sub(t.q.Root.Start)), min(c.to, s.End.Sub(t.q.Root.Start))
 	intervals := t.workers[of.SpanID].Intervals
-	first, _ := slices.BinarySearchFunc(intervals, from, func(i waits.Interval, from time.Duration) int {
-		return cmp.Compare(i.End, from+1)
-	})
+	first, _ := slices.BinarySearchFunc(intervals, from,
+		func(i waits.Interval, from time.Duration) int {
+			return cmp.Compare(i.End, from+1)
+		})
 	for i := first; i < len(intervals) && intervals[i].Start < to; i++ {
 		interval := &intervals[i]
 		// The span of a gap is uncertain. The span above one without a note may have ended before
@@ -194,7 +198,8 @@ func (c *columns) flush() {
 		}
 	}
 	start, end := c.start(c.at), c.start(c.at+1)
-	if last := len(c.done) - 1; last >= 0 && c.done[last].Kind == most && c.done[last].End == start {
+	if last := len(c.done) - 1; last >= 0 && c.done[last].Kind == most &&
+		c.done[last].End == start {
 		c.done[last].End = end
 		if c.long[most].Duration() > c.done[last].Longest.Duration() {
 			c.done[last].Longest = c.long[most]
@@ -202,5 +207,6 @@ func (c *columns) flush() {
 	} else {
 		c.done = append(c.done, Segment{most, start, end, c.long[most]})
 	}
-	c.times, c.some, c.long = [waiting.Kinds]time.Duration{}, false, [waiting.Kinds]*waits.Interval{}
+	c.times, c.some, c.long = [waiting.Kinds]time.Duration{}, false,
+		[waiting.Kinds]*waits.Interval{}
 }

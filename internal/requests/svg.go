@@ -26,8 +26,9 @@ const (
 // or a document: marks are diamonds on their span, with their names as tooltips. Names are
 // cut to their column.
 //
-// With q.Waits, the sentence that names the cause of the duration is below the header. Bars show the states of the span's
-// goroutine in the colours of the legend at the bottom. The tooltip of a part of a bar has its longest wait.
+// With q.Waits, the sentence that names the cause of the duration is below the header. Bars show
+// the states of the span's goroutine in the colours of the legend at the bottom. The tooltip of a
+// part of a bar has its longest wait.
 func WriteSVG(w io.Writer, q Request) error {
 	b := bufio.NewWriter(w)
 	rows := Rows(q)
@@ -51,17 +52,22 @@ func WriteSVG(w io.Writer, q Request) error {
 		indent := svgIndent * min(r.Depth, svgDepth)
 		from, to := x(r.Span.Start), x(r.Span.End)
 		if i%2 == 0 {
-			fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="#f4f6f8"/>`+"\n", y, svgWidth, svgRow)
+			fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="#f4f6f8"/>`+"\n", y, svgWidth,
+				svgRow)
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`+"\n",
-			8+indent, y+14, html.EscapeString(atMost(r.title(), int((svgTree-16-float64(indent))/svgLetter))), from, y+4, max(1, to-from), svgRow-8, drawn.bar(r.Depth))
+			8+indent, y+14, html.EscapeString(
+				atMost(r.title(), int((svgTree-16-float64(indent))/svgLetter))), from, y+4,
+			max(1, to-from), svgRow-8, drawn.bar(r.Depth))
 		drawn.segments(b, r.Span.SpanID, y+4)
 		for _, e := range r.Span.Events {
 			at, mid := x(e.Time), float64(y)+svgRow/2
 			fmt.Fprintf(b, `<path d="M%.1f %.1fl5 5l-5 5l-5 -5z" fill="#d9480f" stroke="#fff"><title>%s at %s</title></path>`+"\n",
-				at, mid-5, html.EscapeString(atMost(text.Escape(e.Name, ""), maxName)), text.Duration(e.Time.Sub(start)))
+				at, mid-5, html.EscapeString(atMost(text.Escape(e.Name, ""), maxName)),
+				text.Duration(e.Time.Sub(start)))
 		}
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14, text.Duration(r.Span.Duration()))
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14,
+			text.Duration(r.Span.Duration()))
 	}
 	drawn.legend(b, height-8-svgRow)
 	fmt.Fprintln(b, "</svg>")

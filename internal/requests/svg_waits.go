@@ -15,10 +15,11 @@ import (
 
 // Bounds of the states in a picture.
 const (
-	svgColumns  = (svgWidth - svgTree - svgTimes) / 2 // in a bar: of two pixels
-	svgSegments = 20_000                              // about, in all bars: with many spans, columns are wider
-	svgSentence = 128                                 // characters that fit into the width
-	svgCoarse   = 20                                  // columns there are in a bar at least
+	svgColumns = (svgWidth - svgTree - svgTimes) / 2 // in a bar: of two pixels
+	// about, in all bars: with many spans, columns are wider
+	svgSegments = 20_000
+	svgSentence = 128 // characters that fit into the width
+	svgCoarse   = 20  // columns there are in a bar at least
 )
 
 // colours fill the parts of bars.
@@ -68,7 +69,8 @@ func (s svgWaits) sentence(w io.Writer) {
 	}
 	sentence := text.Escape(s.q.Waits.Sentence(), "")
 	fmt.Fprintf(w, `<text x="8" y="%d"><title>%s</title>%s</text>`+"\n", svgHeader+4,
-		html.EscapeString(atMost(sentence, maxSentence)), html.EscapeString(atMost(sentence, svgSentence)))
+		html.EscapeString(atMost(sentence, maxSentence)),
+		html.EscapeString(atMost(sentence, svgSentence)))
 }
 
 // bar is the colour of a bar below its waits.
@@ -86,10 +88,12 @@ func (s svgWaits) segments(w io.Writer, span trace.SpanID, y int) {
 			continue // as the bar is below its states
 		}
 		from, to := s.position(start.Add(p.Start)), s.position(start.Add(p.End))
-		longest := Wait{Kind: p.Kind, Count: 1, Function: waiting.Function(p.Longest), By: p.Longest.By}
+		longest := Wait{Kind: p.Kind, Count: 1, Function: waiting.Function(p.Longest),
+			By: p.Longest.By}
 		fmt.Fprintf(w, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s: %s</title></rect>`+"\n",
 			from, y, max(0.5, to-from), svgRow-8, colours[waiting.ClassOf(p.Kind)],
-			html.EscapeString(atMost(longest.describe(s.q.Root.SpanID), maxSentence)), text.Duration(p.Longest.Duration()))
+			html.EscapeString(atMost(longest.describe(s.q.Root.SpanID), maxSentence)),
+			text.Duration(p.Longest.Duration()))
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A traceData has the spans of a trace in memory, in one of two ways. A trace that ended its request in one hand-over retains the spans: it
-// has their bytes in common with others. Other traces have a copy. Retained spans keep a block of memory from being used again, which pays only
-// as long as the block's other spans are in memory as well. So the spans are copied when a request of the trace leaves the newest requests.
+// A traceData has the spans of a trace in memory, in one of two ways. A trace that ended its
+// request in one hand-over retains the spans: it has their bytes in common with others. Other
+// traces have a copy. Retained spans keep a block of memory from being used again, which pays only
+// as long as the block's other spans are in memory as well. So the spans are copied when a request
+// of the trace leaves the newest requests.
 type traceData struct {
 	id       trace.TraceID
 	parts    []otlpenc.Spans // each of one tracer, without their roots
@@ -28,12 +30,13 @@ type traceData struct {
 	next     *traceData      // in the index
 }
 
-// partBytes is what a part counts in Config.MaxBytes. In a program that makes tracers without end, a part keeps a group in
-// memory that nothing else has.
+// partBytes is what a part counts in Config.MaxBytes. In a program that makes tracers without end,
+// a part keeps a group in memory that nothing else has.
 const partBytes = 256
 
-// maxReferences is how many requests at most retain their spans. With more, all spans are copied: one long list of requests whose spans arrive
-// among many others would keep a block for each of them.
+// maxReferences is how many requests at most retain their spans. With more, all spans are copied:
+// one long list of requests whose spans arrive among many others would keep a block for each of
+// them.
 const maxReferences = 256
 
 // capacity returns how many bytes the parts take, with room for others.
@@ -85,8 +88,8 @@ func (r *Recent) open(id trace.TraceID) *traceData {
 	return t
 }
 
-// retain retains spans of a trace that is not in memory. It returns false if it is, or if the spans end no request, exceed the limits of a
-// trace, or have no room in memory.
+// retain retains spans of a trace that is not in memory. It returns false if it is, or if the spans
+// end no request, exceed the limits of a trace, or have no room in memory.
 func (r *Recent) retain(all []bridge.Spans) bool {
 	count, size, names, ends := 0, 0, 0, false
 	for i := range all {
@@ -98,12 +101,14 @@ func (r *Recent) retain(all []bridge.Spans) bool {
 			ends = true
 		}
 	}
-	if r.copies || !ends || count > r.c.MaxSpans || size > r.share || r.traces.find(all[0].TraceID) != nil {
+	if r.copies || !ends || count > r.c.MaxSpans || size > r.share ||
+		r.traces.find(all[0].TraceID) != nil {
 		return false
 	}
 	for i := range all {
 		if root := inside(&all[i]).Root(); root != nil {
-			r.makeRoom(root.Class, 1) // first: the request gets its memory, which is then in this processor's cache
+			// first: the request gets its memory, which is then in this processor's cache
+			r.makeRoom(root.Class, 1)
 		}
 	}
 	if !r.reserve(size+names, nil) {
@@ -161,7 +166,8 @@ func each(s otlpenc.Spans) iter.Seq[otlpenc.Spans] {
 	}
 }
 
-// arrived notes that spans arrived, which are at a place in their trace unless the trace had no room for them.
+// arrived notes that spans arrived, which are at a place in their trace unless the trace had no
+// room for them.
 func (r *Recent) arrived(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) {
 	root := s.Root()
 	if root == nil {
@@ -212,7 +218,8 @@ func (r *Recent) end(t *traceData, root *local.Root) {
 
 func isRequest(c local.Class) bool { return c <= local.Stream }
 
-// write appends a copy of spans to their trace. It returns false if they exceed the trace's limits, or if memory has no room.
+// write appends a copy of spans to their trace. It returns false if they exceed the trace's limits,
+// or if memory has no room.
 func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
 	size, more := t.size+len(s.Bytes), 0
 	last := len(t.parts) - 1
@@ -280,8 +287,8 @@ func (r *Recent) detach(t *traceData) {
 	}
 }
 
-// reserve counts n bytes more, for which others may have to go. It returns false if none are left. Trace t, which may be nil, stays, but not
-// its requests.
+// reserve counts n bytes more, for which others may have to go. It returns false if none are left.
+// Trace t, which may be nil, stays, but not its requests.
 func (r *Recent) reserve(n int, t *traceData) bool {
 	for int(r.stats.Bytes)+n > r.c.MaxBytes {
 		if !r.letGo(t) {

@@ -20,8 +20,9 @@ const watcher = "net/http.(*connReader).backgroundRead"
 // A Wait sums up the waits of a span for the same: of one kind, in one function, and ended by one
 // function of one request.
 type Wait struct {
-	Kind     waits.Kind
-	Function string       // where the goroutines waited: the innermost function outside the standard library; may be empty
+	Kind waits.Kind
+	// where the goroutines waited: the innermost function outside the standard library; may be empty
+	Function string
 	By       *waits.Party // ended the longest of them; nil if no goroutine did, or if it is unknown
 	Total    time.Duration
 	Count    int
@@ -51,21 +52,24 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 		open := openMeasures{tree: tree, next: measures[&q.Waits.Goroutines[g]]}
 		for i := range q.Waits.Goroutines[g].Intervals {
 			interval := &q.Waits.Goroutines[g].Intervals[i]
-			if class := waiting.ClassOf(interval.Kind); class == waiting.ClassUnknown || class == waiting.ClassRunning {
+			if class := waiting.ClassOf(interval.Kind); class == waiting.ClassUnknown ||
+				class == waiting.ClassRunning {
 				continue
 			}
 			id := interval.SpanID
 			if tree.places[id].span == nil {
 				id = q.Root.SpanID // the span was not kept
 			}
-			if m := open.shortest(id, q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)); m != nil {
+			if m := open.shortest(id, q.Root.Start.Add(interval.Start),
+				q.Root.Start.Add(interval.End)); m != nil {
 				id = m.SpanID
 			}
 			if sums[id] == nil {
 				sums[id] = &waitSums{}
 			}
 			took := interval.Duration()
-			sums[id].add(Wait{Kind: interval.Kind, Function: waiting.Function(interval), By: interval.By, Total: took, Count: 1, longest: took})
+			sums[id].add(Wait{Kind: interval.Kind, Function: waiting.Function(interval),
+				By: interval.By, Total: took, Count: 1, longest: took})
 		}
 	}
 	all := map[trace.SpanID][]Wait{}
@@ -86,7 +90,8 @@ func (t *spanWaits) measures() map[*waits.Goroutine][]*otlpenc.Span {
 		}
 	}
 	for _, measures := range all {
-		slices.SortStableFunc(measures, func(a, b *otlpenc.Span) int { return a.Start.Compare(b.Start) })
+		slices.SortStableFunc(measures,
+			func(a, b *otlpenc.Span) int { return a.Start.Compare(b.Start) })
 	}
 	return all
 }

@@ -23,7 +23,8 @@ func (q Request) header() string {
 	if status != "" {
 		status = "  status " + atMost(text.Escape(status, ""), maxValue)
 	}
-	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(text.Escape(q.Root.Name, ""), maxName), text.Duration(q.Duration()), status,
+	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(text.Escape(q.Root.Name, ""), maxName),
+		text.Duration(q.Duration()), status,
 		q.Root.Start.UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
@@ -35,24 +36,30 @@ const (
 	maxRows   = 60                            // for spans and marks
 )
 
-// WriteWaterfall prints the request as text of 100 columns. Each span is a row with its place in the tree, a
-// bar on a common axis, its start and its duration. Each mark is a row below its span. There are 60 rows
-// at most, and a count of the rest. Names and values are escaped: they may come from outside.
+// WriteWaterfall prints the request as text of 100 columns. Each span is a row with its place in
+// the tree, a bar on a common axis, its start and its duration. Each mark is a row below its span.
+// There are 60 rows at most, and a count of the rest. Names and values are escaped: they may come
+// from outside.
 //
-// Equal rows are one row: see [Groups]. Its bar shows all of their times, and the last column has the sum. The line below it has
-// the sum, the slowest and the failed of them, and counts the spans below them and the marks, which have no rows of their own.
+// Equal rows are one row: see [Groups]. Its bar shows all of their times, and the last column has
+// the sum. The line below it has the sum, the slowest and the failed of them, and counts the spans
+// below them and the marks, which have no rows of their own.
 //
-// If several spans determined the duration, a line below the header has the names with the largest shares: see [CriticalPath].
+// If several spans determined the duration, a line below the header has the names with the largest
+// shares: see [CriticalPath].
 //
-// With a profile, the row below a sampled span has its three hottest functions. A sample counts for its innermost
-// function that is not the runtime's. The time is what the samples stand for, of all goroutines that work for the span
-// together. A few samples are a rough estimate of it. t may be nil.
+// With a profile, the row below a sampled span has its three hottest functions. A sample counts for
+// its innermost function that is not the runtime's. The time is what the samples stand for, of all
+// goroutines that work for the span together. A few samples are a rough estimate of it. t may be
+// nil.
 //
-// With q.Waits, the second line is the sentence that names the cause of the duration. Bars show the states of the span's
-// goroutine, as the line below the spans explains. Below a span are its three longest waits, if they took a hundredth of the request:
-// what for, where, who ended it, and how long all of them took together. They count among the 60 rows.
+// With q.Waits, the second line is the sentence that names the cause of the duration. Bars show the
+// states of the span's goroutine, as the line below the spans explains. Below a span are its three
+// longest waits, if they took a hundredth of the request: what for, where, who ended it, and how
+// long all of them took together. They count among the 60 rows.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
-	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()), root: q.Root.SpanID, room: maxRows}
+	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()),
+		root: q.Root.SpanID, room: maxRows}
 	fmt.Fprintln(f.w, q.header())
 	f.explain(q)
 	if line := q.pathLine(); line != "" {
@@ -165,7 +172,8 @@ func (f *waterfall) group(g *Group, rows []Row) {
 		f.draw(bar, rows[i].Span)
 	}
 	indent := strings.Repeat("  ", first.Depth)
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(indent+g.title(rows, treeWidth-len(indent)), treeWidth), string(bar), text.Duration(first.Span.Start.Sub(f.start)), text.Duration(g.Total))
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(indent+g.title(rows, treeWidth-len(indent)), treeWidth),
+		string(bar), text.Duration(first.Span.Start.Sub(f.start)), text.Duration(g.Total))
 	fmt.Fprintln(f.w, strings.TrimRight(fit(indent+"× "+g.about(rows), allWidth), " "))
 	f.below(longest, &ran, first.Depth)
 }
@@ -186,7 +194,8 @@ func (f *waterfall) below(waits []Wait, h *SpanProfile, depth int) {
 func (f *waterfall) span(r Row) {
 	bar := []rune(strings.Repeat("·", barWidth))
 	f.draw(bar, r.Span)
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), treeWidth), string(bar), text.Duration(r.Span.Start.Sub(f.start)), text.Duration(r.Span.Duration()))
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), treeWidth),
+		string(bar), text.Duration(r.Span.Start.Sub(f.start)), text.Duration(r.Span.Duration()))
 }
 
 // draw draws a span with its states and marks.
@@ -205,14 +214,17 @@ func (f *waterfall) mark(e sdktrace.Event, depth int) {
 	var line strings.Builder
 	line.WriteString(strings.Repeat("  ", depth) + "◆ " + text.Escape(e.Name, ""))
 	for _, kv := range e.Attributes {
-		line.WriteString(" " + text.Escape(string(kv.Key), "") + "=" + atMost(text.Escape(kv.Value.String(), ""), maxValue))
+		line.WriteString(" " + text.Escape(string(kv.Key), "") + "=" +
+			atMost(text.Escape(kv.Value.String(), ""), maxValue))
 	}
-	fmt.Fprintf(f.w, "%s %9s\n", fit(line.String(), allWidth-20), text.Duration(e.Time.Sub(f.start)))
+	fmt.Fprintf(f.w, "%s %9s\n", fit(line.String(), allWidth-20),
+		text.Duration(e.Time.Sub(f.start)))
 }
 
 // hot is a row below its span: what ran in it, and for how long.
 func (f *waterfall) hot(h *SpanProfile, depth int) {
-	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), allWidth-10), text.Duration(h.Total))
+	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), allWidth-10),
+		text.Duration(h.Total))
 }
 
 // column is where on the axis a moment lies; moments outside are at its ends.

@@ -67,7 +67,9 @@ func (f *waterfall) fill(bar []rune, segments []Segment) {
 // wait is a row below its span: what it waited for, and for how long.
 func (f *waterfall) wait(w Wait, depth int) {
 	sign := string(glyphs[waiting.ClassOf(w.Kind)]) + " "
-	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+sign+w.describe(f.root), allWidth-10), text.Duration(w.Total))
+	fmt.Fprintf(f.w, "%s %9s\n",
+		fit(strings.Repeat("  ", depth)+sign+w.describe(f.root), allWidth-10),
+		text.Duration(w.Total))
 }
 
 // legend explains the bars.

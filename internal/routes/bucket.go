@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	octave  = 4                      // buckets in each doubling
-	unit    = time.Microsecond / 4   // the width of the narrowest buckets
-	buckets = 1 + 32*octave          // the first one is below a microsecond, and the last one has all longer durations
+	octave = 4                    // buckets in each doubling
+	unit   = time.Microsecond / 4 // the width of the narrowest buckets
+	// the first one is below a microsecond, and the last one has all longer durations
+	buckets = 1 + 32*octave
 	rows    = 1 + (buckets-1)/perRow // of a heat map
 	perRow  = 2                      // buckets of a row above the first
 )

@@ -5,8 +5,8 @@ import "time"
 // columnStep is the time of a column in the last minutes.
 const columnStep = 10 * time.Second
 
-// A Cell is the place of a request in the heat map of its route over the last minutes. Requests of a route with equal cells are in the
-// same cell, unless the system's clock was set meanwhile.
+// A Cell is the place of a request in the heat map of its route over the last minutes. Requests of
+// a route with equal cells are in the same cell, unless the system's clock was set meanwhile.
 type Cell struct {
 	Column int64 // ten seconds, since the Unix epoch
 	Row    int   // of the duration

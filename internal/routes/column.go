@@ -39,7 +39,8 @@ func (c *column) total() (n uint64) {
 	return n
 }
 
-// quantile returns the duration that a share of the requests did not exceed. Within a bucket, durations count as evenly spread.
+// quantile returns the duration that a share of the requests did not exceed. Within a bucket,
+// durations count as evenly spread.
 func (c *column) quantile(share float64) time.Duration {
 	rank := share * float64(c.total())
 	for bucket, n := range &c.counts {
@@ -59,8 +60,9 @@ func (c *column) quantile(share float64) time.Duration {
 	return c.max
 }
 
-// A packed column is a column that gets no more requests, but late ones. It is empty without requests: else the failed ones, the maximum,
-// and then for each bucket with requests the distance from the one before and the count, as variable-length integers.
+// A packed column is a column that gets no more requests, but late ones. It is empty without
+// requests: else the failed ones, the maximum, and then for each bucket with requests the distance
+// from the one before and the count, as variable-length integers.
 type packed []byte
 
 // addTo adds the requests of p to c.

@@ -8,12 +8,14 @@ import (
 
 // A HeatMap has the requests of a route by end and by duration.
 type HeatMap struct {
-	Start time.Time     // of the first column: a multiple of ten seconds, unless the system's clock was set
+	// of the first column: a multiple of ten seconds, unless the system's clock was set
+	Start time.Time
 	Step  time.Duration // of a column
 
-	// Bounds are the lower bounds of the rows, ascending, and the upper bound of the last row: one more than there are rows. A heat
-	// map begins with the lowest row that has requests, and ends with the highest one. Without requests there are no bounds. Durations
-	// of more than an hour are all in one row.
+	// Bounds are the lower bounds of the rows, ascending, and the upper bound of the last row: one
+	// more than there are rows. A heat map begins with the lowest row that has requests, and ends
+	// with the highest one. Without requests there are no bounds. Durations of more than an hour
+	// are all in one row.
 	Bounds []time.Duration
 
 	Columns []Column // the oldest first, empty ones included
@@ -25,8 +27,8 @@ type Column struct {
 	Failed uint64
 }
 
-// HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that [CellOf] returns. It returns false if the
-// table does not have the route.
+// HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that
+// [CellOf] returns. It returns false if the table does not have the route.
 func (t *Table) HeatMap(route string, class local.Class, w Window) (HeatMap, bool) {
 	t.onRead.Call()
 	if class >= local.Classes {

@@ -12,7 +12,8 @@ const (
 	maxColumns    = 60 // since the start
 )
 
-// A route has the histograms of one route. The columns of the last minutes and since the start have the same requests.
+// A route has the histograms of one route. The columns of the last minutes and since the start have
+// the same requests.
 type route struct {
 	usual atomic.Int64 // nanoseconds; 0 while there are too few requests. See Table.Usual
 
@@ -25,7 +26,8 @@ type route struct {
 	merged  int      // a column of start has 1<<merged columns of columnStep
 }
 
-// add counts a request in the column at. A column after the open one becomes the open one, unless it is in the future.
+// add counts a request in the column at. A column after the open one becomes the open one, unless
+// it is in the future.
 func (r *route) add(at int, root *local.Root, t *Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +113,8 @@ type history struct {
 	columns []column
 }
 
-// history returns the columns of a window that ends with the column now, or with a later one that is open.
+// history returns the columns of a window that ends with the column now, or with a later one that
+// is open.
 func (r *route) history(w Window, now int) (h history) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,8 +13,9 @@ type Window uint8
 
 // The windows.
 const (
-	SinceStart  Window = iota // since NewTable
-	LastMinutes               // the last 29 columns of ten seconds, and the present one: almost five minutes
+	SinceStart Window = iota // since NewTable
+	// the last 29 columns of ten seconds, and the present one: almost five minutes
+	LastMinutes
 )
 
 // A Report has the routes with requests in a window.
@@ -47,7 +48,8 @@ func (t *Table) Summaries(w Window) Report {
 		})
 	}
 	slices.SortFunc(report.Routes, func(a, b Summary) int {
-		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Route, b.Route))
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Route, b.Route))
 	})
 	return report
 }
@@ -56,8 +58,9 @@ func (t *Table) Summaries(w Window) Report {
 type clock struct {
 	table  *Table
 	now    time.Time
-	column int           // that has now
-	ahead  time.Duration // by how much the system's clock was set forward since the table's start, in whole seconds
+	column int // that has now
+	// by how much the system's clock was set forward since the table's start, in whole seconds
+	ahead time.Duration
 }
 
 func (t *Table) readClock() clock {

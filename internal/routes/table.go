@@ -27,9 +27,10 @@ const maxName = 256 // bytes of a route
 type Table struct {
 	maxRoutes int
 	start     time.Time
-	origin    time.Time // where the first column begins: a multiple of columnStep, just before start
-	classes   [local.Classes]classTable
-	onRead    onread.Functions
+	// where the first column begins: a multiple of columnStep, just before start
+	origin  time.Time
+	classes [local.Classes]classTable
+	onRead  onread.Functions
 }
 
 // A classTable has the routes of a class.
@@ -57,9 +58,10 @@ func (t *Table) Add(root local.Root) {
 	r.add(t.columnAt(root.End), &root, t)
 }
 
-// OnRead registers a function that every method which reads the table calls first, on the caller's goroutine and without a lock. A tracer
-// provider that hands local roots over late registers it, so that a reader sees each root that ended before the call. Several functions may
-// be registered. The function must not read the table.
+// OnRead registers a function that every method which reads the table calls first, on the caller's
+// goroutine and without a lock. A tracer provider that hands local roots over late registers it, so
+// that a reader sees each root that ended before the call. Several functions may be registered. The
+// function must not read the table.
 func (t *Table) OnRead(f func()) { t.onRead.Add(f) }
 
 // columnAt returns the number of the column that has a time.
@@ -106,7 +108,8 @@ func (c *classTable) find(name string) *route {
 	return (*c.routes.Load())[name]
 }
 
-// NameOf returns the name that a [Table] gives the route of a span with a name: at most 256 bytes of UTF-8.
+// NameOf returns the name that a [Table] gives the route of a span with a name: at most 256 bytes
+// of UTF-8.
 func NameOf(span string) string {
 	// Twice, because U+FFFD is longer than a byte that it replaces.
 	return text.Start(text.Valid(text.Start(span, maxName)), maxName)

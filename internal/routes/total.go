@@ -14,7 +14,8 @@ func (t *Table) Total(class local.Class, w Window) (Summary, HeatMap) {
 	x := newAxis(w, c.column)
 	columns := make([]column, x.columns)
 	t.classes[s.Class].each(func(_ string, r *route) {
-		r.visit(w, c.column, func(number int, some *column) { columns[x.index(number)].merge(some) })
+		r.visit(w, c.column,
+			func(number int, some *column) { columns[x.index(number)].merge(some) })
 	})
 	var all column
 	for i := range columns {
@@ -24,7 +25,8 @@ func (t *Table) Total(class local.Class, w Window) (Summary, HeatMap) {
 	return s, newHeatMap(c.columnStart(x.first), columnStep<<x.merged, columns)
 }
 
-// A Line has the requests of a route in each column of a window, the oldest first. The heat map has the same columns.
+// A Line has the requests of a route in each column of a window, the oldest first. The heat map has
+// the same columns.
 type Line []LineColumn
 
 // A LineColumn counts the requests that ended in a column's time.
@@ -59,7 +61,8 @@ func (c *classTable) each(do func(name string, r *route)) {
 	do(Others, &c.others)
 }
 
-// visit calls do for each column with requests of a window that ends with the column now. The column is do's only during the call.
+// visit calls do for each column with requests of a window that ends with the column now. The
+// column is do's only during the call.
 func (r *route) visit(w Window, now int, do func(number int, some *column)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,8 +108,8 @@ func newAxis(w Window, now int) (x axis) {
 	return x
 }
 
-// index returns the column of the axis that has the column with a number. A route may be a column ahead of the clock, or behind: that column
-// counts at the end, or at the beginning.
+// index returns the column of the axis that has the column with a number. A route may be a column
+// ahead of the clock, or behind: that column counts at the end, or at the beginning.
 func (x axis) index(number int) int {
 	return min(max(0, number-x.first)>>x.merged, x.columns-1)
 }
@@ -123,6 +126,7 @@ func (s *Summary) fill(all *column, took time.Duration) {
 // Names returns the names of the routes of a class, [Others] included, in no order.
 func (t *Table) Names(class local.Class) (names []string) {
 	t.onRead.Call()
-	t.classes[min(class, local.Housekeeping)].each(func(name string, _ *route) { names = append(names, name) })
+	t.classes[min(class, local.Housekeeping)].each(
+		func(name string, _ *route) { names = append(names, name) })
 	return names
 }

@@ -13,8 +13,9 @@ const (
 	usualSteps = 64   // requests between two looks
 )
 
-// Usual returns how long requests of a route usually take at most: the 95th percentile of the last minutes, or of the time since the start if the
-// last minutes have fewer than 128 requests. Usual returns 0 while there are fewer in all. The result is of the last 64 requests or so, and exact to
+// Usual returns how long requests of a route usually take at most: the 95th percentile of the last
+// minutes, or of the time since the start if the last minutes have fewer than 128 requests. Usual
+// returns 0 while there are fewer in all. The result is of the last 64 requests or so, and exact to
 // a quarter. Usual takes no lock, and does not wait for requests that are about to be added.
 func (t *Table) Usual(class local.Class, name string) time.Duration {
 	c := &t.classes[min(class, local.Housekeeping)]

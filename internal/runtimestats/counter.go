@@ -64,7 +64,8 @@ func (c *counter) read(s *Sample) []Loss {
 		if grown, known := c.grown(count); !known {
 			others += count.N
 		} else if grown > 0 && !first {
-			c.losses = append(c.losses, Loss{count.Group, count.Kind, count.Name, count.What, grown})
+			c.losses = append(c.losses,
+				Loss{count.Group, count.Kind, count.Name, count.What, grown})
 			s.Lost += grown
 		}
 	}
@@ -83,7 +84,8 @@ func (c *counter) read(s *Sample) []Loss {
 	return c.losses[:min(len(c.losses), maxLosses)]
 }
 
-// grown returns how much a count of losses grew since the sample before. It does not know causes beyond maxCauses.
+// grown returns how much a count of losses grew since the sample before. It does not know causes
+// beyond maxCauses.
 func (c *counter) grown(count exporter.Count) (n uint64, known bool) {
 	key := cause{count.Group, count.Kind, count.Name}
 	before, known := c.lost[key]

@@ -16,8 +16,8 @@ const (
 	Every      = 5 * time.Second // from one sample to the next
 	MaxSamples = 60              // samples
 
-	// A program sleeps if each of so many samples in a row has less CPU time than this. A timer every 5 s would wake up a
-	// program that does nothing else.
+	// A program sleeps if each of so many samples in a row has less CPU time than this. A timer
+	// every 5 s would wake up a program that does nothing else.
 	sleepSamples = 6
 	sleepCPU     = 0.01 // of a processor
 
@@ -29,8 +29,9 @@ type Config struct {
 	// Counts returns perfline's own counts. It must not call the history. nil means none.
 	Counts func() []exporter.Count
 
-	Read    func([]metrics.Sample) // nil means metrics.Read
-	CPUTime func() time.Duration   // CPU time of the process, 0 if that is not known; nil means the system's clock
+	Read func([]metrics.Sample) // nil means metrics.Read
+	// CPU time of the process, 0 if that is not known; nil means the system's clock
+	CPUTime func() time.Duration
 }
 
 // A History has the last samples.
@@ -65,7 +66,8 @@ func Start(c Config) *History {
 	return h
 }
 
-// Stop ends the history and waits for a sample that is being taken. Samples stays readable. Further calls do nothing.
+// Stop ends the history and waits for a sample that is being taken. Samples stays readable. Further
+// calls do nothing.
 func (h *History) Stop() {
 	h.mu.Lock()
 	if !h.stopped {
@@ -78,7 +80,8 @@ func (h *History) Stop() {
 	h.sampling.Wait()
 }
 
-// Samples returns the samples of the five minutes before the last one, the oldest first. The next sample comes within 5 s.
+// Samples returns the samples of the five minutes before the last one, the oldest first. The next
+// sample comes within 5 s.
 func (h *History) Samples() []Sample { return h.After(time.Time{}) }
 
 // After returns those of the samples that are after t.
@@ -115,7 +118,8 @@ func (h *History) at(i int) *Sample { return &h.samples[(h.next+i)%len(h.samples
 // sample takes one.
 func (h *History) sample() {
 	defer h.sampling.Done()
-	defer h.again() // also if a function of the Config panics or ends the goroutine: there is no sample then
+	// also if a function of the Config panics or ends the goroutine: there is no sample then
+	defer h.again()
 	record.Protect(func() {
 		s := h.reader.read(time.Now())
 		losses := h.counter.read(&s)
@@ -153,7 +157,8 @@ func (h *History) untilNext() time.Duration {
 	return every - time.Since(h.started)%every
 }
 
-// slot returns the place of a new sample, with the memory of the one that it replaces. h.mu is held.
+// slot returns the place of a new sample, with the memory of the one that it replaces. h.mu is
+// held.
 func (h *History) slot() *Sample {
 	if len(h.samples) < MaxSamples {
 		if h.samples == nil {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The runtime's metrics, by their places in reader.now. One that the release of Go lacks has no value.
+// The runtime's metrics, by their places in reader.now. One that the release of Go lacks has no
+// value.
 const (
 	heapObjects = iota
 	heapGoal
@@ -116,8 +117,8 @@ func (r *reader) value(metric int) float64 {
 // growth returns the difference of a metric from the sample before.
 func (r *reader) growth(metric int) float64 { return r.value(metric) - r.before[metric] }
 
-// classes returns CPU time by class. The runtime's total is GOMAXPROCS times the time that passed, so that no clock of ours is needed
-// for a time that ended with the last garbage collection.
+// classes returns CPU time by class. The runtime's total is GOMAXPROCS times the time that passed,
+// so that no clock of ours is needed for a time that ended with the last garbage collection.
 func (r *reader) classes() CPU {
 	seconds := r.growth(cpuTotal) / r.value(processors)
 	return CPU{

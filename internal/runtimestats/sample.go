@@ -2,14 +2,16 @@ package runtimestats
 
 import "time"
 
-// A Sample has the figures at a time, and rates since the sample before. A figure that is not known is NaN.
+// A Sample has the figures at a time, and rates since the sample before. A figure that is not known
+// is NaN.
 type Sample struct {
 	At       time.Time
 	Interval time.Duration // since the sample before; 0 of the first
 
-	Heap       float64 // bytes of objects, live or not yet swept
-	HeapGoal   float64 // bytes of the heap at which the next garbage collection ends
-	Memory     float64 // bytes that the runtime has from the system, without those that it gave back
+	Heap     float64 // bytes of objects, live or not yet swept
+	HeapGoal float64 // bytes of the heap at which the next garbage collection ends
+	// bytes that the runtime has from the system, without those that it gave back
+	Memory     float64
 	Allocated  float64 // bytes a second
 	Goroutines float64
 	GCCycles   float64 // garbage collections in the interval
@@ -30,7 +32,8 @@ type Sample struct {
 	Losses    []Loss  // the largest first, at most 8
 }
 
-// CPU is CPU time in cores. The classes are averages between two garbage collections, of which the last is in the interval.
+// CPU is CPU time in cores. The classes are averages between two garbage collections, of which the
+// last is in the interval.
 type CPU struct {
 	Process  float64 // all threads, in the interval; NaN where the system has no clock for it
 	User     float64 // code of the program
@@ -45,7 +48,8 @@ type Distribution struct {
 	P50, P99, Max time.Duration
 }
 
-// A Loss is a cause of losses, with the number in the interval. It has the names of its [exporter.Count].
+// A Loss is a cause of losses, with the number in the interval. It has the names of its
+// [exporter.Count].
 type Loss struct {
 	Group, Kind, Name, What string
 	N                       uint64

@@ -12,11 +12,12 @@ import (
 	"github.com/perfline/perfline/internal/modules"
 )
 
-// Name is the name of the scope of what this module makes: spans of requests, of calls and of measures, and metrics.
+// Name is the name of the scope of what this module makes: spans of requests, of calls and of
+// measures, and metrics.
 const Name = "github.com/perfline/perfline"
 
-// Scope returns the scope. Its version is that of this module in the program, and empty where it is not known, as in a
-// program that replaces the module with a folder.
+// Scope returns the scope. Its version is that of this module in the program, and empty where it is
+// not known, as in a program that replaces the module with a folder.
 func Scope() instrumentation.Scope {
 	return instrumentation.Scope{Name: Name, Version: version(), SchemaURL: semconv.SchemaURL}
 }
@@ -24,13 +25,15 @@ func Scope() instrumentation.Scope {
 // Tracer returns the scope's tracer.
 func Tracer(p trace.TracerProvider) trace.Tracer {
 	s := Scope()
-	return p.Tracer(s.Name, trace.WithInstrumentationVersion(s.Version), trace.WithSchemaURL(s.SchemaURL))
+	return p.Tracer(s.Name, trace.WithInstrumentationVersion(s.Version),
+		trace.WithSchemaURL(s.SchemaURL))
 }
 
 // Meter returns the scope's meter.
 func Meter(p metric.MeterProvider) metric.Meter {
 	s := Scope()
-	return p.Meter(s.Name, metric.WithInstrumentationVersion(s.Version), metric.WithSchemaURL(s.SchemaURL))
+	return p.Meter(s.Name, metric.WithInstrumentationVersion(s.Version),
+		metric.WithSchemaURL(s.SchemaURL))
 }
 
 var version = sync.OnceValue(func() string { return modules.Version(Name) })

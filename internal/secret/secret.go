@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	shown    = "xxxxx" // in place of a secret, as net/url has it
-	shortest = 4       // bytes of a secret that is looked for: a shorter one may be part of any word
+	shown = "xxxxx" // in place of a secret, as net/url has it
+	// bytes of a secret that is looked for: a shorter one may be part of any word
+	shortest = 4
 )
 
 // URL leaves the scheme, the host and the path of what should be a URL, however it is
@@ -63,7 +64,8 @@ func Hide(secrets ...string) *strings.Replacer {
 			all = append(all, words[len(words)-1])
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // one may be part of another
+	// one may be part of another
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, s := range all {
 		if len(s) >= shortest {

@@ -20,11 +20,13 @@ func NewRate(most int) *Rate { return &Rate{most: max(0, most)} }
 // Most returns how often a minute allows it.
 func (r *Rate) Most() int { return r.most }
 
-// Take counts one use at a time. If the minute before had the most uses, Take counts none, and returns how long to wait.
+// Take counts one use at a time. If the minute before had the most uses, Take counts none, and
+// returns how long to wait.
 func (r *Rate) Take(now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last = slices.DeleteFunc(r.last, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	r.last = slices.DeleteFunc(r.last,
+		func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 	switch {
 	case len(r.last) < r.most:
 		r.last = append(r.last, now)

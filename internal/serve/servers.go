@@ -10,8 +10,9 @@ import (
 // ErrShutdown is the cause of the end of a [Servers] context.
 var ErrShutdown = errors.New("the server shuts down")
 
-// Servers are those that a handler's requests came to. A server waits for its requests when it shuts down, and
-// does not tell them. The zero value has no server. Context may be called concurrently.
+// Servers are those that a handler's requests came to. A server waits for its requests when it
+// shuts down, and does not tell them. The zero value has no server. Context may be called
+// concurrently.
 type Servers struct {
 	mu  sync.Mutex // guards all
 	all map[*http.Server]context.Context

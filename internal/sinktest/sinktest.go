@@ -18,8 +18,8 @@ import (
 // [record.Tracer], as a test sees it.
 type Sink struct {
 	// Context is the context of the entries, with what the sink needs to accept them, such as an
-	// active span. Test records some 800 marks and 800 measures under it: a limit of events for each
-	// span must be higher. nil means an empty context.
+	// active span. Test records some 800 marks and 800 measures under it: a limit of events for
+	// each span must be higher. nil means an empty context.
 	Context context.Context //nolint:containedctx // what a test says entries are recorded under
 
 	// Received waits until everything that was recorded has arrived, and returns it. Entries of one
@@ -29,8 +29,8 @@ type Sink struct {
 	// Resolution is how fine the times are at the other end. 0: nanoseconds.
 	Resolution time.Duration
 
-	// Unsigned says that a measure that ends before its start arrives as the same interval the other
-	// way round.
+	// Unsigned says that a measure that ends before its start arrives as the same interval the
+	// other way round.
 	Unsigned bool
 }
 
@@ -43,8 +43,8 @@ type Record struct {
 	Attrs    []slog.Attr // groups nested, or their keys joined with dots
 }
 
-// Test checks that a sink does what a timeline's user relies on. It makes a timeline, and calls open
-// to tie the sink to it.
+// Test checks that a sink does what a timeline's user relies on. It makes a timeline, and calls
+// open to tie the sink to it.
 //
 //   - Every mark and every measure arrives once, with its name, start and duration, from the
 //     process's timeline and from requests' timelines, also after these were closed.
@@ -82,9 +82,13 @@ type key struct {
 
 // check records on tl, and returns what is wrong with what arrives.
 func (s *Sink) check(tl *record.Timeline) (wrong []string) {
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	complain := func(format string,
+		args ...any) {
+		wrong = append(wrong, fmt.Sprintf(format, args...))
+	}
 	want := s.record(tl, complain)
-	last := map[observer.Type]map[int]int{observer.Mark: {}, observer.Measure: {}} // of each goroutine
+	// of each goroutine
+	last := map[observer.Type]map[int]int{observer.Mark: {}, observer.Measure: {}}
 	for _, r := range s.Received() {
 		k := key{r.Type, r.Name}
 		if _, ok := want[k]; !ok {
@@ -97,7 +101,8 @@ func (s *Sink) check(tl *record.Timeline) (wrong []string) {
 		}
 		delete(want, k)
 		if before := last[r.Type][e.goroutine]; e.n < before {
-			complain("%s %q is out of order: it arrived after number %d of its goroutine", r.Type, r.Name, before)
+			complain("%s %q is out of order: it arrived after number %d of its goroutine", r.Type,
+				r.Name, before)
 		}
 		last[r.Type][e.goroutine] = e.n
 		start, duration := e.Time(), e.Duration()
@@ -105,12 +110,14 @@ func (s *Sink) check(tl *record.Timeline) (wrong []string) {
 			start, duration = start.Add(duration), -duration
 		}
 		if r.Start.Sub(start).Abs() > s.Resolution || (r.Duration-duration).Abs() > s.Resolution {
-			complain("%s %q arrived as one at %v for %v, want %v for %v", r.Type, r.Name, r.Start, r.Duration, start, duration)
+			complain("%s %q arrived as one at %v for %v, want %v for %v", r.Type, r.Name, r.Start,
+				r.Duration, start, duration)
 		}
 		got := flatten(map[string]slog.Value{}, "", r.Attrs)
 		for name, v := range flatten(map[string]slog.Value{}, "", slices.Collect(e.Attrs())) {
 			if g, ok := got[name]; !ok || isPlain(v) && g.String() != v.String() {
-				complain("%s %q has the attribute %s %v (there: %v), want %v", r.Type, r.Name, name, g, ok, v)
+				complain("%s %q has the attribute %s %v (there: %v), want %v", r.Type, r.Name, name,
+					g, ok, v)
 			}
 		}
 	}
@@ -129,11 +136,14 @@ func (s *Sink) record(tl *record.Timeline, complain func(string, ...any)) map[ke
 	}
 	var mu sync.Mutex // guards all
 	all := map[key]sent{}
-	send := func(on *record.Timeline, typ observer.Type, name string, d time.Duration, goroutine, n int) {
+	send := func(on *record.Timeline, typ observer.Type, name string, d time.Duration, goroutine,
+		n int) {
 		e, err := on.NewEntry(record.Type(typ), name, on.Now(), d,
-			slog.String("string", "s"), slog.Int("int", -7), slog.Uint64("uint", 7), slog.Float64("float", 1.5), slog.Bool("bool", true),
+			slog.String("string", "s"), slog.Int("int", -7), slog.Uint64("uint", 7),
+			slog.Float64("float", 1.5), slog.Bool("bool", true),
 			slog.Group("group", slog.Int("a", n), slog.Group("inner", slog.String("b", "2"))),
-			slog.Duration("duration", time.Second), slog.Time("time", time.Unix(1, 0)), slog.Any("list", []string{"x"}))
+			slog.Duration("duration", time.Second), slog.Time("time", time.Unix(1, 0)),
+			slog.Any("list", []string{"x"}))
 		taken := err == nil && on.Queue(record.NewContext(ctx, on), e)
 		mu.Lock()
 		defer mu.Unlock()

@@ -1,4 +1,5 @@
-// Package spanconfig reads the environment variables of OpenTelemetry's providers: the sampler, and the limits of spans and log records.
+// Package spanconfig reads the environment variables of OpenTelemetry's providers: the sampler, and
+// the limits of spans and log records.
 package spanconfig
 
 import (
@@ -15,8 +16,8 @@ const (
 	SamplerArg = "OTEL_TRACES_SAMPLER_ARG"
 )
 
-// ReadSampler returns configured, or the sampler that OTEL_TRACES_SAMPLER names if configured is nil. It also
-// logs a wrong variable that has no effect.
+// ReadSampler returns configured, or the sampler that OTEL_TRACES_SAMPLER names if configured is
+// nil. It also logs a wrong variable that has no effect.
 func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sampler {
 	otherwise := environ.Default(Sampler)
 	if configured != nil {
@@ -48,13 +49,19 @@ func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 		return environ.Read(vars, otherwise, environ.Limit, names...)
 	}
 	return sdktrace.SpanLimits{
-		AttributeValueLengthLimit:   limit(sdktrace.DefaultAttributeValueLengthLimit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
-		AttributeValueDepthLimit:    sdktrace.DefaultAttributeValueDepthLimit,
-		AttributeCountLimit:         limit(sdktrace.DefaultAttributeCountLimit, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
-		EventCountLimit:             limit(sdktrace.DefaultEventCountLimit, "OTEL_SPAN_EVENT_COUNT_LIMIT"),
-		LinkCountLimit:              limit(sdktrace.DefaultLinkCountLimit, "OTEL_SPAN_LINK_COUNT_LIMIT"),
-		AttributePerEventCountLimit: limit(sdktrace.DefaultAttributePerEventCountLimit, "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
-		AttributePerLinkCountLimit:  limit(sdktrace.DefaultAttributePerLinkCountLimit, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT"),
+		AttributeValueLengthLimit: limit(sdktrace.DefaultAttributeValueLengthLimit,
+			"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+		AttributeValueDepthLimit: sdktrace.DefaultAttributeValueDepthLimit,
+		AttributeCountLimit: limit(sdktrace.DefaultAttributeCountLimit,
+			"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
+		EventCountLimit: limit(sdktrace.DefaultEventCountLimit,
+			"OTEL_SPAN_EVENT_COUNT_LIMIT"),
+		LinkCountLimit: limit(sdktrace.DefaultLinkCountLimit,
+			"OTEL_SPAN_LINK_COUNT_LIMIT"),
+		AttributePerEventCountLimit: limit(sdktrace.DefaultAttributePerEventCountLimit,
+			"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
+		AttributePerLinkCountLimit: limit(sdktrace.DefaultAttributePerLinkCountLimit,
+			"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT"),
 	}
 }
 
@@ -70,7 +77,9 @@ const (
 // ReadLogLimits returns the limits of log records that the variables set.
 func ReadLogLimits(vars *environ.Reader) LogLimits {
 	return LogLimits{
-		AttributeCount:       environ.Read(vars, sdktrace.DefaultAttributeCountLimit, environ.Limit, LogAttributeCount, "OTEL_ATTRIBUTE_COUNT_LIMIT"),
-		AttributeValueLength: environ.Read(vars, sdktrace.DefaultAttributeValueLengthLimit, environ.Limit, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+		AttributeCount: environ.Read(vars, sdktrace.DefaultAttributeCountLimit, environ.Limit,
+			LogAttributeCount, "OTEL_ATTRIBUTE_COUNT_LIMIT"),
+		AttributeValueLength: environ.Read(vars, sdktrace.DefaultAttributeValueLengthLimit,
+			environ.Limit, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
 	}
 }

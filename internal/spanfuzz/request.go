@@ -31,8 +31,8 @@ func (c *Client) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans)
 	return nil
 }
 
-// BySDK returns the request that the SDK's exporter makes of spans, with its texts repaired and the trace states of links,
-// which that exporter leaves out.
+// BySDK returns the request that the SDK's exporter makes of spans, with its texts repaired and the
+// trace states of links, which that exporter leaves out.
 func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
 	tb.Helper()
 	var c Client
@@ -47,7 +47,8 @@ func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceS
 		}
 		for _, sent := range c.Sent[before:] {
 			for i, link := range sent.GetScopeSpans()[0].GetSpans()[0].GetLinks() {
-				if state := s.Links()[i].SpanContext.TraceState().String(); len(state) <= longestState {
+				if state := s.Links()[i].SpanContext.TraceState().String(); len(
+					state) <= longestState {
 					link.TraceState = state
 				}
 			}
@@ -58,10 +59,12 @@ func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceS
 	return request
 }
 
-// longestState is how many bytes of a trace state a link has at most, and a span under another one of the process.
+// longestState is how many bytes of a trace state a link has at most, and a span under another one
+// of the process.
 const longestState = 512
 
-// AsSent returns a span as perfline sends it: one under another span of the process has no trace state that is too long.
+// AsSent returns a span as perfline sends it: one under another span of the process has no trace
+// state that is too long.
 func AsSent(s sdktrace.ReadOnlySpan) sdktrace.ReadOnlySpan { return short{s} }
 
 type short struct{ sdktrace.ReadOnlySpan }
@@ -93,7 +96,8 @@ func repair(m protoreflect.Message) {
 	})
 }
 
-// Equal fails the test unless two requests are equal. It compares them span by span, each with its resource and scope, in any order.
+// Equal fails the test unless two requests are equal. It compares them span by span, each with its
+// resource and scope, in any order.
 func Equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
 	tb.Helper()
 	g, w := Flat(tb, got), Flat(tb, want)
@@ -118,9 +122,11 @@ func Flat(tb testing.TB, r *collector.ExportTraceServiceRequest) []*tracepb.Reso
 	for _, rs := range r.GetResourceSpans() {
 		for _, ss := range rs.GetScopeSpans() {
 			for _, s := range ss.GetSpans() {
-				m := &tracepb.ResourceSpans{Resource: rs.GetResource(), SchemaUrl: rs.GetSchemaUrl(), ScopeSpans: []*tracepb.ScopeSpans{
-					{Scope: ss.GetScope(), SchemaUrl: ss.GetSchemaUrl(), Spans: []*tracepb.Span{s}},
-				}}
+				m := &tracepb.ResourceSpans{Resource: rs.GetResource(),
+					SchemaUrl: rs.GetSchemaUrl(), ScopeSpans: []*tracepb.ScopeSpans{
+						{Scope: ss.GetScope(), SchemaUrl: ss.GetSchemaUrl(),
+							Spans: []*tracepb.Span{s}},
+					}}
 				b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 				if err != nil {
 					tb.Fatal(err)

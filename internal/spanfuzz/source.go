@@ -1,5 +1,5 @@
-// Package spanfuzz makes the contents of spans from a fuzzer's bytes, and compares requests with the requests of the SDK's
-// exporter. It is for tests.
+// Package spanfuzz makes the contents of spans from a fuzzer's bytes, and compares requests with
+// the requests of the SDK's exporter. It is for tests.
 package spanfuzz
 
 import (
@@ -16,8 +16,9 @@ import (
 // A Source makes values of bytes. Without further bytes everything is zero.
 type Source struct {
 	Data     []byte
-	MaxDepth int  // of lists and maps within each other
-	Repaired bool // a map has a key that is not UTF-8, which may come at another place when it is repaired
+	MaxDepth int // of lists and maps within each other
+	// a map has a key that is not UTF-8, which may come at another place when it is repaired
+	Repaired bool
 }
 
 var base = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
@@ -146,11 +147,13 @@ func (r *Source) Value(depth int) attribute.Value {
 	case 9:
 		return attribute.StringSliceValue(List(r, r.Text))
 	case 10:
-		return attribute.SliceValue(List(r, func() attribute.Value { return r.Value(depth + 1) })...)
+		return attribute.SliceValue(
+			List(r, func() attribute.Value { return r.Value(depth + 1) })...)
 	case 11:
 		members := r.Attributes(depth + 1)
 		for _, kv := range members {
-			r.Repaired = r.Repaired || string(kv.Key) != strings.ToValidUTF8(string(kv.Key), "\uFFFD")
+			r.Repaired = r.Repaired ||
+				string(kv.Key) != strings.ToValidUTF8(string(kv.Key), "\uFFFD")
 		}
 		return attribute.MapValue(members...)
 	default:

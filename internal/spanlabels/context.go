@@ -85,7 +85,8 @@ func (s *Span) under(around *Span) bool {
 var carriage = sync.OnceValue(func() *carrying {
 	c := &carrying{key: labelsKey()}
 	if c.key != nil {
-		c.labelMap = reflect.TypeOf(pprof.WithLabels(context.Background(), pprof.Labels("", "")).Value(c.key))
+		c.labelMap = reflect.TypeOf(
+			pprof.WithLabels(context.Background(), pprof.Labels("", "")).Value(c.key))
 	}
 	return c
 })

@@ -61,7 +61,8 @@ func users(list []Label) []Label {
 // only. user are the other labels. ok is false, and user all of list, when it names
 // none: an id that is missing or zero, or is not in lower-case hexadecimal. Whether
 // the span has ended cannot be told, nor which code set the labels.
-func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name string, user []Label, ok bool) {
+func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name string, user []Label,
+	ok bool) {
 	var hasTrace, hasSpan bool
 	for _, l := range list {
 		switch l.Key {

@@ -49,8 +49,8 @@ func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Trac
 	return &tracer{tracer: p.provider.Tracer(name, o...)}
 }
 
-// UnlabelledSpans counts the spans that lost their label before their end, because too many were open: at most
-// 16 384 keep it.
+// UnlabelledSpans counts the spans that lost their label before their end, because too many were
+// open: at most 16 384 keep it.
 func (p *TracerProvider) UnlabelledSpans() uint64 {
 	if p.labels == nil {
 		return 0
@@ -58,14 +58,16 @@ func (p *TracerProvider) UnlabelledSpans() uint64 {
 	return p.labels.open.Forgotten()
 }
 
-// Stop removes the span processor from the other provider. Labels of spans that go on end, and new spans label nothing.
-// The tracers still make spans. The other provider's Shutdown does the same. Further calls do nothing.
+// Stop removes the span processor from the other provider. Labels of spans that go on end, and new
+// spans label nothing. The tracers still make spans. The other provider's Shutdown does the same.
+// Further calls do nothing.
 func (p *TracerProvider) Stop() {
 	if p.labels == nil {
 		return
 	}
 	p.provider.(registry).UnregisterSpanProcessor(p.labels)
-	_ = p.labels.Shutdown(context.Background()) // if the other provider has not done it, because its own Shutdown failed
+	// if the other provider has not done it, because its own Shutdown failed
+	_ = p.labels.Shutdown(context.Background())
 }
 
 type tracer struct {
@@ -73,7 +75,8 @@ type tracer struct {
 	tracer trace.Tracer
 }
 
-func (t *tracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (t *tracer) Start(ctx context.Context, name string,
+	o ...trace.SpanStartOption) (context.Context, trace.Span) {
 	ctx, span, _ := Start(ctx, t.tracer, name, o...)
 	return ctx, span
 }

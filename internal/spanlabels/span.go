@@ -48,10 +48,11 @@ const (
 	maxDepthPprof = 1 << 5
 )
 
-// Set labels the calling goroutine with a span that begins, until [Span.End]. Root tells that
-// the span is a local root, which has no parent in this process. Set returns nil when no profiler
-// wants labels, which costs a look at a counter, when the goroutine's labels do for this span, or when
-// ctx comes from [Without]. It labels for any span: the caller leaves out those that are not sampled.
+// Set labels the calling goroutine with a span that begins, until [Span.End]. Root tells that the
+// span is a local root, which has no parent in this process. Set returns nil when no profiler wants
+// labels, which costs a look at a counter, when the goroutine's labels do for this span, or when
+// ctx comes from [Without]. It labels for any span: the caller leaves out those that are not
+// sampled.
 func Set(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
 	if !Enabled() {
 		return nil
@@ -90,7 +91,8 @@ func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bo
 		encode(s.text.span[:], spanID[:])
 		name = labelName(name)
 		if around != nil && around.text.span == s.text.span {
-			s.named = cmp.Or(around.named, around) // not one that names another, which would make a chain
+			// not one that names another, which would make a chain
+			s.named = cmp.Or(around.named, around)
 		}
 	}
 	// One by one: the write barriers of a copy of all take longer.
@@ -326,8 +328,8 @@ func (s *Span) forget() {
 // nanoseconds. User are the program's own labels, not to be changed.
 //
 // The span is the one that set the labels. If that had ended on its own goroutine, the sampled
-// goroutine has outlived it, and the span is nil. If it had ended elsewhere, the span is the nearest
-// one around it that had not ended.
+// goroutine has outlived it, and the span is nil. If it had ended elsewhere, the span is the
+// nearest one around it that had not ended.
 //
 // A span around that ended between at and the call may have been forgotten; then it
 // is the one around that.

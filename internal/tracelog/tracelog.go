@@ -1,7 +1,9 @@
-// Package tracelog notes spans in the execution trace of package runtime/trace, while one is written, and reads such notes.
-// A local root is a task, which its tracer makes. It has a log message at its start and one at its end. A span that starts on
-// another goroutine than its parent has both, too. All other spans are inner spans: the goroutine works for their request anyway. They
-// have one message, at their end, or none if they are short. Regions would not do: they belong to one goroutine, and spans do not.
+// Package tracelog notes spans in the execution trace of package runtime/trace, while one is
+// written, and reads such notes. A local root is a task, which its tracer makes. It has a log
+// message at its start and one at its end. A span that starts on another goroutine than its parent
+// has both, too. All other spans are inner spans: the goroutine works for their request anyway.
+// They have one message, at their end, or none if they are short. Regions would not do: they belong
+// to one goroutine, and spans do not.
 package tracelog
 
 import (
@@ -21,14 +23,17 @@ import (
 
 // The categories of messages. A message has the span's id in hexadecimal, then:
 //
-//   - root: the trace's id, and the name of a local root that starts. The name may change before the end.
+//   - root: the trace's id, and the name of a local root that starts. The name may change before
+//     the end.
 //   - start: the name of another span that starts.
 //   - end: the name of a span that ends, after root or start.
-//   - inner: the number of the goroutine on which an inner span started, its start and its end in nanoseconds of the runtime's
-//     monotonic clock, and its name. The time of the message would not do: the tracer may take long for it.
+//   - inner: the number of the goroutine on which an inner span started, its start and its end in
+//     nanoseconds of the runtime's monotonic clock, and its name. The time of the message would not
+//     do: the tracer may take long for it.
 //
-// A message of the category cpu has the CPU time of the process and the time for which a limit stopped the process, both in
-// nanoseconds, the limit in thousandths of a processor, and the time for which threads waited for a processor in nanoseconds.
+// A message of the category cpu has the CPU time of the process and the time for which a limit
+// stopped the process, both in nanoseconds, the limit in thousandths of a processor, and the time
+// for which threads waited for a processor in nanoseconds.
 const (
 	rootCategory  = "perfline.root"
 	startCategory = "perfline.start"
@@ -37,12 +42,13 @@ const (
 	cpuCategory   = "perfline.cpu"
 )
 
-// ShortestInner is how long an inner span must take to be noted. The time of a shorter one counts for the span above. A message
-// takes about 0.6 µs, so that the notes of inner spans take less than a hundredth of a goroutine's time.
+// ShortestInner is how long an inner span must take to be noted. The time of a shorter one counts
+// for the span above. A message takes about 0.6 µs, so that the notes of inner spans take less than
+// a hundredth of a goroutine's time.
 const ShortestInner = 100 * time.Microsecond
 
-// Enabled reports whether an execution trace is being written. Other functions are called only then: each note takes
-// longer than a mark, because the tracer adds the stack.
+// Enabled reports whether an execution trace is being written. Other functions are called only
+// then: each note takes longer than a mark, because the tracer adds the stack.
 func Enabled() bool { return rt.IsEnabled() }
 
 // Root notes that a local root starts on this goroutine, in the task of ctx.
@@ -65,7 +71,8 @@ func End(id trace.SpanID, name string) {
 	write(context.Background(), endCategory, begin(*b, id), name, b)
 }
 
-// Inner notes a span that has ended. It started on the goroutine with this number. Start and end are times of goruntime.Nanotime.
+// Inner notes a span that has ended. It started on the goroutine with this number. Start and end
+// are times of goruntime.Nanotime.
 func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	b := buffers.Get().(*[]byte)
 	m := strconv.AppendUint(begin(*b, id), goroutine, 10)
@@ -74,9 +81,9 @@ func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	write(context.Background(), innerCategory, append(m, ' '), name, b)
 }
 
-// CPU notes the CPU time that the process has used so far. From two such notes, a reader of the trace learns whether
-// goroutines that the runtime ran were really on a processor, and why not. A system that does not tell has no CPU time:
-// nothing is noted.
+// CPU notes the CPU time that the process has used so far. From two such notes, a reader of the
+// trace learns whether goroutines that the runtime ran were really on a processor, and why not. A
+// system that does not tell has no CPU time: nothing is noted.
 func CPU(u cputime.Usage) {
 	if u.Process <= 0 {
 		return
@@ -91,11 +98,13 @@ func CPU(u cputime.Usage) {
 // limitUnit is a processor in a message.
 const limitUnit = 1000
 
-// maxName is the length at which names are cut. The tracer cuts messages of more than 1024 bytes anyway.
+// maxName is the length at which names are cut. The tracer cuts messages of more than 1024 bytes
+// anyway.
 const maxName = 200
 
-// Name returns a name as the trace has it. A name from outside must not be longer in any call of package trace: Go 1.26 ends the program if a task's
-// name has 64 KiB, and keeps each different one in memory.
+// Name returns a name as the trace has it. A name from outside must not be longer in any call of
+// package trace: Go 1.26 ends the program if a task's name has 64 KiB, and keeps each different one
+// in memory.
 func Name(name string) string { return name[:min(len(name), maxName)] }
 
 // buffers are the memory of messages, which the tracer copies during the call.
@@ -132,12 +141,14 @@ type Note struct {
 	Name    string        // of a span; it may be cut within a character
 	CPU     cputime.Usage // of a CPUTime
 
-	// Of an InnerSpan: the number of its goroutine, and times of the runtime's monotonic clock in nanoseconds.
+	// Of an InnerSpan: the number of its goroutine, and times of the runtime's monotonic clock in
+	// nanoseconds.
 	Goroutine  uint64
 	Start, End int64
 }
 
-// Parse reads a log message of an execution trace. Kind is Other if it is none of ours, or malformed.
+// Parse reads a log message of an execution trace. Kind is Other if it is none of ours, or
+// malformed.
 func Parse(category, message string) Note {
 	n := Note{}
 	switch category {
@@ -160,7 +171,8 @@ func Parse(category, message string) Note {
 	case RootStart:
 		n.TraceID = parsed(&p, trace.TraceIDFromHex)
 	case InnerSpan:
-		n.Goroutine = parsed(&p, func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
+		n.Goroutine = parsed(&p,
+			func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
 		n.Start, n.End = parsed(&p, nanoseconds), parsed(&p, nanoseconds)
 		p.failed = p.failed || n.Start < 0 || n.End < n.Start
 	default:

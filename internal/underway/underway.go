@@ -8,8 +8,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Table keeps a pointer for each span that has not ended, and a bounded number of them. The zero value is an empty
-// table. Its methods may be called concurrently. A span's id says where to look, because ids are random.
+// A Table keeps a pointer for each span that has not ended, and a bounded number of them. The zero
+// value is an empty table. Its methods may be called concurrently. A span's id says where to look,
+// because ids are random.
 type Table[T any] struct {
 	shards    [shards]shard[T]
 	forgotten atomic.Uint64
@@ -23,8 +24,8 @@ type key struct {
 
 func keyOf(sc trace.SpanContext) key { return key{sc.TraceID(), sc.SpanID()} }
 
-// A shard is a hash table that uses its entries again. A map takes twice as long for what most spans do, which is to
-// come and to go.
+// A shard is a hash table that uses its entries again. A map takes twice as long for what most
+// spans do, which is to come and to go.
 type shard[T any] struct {
 	mu    sync.Mutex // guards what follows
 	lists [lists]*entry[T]
@@ -41,10 +42,11 @@ type entry[T any] struct {
 
 const (
 	shards = 16
-	// lists are few, to stay in the processor's cache: most programs have some hundred spans under way at a time.
+	// lists are few, to stay in the processor's cache: most programs have some hundred spans under
+	// way at a time.
 	lists = 16
-	// maxInShard bounds programs that never end some of their spans. In the end only those are in a full shard, and
-	// one of them makes room.
+	// maxInShard bounds programs that never end some of their spans. In the end only those are in a
+	// full shard, and one of them makes room.
 	maxInShard = 1 << 10
 )
 
@@ -86,8 +88,8 @@ func (s *shard[T]) remove(at **entry[T]) *T {
 	return v
 }
 
-// Put keeps v for a span. It returns what it no longer keeps because of that: the span's earlier value, or the value of
-// a span that made room.
+// Put keeps v for a span. It returns what it no longer keeps because of that: the span's earlier
+// value, or the value of a span that made room.
 func (t *Table[T]) Put(sc trace.SpanContext, v *T) (out *T) {
 	k := keyOf(sc)
 	s := t.shard(k)

@@ -48,8 +48,8 @@ const (
 	formatDuration = "duration"
 )
 
-// appendFlat appends the members of groups in place of the groups. The last value of a repeated key counts. It is linear: details
-// are few.
+// appendFlat appends the members of groups in place of the groups. The last value of a repeated key
+// counts. It is linear: details are few.
 func appendFlat(flat []slog.Attr, prefix string, attrs []slog.Attr) []slog.Attr {
 	for _, a := range attrs {
 		if a.Value.Kind() == slog.KindGroup { // groups without a name are inlined in sessions
@@ -93,7 +93,8 @@ func (f *firefox) appendPayload(b []byte, e sessions.Event) []byte {
 	return append(b, '}')
 }
 
-// key is the key of a value. A field has one format, so that values of another are a field of their own.
+// key is the key of a value. A field has one format, so that values of another are a field of their
+// own.
 func (s *schema) key(key, format string) string {
 	if known := s.formats[key]; known != "" && known != format {
 		key += " (" + strings.Replace(format, formatText, "text", 1) + ")"
@@ -142,8 +143,10 @@ func (f *firefox) markerSchema() (all []object) {
 			continue
 		}
 		all = append(all, object{
-			"name": m.name, "display": []string{"marker-chart", "marker-table", "timeline-overview"}, "tooltipLabel": m.name + ": {marker.name}",
-			"isStackBased": m.phase == phaseInterval, "fields": slices.Concat(commonFields, f.schemas[i].fields),
+			"name": m.name, "display": []string{"marker-chart", "marker-table",
+				"timeline-overview"}, "tooltipLabel": m.name + ": {marker.name}",
+			"isStackBased": m.phase == phaseInterval,
+			"fields":       slices.Concat(commonFields, f.schemas[i].fields),
 		})
 	}
 	if len(f.traced) > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// The categories of a Firefox file: of samples, by their markers, and of events. Viewers know "Idle"
-// by its name, and the grey one as what has none.
+// The categories of a Firefox file: of samples, by their markers, and of events. Viewers know
+// "Idle" by its name, and the grey one as what has none.
 const (
 	categoryOther = iota
 	categoryGo
@@ -42,7 +42,8 @@ const firefoxCategories = `[{"name":"Other","color":"grey","subcategories":["Oth
 
 // markerCategories are the categories of samples. Others are categoryOther.
 var markerCategories = map[profile.Marker]int{
-	profile.Ordinary: categoryGo, profile.GC: categoryGC, profile.Syscall: categorySyscall, profile.Idle: categoryIdle,
+	profile.Ordinary: categoryGo, profile.GC: categoryGC, profile.Syscall: categorySyscall,
+	profile.Idle: categoryIdle,
 }
 
 // markerTypes are the types of markers, by the types of events that are markers.
@@ -77,8 +78,10 @@ func (f *firefox) shared() {
 		integers("func", func(r firefoxFrame) int { return r.function }),
 		integers("category", func(r firefoxFrame) int { return r.category }),
 		integers("line", func(r firefoxFrame) int { return cmp.Or(r.line, unknown) }),
-		same[firefoxFrame]("address", "-1"), same[firefoxFrame]("inlineDepth", "0"), same[firefoxFrame]("subcategory", "0"),
-		same[firefoxFrame]("nativeSymbol", "null"), same[firefoxFrame]("innerWindowID", "null"), same[firefoxFrame]("column", "null"),
+		same[firefoxFrame]("address", "-1"), same[firefoxFrame]("inlineDepth", "0"),
+		same[firefoxFrame]("subcategory", "0"),
+		same[firefoxFrame]("nativeSymbol", "null"), same[firefoxFrame]("innerWindowID", "null"),
+		same[firefoxFrame]("column", "null"),
 	})
 	f.raw("},\n" + `"funcTable":{`)
 	writeTable(f.jsonStream, slices.Values(f.functions.list), []column[profile.Call]{
@@ -91,7 +94,8 @@ func (f *firefox) shared() {
 	f.raw("},\n" + `"sources":{`)
 	writeTable(f.jsonStream, slices.Values(f.sources.list), []column[string]{
 		integers("filename", f.texts.add),
-		same[string]("id", "null"), same[string]("startLine", "1"), same[string]("startColumn", "1"), same[string]("sourceMapURL", "null"),
+		same[string]("id", "null"), same[string]("startLine", "1"),
+		same[string]("startColumn", "1"), same[string]("sourceMapURL", "null"),
 	})
 	f.raw("},\n" + `"resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0},`)
 	f.raw("\n" + `"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},`)
@@ -134,7 +138,8 @@ func (f *firefox) meta() object {
 	}
 	stats := f.s.Stats()
 	entries := []entry{
-		{"Entries", "integer", stats.Entries}, {"Entries dropped", "integer", stats.Dropped}, {"Entries lost", "integer", stats.Lost},
+		{"Entries", "integer", stats.Entries}, {"Entries dropped", "integer", stats.Dropped},
+		{"Entries lost", "integer", stats.Lost},
 		{"Samples", "integer", stats.Samples}, {"Samples lost", "integer", stats.Profiling.Lost},
 	}
 	if note := hiddenNote(f.trace); note != "" {
@@ -142,15 +147,19 @@ func (f *firefox) meta() object {
 	}
 	meta := object{
 		"version": firefoxGecko, "preprocessedProfileVersion": firefoxProcessed,
-		"product": "perfline", "processType": 0, "stackwalk": 1, "symbolicated": true, "symbolicationNotSupported": true,
-		"usesOnlyOneStackType": true, "sourceCodeIsNotOnSearchfox": true, "keepProfileThreadOrder": true,
-		"interval":           observer.Milliseconds(interval),
-		"startTime":          observer.Milliseconds(time.Duration(f.s.Started().Add(f.zero).UnixNano())),
+		"product": "perfline", "processType": 0, "stackwalk": 1, "symbolicated": true,
+		"symbolicationNotSupported": true,
+		"usesOnlyOneStackType":      true, "sourceCodeIsNotOnSearchfox": true,
+		"keepProfileThreadOrder": true,
+		"interval":               observer.Milliseconds(interval),
+		"startTime": observer.Milliseconds(
+			time.Duration(f.s.Started().Add(f.zero).UnixNano())),
 		"profilingStartTime": observer.Milliseconds(-f.zero),
-		"profilingEndTime":   observer.Milliseconds(max(1, f.s.Length()) - f.zero), // the end counts as unknown if it is 0
-		"categories":         json.RawMessage(firefoxCategories),
-		"markerSchema":       f.markerSchema(),
-		"extra":              []object{{"label": subject(f.s), "entries": entries}},
+		// the end counts as unknown if it is 0
+		"profilingEndTime": observer.Milliseconds(max(1, f.s.Length()) - f.zero),
+		"categories":       json.RawMessage(firefoxCategories),
+		"markerSchema":     f.markerSchema(),
+		"extra":            []object{{"label": subject(f.s), "entries": entries}},
 	}
 	if f.timed {
 		meta["sampleUnits"] = object{"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"}

@@ -25,14 +25,17 @@ const (
 // stateFields are what a Firefox file says of the fields of waits.
 var stateFields = []field{
 	{"trace", "trace id", "string"}, {"span", "span id", "string"},
-	{"in", "in", formatText}, {"by", "ended by", formatText}, {"had", "processor used by", formatText},
+	{"in", "in", formatText}, {"by", "ended by", formatText},
+	{"had", "processor used by", formatText},
 	{"request", "of the request", formatText}, {"byTrace", "of the trace", "string"},
 }
 
 // stateCategories are the categories of waits.
 var stateCategories = [waiting.Classes]int{
-	waiting.ClassUnknown: categoryOther, waiting.ClassRunning: categoryGo, waiting.ClassRunnable: categoryRunnable,
-	waiting.ClassWaiting: categoryWaiting, waiting.ClassSyscall: categorySyscall, waiting.ClassCollector: categoryGC,
+	waiting.ClassUnknown: categoryOther, waiting.ClassRunning: categoryGo,
+	waiting.ClassRunnable: categoryRunnable,
+	waiting.ClassWaiting:  categoryWaiting, waiting.ClassSyscall: categorySyscall,
+	waiting.ClassCollector: categoryGC,
 }
 
 // traced has what execution traces have of requests.
@@ -87,10 +90,12 @@ type threadHead struct {
 }
 
 func (f *firefox) head(h threadHead) {
-	fmt.Fprintf(f, "\n"+`{"name":%s,"processName":%s,"processType":"default","isMainThread":%t,"pid":"%d","tid":%d,`+
+	fmt.Fprintf(f, "\n"+
+		`{"name":%s,"processName":%s,"processType":"default","isMainThread":%t,"pid":"%d","tid":%d,`+
 		`"processStartupTime":0,"processShutdownTime":null,"registerTime":%s,"unregisterTime":%s,"pausedRanges":[],"showMarkersInTimeline":true,`+
 		"\n"+`"markers":{`,
-		appendText(nil, h.name), appendText(nil, h.process), h.main, h.pid, h.tid, appendMillis(nil, h.start-f.zero), appendMillis(nil, h.end-f.zero))
+		appendText(nil, h.name), appendText(nil, h.process), h.main, h.pid, h.tid,
+		appendMillis(nil, h.start-f.zero), appendMillis(nil, h.end-f.zero))
 }
 
 // goroutines writes a thread for each goroutine that worked for a request. main is the timeline
@@ -103,8 +108,12 @@ func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 		times("startTime", func(i waits.Interval) time.Duration { return start + i.Start }),
 		times("endTime", func(i waits.Interval) time.Duration { return start + i.End }),
 		same[waits.Interval]("phase", fmt.Sprint(phaseInterval)),
-		integers("category", func(i waits.Interval) int { return stateCategories[waiting.ClassOf(i.Kind)] }),
-		{"data", func(b []byte, i waits.Interval) []byte { return f.appendState(b, ids, start, &i) }},
+		integers("category",
+			func(i waits.Interval) int { return stateCategories[waiting.ClassOf(i.Kind)] }),
+		{"data", func(b []byte,
+			i waits.Interval) []byte {
+			return f.appendState(b, ids, start, &i)
+		}},
 	}
 	for n := range r.Goroutines {
 		if f.failed() {
@@ -113,7 +122,8 @@ func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 		g := &r.Goroutines[n]
 		f.lastTID++
 		f.raw(",")
-		f.head(threadHead{name: goroutineName(g), process: main.Name, pid: main.ID, tid: f.lastTID, start: main.Interval.Start, end: main.Interval.End})
+		f.head(threadHead{name: goroutineName(g), process: main.Name, pid: main.ID, tid: f.lastTID,
+			start: main.Interval.Start, end: main.Interval.End})
 		writeTable(f.jsonStream, slices.Values(g.Intervals), columns)
 		f.raw("},\n" + `"samples":{"weightType":"tracing-ms",`)
 		writeTable(f.jsonStream, slices.Values([]profile.Sample(nil)), f.sampleColumns())
@@ -156,7 +166,8 @@ func (f *firefox) appendState(b []byte, ids string, start time.Duration, i *wait
 		}
 	}
 	if stack := f.stackOf(i.Stack); stack >= 0 {
-		b = fmt.Appendf(b, `,"cause":{"time":%s,"stack":%d}`, appendMillis(nil, start+i.Start), stack)
+		b = fmt.Appendf(b, `,"cause":{"time":%s,"stack":%d}`, appendMillis(nil, start+i.Start),
+			stack)
 	}
 	return append(b, '}')
 }
@@ -165,7 +176,9 @@ func (f *firefox) appendState(b []byte, ids string, start time.Duration, i *wait
 func (f *firefox) stackOf(frames []waits.Frame) int {
 	at := -1
 	for _, frame := range slices.Backward(frames) {
-		at = f.stacks.add(stack{at, f.frame(profile.Call{Name: frame.Function, File: frame.File, Line: frame.Line}, categoryGo)})
+		at = f.stacks.add(stack{at,
+			f.frame(profile.Call{Name: frame.Function, File: frame.File, Line: frame.Line},
+				categoryGo)})
 	}
 	return at
 }
@@ -174,7 +187,9 @@ func (f *firefox) stackOf(frames []waits.Frame) int {
 func stateSchema() []object {
 	display := []string{"marker-chart", "marker-table", "timeline-overview"}
 	return []object{
-		{"name": stateMarker, "display": display, "tooltipLabel": "{marker.name}", "chartLabel": "{marker.data.in}", "isStackBased": true, "fields": stateFields},
-		{"name": causeMarker, "display": display, "tooltipLabel": causeMarker, "isStackBased": true, "fields": commonFields[:2]},
+		{"name": stateMarker, "display": display, "tooltipLabel": "{marker.name}",
+			"chartLabel": "{marker.data.in}", "isStackBased": true, "fields": stateFields},
+		{"name": causeMarker, "display": display, "tooltipLabel": causeMarker, "isStackBased": true,
+			"fields": commonFields[:2]},
 	}
 }

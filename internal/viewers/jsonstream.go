@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// maxText is how many bytes of a text from outside go into a file: names of events, functions and files, keys
-// and values of details. The rest of a longer one is an ellipsis.
+// maxText is how many bytes of a text from outside go into a file: names of events, functions and
+// files, keys and values of details. The rest of a longer one is an ellipsis.
 const maxText = 1000
 
 // A jsonStream writes JSON as it is told, without a tree of it in memory. After an error of
@@ -78,8 +78,8 @@ func same[T any](name, json string) column[T] {
 	return column[T]{name, func(b []byte, _ T) []byte { return append(b, json...) }}
 }
 
-// writeTable writes the columns of a table as members of an object, and the number of rows. It goes through the rows
-// once for each column.
+// writeTable writes the columns of a table as members of an object, and the number of rows. It goes
+// through the rows once for each column.
 func writeTable[T any](j jsonStream, rows iter.Seq[T], columns []column[T]) {
 	length := 0
 	for _, c := range columns {
@@ -111,7 +111,8 @@ func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byt
 	return n
 }
 
-// appendText appends a text as a JSON string, at most maxText bytes of it. Invalid UTF-8 becomes U+FFFD.
+// appendText appends a text as a JSON string, at most maxText bytes of it. Invalid UTF-8 becomes
+// U+FFFD.
 func appendText(b []byte, s string) []byte {
 	s = cut(s)
 	for i := range len(s) {
@@ -119,7 +120,8 @@ func appendText(b []byte, s string) []byte {
 			return append(b, marshal(s)...)
 		}
 	}
-	return append(append(append(b, '"'), s...), '"') // nearly all, and marshal takes an allocation for each
+	// nearly all, and marshal takes an allocation for each
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // cut shortens a text to maxText bytes, between two characters.

@@ -9,9 +9,10 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// A laneTree has the spans of a request in lanes. Two spans of a lane lie within each other or apart: viewers draw others at wrong
-// places, or refuse the file. A span is on the lane of its parent if it fits there. Otherwise it is on the first lane that is free
-// meanwhile. The first lane has the request itself.
+// A laneTree has the spans of a request in lanes. Two spans of a lane lie within each other or
+// apart: viewers draw others at wrong places, or refuse the file. A span is on the lane of its
+// parent if it fits there. Otherwise it is on the first lane that is free meanwhile. The first lane
+// has the request itself.
 type laneTree struct {
 	lanes   [][]*otlpenc.Span // by start; of spans with the same start, the outer one comes first
 	of      map[*otlpenc.Span]int
@@ -31,7 +32,8 @@ func newLaneTree(q requests.Request) *laneTree {
 		spans = append(spans, row.Span)
 	}
 	slices.SortStableFunc(spans[1:], func(a, b *otlpenc.Span) int {
-		return cmp.Or(a.Start.Compare(b.Start), endOf(b).Compare(endOf(a)), cmp.Compare(depths[a], depths[b]))
+		return cmp.Or(a.Start.Compare(b.Start), endOf(b).Compare(endOf(a)),
+			cmp.Compare(depths[a], depths[b]))
 	})
 	var open [][]*otlpenc.Span // by lane, the innermost last
 	for _, s := range spans {
@@ -58,7 +60,8 @@ func (t *laneTree) place(s *otlpenc.Span, open [][]*otlpenc.Span) int {
 	parent := t.parents[s]
 	if lane, placed := t.of[parent]; placed {
 		stack := open[lane]
-		if len(stack) > 0 && stack[len(stack)-1] == parent && !s.Start.Before(parent.Start) && !endOf(s).After(endOf(parent)) {
+		if len(stack) > 0 && stack[len(stack)-1] == parent && !s.Start.Before(parent.Start) &&
+			!endOf(s).After(endOf(parent)) {
 			return lane
 		}
 	}

@@ -20,15 +20,18 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// WriteRequestOTLP writes the spans of a request in OTLP's JSON encoding, as one ExportTraceServiceRequest. A Collector
-// reads it with the encoding otlp_json, and Jaeger by "Upload".
+// WriteRequestOTLP writes the spans of a request in OTLP's JSON encoding, as one
+// ExportTraceServiceRequest. A Collector reads it with the encoding otlp_json, and Jaeger by
+// "Upload".
 //
-//   - Spans are grouped by resource and by scope, in the order in which these first appear in the request.
-//   - Ids are in hexadecimal digits, enums are numbers, and integers of 64 bits are texts. Bytes are in base 64. Numbers
-//     that JSON lacks are the texts "NaN", "Infinity" and "-Infinity".
+//   - Spans are grouped by resource and by scope, in the order in which these first appear in the
+//     request.
+//   - Ids are in hexadecimal digits, enums are numbers, and integers of 64 bits are texts. Bytes
+//     are in base 64. Numbers that JSON lacks are the texts "NaN", "Infinity" and "-Infinity".
 //   - Texts are complete. Bytes that are not UTF-8 become U+FFFD.
 //
-// A file equals the OTLP request with the same spans that package otlpenc makes. It has no samples and no states.
+// A file equals the OTLP request with the same spans that package otlpenc makes. It has no samples
+// and no states.
 func WriteRequestOTLP(w io.Writer, q requests.Request) error {
 	f := otlpFile{newJSONStream(w)}
 	f.raw(`{"resourceSpans":[`)
@@ -112,7 +115,8 @@ func (f otlpFile) scope(s instrumentation.Scope) {
 
 func (f otlpFile) write(b []byte) { _, _ = f.Write(b) } // see failed
 
-// appendOTLPSpan appends a span. Members with the value that a reader assumes are left out, as in OTLP's binary encoding.
+// appendOTLPSpan appends a span. Members with the value that a reader assumes are left out, as in
+// OTLP's binary encoding.
 func appendOTLPSpan(b []byte, s *otlpenc.Span) []byte {
 	b = appendOTLPIDs(append(b, '{'), s.TraceID, s.SpanID)
 	if s.ParentID.IsValid() {
@@ -154,11 +158,12 @@ func appendOTLPLink(b []byte, l sdktrace.Link) []byte {
 	b = append(appendOTLPIDs(append(b, '{'), l.SpanContext.TraceID(), l.SpanContext.SpanID()), ',')
 	b = appendOTLPText(b, `"traceState":`, l.SpanContext.TraceState().String())
 	b = appendOTLPAttributes(b, l.Attributes, l.DroppedAttributeCount)
-	return append(trimComma(appendOTLPNumber(b, `"flags":`, uint64(otlpFlags(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())))), '}')
+	return append(trimComma(appendOTLPNumber(b, `"flags":`,
+		uint64(otlpFlags(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())))), '}')
 }
 
-// otlpFlags returns the flags of a span or a link (SpanFlags of OTLP). Beside the trace's flags they say whether the parent or the linked
-// span was in another process.
+// otlpFlags returns the flags of a span or a link (SpanFlags of OTLP). Beside the trace's flags
+// they say whether the parent or the linked span was in another process.
 func otlpFlags(own trace.TraceFlags, remote bool) uint32 {
 	const known, isRemote = 0x100, 0x200
 	if remote {
@@ -172,7 +177,8 @@ func appendOTLPIDs(b []byte, id trace.TraceID, span trace.SpanID) []byte {
 	return append(append(append(b, `,"spanId":"`...), span.String()...), '"')
 }
 
-// appendOTLPText appends a member unless the text is empty. Like all members here it ends with a comma: see trimComma.
+// appendOTLPText appends a member unless the text is empty. Like all members here it ends with a
+// comma: see trimComma.
 func appendOTLPText(b []byte, name, s string) []byte {
 	if s == "" {
 		return b
@@ -210,7 +216,8 @@ func appendOTLPList[T any](b []byte, name string, list []T, element func([]byte,
 
 // appendOTLPAttributes appends the members of attributes and of their number that was dropped.
 func appendOTLPAttributes(b []byte, attrs []attribute.KeyValue, dropped int) []byte {
-	b = appendOTLPList(b, `"attributes":`, attrs, func(b []byte, kv attribute.KeyValue) []byte { return appendOTLPKeyValue(b, kv, 0) })
+	b = appendOTLPList(b, `"attributes":`, attrs,
+		func(b []byte, kv attribute.KeyValue) []byte { return appendOTLPKeyValue(b, kv, 0) })
 	return appendOTLPNumber(b, `"droppedAttributesCount":`, otlpCount(dropped))
 }
 
@@ -234,9 +241,11 @@ func appendOTLPValue(b []byte, v attribute.Value, depth int) []byte {
 	case attribute.FLOAT64:
 		return append(appendOTLPDouble(append(b, `{"doubleValue":`...), v.AsFloat64()), '}')
 	case attribute.STRING:
-		return append(append(append(b, `{"stringValue":`...), marshal(text.Valid(v.AsString()))...), '}')
+		return append(append(append(b, `{"stringValue":`...), marshal(text.Valid(v.AsString()))...),
+			'}')
 	case attribute.BYTESLICE:
-		return append(base64.StdEncoding.AppendEncode(append(b, `{"bytesValue":"`...), v.AsByteSlice()), `"}`...)
+		return append(base64.StdEncoding.AppendEncode(append(b, `{"bytesValue":"`...),
+			v.AsByteSlice()), `"}`...)
 	case attribute.BOOLSLICE:
 		return list(values(v.AsBoolSlice(), attribute.BoolValue))
 	case attribute.INT64SLICE:
@@ -255,12 +264,14 @@ func appendOTLPValue(b []byte, v attribute.Value, depth int) []byte {
 }
 
 // appendOTLPElements appends a list or a map that has depth of these around it.
-func appendOTLPElements[T any](b []byte, name string, all []T, depth int, element func([]byte, T, int) []byte) []byte {
+func appendOTLPElements[T any](b []byte, name string, all []T, depth int,
+	element func([]byte, T, int) []byte) []byte {
 	if depth == otlpwire.MaxDepth {
 		return append(b, `{"stringValue":"`+otlpwire.TooDeep+`"}`...)
 	}
 	b = append(append(append(b, `{"`...), name...), `":{`...)
-	b = appendOTLPList(b, `"values":`, all, func(b []byte, e T) []byte { return element(b, e, depth+1) })
+	b = appendOTLPList(b, `"values":`, all,
+		func(b []byte, e T) []byte { return element(b, e, depth+1) })
 	return append(trimComma(b), "}}"...)
 }
 

@@ -16,15 +16,18 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// WriteRequestPerfetto writes one request in the trace event format of Chrome, which ui.perfetto.dev and Chrome's performance panel open.
+// WriteRequestPerfetto writes one request in the trace event format of Chrome, which
+// ui.perfetto.dev and Chrome's performance panel open.
 //
-//   - The request is a process. Its threads are the lanes of [WriteRequestFirefox]. A span is a complete event, and a mark is an instant of
-//     its thread. Attributes are arguments.
-//   - With q.Waits each goroutine is a further thread, with its states as complete events. Arguments name the function, and the
-//     function that ended a wait. The argument "cause" of the request has the sentence.
-//   - Samples are V8's profile events on the thread of their span. The format has no weights: a sample is a moment. t may be nil.
-//   - Times are microseconds since the request's start, or since the start of the first span before it. otherData has the
-//     time of that moment, and the note on hidden functions.
+//   - The request is a process. Its threads are the lanes of [WriteRequestFirefox]. A span is a
+//     complete event, and a mark is an instant of its thread. Attributes are arguments.
+//   - With q.Waits each goroutine is a further thread, with its states as complete events.
+//     Arguments name the function, and the function that ended a wait. The argument "cause" of the
+//     request has the sentence.
+//   - Samples are V8's profile events on the thread of their span. The format has no weights: a
+//     sample is a moment. t may be nil.
+//   - Times are microseconds since the request's start, or since the start of the first span before
+//     it. otherData has the time of that moment, and the note on hidden functions.
 //
 // Texts, memory and errors are as in [WriteFirefox].
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {
@@ -33,7 +36,8 @@ func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) err
 
 func writePerfetto(w io.Writer, s recorded, of *waits.Request) error {
 	f := perfetto{jsonStream: newJSONStream(w), s: s}
-	f.stacks.trace, f.stacks.frame = s.Trace(), func(c profile.Call, _ int) int { c.Line = 0; return f.frames.add(c) }
+	f.stacks.trace, f.stacks.frame = s.Trace(),
+		func(c profile.Call, _ int) int { c.Line = 0; return f.frames.add(c) }
 	timelines := s.Timelines()
 	for _, tl := range timelines {
 		f.zero = min(f.zero, tl.Interval.Start)
@@ -71,9 +75,10 @@ type perfetto struct {
 	stacks  stackTable
 }
 
-// event writes an event. Its arguments come last, because older importers look for the other members first, and do not know
-// all escapes in keys.
-func (f *perfetto) event(phase, name, category string, thread sessions.TimelineID, members, args []byte) {
+// event writes an event. Its arguments come last, because older importers look for the other
+// members first, and do not know all escapes in keys.
+func (f *perfetto) event(phase, name, category string, thread sessions.TimelineID, members,
+	args []byte) {
 	b := f.AvailableBuffer()
 	if f.written {
 		b = append(b, ',')
@@ -141,7 +146,8 @@ func (f *perfetto) events(tl sessions.Timeline, of *waits.Request) {
 		args = trimComma(args)
 		category := strings.ToLower(e.Type.String())
 		if e.Type == sessions.Mark {
-			f.event("i", e.Name, category, tl.ID, append(f.at(e.Interval.Start), `,"s":"t"`...), args)
+			f.event("i", e.Name, category, tl.ID, append(f.at(e.Interval.Start), `,"s":"t"`...),
+				args)
 			continue
 		}
 		f.event("X", e.Name, category, tl.ID, f.lasts(e.Interval.Start, e.Interval.End), args)
@@ -161,7 +167,8 @@ func (f *perfetto) goroutines(of *waits.Request, last sessions.TimelineID) {
 				return
 			}
 			if interval.Kind != waits.Gap {
-				f.event("X", interval.Kind.String(), waiting.ClassOf(interval.Kind).String(), thread, f.lasts(interval.Start, interval.End), stateArgs(interval))
+				f.event("X", interval.Kind.String(), waiting.ClassOf(interval.Kind).String(),
+					thread, f.lasts(interval.Start, interval.End), stateArgs(interval))
 			}
 		}
 	}
@@ -172,7 +179,8 @@ func stateArgs(i *waits.Interval) []byte {
 	var args []byte
 	add := func(key, value string) {
 		if value != "" {
-			args = append(appendText(append(append(append(args, '"'), key...), `":`...), value), ',')
+			args = append(appendText(append(append(append(args, '"'), key...), `":`...), value),
+				',')
 		}
 	}
 	if i.SpanID.IsValid() {
@@ -199,14 +207,15 @@ func stateArgs(i *waits.Interval) []byte {
 	return trimComma(args)
 }
 
-// samples writes the samples of a timeline as a profile of V8: nodes of a tree of calls, the node of each sample, and the time between
-// samples.
+// samples writes the samples of a timeline as a profile of V8: nodes of a tree of calls, the node
+// of each sample, and the time between samples.
 func (f *perfetto) samples(tl sessions.Timeline) {
 	if tl.Samples == 0 {
 		return
 	}
 	id := fmt.Sprintf(`,"id":"0x%x"`, tl.ID)
-	f.event("P", "Profile", "disabled-by-default-v8.cpu_profiler", tl.ID, append(f.at(f.zero), id...), []byte(`"data":{"startTime":0}`))
+	f.event("P", "Profile", "disabled-by-default-v8.cpu_profiler", tl.ID,
+		append(f.at(f.zero), id...), []byte(`"data":{"startTime":0}`))
 	var nodes, samples, deltas []byte
 	written := map[int]bool{}
 	var node func(at int)
@@ -218,7 +227,8 @@ func (f *perfetto) samples(tl sessions.Timeline) {
 		s := f.stacks.list[at]
 		node(s.parent)
 		c := f.frames.list[s.frame]
-		nodes = appendText(fmt.Appendf(nodes, `{"id":%d,"callFrame":{"functionName":`, at+1), c.Name)
+		nodes = appendText(fmt.Appendf(nodes, `{"id":%d,"callFrame":{"functionName":`, at+1),
+			c.Name)
 		nodes = appendText(append(nodes, `,"url":`...), c.File)
 		nodes = fmt.Appendf(nodes, `,"scriptId":0,"lineNumber":%d}`, c.StartLine)
 		if s.parent >= 0 {
@@ -235,6 +245,9 @@ func (f *perfetto) samples(tl sessions.Timeline) {
 		deltas = append(strconv.AppendInt(deltas, now-last, 10), ',')
 		last = now
 	}
-	args := slices.Concat([]byte(`"data":{"cpuProfile":{"nodes":[`), trimComma(nodes), []byte(`],"samples":[`), trimComma(samples), []byte(`]},"timeDeltas":[`), trimComma(deltas), []byte("]}"))
-	f.event("P", "ProfileChunk", "disabled-by-default-v8.cpu_profiler", tl.ID, append(f.at(f.zero), id...), args)
+	args := slices.Concat([]byte(`"data":{"cpuProfile":{"nodes":[`), trimComma(nodes),
+		[]byte(`],"samples":[`), trimComma(samples), []byte(`]},"timeDeltas":[`), trimComma(deltas),
+		[]byte("]}"))
+	f.event("P", "ProfileChunk", "disabled-by-default-v8.cpu_profiler", tl.ID,
+		append(f.at(f.zero), id...), args)
 }

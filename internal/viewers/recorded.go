@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// A recorded session, or one request, is what the files are written from. They go through its events once
-// for each column of theirs, so that nothing of the size of a session is in memory.
+// A recorded session, or one request, is what the files are written from. They go through its
+// events once for each column of theirs, so that nothing of the size of a session is in memory.
 type recorded interface {
 	Started() time.Time
 	Length() time.Duration

@@ -18,19 +18,21 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// WriteRequestFirefox writes one request as WriteFirefox writes a session. Times count from the request's start.
+// WriteRequestFirefox writes one request as WriteFirefox writes a session. Times count from the
+// request's start.
 //
-//   - The request is a process. Spans are markers by their names, and marks are instants. Spans of one thread lie within each
-//     other: a span that overlaps a sibling, or ends after its parent, is on a further thread.
-//   - The file has the samples of the request in t, on the threads of their spans: see [requests.Samples]. t may be
-//     nil.
+//   - The request is a process. Spans are markers by their names, and marks are instants. Spans of
+//     one thread lie within each other: a span that overlaps a sibling, or ends after its parent,
+//     is on a further thread.
+//   - The file has the samples of the request in t, on the threads of their spans: see
+//     [requests.Samples]. t may be nil.
 //   - With q.Waits each goroutine has a thread with its states.
 func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writeFirefox(w, newRecordedRequest(q, t), q.Waits)
 }
 
-// WriteRequestSpeedscope writes one request as WriteSpeedscope writes a session. Spans are on the same lanes as in
-// [WriteRequestFirefox]. t may be nil.
+// WriteRequestSpeedscope writes one request as WriteSpeedscope writes a session. Spans are on the
+// same lanes as in [WriteRequestFirefox]. t may be nil.
 func WriteRequestSpeedscope(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writeSpeedscope(w, newRecordedRequest(q, t))
 }
@@ -51,7 +53,8 @@ func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
 	tree := newLaneTree(q)
 	for i, lane := range tree.lanes {
 		tl := sessions.Timeline{
-			ID: sessions.TimelineID(i + 1), FrameID: 1, Name: q.Root.Name, Lane: i, TraceID: q.TraceID(), SpanID: q.Root.SpanID,
+			ID: sessions.TimelineID(i + 1), FrameID: 1, Name: q.Root.Name, Lane: i,
+			TraceID: q.TraceID(), SpanID: q.Root.SpanID,
 			Interval: r.interval(lane[0]),
 		}
 		var events []sessions.Event
@@ -59,7 +62,11 @@ func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
 			events = append(events, r.spanEvents(s)...)
 			tl.Interval.End = max(tl.Interval.End, r.interval(s).End)
 		}
-		slices.SortStableFunc(events, func(a, b sessions.Event) int { return cmp.Compare(a.Interval.Start, b.Interval.Start) })
+		slices.SortStableFunc(events,
+			func(a, b sessions.Event) int {
+				return cmp.Compare(a.Interval.Start,
+					b.Interval.Start)
+			})
 		for n := range events {
 			events[n].ID = sessions.EventID(n + 1)
 		}
@@ -106,7 +113,8 @@ func (r *recordedRequest) Stats() sessions.Stats {
 	return stats
 }
 
-// spanEvents returns a span and its marks. A mark outside of the span's time is at the nearer end of the span.
+// spanEvents returns a span and its marks. A mark outside of the span's time is at the nearer end
+// of the span.
 func (r *recordedRequest) spanEvents(s *otlpenc.Span) []sessions.Event {
 	var detail []slog.Attr
 	if s.Status.Code == codes.Error {
@@ -114,13 +122,15 @@ func (r *recordedRequest) spanEvents(s *otlpenc.Span) []sessions.Event {
 	}
 	within := r.interval(s)
 	events := []sessions.Event{{
-		Type: r.eventType(s), Name: requests.Row{Span: s}.Name(), SpanID: s.SpanID, Hits: 1, Time: within.End - within.Start,
+		Type: r.eventType(s), Name: requests.Row{Span: s}.Name(), SpanID: s.SpanID, Hits: 1,
+		Time:     within.End - within.Start,
 		Interval: within, Detail: append(detail, details(s.Attributes)...),
 	}}
 	for _, e := range s.Events {
 		at := max(within.Start, min(e.Time.Sub(r.q.Root.Start), within.End))
-		events = append(events, sessions.Event{Type: sessions.Mark, Name: e.Name, SpanID: s.SpanID, Hits: 1,
-			Interval: sessions.Interval{Start: at, End: at}, Detail: details(e.Attributes)})
+		events = append(events,
+			sessions.Event{Type: sessions.Mark, Name: e.Name, SpanID: s.SpanID, Hits: 1,
+				Interval: sessions.Interval{Start: at, End: at}, Detail: details(e.Attributes)})
 	}
 	return events
 }

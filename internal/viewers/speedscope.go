@@ -18,26 +18,31 @@ import (
 //   - The first profile has all samples in the order of time, weighed by the time that they stand
 //     for. It shows where the program spent its time.
 //   - Then each timeline is a profile of its events: in speedscope's "Time Order" what a request
-//     waited for and called, in "Left Heavy" and "Sandwich" what its measures come to. Samples events are
-//     in it, which are the code below each measure, as an estimate. Its name has the trace's id and when it began.
+//     waited for and called, in "Left Heavy" and "Sandwich" what its measures come to. Samples
+//     events are in it, which are the code below each measure, as an estimate. Its name has the
+//     trace's id and when it began.
 //
-// Moments are not in it: speedscope shows nothing that takes no time, and has no place for details. An event
-// that ends after the one around it, which events of a session do not, ends with that.
+// Moments are not in it: speedscope shows nothing that takes no time, and has no place for details.
+// An event that ends after the one around it, which events of a session do not, ends with that.
 //
-// The format repeats the whole stack for each sample: 1e6 samples of 500 functions are a file of 2 GB.
-// Texts, time, memory and errors are as in [WriteFirefox]. Times are nanoseconds since the session began.
+// The format repeats the whole stack for each sample: 1e6 samples of 500 functions are a file of 2
+// GB. Texts, time, memory and errors are as in [WriteFirefox]. Times are nanoseconds since the
+// session began.
 func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeedscope(w, s) }
 
 func writeSpeedscope(w io.Writer, s recorded) error {
-	f := speedscope{jsonStream: newJSONStream(w), s: s, frames: table[speedscopeFrame]{list: []speedscopeFrame{}}}
+	f := speedscope{jsonStream: newJSONStream(w), s: s,
+		frames: table[speedscopeFrame]{list: []speedscopeFrame{}}}
 	f.stacks.trace, f.stacks.frame = s.Trace(), f.frame
-	name := strings.ToLower(subject(s)) + " of " + s.Started().UTC().Format("2006-01-02 15:04:05.000Z")
+	name := strings.ToLower(subject(s)) + " of " +
+		s.Started().UTC().Format("2006-01-02 15:04:05.000Z")
 	if note := hiddenNote(s.Trace()); note != "" {
 		name += ". " + note
 	}
 	f.open(object{
-		"$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "perfline", "activeProfileIndex": 0,
-		"name": name,
+		"$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "perfline",
+		"activeProfileIndex": 0,
+		"name":               name,
 	})
 	f.raw(`,"profiles":[`)
 	separator := ""
@@ -113,7 +118,8 @@ func (f *speedscope) appendFrames(b []byte, at int) []byte {
 
 // profile begins a profile.
 func (f *speedscope) profile(kind, name string, start, end time.Duration) {
-	fmt.Fprintf(f, "\n"+`{"type":"%s","name":%s,"unit":"nanoseconds","startValue":%d,"endValue":%d`, kind, appendText(nil, name), start, end)
+	fmt.Fprintf(f, "\n"+`{"type":"%s","name":%s,"unit":"nanoseconds","startValue":%d,"endValue":%d`,
+		kind, appendText(nil, name), start, end)
 }
 
 // frame is the index of a function, which has one frame: speedscope has no lines or categories
@@ -134,7 +140,8 @@ func (f *speedscope) timeline(tl sessions.Timeline) {
 	start, end := tl.Interval.Start, max(tl.Interval.Start, tl.Interval.End)
 	f.profile("evented", title(tl), start, end)
 	f.raw(`,"events":[`)
-	f.unclosed, f.events = append(f.unclosed[:0], openEvent{end: end}), 0 // the timeline itself, which is not written
+	// the timeline itself, which is not written
+	f.unclosed, f.events = append(f.unclosed[:0], openEvent{end: end}), 0
 	at := start
 	for e := range f.s.All(tl.ID) {
 		if f.failed() {
@@ -169,7 +176,8 @@ func (f *speedscope) event(kind byte, at time.Duration, frame int) {
 		b = append(b, ',')
 	}
 	b = append(append(append(b, `{"type":"`...), kind), `","at":`...)
-	b = strconv.AppendInt(append(strconv.AppendInt(b, int64(at), 10), `,"frame":`...), int64(frame), 10)
+	b = strconv.AppendInt(append(strconv.AppendInt(b, int64(at), 10), `,"frame":`...), int64(frame),
+		10)
 	_, _ = f.Write(append(b, '}')) // see failed
 }
 

@@ -1,6 +1,7 @@
-// Package within calls code that a program gives to perfline, where its end matters: exporters, processors, readers and recorders that are flushed or
-// shut down. Such code may panic, hang, or end its goroutine. Nothing of that ends the program, or holds up a caller for longer than its context says.
-// [record.Timeline.Try] calls the code that runs at each request.
+// Package within calls code that a program gives to perfline, where its end matters: exporters,
+// processors, readers and recorders that are flushed or shut down. Such code may panic, hang, or
+// end its goroutine. Nothing of that ends the program, or holds up a caller for longer than its
+// context says. [record.Timeline.Try] calls the code that runs at each request.
 package within
 
 import (
@@ -13,8 +14,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Grace is how long one part goes on after its context has ended: code that reacts to the end of a context needs a moment to return its error. What
-// is made of parts takes twice or three times as long, so that it has their errors. The whole takes less than a second.
+// Grace is how long one part goes on after its context has ended: code that reacts to the end of a
+// context needs a moment to return its error. What is made of parts takes twice or three times as
+// long, so that it has their errors. The whole takes less than a second.
 const Grace = 300 * time.Millisecond
 
 // Bounded returns ctx with a deadline after d, unless ctx has one already.
@@ -25,7 +27,8 @@ func Bounded(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeout(ctx, d)
 }
 
-// late is what a part has that is called when the run is over, because another one hung: most parts have nothing to do then.
+// late is what a part has that is called when the run is over, because another one hung: most parts
+// have nothing to do then.
 const late = 10 * time.Millisecond
 
 // ErrAbandoned is in the error of a call that was left behind.
@@ -39,7 +42,8 @@ func call(ctx context.Context, what string, f func(context.Context) error) (err 
 	return err
 }
 
-// apart is call on a goroutine of its own. The channel gets one error, also if f ends that goroutine.
+// apart is call on a goroutine of its own. The channel gets one error, also if f ends that
+// goroutine.
 func apart(ctx context.Context, what string, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -78,8 +82,10 @@ func Begin(ctx context.Context, grace time.Duration) *Run {
 	return r
 }
 
-// Do calls f with the run's context on a goroutine of its own, and waits until it returns or the run is over. What f returns is joined with the error
-// of the run; so are a panic and the end of the goroutine. An f that goes on is left behind, with [ErrAbandoned]. These errors begin with what.
+// Do calls f with the run's context on a goroutine of its own, and waits until it returns or the
+// run is over. What f returns is joined with the error of the run; so are a panic and the end of
+// the goroutine. An f that goes on is left behind, with [ErrAbandoned]. These errors begin with
+// what.
 func (r *Run) Do(what string, f func(context.Context) error) {
 	err := r.wait(what, apart(r.ctx, what, f))
 	r.mu.Lock()
@@ -126,9 +132,12 @@ type Once struct {
 	err  error         // of the call, once done is closed
 }
 
-// Do calls f with ctx the first time. Later calls wait for that one. Each caller waits within its own ctx and the grace after it, and gets the error
-// of f, or one that says that f goes on. A call with the context that f got, which comes from within f, returns nil at once: f cannot wait for itself.
-func (o *Once) Do(ctx context.Context, grace time.Duration, what string, f func(context.Context) error) error {
+// Do calls f with ctx the first time. Later calls wait for that one. Each caller waits within its
+// own ctx and the grace after it, and gets the error of f, or one that says that f goes on. A call
+// with the context that f got, which comes from within f, returns nil at once: f cannot wait for
+// itself.
+func (o *Once) Do(ctx context.Context, grace time.Duration, what string,
+	f func(context.Context) error) error {
 	if ctx.Value(inside{o}) != nil {
 		return nil
 	}

@@ -35,7 +35,8 @@ func (b *budget) verdict(got float64) string {
 	return "missed"
 }
 
-// budgets holds the results of all rows against what was promised. It adds them to a file of figures.
+// budgets holds the results of all rows against what was promised. It adds them to a file of
+// figures.
 func budgets(rows []*row, figuresInto string) (string, error) {
 	caller := func(group, name string) func(int) float64 {
 		r := find(rows, group, name)
@@ -51,24 +52,37 @@ func budgets(rows []*row, figuresInto string) (string, error) {
 	// The time of labels as a share of the time of plain spans.
 	labels := func(with, without, plain string) func(int) float64 {
 		return func(round int) float64 {
-			at := func(name string) float64 { return find(rows, labelGroup, name).samples[round].caller }
+			at := func(name string) float64 {
+				return find(rows, labelGroup,
+					name).samples[round].caller
+			}
 			return (at(with) - at(without)) / at(plain)
 		}
 	}
 
 	all := []budget{
-		{"`Mark`, 2 attributes, depth 5", 1.7, 1.3, "T", false, caller(otelGroup, "perfline `Mark`, 2 attributes, depth 5")},
+		{"`Mark`, 2 attributes, depth 5", 1.7, 1.3, "T", false,
+			caller(otelGroup, "perfline `Mark`, 2 attributes, depth 5")},
 		{"`Time…End`", 2, 1.7, "T", false, caller(otelGroup, "perfline `Time…End`")},
-		{"5 marks and 3 measures of 2 attributes, against `AddEvent` and `Start`/`End`", 8, 12, "× cheaper", true, ratio(
-			fivePlusThree("OpenTelemetry `AddEvent`, 2 attributes, depth 5", "OpenTelemetry `Start`/`End`, 2 attributes"),
-			fivePlusThree("perfline `Mark`, 2 attributes, depth 5", "perfline `Time…End`, 2 attributes"))},
-		{"unsampled, 5 marks and 3 measures, against gated OpenTelemetry", 0.35, 0.2, "×", false, ratio(
-			fivePlusThree("perfline `Mark`, unsampled", "perfline `Time…End`, unsampled"),
-			fivePlusThree("OpenTelemetry `AddEvent` if `IsRecording`, unsampled", "OpenTelemetry `Start`/`End`, unsampled"))},
-		{"labels of a span while a session samples, against a plain span", 0.3, 0.1, "×", false, labels(labelled, unlabelled, plainSpan)},
-		{"the same under a local root, while a session samples those only", 0.3, 0.1, "×", false, labels(rootsOnly, unlabelled, plainSpan)},
-		{"the same on average over a request with four spans under its local root", 0.3, 0.1, "×", false, labels(rootsRequest, unlabelledRequest, plainRequest)},
-		{"the same while a session samples every span", 0.3, 0.1, "×", false, labels(labelledRequest, unlabelledRequest, plainRequest)},
+		{"5 marks and 3 measures of 2 attributes, against `AddEvent` and `Start`/`End`", 8, 12,
+			"× cheaper", true, ratio(
+				fivePlusThree("OpenTelemetry `AddEvent`, 2 attributes, depth 5",
+					"OpenTelemetry `Start`/`End`, 2 attributes"),
+				fivePlusThree("perfline `Mark`, 2 attributes, depth 5",
+					"perfline `Time…End`, 2 attributes"))},
+		{"unsampled, 5 marks and 3 measures, against gated OpenTelemetry", 0.35, 0.2, "×", false,
+			ratio(
+				fivePlusThree("perfline `Mark`, unsampled", "perfline `Time…End`, unsampled"),
+				fivePlusThree("OpenTelemetry `AddEvent` if `IsRecording`, unsampled",
+					"OpenTelemetry `Start`/`End`, unsampled"))},
+		{"labels of a span while a session samples, against a plain span", 0.3, 0.1, "×", false,
+			labels(labelled, unlabelled, plainSpan)},
+		{"the same under a local root, while a session samples those only", 0.3, 0.1, "×", false,
+			labels(rootsOnly, unlabelled, plainSpan)},
+		{"the same on average over a request with four spans under its local root", 0.3, 0.1, "×",
+			false, labels(rootsRequest, unlabelledRequest, plainRequest)},
+		{"the same while a session samples every span", 0.3, 0.1, "×", false,
+			labels(labelledRequest, unlabelledRequest, plainRequest)},
 	}
 	var b strings.Builder
 	b.WriteString("| budget | must | stretch | median | of the rounds | |\n|---|---:|---:|---:|---:|---|\n")
@@ -83,10 +97,12 @@ func budgets(rows []*row, figuresInto string) (string, error) {
 			sign = "≥"
 		}
 		fmt.Fprintf(&b, "| %s | %s %.2f %s | %.2f | %.2f | %.2f … %.2f | %s |\n",
-			l.what, sign, l.must, l.unit, l.stretch, median, slices.Min(got), slices.Max(got), l.verdict(median))
+			l.what, sign, l.must, l.unit, l.stretch, median, slices.Min(got), slices.Max(got),
+			l.verdict(median))
 		met := l.within(median, l.must)
 		if err := figures.Add(figuresInto, l.what, fmt.Sprintf("%s %.2f %s", sign, l.must, l.unit),
-			fmt.Sprintf("%.2f (%.2f … %.2f)", median, slices.Min(got), slices.Max(got)), &met); err != nil {
+			fmt.Sprintf("%.2f (%.2f … %.2f)", median, slices.Min(got), slices.Max(got)),
+			&met); err != nil {
 			return "", err
 		}
 	}

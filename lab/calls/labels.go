@@ -64,28 +64,30 @@ func labelRows() (rows []*row) {
 		{labelledRequest, true, true, request, nil, session(profiling.EverySpan)},
 		{rootsRequest, true, true, request, nil, session(profiling.LocalRoots)},
 		{"perfline `Start…End`", true, false, ours(startEnd0), nil, nil},
-		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil, session(profiling.EverySpan)},
+		{"perfline `Start…End` while a session samples", true, false, ours(startEnd0), nil,
+			session(profiling.EverySpan)},
 	} {
-		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1, open: func() (*bench, error) {
-			w := newWay(r.own, true, 1)
-			if r.wrap != nil {
-				w.tracer = r.wrap(w.provider).Tracer("lab")
-			}
-			if !r.whole {
-				w.begin(1)
-			}
-			b := &bench{
-				burst: perSpan, settle: w.settle, around: r.around, check: w.spans(true),
-				op:    w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) }),
-				close: func() error { return w.provider.Shutdown(context.Background()) },
-			}
-			if r.whole {
-				b.burst = perSpan / spansOfRequest
-				b.op = func(n int) { r.op(context.Background(), w.tracer, n) }
-				b.check = w.spansOf(spansOfRequest)
-			}
-			return b, nil
-		}})
+		rows = append(rows, &row{group: labelGroup, name: r.name, procs: 1,
+			open: func() (*bench, error) {
+				w := newWay(r.own, true, 1)
+				if r.wrap != nil {
+					w.tracer = r.wrap(w.provider).Tracer("lab")
+				}
+				if !r.whole {
+					w.begin(1)
+				}
+				b := &bench{
+					burst: perSpan, settle: w.settle, around: r.around, check: w.spans(true),
+					op:    w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) }),
+					close: func() error { return w.provider.Shutdown(context.Background()) },
+				}
+				if r.whole {
+					b.burst = perSpan / spansOfRequest
+					b.op = func(n int) { r.op(context.Background(), w.tracer, n) }
+					b.check = w.spansOf(spansOfRequest)
+				}
+				return b, nil
+			}})
 	}
 	return rows
 }

@@ -39,9 +39,12 @@ var inUse = make([]byte, 16<<20)
 
 func main() {
 	rounds := flag.Int("rounds", 12, "measure each row in that many rounds, at least 1")
-	length := flag.Duration("length", 100*time.Millisecond, "measure a row about that long in each round")
-	only := flag.String("only", "", "measure only rows whose group and name match this regular expression")
-	figuresInto := flag.String("figures", "", "also add the budgets to this `file` of figures, for the laboratory's table")
+	length := flag.Duration("length", 100*time.Millisecond,
+		"measure a row about that long in each round")
+	only := flag.String("only", "",
+		"measure only rows whose group and name match this regular expression")
+	figuresInto := flag.String("figures", "",
+		"also add the budgets to this `file` of figures, for the laboratory's table")
 	flag.Parse()
 	if err := run(*rounds, *length, *only, *figuresInto); err != nil {
 		fmt.Fprintln(os.Stderr, "calls:", err)
@@ -87,7 +90,8 @@ func run(rounds int, length time.Duration, only, figuresInto string) error {
 	}
 	chosen = append(chosen, fromNode...)
 	fmt.Printf("%s, %s/%s, %d processors, %d rounds of %v; one time.Now() took %.1f ns.\n\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), rounds, length, nowCost(chosen))
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), rounds, length,
+		nowCost(chosen))
 	fmt.Print(table(chosen))
 	if only == "" {
 		text, err := budgets(chosen, figuresInto)
@@ -116,7 +120,8 @@ func table(rows []*row) string {
 		if !r.fixed {
 			allocs, bytes = fmt.Sprintf("%.1f", r.allocs()), fmt.Sprintf("%.0f", r.bytes())
 		}
-		fmt.Fprintf(&b, "| %s | %.2f | %.0f | %s | %s | %s |\n", r.name, r.caller(), r.nanos(), cpu, allocs, bytes)
+		fmt.Fprintf(&b, "| %s | %.2f | %.0f | %s | %s | %s |\n", r.name, r.caller(), r.nanos(), cpu,
+			allocs, bytes)
 	}
 	return b.String()
 }

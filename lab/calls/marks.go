@@ -17,7 +17,8 @@ const timelineGroup = "timeline, no backend"
 // without the collection, whose work is in the CPU column all the same. The buffer is
 // soon full, as in a service.
 func quiet() *observer.Timeline {
-	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, BufferSize: 1000})
+	return observer.NewTimeline(
+		observer.TimelineOptions{Scheduler: func(func()) {}, BufferSize: 1000})
 }
 
 type key int
@@ -47,7 +48,8 @@ func mark2(ctx context.Context, n int) {
 
 func mark4(ctx context.Context, n int) {
 	for i := range n {
-		marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i), slog.Bool("b", true), slog.Float64("f", 1.5))
+		marks.Mark(ctx, "m", slog.String("k", "v"), slog.Int("n", i), slog.Bool("b", true),
+			slog.Float64("f", 1.5))
 	}
 }
 
@@ -136,7 +138,8 @@ func onRequest(op operation, prepare func(ctx context.Context)) func() (*bench, 
 		}
 		b.check = func(calls uint64) error {
 			if got := tl.Stats().Total(); got.Recorded-prepared != calls || got.Overflow > 0 {
-				return fmt.Errorf("%d calls, %d recorded, %d lost", calls, got.Recorded-prepared, got.Overflow)
+				return fmt.Errorf("%d calls, %d recorded, %d lost", calls, got.Recorded-prepared,
+					got.Overflow)
 			}
 			return nil
 		}
@@ -157,7 +160,8 @@ func onProcess(observers int, op operation) func() (*bench, error) {
 		seen := 0
 		for range observers {
 			_, err := tl.Observe(func(l observer.List) { seen += len(l.Entries()) },
-				observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}, MaxBuffer: 1 << 16})
+				observer.Options{Types: []observer.Type{observer.Mark, observer.Measure},
+					MaxBuffer: 1 << 16})
 			if err != nil {
 				return nil, err
 			}
@@ -166,8 +170,10 @@ func onProcess(observers int, op operation) func() (*bench, error) {
 		b := &bench{burst: burst, op: func(n int) { op(ctx, n) }}
 		b.settle = func() error { tl.Deliver(); return nil }
 		b.check = func(calls uint64) error {
-			if got := tl.Stats().Total(); got.Recorded != calls || uint64(seen) != calls*uint64(observers) {
-				return fmt.Errorf("%d calls, %d recorded, %d seen by %d observers", calls, got.Recorded, seen, observers)
+			if got := tl.Stats().Total(); got.Recorded != calls ||
+				uint64(seen) != calls*uint64(observers) {
+				return fmt.Errorf("%d calls, %d recorded, %d seen by %d observers", calls,
+					got.Recorded, seen, observers)
 			}
 			return nil
 		}
@@ -202,19 +208,22 @@ func timelineRows() (rows []*row) {
 	markWith := map[int]operation{0: mark0, 2: mark2, 4: mark4}
 	for _, procs := range []int{1, 2} {
 		for _, attrs := range []int{0, 2, 4} {
-			add(fmt.Sprintf("`Mark`, %d attributes, %s", attrs, cores(procs)), procs, onProcess(0, markWith[attrs]))
+			add(fmt.Sprintf("`Mark`, %d attributes, %s", attrs, cores(procs)), procs,
+				onProcess(0, markWith[attrs]))
 		}
 	}
 	add("`Mark`, 2 attributes, one of 1000 in a request without a span", 1, onRequest(mark2, nil))
 	for _, observers := range []int{1, 3} {
-		add(fmt.Sprintf("`Mark`, 2 attributes, observers: %d", observers), 1, onProcess(observers, mark2))
+		add(fmt.Sprintf("`Mark`, 2 attributes, observers: %d", observers), 1,
+			onProcess(observers, mark2))
 	}
 	for _, procs := range []int{1, 2} {
 		add("`Time…End`, "+cores(procs), procs, onProcess(0, timeEnd0))
 	}
 	add("`Time…End`, 2 attributes", 1, onProcess(0, timeEnd2))
 	add("`Start…End`", 1, onProcess(0, startEnd0))
-	add("`Measure` between two names, one of 1000 in a request without a span", 1, onRequest(measureByNames, betweenNames))
+	add("`Measure` between two names, one of 1000 in a request without a span", 1,
+		onRequest(measureByNames, betweenNames))
 	return rows
 }
 

@@ -42,7 +42,11 @@ func nodeRows(ctx context.Context, rounds int, only *regexp.Regexp) ([]*row, err
 		{"markDetail", "Node.js `performance.mark` with a detail of 2"},
 		{"measure", "Node.js `performance.measure` between two names"},
 	}
-	if !slices.ContainsFunc(names, func(n struct{ key, name string }) bool { return only.MatchString(group + ": " + n.name) }) {
+	if !slices.ContainsFunc(names,
+		func(n struct{ key, name string }) bool {
+			return only.MatchString(group + ": " +
+				n.name)
+		}) {
 		return nil, nil
 	}
 	node, err := exec.LookPath("node")

@@ -33,8 +33,9 @@ func (c *counting) Accept(all []bridge.Spans) {
 func (c *counting) Shutdown(context.Context) error   { return nil }
 func (c *counting) ForceFlush(context.Context) error { return nil }
 
-// perSpan is how many calls one parent span gets: fewer than a unit hands over at once. So a call's time on its goroutine is without
-// hand-over, and its CPU has it. The limit of events of a span is lifted for both ways.
+// perSpan is how many calls one parent span gets: fewer than a unit hands over at once. So a call's
+// time on its goroutine is without hand-over, and its CPU has it. The limit of events of a span is
+// lifted for both ways.
 const perSpan = 500
 
 // A way is a provider, the SDK's or perfline's, under which spans are made
@@ -73,7 +74,8 @@ func newWay(own, sampled bool, depth int) *way {
 		})
 		w.provider = w.own
 	} else {
-		w.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSpanProcessor(w.end))
+		w.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler),
+			sdktrace.WithRawSpanLimits(limits), sdktrace.WithSpanProcessor(w.end))
 	}
 	w.tracer = w.provider.Tracer("lab")
 	return w
@@ -192,31 +194,35 @@ func otelRows() (rows []*row) {
 		{twoRequests, true, true, 2, 5, true, ours(mark2), nil},
 		{"perfline `Mark`", true, true, 1, 1, true, ours(mark0), nil},
 		{"perfline `Mark`, 4 attributes, depth 10", true, true, 1, 10, true, ours(mark4), nil},
-		{"OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 1, 5, true, otelMarks, nil},
+		{"OpenTelemetry `AddEvent`, 2 attributes, depth 5", false, true, 1, 5, true, otelMarks,
+			nil},
 		{"perfline `Time…End`, 2 attributes", true, true, 1, 1, false, ours(timeEnd2), nil},
 		{"perfline `Time…End`", true, true, 1, 1, false, ours(timeEnd0), nil},
 		{"perfline `Start…End`, 2 attributes", true, true, 1, 1, false, ours(startEnd2), nil},
 		{"OpenTelemetry `Start`/`End`, 2 attributes", false, true, 1, 1, false, otelMeasures, nil},
 		{"the same with otel-profiling-go", false, true, 1, 1, false, otelMeasures, profiled},
 		{"perfline `Mark`, unsampled", true, false, 1, 1, true, ours(mark2), nil},
-		{"OpenTelemetry `AddEvent` if `IsRecording`, unsampled", false, false, 1, 1, true, otelMarks, nil},
+		{"OpenTelemetry `AddEvent` if `IsRecording`, unsampled", false, false, 1, 1, true,
+			otelMarks, nil},
 		{"perfline `Time…End`, unsampled", true, false, 1, 1, false, ours(timeEnd2), nil},
 		{"OpenTelemetry `Start`/`End`, unsampled", false, false, 1, 1, false, otelMeasures, nil},
 	} {
-		rows = append(rows, &row{group: otelGroup, name: r.name, procs: r.procs, open: func() (*bench, error) {
-			w := newWay(r.own, r.sampled, r.depth)
-			if r.wrap != nil {
-				w.tracer = r.wrap(w.provider).Tracer("lab")
-			}
-			w.begin(r.procs)
-			b := &bench{burst: perSpan, settle: w.settle, close: func() error { return w.provider.Shutdown(context.Background()) }}
-			b.op = w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) })
-			b.check = w.spans(r.sampled)
-			if r.events {
-				b.check = w.events(r.sampled)
-			}
-			return b, nil
-		}})
+		rows = append(rows, &row{group: otelGroup, name: r.name, procs: r.procs,
+			open: func() (*bench, error) {
+				w := newWay(r.own, r.sampled, r.depth)
+				if r.wrap != nil {
+					w.tracer = r.wrap(w.provider).Tracer("lab")
+				}
+				w.begin(r.procs)
+				b := &bench{burst: perSpan, settle: w.settle,
+					close: func() error { return w.provider.Shutdown(context.Background()) }}
+				b.op = w.under(func(ctx context.Context, n int) { r.op(ctx, w.tracer, n) })
+				b.check = w.spans(r.sampled)
+				if r.events {
+					b.check = w.events(r.sampled)
+				}
+				return b, nil
+			}})
 	}
 	return rows
 }

@@ -13,9 +13,10 @@ const peerGroup = "other ways"
 func peerRows() (rows []*row) {
 	ctx := context.Background()
 	add := func(name string, burst int, op func(int), settle func() error) {
-		rows = append(rows, &row{group: peerGroup, name: name, procs: 1, open: func() (*bench, error) {
-			return &bench{burst: burst, op: op, settle: settle}, nil
-		}})
+		rows = append(rows, &row{group: peerGroup, name: name, procs: 1,
+			open: func() (*bench, error) {
+				return &bench{burst: burst, op: op, settle: settle}, nil
+			}})
 	}
 	log := func(n int) {
 		for range n {
@@ -33,9 +34,10 @@ func peerRows() (rows []*row) {
 		name string
 		op   func(int)
 	}{{"`runtime/trace.Log`, on", log}, {"`runtime/trace.StartRegion…End`, on", region}} {
-		rows = append(rows, &row{group: peerGroup, name: r.name, procs: 1, open: func() (*bench, error) {
-			return &bench{burst: burst, op: r.op, around: tracing}, nil
-		}})
+		rows = append(rows, &row{group: peerGroup, name: r.name, procs: 1,
+			open: func() (*bench, error) {
+				return &bench{burst: burst, op: r.op, around: tracing}, nil
+			}})
 	}
 	logger := slog.New(slog.NewJSONHandler(io.Discard, nil))
 	add("`slog`, JSON to nowhere, 2 attributes", burst, func(n int) {

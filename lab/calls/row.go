@@ -24,10 +24,12 @@ type row struct {
 // A bench is a row in operation. It is made for each sample and dropped after it,
 // so that no row's memory burdens the garbage collector in another's.
 type bench struct {
-	burst  int                             // calls before settle
-	op     func(n int)                     // n calls, on the calling goroutine
-	settle func() error                    // does and waits for what the calls left to do; may be nil
-	check  func(calls uint64) error        // whether all calls arrived where they should; may be nil
+	burst int         // calls before settle
+	op    func(n int) // n calls, on the calling goroutine
+	// does and waits for what the calls left to do; may be nil
+	settle func() error
+	// whether all calls arrived where they should; may be nil
+	check  func(calls uint64) error
 	around func() (stop func(), err error) // what a sample is taken under; may be nil
 	close  func() error                    // may be nil
 	calls  uint64
@@ -159,7 +161,10 @@ func middle(values []float64) float64 {
 func (r *row) caller() float64 { return r.median(func(s sample) float64 { return s.caller }) }
 func (r *row) allocs() float64 { return r.median(func(s sample) float64 { return s.allocs }) }
 func (r *row) bytes() float64  { return r.median(func(s sample) float64 { return s.bytes }) }
-func (r *row) nanos() float64  { return r.median(func(s sample) float64 { return s.caller * s.now }) }
+func (r *row) nanos() float64 {
+	return r.median(
+		func(s sample) float64 { return s.caller * s.now })
+}
 
 // cpu is a mean: garbage is collected in some rounds and not in others.
 func (r *row) cpu() (mean float64) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// readDecisions reads the lines "SUITE TEST: REASON", by suite and test. A reason begins with "decision: " or with
-// "does not apply: ".
+// readDecisions reads the lines "SUITE TEST: REASON", by suite and test. A reason begins with
+// "decision: " or with "does not apply: ".
 func readDecisions(path string) (map[string]map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -21,8 +21,10 @@ func readDecisions(path string) (map[string]map[string]string, error) {
 		}
 		suite, rest, _ := strings.Cut(line, " ")
 		test, reason, _ := strings.Cut(rest, ": ")
-		if !strings.HasPrefix(reason, "decision: ") && !strings.HasPrefix(reason, "does not apply: ") {
-			return nil, fmt.Errorf("%s: line %q must be SUITE TEST: decision: REASON, or SUITE TEST: does not apply: REASON", path, line)
+		if !strings.HasPrefix(reason, "decision: ") &&
+			!strings.HasPrefix(reason, "does not apply: ") {
+			return nil, fmt.Errorf(
+				"%s: line %q must be SUITE TEST: decision: REASON, or SUITE TEST: does not apply: REASON", path, line)
 		}
 		if all[suite] == nil {
 			all[suite] = map[string]string{}

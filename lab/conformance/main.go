@@ -5,14 +5,17 @@
 //	go run -C lab ./conformance -keep FOLDER    # leaves the workspace there
 //	go run -C lab ./conformance -into ../docs/lab/conformance.md
 //
-// A suite is the tests of a module of somebody else. They are copied from the module cache into a workspace, adapted by this
-// program and by the files in testdata, and run there. Nothing of them is committed.
+// A suite is the tests of a module of somebody else. They are copied from the module cache into a
+// workspace, adapted by this program and by the files in testdata, and run there. Nothing of them
+// is committed.
 //
-// Each test that fails, and each that was left out because it does not compile against perfline, has a line in decisions.txt: a
-// decision, with the sentence that it breaks, or why the test does not apply. The command fails for a test without a line, for a
-// line without a test, and for a suite that could not be had: that one says NOT RUN. A suite with such failures runs again, up to
-// three times in all: some tests fail by chance on a busy machine, with OpenTelemetry's provider, too. A test that fails in one run and passes
-// in another has passed, and the output names the test.
+// Each test that fails, and each that was left out because it does not compile against perfline,
+// has a line in decisions.txt: a decision, with the sentence that it breaks, or why the test does
+// not apply. The command fails for a test without a line, for a line without a test, and for a
+// suite that could not be had: that one says NOT RUN. A suite with such failures runs again, up to
+// three times in all: some tests fail by chance on a busy machine, with OpenTelemetry's provider,
+// too. A test that fails in one run and passes in another has passed, and the output names the
+// test.
 package main
 
 import (
@@ -98,10 +101,12 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 			errs = append(errs, fmt.Errorf("%s: %d tests or lines are wrong", s.name, len(wrong)))
 		}
 		met := len(wrong) == 0
-		errs = append(errs, figures.Add(*path, "tests that pass, "+s.what, "all others explained", r.summary(), &met))
+		errs = append(errs, figures.Add(*path, "tests that pass, "+s.what, "all others explained",
+			r.summary(), &met))
 	}
 	if *into != "" && ctx.Err() == nil {
-		errs = append(errs, document.Write(*into, document.Part{Name: marker, Text: table.String()}))
+		errs = append(errs, document.Write(*into,
+			document.Part{Name: marker, Text: table.String()}))
 	}
 	return errors.Join(append(errs, context.Cause(ctx))...)
 }

@@ -17,11 +17,13 @@ import (
 // complaint is an error of the compiler in a test file.
 var complaint = regexp.MustCompile(`(?m)^(?:\./)?([\w.-]+_test\.go):(\d+):\d+: (.*)$`)
 
-// prune takes out of the test files of a package what does not compile: declarations that use private names of the
-// implementation, and then what used those. It returns the names of the tests among them.
+// prune takes out of the test files of a package what does not compile: declarations that use
+// private names of the implementation, and then what used those. It returns the names of the tests
+// among them.
 func (w *workspace) prune(ctx context.Context, folder string) (left []string, err error) {
 	for {
-		_, err := w.goCommand(ctx, folder, "test", "-c", "-vet=off", "-gcflags=-e", "-o", os.DevNull, ".")
+		_, err := w.goCommand(ctx, folder, "test", "-c", "-vet=off", "-gcflags=-e", "-o",
+			os.DevNull, ".")
 		if err == nil {
 			slices.Sort(left)
 			return left, nil
@@ -44,7 +46,8 @@ func (w *workspace) prune(ctx context.Context, folder string) (left []string, er
 	}
 }
 
-// removeDeclarations takes the declarations at these lines out of a file, and returns the names of the tests among them.
+// removeDeclarations takes the declarations at these lines out of a file, and returns the names of
+// the tests among them.
 func removeDeclarations(path string, lines []int) (tests []string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

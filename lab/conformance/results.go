@@ -26,9 +26,11 @@ type results struct {
 // An event is a line of go test -json.
 type event struct{ Action, Package, Test, Output string }
 
-// name returns the name of the test that an event is of: with the folder of its package within the module in front.
+// name returns the name of the test that an event is of: with the folder of its package within the
+// module in front.
 func (e *event) name(module, test string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(e.Package, module), "/")+"/"+test, "/")
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(e.Package, module), "/")+"/"+
+		test, "/")
 }
 
 // events returns the events that the go command has printed, and all text.
@@ -72,14 +74,17 @@ func (r *results) read(module string, list, run []byte) error {
 			r.skipped++
 		}
 	}
-	for name, is := range broken { // a package that fails for another reason than a test, or does not compile
-		if is && !slices.ContainsFunc(slices.Collect(maps.Keys(failures)), func(test string) bool { return strings.HasPrefix(test, name) }) {
+	// a package that fails for another reason than a test, or does not compile
+	for name, is := range broken {
+		if is && !slices.ContainsFunc(slices.Collect(maps.Keys(failures)),
+			func(test string) bool { return strings.HasPrefix(test, name) }) {
 			failures[name+"(package)"] = true
 		}
 	}
 	for _, e := range listed { // one that panics ends its package
 		for test := range strings.FieldsSeq(e.Output) {
-			if name := e.name(module, test); strings.HasPrefix(test, "Test") && !ended[name] && !slices.Contains(r.left, name) {
+			if name := e.name(module, test); strings.HasPrefix(test, "Test") && !ended[name] &&
+				!slices.Contains(r.left, name) {
 				failures[name] = true
 			}
 		}
@@ -93,7 +98,8 @@ func (r *results) read(module string, list, run []byte) error {
 		}
 	}
 	if r.passed == 0 {
-		return fmt.Errorf("%w: no test passed; the output ends with\n%s", errNotRun, text[max(0, len(text)-2000):])
+		return fmt.Errorf("%w: no test passed; the output ends with\n%s", errNotRun,
+			text[max(0, len(text)-2000):])
 	}
 	return nil
 }
@@ -114,10 +120,12 @@ func (r *results) row(s *suite) string {
 	if r.err != nil {
 		return fmt.Sprintf("| %s | %s | NOT RUN | | |\n", s.what, s.version)
 	}
-	return fmt.Sprintf("| %s | %s | %d | %d | %d |\n", s.what, s.version, r.passed, len(r.failed), len(r.left))
+	return fmt.Sprintf("| %s | %s | %d | %d | %d |\n", s.what, s.version, r.passed, len(r.failed),
+		len(r.left))
 }
 
-// agree compares r with the failures of the run before. What failed in one of the two runs only, has passed.
+// agree compares r with the failures of the run before. What failed in one of the two runs only,
+// has passed.
 func (r *results) agree(before []string) {
 	both := r.failed[:0:0]
 	for _, name := range r.failed {
@@ -141,8 +149,8 @@ func (r *results) explained(decided map[string]string) bool {
 	return !slices.ContainsFunc(r.failed, func(name string) bool { return decided[name] == "" })
 }
 
-// judge returns an error for each test that failed, or was left out, without a decision, and for each decision without such a
-// test.
+// judge returns an error for each test that failed, or was left out, without a decision, and for
+// each decision without such a test.
 func (r *results) judge(decided map[string]string) (wrong []error) {
 	if r.err != nil {
 		return []error{r.err}
@@ -160,7 +168,9 @@ func (r *results) judge(decided map[string]string) (wrong []error) {
 	unexplained(r.left, "left out")
 	for _, name := range slices.Sorted(maps.Keys(decided)) {
 		if !happened[name] {
-			wrong = append(wrong, fmt.Errorf("%s: a line says %q, but the test passes or is gone", name, decided[name]))
+			wrong = append(wrong,
+				fmt.Errorf("%s: a line says %q, but the test passes or is gone", name,
+					decided[name]))
 		}
 	}
 	return wrong

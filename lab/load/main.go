@@ -32,7 +32,8 @@ func main() {
 	length := flag.Duration("for", 10*time.Second, "record that long")
 	rate := flag.Int("rate", 1_000_000, "entries a second, of all goroutines together")
 	goroutines := flag.Int("goroutines", 8, "goroutines that record")
-	figuresInto := flag.String("figures", "", "also add results to this `file` of figures, for the laboratory's table")
+	figuresInto := flag.String("figures", "",
+		"also add results to this `file` of figures, for the laboratory's table")
 	flag.Parse()
 	if err := run(*length, *rate, *goroutines, *figuresInto); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
@@ -53,7 +54,8 @@ func run(length time.Duration, rate, goroutines int, figuresInto string) error {
 }
 
 // sleepyObserver records at the given rate under an observer that sleeps.
-func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines int, figuresInto string) error {
+func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines int,
+	figuresInto string) error {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	delivered := map[observer.Type]uint64{}
 	obs, err := tl.Observe(func(l observer.List) {
@@ -81,7 +83,8 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 			rctx := observer.NewContext(context.Background(), tl)
 			mine := make([]time.Duration, 0, int(length/slot)*(each/timedEvery+1))
 			marked, measured := uint64(0), uint64(0)
-			for next := begin; next.Before(begin.Add(length)) && ctx.Err() == nil; next = next.Add(slot) {
+			for next := begin; next.Before(begin.Add(length)) &&
+				ctx.Err() == nil; next = next.Add(slot) {
 				time.Sleep(time.Until(next))
 				for i := range each {
 					timed := i%timedEvery == 0
@@ -113,22 +116,30 @@ func sleepyObserver(ctx context.Context, length time.Duration, rate, goroutines 
 	peak := watch()
 	stats := tl.Stats()
 
-	fmt.Printf("\n%-8s %10s %10s %10s %10s %14s %12s\n", "type", "made", "recorded", "overflow", "delivered", "observer full", "buffer full")
+	fmt.Printf("\n%-8s %10s %10s %10s %10s %14s %12s\n", "type", "made", "recorded", "overflow",
+		"delivered", "observer full", "buffer full")
 	var wrong error
 	for _, typ := range []observer.Type{observer.Mark, observer.Measure} {
 		n, s := made[typ].Load(), stats[typ]
-		fmt.Printf("%-8s %10d %10d %10d %10d %14d %12d\n", typ, n, s.Recorded, s.Overflow, s.Delivered, s.ObserverFull, s.BufferFull)
-		if n != s.Recorded+s.Overflow || s.Recorded != s.Delivered+s.ObserverFull || s.Delivered != delivered[typ] {
-			wrong = errors.Join(wrong, fmt.Errorf("%s: the counts do not add up: %d reached the callback", typ, delivered[typ]))
+		fmt.Printf("%-8s %10d %10d %10d %10d %14d %12d\n", typ, n, s.Recorded, s.Overflow,
+			s.Delivered, s.ObserverFull, s.BufferFull)
+		if n != s.Recorded+s.Overflow || s.Recorded != s.Delivered+s.ObserverFull ||
+			s.Delivered != delivered[typ] {
+			wrong = errors.Join(wrong,
+				fmt.Errorf("%s: the counts do not add up: %d reached the callback", typ,
+					delivered[typ]))
 		}
 	}
 	fmt.Printf("\nmade = recorded + overflow, recorded = delivered + observer full, for each type: %v\n", wrong == nil)
 	total := made[observer.Mark].Load() + made[observer.Measure].Load()
 	fmt.Printf("rate reached: %.0f entries/s; peak heap %.1f MiB, peak of the process's memory %.1f MiB, both with %.1f MiB of this program's measurements\n",
-		float64(total)/took.Seconds(), mib(peak.heap), mib(peak.all), mib(uint64(8*cap(latencies.took)*2)))
+		float64(total)/took.Seconds(), mib(peak.heap), mib(peak.all),
+		mib(uint64(8*cap(latencies.took)*2)))
 	fmt.Printf("time of a call, three marks to one Time…End, %s\n\n", latencies.summary())
 	met := wrong == nil
-	return errors.Join(wrong, figures.Add(figuresInto, "entries whose counts add up, a second", "all", fmt.Sprintf("%.0f", float64(total)/took.Seconds()), &met))
+	return errors.Join(wrong,
+		figures.Add(figuresInto, "entries whose counts add up, a second", "all",
+			fmt.Sprintf("%.0f", float64(total)/took.Seconds()), &met))
 }
 
 // reader measures recording on a timeline of 100 000 entries, with and without a
@@ -159,7 +170,8 @@ func reader(ctx context.Context, length time.Duration) error {
 func full(entries int) (*observer.Timeline, error) {
 	tl := observer.NewTimeline(observer.TimelineOptions{BufferSize: entries})
 	for i := range entries {
-		for !(*record.Timeline)(tl).Record(record.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0, nil) {
+		for !(*record.Timeline)(tl).Record(record.Mark, fmt.Sprint("mark ", i%100), tl.Now(), 0,
+			nil) {
 			(*record.Timeline)(tl).Flush()
 		}
 	}
@@ -171,7 +183,8 @@ func full(entries int) (*observer.Timeline, error) {
 
 // writeWhileReading marks on tl while another goroutine reads read, unless it is
 // nil, and returns how long the marks took and how often all was read.
-func writeWhileReading(ctx context.Context, tl, read *observer.Timeline, length time.Duration) (latencies string, reads int) {
+func writeWhileReading(ctx context.Context, tl, read *observer.Timeline,
+	length time.Duration) (latencies string, reads int) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	if read != nil {
@@ -185,14 +198,16 @@ func writeWhileReading(ctx context.Context, tl, read *observer.Timeline, length 
 				read.Entries()
 				read.EntriesByName("mark 7")
 				read.EntriesByType(observer.Mark)
-				read.Entries(observer.Filter{Name: "mark 9", Type: observer.Mark}, observer.Filter{InitiatorType: "none"})
+				read.Entries(observer.Filter{Name: "mark 9", Type: observer.Mark},
+					observer.Filter{InitiatorType: "none"})
 				reads += 4
 			}
 		})
 	}
 	rctx := observer.NewContext(context.Background(), tl)
 	var took []time.Duration
-	for begin, next := time.Now(), time.Now(); next.Before(begin.Add(length)) && ctx.Err() == nil; next = next.Add(time.Millisecond) {
+	for begin, next := time.Now(), time.Now(); next.Before(begin.Add(length)) &&
+		ctx.Err() == nil; next = next.Add(time.Millisecond) {
 		time.Sleep(time.Until(next))
 		for i := range 100 {
 			from := time.Now()
@@ -227,7 +242,8 @@ func (c *calls) summary() string {
 		return "none"
 	}
 	at := func(q float64) time.Duration { return c.took[int(q*float64(len(c.took)-1))] }
-	return fmt.Sprintf("of %d measured: p50 %v, p99 %v, p99.9 %v, max %v", len(c.took), at(0.5), at(0.99), at(0.999), at(1))
+	return fmt.Sprintf("of %d measured: p50 %v, p99 %v, p99.9 %v, max %v", len(c.took), at(0.5),
+		at(0.99), at(0.999), at(1))
 }
 
 type memory struct{ heap, all uint64 }
@@ -239,7 +255,8 @@ func watchMemory() func() memory {
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	look := func() {
-		s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+		s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"},
+			{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 		metrics.Read(s)
 		peak.heap = max(peak.heap, s[0].Value.Uint64())
 		peak.all = max(peak.all, s[1].Value.Uint64()-s[2].Value.Uint64())

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// flatOut asks for a URL by a number of clients at a time until ctx ends. It returns how many answers came.
+// flatOut asks for a URL by a number of clients at a time until ctx ends. It returns how many
+// answers came.
 func flatOut(ctx context.Context, url string, clients int) (answered int64, err error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer client.CloseIdleConnections()

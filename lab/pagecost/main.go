@@ -1,13 +1,15 @@
-// Command pagecost measures what the live page costs the program that serves it, in memory and in CPU time:
+// Command pagecost measures what the live page costs the program that serves it, in memory and in
+// CPU time:
 //
 //	go run -C lab ./pagecost
 //
-// It starts the shop, sends it requests at a steady rate, and opens the page in Chromium. The page stays open for half an hour. Then it is
-// closed and opened in turns, and the shop's CPU time is compared. At the end requests come as fast as the shop answers.
-// Chromium, the sender and the shop share the machine's cores. Only the shop's process is measured.
+// It starts the shop, sends it requests at a steady rate, and opens the page in Chromium. The page
+// stays open for half an hour. Then it is closed and opened in turns, and the shop's CPU time is
+// compared. At the end requests come as fast as the shop answers. Chromium, the sender and the shop
+// share the machine's cores. Only the shop's process is measured.
 //
-// With -into the tables are written into a document, between its markers. With -short every part runs briefly: it shows that all
-// works, and its figures mean nothing.
+// With -into the tables are written into a document, between its markers. With -short every part
+// runs briefly: it shows that all works, and its figures mean nothing.
 package main
 
 import (
@@ -64,9 +66,11 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	f.SetOutput(usage)
 	f.DurationVar(&o.open, "open", 30*time.Minute, "how long the page stays open, at least 1s")
 	f.Float64Var(&o.rate, "rate", 1000, "requests a second, at least 10")
-	f.IntVar(&o.turns, "turns", 12, "times with the page and without it that are compared, at least 1")
+	f.IntVar(&o.turns, "turns", 12,
+		"times with the page and without it that are compared, at least 1")
 	f.StringVar(&o.into, "into", "", "document to write the tables into, between its markers")
-	f.StringVar(&o.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
+	f.StringVar(&o.figures, "figures", "",
+		"also add results to this `file` of figures, for the laboratory's table")
 	f.BoolVar(&o.short, "short", false, "run every part briefly: the figures mean nothing")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -86,7 +90,8 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	case o.turns < 1:
 		return o, fmt.Errorf("-turns %d: must be at least 1", o.turns)
 	case o.short && o.into != "":
-		return o, errors.New("-short with -into: its figures mean nothing and belong in no document")
+		return o, errors.New(
+			"-short with -into: its figures mean nothing and belong in no document")
 	case o.into != "":
 		return o, document.Check(o.into, marker)
 	}

@@ -15,7 +15,8 @@ import (
 // rows is how many moments the table of memory has.
 const rows = 6
 
-// memory keeps the page open, and prints how much memory the shop and the page have at regular moments.
+// memory keeps the page open, and prints how much memory the shop and the page have at regular
+// moments.
 func (b *bench) memory(ctx context.Context, o options, w io.Writer) error {
 	if err := b.open(); err != nil {
 		return err
@@ -26,7 +27,8 @@ func (b *bench) memory(ctx context.Context, o options, w io.Writer) error {
 	for i := range rows + 1 {
 		moment := began.Add(o.open * time.Duration(i) / rows)
 		for left := time.Until(moment); left > 0; left = time.Until(moment) {
-			if err := pause(ctx, min(left, time.Minute)); err != nil { // the loads hold on to latencies until they are taken
+			// the loads hold on to latencies until they are taken
+			if err := pause(ctx, min(left, time.Minute)); err != nil {
 				return err
 			}
 			n, err := b.answered()
@@ -44,10 +46,14 @@ func (b *bench) memory(ctx context.Context, o options, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "| %v | %d | %.1f | %.1f | %d |\n", time.Since(began).Round(time.Second), total, mega(process), mega(page.JavaScript), page.Elements)
+		fmt.Fprintf(w, "| %v | %d | %.1f | %.1f | %d |\n", time.Since(began).Round(time.Second),
+			total, mega(process), mega(page.JavaScript), page.Elements)
 	}
 	fmt.Fprintln(w)
-	if err := figures.Add(o.figures, "memory of the shop's process with the page open: first, most, last", "", fmt.Sprintf("%.0f, %.0f, %.0f MB", shop[0], slices.Max(shop), shop[len(shop)-1]), nil); err != nil {
+	if err := figures.Add(o.figures,
+		"memory of the shop's process with the page open: first, most, last", "",
+		fmt.Sprintf("%.0f, %.0f, %.0f MB", shop[0], slices.Max(shop), shop[len(shop)-1]),
+		nil); err != nil {
 		return err
 	}
 	return b.shut()

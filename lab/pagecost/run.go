@@ -136,7 +136,8 @@ func (b *bench) turns(ctx context.Context, o options, w io.Writer) error {
 		c, len(differences), d, low, high)
 	const most = 2.0
 	met := d <= most
-	return figures.Add(o.figures, "CPU time that an open page adds to the shop, % of a core", fmt.Sprintf("≤ %.0f", most), fmt.Sprintf("%.1f (%.1f … %.1f)", d, low, high), &met)
+	return figures.Add(o.figures, "CPU time that an open page adds to the shop, % of a core",
+		fmt.Sprintf("≤ %.0f", most), fmt.Sprintf("%.1f (%.1f … %.1f)", d, low, high), &met)
 }
 
 // share returns the CPU time that the shop uses, in percent of a core.
@@ -181,10 +182,12 @@ func (b *bench) flat(ctx context.Context, o options, w io.Writer) error {
 	if err := b.shop.Send(ctx, livepage.Call{Method: "GET", Path: "/products/8"}); err != nil {
 		return err
 	}
-	if err := b.page.Wait(fmt.Sprintf(`document.querySelector("#stream-state").textContent === "live" && Date.parse(document.querySelector("#recent time").dateTime) >= %d`, last.UnixMilli())); err != nil {
+	if err := b.page.Wait(
+		fmt.Sprintf(`document.querySelector("#stream-state").textContent === "live" && Date.parse(document.querySelector("#recent time").dateTime) >= %d`, last.UnixMilli())); err != nil {
 		return err
 	}
-	if err := figures.Add(o.figures, "highest rate with the page open, requests/s", "", fmt.Sprintf("%.0f", math.Floor(rate)), nil); err != nil {
+	if err := figures.Add(o.figures, "highest rate with the page open, requests/s", "",
+		fmt.Sprintf("%.0f", math.Floor(rate)), nil); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "The highest rate, with the page open and %d clients: %.0f requests a second. Afterwards the page was live and without a fault.\n", underWay, math.Floor(rate))

@@ -13,7 +13,8 @@ import (
 // datadog traces only: without statistics, telemetry and remote configuration, which the judge's
 // environment turns off.
 func datadog(address string) (service.Service, error) {
-	err := tracer.Start(tracer.WithAgentAddr(address), tracer.WithService("benchmark"), tracer.WithLogStartup(false),
+	err := tracer.Start(tracer.WithAgentAddr(address), tracer.WithService("benchmark"),
+		tracer.WithLogStartup(false),
 		tracer.WithStatsComputation(false), tracer.WithAppSecEnabled(false))
 	if err != nil {
 		return service.Service{}, err
@@ -28,12 +29,14 @@ func datadog(address string) (service.Service, error) {
 func workDatadog(ctx context.Context, o *orders.Order) {
 	request, _ := tracer.SpanFromContext(ctx)
 	request.AddEvent("cart.read")
-	query, _ := tracer.StartSpanFromContext(ctx, "stock.query", tracer.Tag("stock.site", "north"), tracer.Tag("stock.parts", 3))
+	query, _ := tracer.StartSpanFromContext(ctx, "stock.query", tracer.Tag("stock.site", "north"),
+		tracer.Tag("stock.parts", 3))
 	o.Reserve()
 	query.Finish()
 	request.AddEvent("stock.reserved")
 	o.Price()
-	charge, _ := tracer.StartSpanFromContext(ctx, "payment.charge", tracer.Tag("payment.method", "card"), tracer.Tag("payment.amount", 31.7))
+	charge, _ := tracer.StartSpanFromContext(ctx, "payment.charge",
+		tracer.Tag("payment.method", "card"), tracer.Tag("payment.amount", 31.7))
 	o.Charge()
 	charge.Finish()
 	request.AddEvent("order.placed")

@@ -20,7 +20,8 @@ func sentryTracing(address string) (service.Service, error) {
 	transport := sentry.NewHTTPTransport()
 	transport.BufferSize = waiting
 	err := sentry.Init(sentry.ClientOptions{
-		Dsn: "http://key@" + address + "/1", Transport: transport, EnableTracing: true, TracesSampleRate: 1, ServerName: "benchmark",
+		Dsn: "http://key@" + address + "/1", Transport: transport, EnableTracing: true,
+		TracesSampleRate: 1, ServerName: "benchmark",
 	})
 	if err != nil {
 		return service.Service{}, err
@@ -31,7 +32,8 @@ func sentryTracing(address string) (service.Service, error) {
 		}
 		return nil
 	}
-	return service.Service{Handler: sentryhttp.New(sentryhttp.Options{}).Handle(serving(workSentry)), Flush: flush, Shutdown: flush}, nil
+	return service.Service{Handler: sentryhttp.New(sentryhttp.Options{}).Handle(
+		serving(workSentry)), Flush: flush, Shutdown: flush}, nil
 }
 
 func workSentry(ctx context.Context, o *orders.Order) {

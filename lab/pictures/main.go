@@ -1,5 +1,5 @@
-// Command pictures makes the documents' pictures of the live page. It runs the shop under load, records sessions of it, and takes a
-// light and a dark picture of each view with a browser:
+// Command pictures makes the documents' pictures of the live page. It runs the shop under load,
+// records sessions of it, and takes a light and a dark picture of each view with a browser:
 //
 //	go run -C lab ./pictures -dir ../docs/page
 package main
@@ -16,7 +16,8 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", ".", "folder for the pictures: NAME-light.png and NAME-dark.png of each view")
+	dir := flag.String("dir", ".",
+		"folder for the pictures: NAME-light.png and NAME-dark.png of each view")
 	only := flag.String("only", "", "name of the one view to take pictures of; empty means all")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -39,7 +40,8 @@ func run(ctx context.Context, dir, only string) (err error) {
 		return err
 	}
 	defer chrome.Close()
-	onPage := func(do func(p *livepage.Page) error) error { // a page at a time: a hidden one is not updated
+	// a page at a time: a hidden one is not updated
+	onPage := func(do func(p *livepage.Page) error) error {
 		p, err := chrome.Open(shop.Page, livepage.View{})
 		if err != nil {
 			return err
@@ -79,7 +81,8 @@ func run(ctx context.Context, dir, only string) (err error) {
 			return err
 		}
 		// The flight recorder learns what slow orders waited for.
-		if err := errors.Join(p.Go("#/waits"), p.Click("#arm"), p.Wait(`document.querySelector("#disarm:enabled")`)); err != nil {
+		if err := errors.Join(p.Go("#/waits"), p.Click("#arm"),
+			p.Wait(`document.querySelector("#disarm:enabled")`)); err != nil {
 			return err
 		}
 		stop := shop.Load(ctx, livepage.Everything)
@@ -97,7 +100,8 @@ func run(ctx context.Context, dir, only string) (err error) {
 const routeLink = `[...document.querySelectorAll("#flames li a")].find((a) => a.textContent === "GET /search").hash`
 
 // record records a session under a load until it has so many samples.
-func record(ctx context.Context, shop *livepage.Shop, p *livepage.Page, call func(int) livepage.Call, samples int) (id int, err error) {
+func record(ctx context.Context, shop *livepage.Shop, p *livepage.Page,
+	call func(int) livepage.Call, samples int) (id int, err error) {
 	if err := p.StartSession(); err != nil {
 		return 0, err
 	}

@@ -19,7 +19,9 @@ func shrink(file []byte) ([]byte, error) {
 	}
 	bounds := picture.Bounds()
 	pixels := map[color.RGBA]int{}
-	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA) }
+	at := func(x, y int) color.RGBA {
+		return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)
+	}
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
 			pixels[at(x, y)]++
@@ -27,7 +29,8 @@ func shrink(file []byte) ([]byte, error) {
 	}
 	// Of colours as frequent, always the same ones.
 	colours := slices.SortedFunc(maps.Keys(pixels), func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(pixels[b], pixels[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+		return cmp.Or(cmp.Compare(pixels[b], pixels[a]), cmp.Compare(a.R, b.R),
+			cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
 	var palette color.Palette
 	for _, c := range colours[:min(256, len(colours))] {

@@ -23,7 +23,8 @@ type subject struct {
 	step    step
 }
 
-// A step is the time of a picture. The program replaces single requests, and what its recorder knows about them, soon after other requests come.
+// A step is the time of a picture. The program replaces single requests, and what its recorder
+// knows about them, soon after other requests come.
 type step int
 
 const (
@@ -48,22 +49,37 @@ func subjects(at addresses) []subject {
 	click := func(css, ready string) func(p *livepage.Page) error {
 		return func(p *livepage.Page) error { return errors.Join(p.Click(css), p.Wait(ready)) }
 	}
-	profile := func(tab string) string { return fmt.Sprintf("#/profile?tab=%s&session=%d", tab, at.session) }
+	profile := func(tab string) string {
+		return fmt.Sprintf("#/profile?tab=%s&session=%d", tab,
+			at.session)
+	}
 	return []subject{
 		{name: "overview", address: "#/", ready: routesShown, height: 1000},
 		{name: "summary", summary: true, ready: routesShown},
-		{name: "request", step: withStates, address: at.slow, ready: `document.querySelector("#sentence") && document.querySelector("#waterfall tbody tr")`, height: 900},
-		{name: "samples", step: withSamples, address: at.sampled, ready: `document.querySelector("#waterfall .stacks [role=treeitem]")`, height: 900},
-		{name: "compare", step: withStates, address: "#/compare?a=" + idOf(at.slow), ready: `document.querySelector("main table tbody tr")`, height: 900},
-		{name: "profile", address: at.route, ready: `document.querySelector("#flame [role=treeitem]")`},
+		{name: "request", step: withStates, address: at.slow,
+			ready: `document.querySelector("#sentence") && document.querySelector("#waterfall tbody tr")`, height: 900},
+		{name: "samples", step: withSamples, address: at.sampled,
+			ready: `document.querySelector("#waterfall .stacks [role=treeitem]")`, height: 900},
+		{name: "compare", step: withStates, address: "#/compare?a=" + idOf(at.slow),
+			ready: `document.querySelector("main table tbody tr")`, height: 900},
+		{name: "profile", address: at.route,
+			ready: `document.querySelector("#flame [role=treeitem]")`},
 		{name: "top", address: profile("top"), ready: `document.querySelector("#top tbody tr")`},
-		{name: "sandwich", address: profile("sandwich") + "&function=main.addParts", ready: `document.querySelector("#callees [role=treeitem]")`},
-		{name: "difference", address: fmt.Sprintf("%s&tab=difference&with=session%%3D%d", at.route, at.session), ready: `document.querySelector("#changes tbody tr")`},
-		{name: "sessions", address: "#/sessions", ready: `document.querySelector("#sessions tbody tr")`},
-		{name: "session", address: fmt.Sprintf("#/sessions/%d", at.session), ready: `document.querySelector("#timelines tbody tr")`},
-		{name: "waits", address: "#/waits", ready: `document.querySelector("#flight-state")`, then: click("#arm", `document.querySelector("#disarm:enabled")`)},
-		{name: "runtime", address: "#/runtime", ready: `document.querySelector("[data-chart=heap]")?.checkVisibility()`, height: 1000},
-		{name: "counters", address: "#/counters", ready: `document.querySelector(".counters table")`},
+		{name: "sandwich", address: profile("sandwich") + "&function=main.addParts",
+			ready: `document.querySelector("#callees [role=treeitem]")`},
+		{name: "difference",
+			address: fmt.Sprintf("%s&tab=difference&with=session%%3D%d", at.route, at.session),
+			ready:   `document.querySelector("#changes tbody tr")`},
+		{name: "sessions", address: "#/sessions",
+			ready: `document.querySelector("#sessions tbody tr")`},
+		{name: "session", address: fmt.Sprintf("#/sessions/%d", at.session),
+			ready: `document.querySelector("#timelines tbody tr")`},
+		{name: "waits", address: "#/waits", ready: `document.querySelector("#flight-state")`,
+			then: click("#arm", `document.querySelector("#disarm:enabled")`)},
+		{name: "runtime", address: "#/runtime",
+			ready: `document.querySelector("[data-chart=heap]")?.checkVisibility()`, height: 1000},
+		{name: "counters", address: "#/counters",
+			ready: `document.querySelector(".counters table")`},
 	}
 }
 
@@ -71,7 +87,8 @@ func subjects(at addresses) []subject {
 func idOf(address string) string { return strings.TrimPrefix(address, "#/requests/") }
 
 // take takes pictures of a subject, light and dark.
-func (s *subject) take(ctx context.Context, chrome *livepage.Browser, shop *livepage.Shop, dir string) error {
+func (s *subject) take(ctx context.Context, chrome *livepage.Browser, shop *livepage.Shop,
+	dir string) error {
 	for _, dark := range []bool{false, true} {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -83,17 +100,20 @@ func (s *subject) take(ctx context.Context, chrome *livepage.Browser, shop *live
 	return nil
 }
 
-func (s *subject) takeOne(chrome *livepage.Browser, shop *livepage.Shop, dir string, dark bool) error {
+func (s *subject) takeOne(chrome *livepage.Browser, shop *livepage.Shop, dir string,
+	dark bool) error {
 	url := shop.Page + s.address
 	if s.summary {
 		url = shop.Summary
 	}
-	p, err := chrome.Open(url, livepage.View{Width: 1280, Height: cmp.Or(s.height, 800), Dark: dark})
+	p, err := chrome.Open(url,
+		livepage.View{Width: 1280, Height: cmp.Or(s.height, 800), Dark: dark})
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	if err := p.Wait(`document.querySelector("#stream-state").textContent === "live" && ` + s.ready); err != nil {
+	if err := p.Wait(`document.querySelector("#stream-state").textContent === "live" && ` +
+		s.ready); err != nil {
 		return err
 	}
 	if s.then != nil {

@@ -46,7 +46,9 @@ func attribution(ctx context.Context, rounds int, _ time.Duration) error {
 	if short {
 		enough = 5
 	}
-	pl, err := perfline.Start(ctx, perfline.Config{Service: "benchmark", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	pl, err := perfline.Start(ctx,
+		perfline.Config{Service: "benchmark",
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,8 @@ func attribution(ctx context.Context, rounds int, _ time.Duration) error {
 	tracer := pl.TracerProvider().Tracer("lab")
 	fmt.Println("Attribution: three functions, each under a span of its own, in a known split.")
 	fmt.Println("\n| engine | samples | fifty | thirty | twenty | under another's span | under none |\n|---|---:|---:|---:|---:|---:|---:|")
-	for _, o := range []profiling.Options{{Spans: profiling.EverySpan}, {Spans: profiling.EverySpan, Wall: true, WallBudget: 0.05}} {
+	for _, o := range []profiling.Options{{Spans: profiling.EverySpan},
+		{Spans: profiling.EverySpan, Wall: true, WallBudget: 0.05}} {
 		o.SampleInterval, o.MaxBufferSize = 10*time.Millisecond, 10_000_000
 		p, err := profiling.Start(ctx, o)
 		if err != nil {
@@ -129,8 +132,12 @@ func judge(engine profile.Engine, t *profile.Trace) (string, error) {
 	share := func(d time.Duration) float64 { return float64(d) / float64(total) * 100 }
 	const most = 1.0 // percent: the kernel may take a sample between a span's start and its label
 	met := share(wrong) <= most
-	err := figures.Add(figuresInto, fmt.Sprintf("engine %s: samples under another's span", engine), fmt.Sprintf("≤ %.0f %%", most),
+	err := figures.Add(figuresInto, fmt.Sprintf("engine %s: samples under another's span", engine),
+		fmt.Sprintf("≤ %.0f %%", most),
 		fmt.Sprintf("%.1f %% of %d", share(wrong), samples), &met)
-	return fmt.Sprintf("| %s | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% |", engine, samples,
-		share(by["fifty"]), share(by["thirty"]), share(by["twenty"]), share(wrong), share(none)), err
+	return fmt.Sprintf("| %s | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% |", engine,
+			samples,
+			share(by["fifty"]), share(by["thirty"]), share(by["twenty"]), share(wrong),
+			share(none)),
+		err
 }

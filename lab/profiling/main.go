@@ -8,9 +8,9 @@
 //	go run -C lab ./profiling push          # what profiles that are delivered add to a request
 //
 // Without a word it measures all of them. sessions takes 12 s, and attribution the time of 300
-// samples a round. -rounds and -length set the time of overhead and top. push takes ten times
-// as long. -short runs each briefly: it shows that all work. Figures are of one run: rows take turns in rounds, so compared rows were measured a
-// moment apart.
+// samples a round. -rounds and -length set the time of overhead and top. push takes ten times as
+// long. -short runs each briefly: it shows that all work. Figures are of one run: rows take turns
+// in rounds, so compared rows were measured a moment apart.
 package main
 
 import (
@@ -31,9 +31,12 @@ var (
 func main() {
 	rounds := flag.Int("rounds", 10, "measure each row in that many rounds, at least 1")
 	length := flag.Duration("length", time.Second, "measure a row about that long in each round")
-	flag.StringVar(&figuresInto, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
-	flag.BoolVar(&short, "short", false, "measure briefly, whatever the other flags say: the figures mean nothing")
-	child := flag.Int("serve", -1, "be the service of that number, for push, which starts it itself")
+	flag.StringVar(&figuresInto, "figures", "",
+		"also add results to this `file` of figures, for the laboratory's table")
+	flag.BoolVar(&short, "short", false,
+		"measure briefly, whatever the other flags say: the figures mean nothing")
+	child := flag.Int("serve", -1,
+		"be the service of that number, for push, which starts it itself")
 	flag.Parse()
 	if *child >= 0 {
 		if err := serve(context.Background(), *child); err != nil {
@@ -58,12 +61,14 @@ func run(words []string, rounds int, length time.Duration) error {
 		return fmt.Errorf("-rounds %d -length %v: must be at least 1 and 10ms", rounds, length)
 	}
 	parts := map[string]func(context.Context, int, time.Duration) error{
-		"overhead": overhead, "attribution": attribution, "sessions": besideOthers, "top": top, "push": push,
+		"overhead": overhead, "attribution": attribution, "sessions": besideOthers, "top": top,
+		"push": push,
 	}
 	if len(words) == 0 {
 		words = []string{"overhead", "attribution", "sessions", "top", "push"}
 	}
-	fmt.Printf("%s, %s/%s, %d processors\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	fmt.Printf("%s, %s/%s, %d processors\n", runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU())
 	for _, w := range words {
 		part, ok := parts[w]
 		if !ok {

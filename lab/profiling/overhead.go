@@ -26,7 +26,9 @@ import (
 // overhead measures two kinds of work without a profiler and with each.
 func overhead(ctx context.Context, rounds int, length time.Duration) error {
 	// No backend: requests become spans, and those are kept or dropped in memory.
-	pl, err := perfline.Start(ctx, perfline.Config{Service: "benchmark", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	pl, err := perfline.Start(ctx,
+		perfline.Config{Service: "benchmark",
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
 	}
@@ -34,18 +36,22 @@ func overhead(ctx context.Context, rounds int, length time.Duration) error {
 	works := []struct {
 		name string
 		open func(context.Context) (do func() error, done func())
-	}{{"a loop on every core", openLoop}, {"HTTP requests, one after the other from each client", openHTTP}}
+	}{{"a loop on every core", openLoop},
+		{"HTTP requests, one after the other from each client", openHTTP}}
 	fmt.Printf("Overhead: %d rounds of %v. CPU of the process for each unit of work, latencies of a unit, bytes allocated in a second, heap in use at the end.\n", rounds, length)
 	for _, w := range works {
 		var rows []*cost
 		for _, idle := range []int{100, 1000} {
-			off := &cost{name: fmt.Sprintf("no profiler, %d goroutines wait", idle), idle: idle, profile: func() (func() error, error) {
-				return func() error { return nil }, nil
-			}}
+			off := &cost{name: fmt.Sprintf("no profiler, %d goroutines wait", idle), idle: idle,
+				profile: func() (func() error, error) {
+					return func() error { return nil }, nil
+				}}
 			rows = append(rows, off,
 				&cost{name: "`runtime/pprof`, 100 Hz", idle: idle, against: off, profile: standard},
-				&cost{name: "perfline, 10 ms", idle: idle, against: off, profile: ours(profiling.Options{})},
-				&cost{name: "perfline, `Wall`, 10 ms asked", idle: idle, against: off, profile: ours(profiling.Options{Wall: true})})
+				&cost{name: "perfline, 10 ms", idle: idle, against: off,
+					profile: ours(profiling.Options{})},
+				&cost{name: "perfline, `Wall`, 10 ms asked", idle: idle, against: off,
+					profile: ours(profiling.Options{Wall: true})})
 		}
 		do, closeWork := w.open(ctx)
 		for i := range rounds {
@@ -67,7 +73,8 @@ func overhead(ctx context.Context, rounds int, length time.Duration) error {
 			if r.against == nil {
 				continue
 			}
-			name := fmt.Sprintf("%s, %s, %d goroutines wait: CPU against no profiler", w.name, r.name, r.idle)
+			name := fmt.Sprintf("%s, %s, %d goroutines wait: CPU against no profiler", w.name,
+				r.name, r.idle)
 			if err := figures.Add(figuresInto, name, "", r.more(), nil); err != nil {
 				return err
 			}
@@ -185,8 +192,10 @@ func (c *cost) String() string {
 	}
 	slices.Sort(c.took)
 	at := func(q float64) time.Duration { return c.took[int(q*float64(len(c.took)-1))] }
-	return fmt.Sprintf("| %s | %.1f µs | %s | %v | %v | %.2f MB | %.1f MB |", c.name, median(c.cpu)/1e3, against,
-		at(0.5).Round(100*time.Nanosecond), at(0.99).Round(100*time.Nanosecond), median(c.bytes)/1e6, median(c.heap)/1e6)
+	return fmt.Sprintf("| %s | %.1f µs | %s | %v | %v | %.2f MB | %.1f MB |", c.name,
+		median(c.cpu)/1e3, against,
+		at(0.5).Round(100*time.Nanosecond), at(0.99).Round(100*time.Nanosecond),
+		median(c.bytes)/1e6, median(c.heap)/1e6)
 }
 
 func median(values []float64) float64 {

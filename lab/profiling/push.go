@@ -75,7 +75,8 @@ type delivering struct {
 }
 
 func deliver(ctx context.Context, i int, interval time.Duration) (*delivering, error) {
-	d := &delivering{name: services[i].name, beside: services[i].beside, profiles: services[i].profiles, backend: &backend{}}
+	d := &delivering{name: services[i].name, beside: services[i].beside,
+		profiles: services[i].profiles, backend: &backend{}}
 	d.server = httptest.NewServer(d.backend)
 	d.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	child := exec.CommandContext(ctx, os.Args[0], "-serve", fmt.Sprint(i))
@@ -144,14 +145,17 @@ func (d *delivering) line(without *delivering) string {
 		for i := range more {
 			more[i] = d.cpu[i] - without.cpu[i]
 		}
-		added = fmt.Sprintf("%+.1f µs | %+.1f … %+.1f", median(more)/1e3, slices.Min(more)/1e3, slices.Max(more)/1e3)
+		added = fmt.Sprintf("%+.1f µs | %+.1f … %+.1f", median(more)/1e3, slices.Min(more)/1e3,
+			slices.Max(more)/1e3)
 	}
 	slices.Sort(d.took)
 	at := func(q float64) time.Duration {
 		return d.took[int(q*float64(len(d.took)-1))].Round(time.Microsecond)
 	}
 	requests, rounds, r := float64(len(d.took)), float64(len(d.cpu)), d.received
-	return fmt.Sprintf("| %s | %.1f µs | %s | %v | %v | %.1f kB | %.2f | %.0f B | %.1f | %.1f kB |", d.name, median(d.cpu)/1e3, added,
-		at(0.5), at(0.99), median(d.bytes)/1e3, float64(r.spans)/requests, float64(r.spanBytes)/requests,
+	return fmt.Sprintf("| %s | %.1f µs | %s | %v | %v | %.1f kB | %.2f | %.0f B | %.1f | %.1f kB |",
+		d.name, median(d.cpu)/1e3, added,
+		at(0.5), at(0.99), median(d.bytes)/1e3, float64(r.spans)/requests,
+		float64(r.spanBytes)/requests,
 		float64(r.profiles)/rounds, float64(r.profileBytes)/rounds/1e3)
 }

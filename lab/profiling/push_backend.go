@@ -21,11 +21,13 @@ type backend struct {
 type received struct{ spans, spanBytes, profiles, profileBytes int64 }
 
 func (r received) plus(o received) received {
-	return received{r.spans + o.spans, r.spanBytes + o.spanBytes, r.profiles + o.profiles, r.profileBytes + o.profileBytes}
+	return received{r.spans + o.spans, r.spanBytes + o.spanBytes, r.profiles + o.profiles,
+		r.profileBytes + o.profileBytes}
 }
 
 func (r received) minus(o received) received {
-	return received{r.spans - o.spans, r.spanBytes - o.spanBytes, r.profiles - o.profiles, r.profileBytes - o.profileBytes}
+	return received{r.spans - o.spans, r.spanBytes - o.spanBytes, r.profiles - o.profiles,
+		r.profileBytes - o.profileBytes}
 }
 
 func (b *backend) received() received {
@@ -43,7 +45,9 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/v1/traces"):
 		got = received{spans: otlp.Spans(body), spanBytes: int64(len(body))}
-	case strings.HasSuffix(r.URL.Path, "/push.v1.PusherService/Push"), strings.HasSuffix(r.URL.Path, "/v1development/profiles"), // perfline
+	// perfline
+	case strings.HasSuffix(r.URL.Path, "/push.v1.PusherService/Push"),
+		strings.HasSuffix(r.URL.Path, "/v1development/profiles"),
 		strings.HasSuffix(r.URL.Path, "/ingest"): // pyroscope-go
 		got = received{profiles: 1, profileBytes: int64(len(body))}
 	default:

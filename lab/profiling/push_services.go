@@ -40,13 +40,15 @@ var services = []struct {
 	{"perfline, OTLP", 2, false, "", withPerfline},
 	{"the same, Pyroscope", 2, true, pyroscope, withPerfline},
 	{"the same, profiles over OTLP", 2, true, "", withOTLPProfiles},
-	{"the same, compressed", 2, true, "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip", withOTLPProfiles},
+	{"the same, compressed", 2, true, "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip",
+		withOTLPProfiles},
 	{"perfline, OTLP, a session in progress", 2, false, "", inSession},
 }
 
 const (
 	pyroscope = "PYROSCOPE_SERVER_ADDRESS=%s"
-	interval  = "PYROSCOPE_UPLOAD_INTERVAL" // profiles over OTLP have the same: there is no variable for theirs
+	// profiles over OTLP have the same: there is no variable for theirs
+	interval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
 const spansOfRequest = 2
@@ -55,7 +57,8 @@ const spansOfRequest = 2
 // would change some of them and not others. All sample every trace, by default.
 func environment(i int, backend string, every time.Duration) []string {
 	env := []string{
-		"OTEL_SERVICE_NAME=benchmark", "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+		"OTEL_SERVICE_NAME=benchmark", "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
 		"OTEL_BSP_MAX_QUEUE_SIZE=65536", // that none has to drop spans
 		interval + "=" + every.String(),
 	}
@@ -79,7 +82,8 @@ func serve(ctx context.Context, i int) error {
 
 // serving is a service that delivers when its batches and intervals say so.
 func serving(h http.Handler, shutdown func(context.Context) error) *service.Service {
-	return &service.Service{Handler: h, Flush: func(context.Context) error { return nil }, Shutdown: shutdown}
+	return &service.Service{Handler: h, Flush: func(context.Context) error { return nil },
+		Shutdown: shutdown}
 }
 
 // openTelemetry is a service as the documentation of OpenTelemetry and of Pyroscope have it.
@@ -99,22 +103,27 @@ func openTelemetry(ctx context.Context) (*service.Service, error) {
 		profiler, err := pyroscopego.Start(pyroscopego.Config{
 			ApplicationName: "benchmark", ServerAddress: address, UploadRate: every,
 			// perfline pushes these while the rates of mutexes and blocking are not set.
-			ProfileTypes: append([]pyroscopego.ProfileType{pyroscopego.ProfileGoroutines}, pyroscopego.DefaultProfileTypes...),
+			ProfileTypes: append([]pyroscopego.ProfileType{pyroscopego.ProfileGoroutines},
+				pyroscopego.DefaultProfileTypes...),
 		})
 		if err != nil {
 			return nil, err
 		}
 		tp = otelpyroscope.NewTracerProvider(provider)
-		shutdown = func(ctx context.Context) error { return errors.Join(profiler.Stop(), provider.Shutdown(ctx)) }
+		shutdown = func(ctx context.Context) error {
+			return errors.Join(profiler.Stop(),
+				provider.Shutdown(ctx))
+		}
 	}
 	tracer := tp.Tracer("benchmark")
-	return serving(otelhttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, span := tracer.Start(r.Context(), "work")
-		sink(spin(20_000))
-		span.AddEvent("done")
-		span.End()
-		_, _ = io.WriteString(w, "ok")
-	}), "GET /work", otelhttp.WithTracerProvider(tp)), shutdown), nil
+	return serving(otelhttp.NewHandler(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, span := tracer.Start(r.Context(), "work")
+			sink(spin(20_000))
+			span.AddEvent("done")
+			span.End()
+			_, _ = io.WriteString(w, "ok")
+		}), "GET /work", otelhttp.WithTracerProvider(tp)), shutdown), nil
 }
 
 func withPerfline(ctx context.Context) (*service.Service, error) {
@@ -126,7 +135,8 @@ func withOTLPProfiles(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startPerfline(ctx, perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Interval: every})})
+	return startPerfline(ctx,
+		perfline.Config{ProfileExporter: otlpprofiles.New(otlpprofiles.Config{Interval: every})})
 }
 
 func startPerfline(ctx context.Context, c perfline.Config) (*service.Service, error) {
@@ -134,13 +144,14 @@ func startPerfline(ctx context.Context, c perfline.Config) (*service.Service, er
 	if err != nil {
 		return nil, err
 	}
-	return serving(bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, t := marks.Start(r.Context(), "work")
-		sink(spin(20_000))
-		marks.Mark(ctx, "done")
-		t.End()
-		_, _ = io.WriteString(w, "ok")
-	})), pl.Shutdown), nil
+	return serving(bridgehttp.Middleware(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, t := marks.Start(r.Context(), "work")
+			sink(spin(20_000))
+			marks.Mark(ctx, "done")
+			t.End()
+			_, _ = io.WriteString(w, "ok")
+		})), pl.Shutdown), nil
 }
 
 // inSession is withPerfline while one session after the other records it, each for two

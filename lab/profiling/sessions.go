@@ -25,7 +25,8 @@ func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 	}
 	var all []*profiling.Profiler
 	for _, interval := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond} {
-		p, err := profiling.Start(ctx, profiling.Options{SampleInterval: interval, MaxBufferSize: 1_000_000})
+		p, err := profiling.Start(ctx,
+			profiling.Options{SampleInterval: interval, MaxBufferSize: 1_000_000})
 		if err != nil {
 			return err
 		}
@@ -53,13 +54,16 @@ func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 	var foreign *bytes.Buffer
 	for i := 1; i <= seconds && ctx.Err() == nil; i++ {
 		<-tick.C
-		for i == 2 && ctx.Err() == nil && slices.ContainsFunc(all, func(p *profiling.Profiler) bool { return p.Stats().Samples == 0 }) {
+		for i == 2 && ctx.Err() == nil &&
+			slices.ContainsFunc(all,
+				func(p *profiling.Profiler) bool { return p.Stats().Samples == 0 }) {
 			time.Sleep(time.Millisecond) // a session without a sample would fail, as busy
 		}
 		fmt.Printf("| %d |", i)
 		for _, p := range all {
 			s := p.Stats()
-			fmt.Printf(" %s | %d | %d, %v |", p.State(), s.Samples, s.Gaps, s.GapTime.Round(time.Millisecond))
+			fmt.Printf(" %s | %d | %d, %v |", p.State(), s.Samples, s.Gaps,
+				s.GapTime.Round(time.Millisecond))
 		}
 		fmt.Println()
 		switch i {
@@ -79,7 +83,9 @@ func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 			for _, s := range got.Sample {
 				ns += s.Value[1]
 			}
-			others = append(others, fmt.Sprintf("%v of CPU in %v", time.Duration(ns), time.Duration(got.DurationNanos).Round(time.Millisecond)))
+			others = append(others,
+				fmt.Sprintf("%v of CPU in %v", time.Duration(ns),
+					time.Duration(got.DurationNanos).Round(time.Millisecond)))
 		}
 	}
 	close(over)
@@ -93,7 +99,9 @@ func besideOthers(ctx context.Context, _ int, _ time.Duration) error {
 		for _, s := range t.Samples {
 			cpu += s.Weight
 		}
-		fmt.Printf("\n%v: %d samples for %v of CPU, %d lost, %d gaps of %v together.", p.SampleInterval(), len(t.Samples), cpu.Round(10*time.Millisecond), t.Stats.Lost, t.Stats.Gaps, t.Stats.GapTime.Round(time.Millisecond))
+		fmt.Printf("\n%v: %d samples for %v of CPU, %d lost, %d gaps of %v together.",
+			p.SampleInterval(), len(t.Samples), cpu.Round(10*time.Millisecond), t.Stats.Lost,
+			t.Stats.Gaps, t.Stats.GapTime.Round(time.Millisecond))
 	}
 	fmt.Printf("\nThe other profiler: %v.\n", others)
 	return nil

@@ -45,7 +45,8 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 			return err
 		}
 		standard = append(standard, p)
-		s, err := profiling.Start(ctx, profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000})
+		s, err := profiling.Start(ctx,
+			profiling.Options{SampleInterval: 10 * time.Millisecond, MaxBufferSize: 1_000_000})
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,8 @@ func top(ctx context.Context, rounds int, length time.Duration) error {
 	return nil
 }
 
-// turn takes so long, and longer until its profile has samples for certain: a busy machine may give a short turn little CPU time.
+// turn takes so long, and longer until its profile has samples for certain: a busy machine may give
+// a short turn little CPU time.
 func turn(length time.Duration) {
 	used := cputime.Process()
 	time.Sleep(length)
@@ -113,11 +115,13 @@ func turn(length time.Duration) {
 }
 
 // pprof marks inlined functions of the standard profile.
-var topLine = regexp.MustCompile(`^\s*\S+\s+([0-9.]+)%\s+[0-9.]+%\s+\S+\s+[0-9.]+%\s+(.*?)(?: \((?:partial-)?inline\))?$`)
+var topLine = regexp.MustCompile(
+	`^\s*\S+\s+([0-9.]+)%\s+[0-9.]+%\s+\S+\s+[0-9.]+%\s+(.*?)(?: \((?:partial-)?inline\))?$`)
 
 // flat merges profiles into a file and reads the flat percentages that go tool
 // pprof tells of it, with the number of samples.
-func flat(ctx context.Context, file string, all []*profile.Profile) (map[string]float64, int64, error) {
+func flat(ctx context.Context, file string, all []*profile.Profile) (map[string]float64, int64,
+	error) {
 	p, err := profile.Merge(all)
 	if err != nil {
 		return nil, 0, err
@@ -133,7 +137,8 @@ func flat(ctx context.Context, file string, all []*profile.Profile) (map[string]
 	if err := os.WriteFile(file, buf.Bytes(), 0o600); err != nil {
 		return nil, 0, err
 	}
-	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=1000", "-nodefraction=0", file).Output()
+	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=1000",
+		"-nodefraction=0", file).Output()
 	if err != nil {
 		return nil, 0, fmt.Errorf("go tool pprof: %w", err)
 	}

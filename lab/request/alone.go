@@ -12,10 +12,12 @@ const (
 	oursAlone    = "exporter.Delivery"
 )
 
-// exporters have the same instrumentation and the same SDK. The first one does nothing with the spans, and so the
-// others add what an exporter takes from the end of a span until its client has the bytes.
+// exporters have the same instrumentation and the same SDK. The first one does nothing with the
+// spans, and so the others add what an exporter takes from the end of a span until its client has
+// the bytes.
 var exporters = []variant{
-	{none, contrib, sdk(func(context.Context, setting) (sdktrace.SpanProcessor, error) { return discard{}, nil })},
+	{none, contrib, sdk(
+		func(context.Context, setting) (sdktrace.SpanProcessor, error) { return discard{}, nil })},
 	{batchedAlone, contrib, sdk(batched)},
 	{oursAlone, contrib, sdk(ours)},
 }
@@ -42,8 +44,10 @@ func runExporter(ctx context.Context, o options) error {
 		}
 		for i := 1; i < len(r.names); i++ {
 			a := r.against(i)
-			fmt.Fprintf(o.out, "| %s | %s | %.0f | %.2f | %.2f … %.2f | %.2f | %.0f |\n", r.names[i], o.shapes[k].name, median(r.added(i, cpuTime))/spans,
-				a.median, a.low, a.high, median(r.added(i, allocations))/spans, median(r.added(i, allocated))/spans)
+			fmt.Fprintf(o.out, "| %s | %s | %.0f | %.2f | %.2f … %.2f | %.2f | %.0f |\n",
+				r.names[i], o.shapes[k].name, median(r.added(i, cpuTime))/spans,
+				a.median, a.low, a.high, median(r.added(i, allocations))/spans,
+				median(r.added(i, allocated))/spans)
 		}
 	}
 	return addFigures(o, aloneBudgetsOf(o.shapes, results))
@@ -67,7 +71,8 @@ func aloneBudgetsOf(ss []shape, results []result) (all []budget) {
 		what := ss[k].name + ", " + oursAlone
 		all = append(all,
 			ratioBudget(what+cpuRatioAlone, r.against(ours)),
-			budget{what + allocationsOfSpan, median(r.added(ours, allocations)) / float64(ss[k].spans), ""})
+			budget{what + allocationsOfSpan,
+				median(r.added(ours, allocations)) / float64(ss[k].spans), ""})
 	}
 	return all
 }

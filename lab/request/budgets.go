@@ -27,7 +27,8 @@ const (
 	idleSwitches    = ": voluntary context switches in an idle minute"
 )
 
-// A promise is the goal of a figure. A stretch of 0 is none. CI asserts limits, which come down to the goals.
+// A promise is the goal of a figure. A stretch of 0 is none. CI asserts limits, which come down to
+// the goals.
 type promise struct{ must, stretch float64 }
 
 var promises = map[string]promise{
@@ -93,7 +94,8 @@ func (b budget) row() string {
 	if promised {
 		verdict = p.verdict(b.is)
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", b.what, number(b.is), b.bounds, bound(p.must), bound(p.stretch), bound(limits[b.what]), verdict)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", b.what, number(b.is), b.bounds,
+		bound(p.must), bound(p.stretch), bound(limits[b.what]), verdict)
 }
 
 func (p promise) verdict(is float64) string {
@@ -145,7 +147,8 @@ func runBudgets(ctx context.Context, o options) error {
 		return err
 	}
 	all := diagnosticBudgets(o, results)
-	for _, more := range []func(context.Context, options) ([]budget, error){keptBudgets, idleBudgets, aloneBudgets, spanBudgets, heapBudgets, handOverBudgets} {
+	for _, more := range []func(context.Context, options) ([]budget, error){keptBudgets,
+		idleBudgets, aloneBudgets, spanBudgets, heapBudgets, handOverBudgets} {
 		got, err := more(ctx, o)
 		if err != nil {
 			return err
@@ -191,7 +194,8 @@ func idleBudgets(ctx context.Context, o options) (all []budget, err error) {
 	}
 	switches, err := idle(ctx, f.services, o.idle)
 	for i, n := range switches {
-		all = append(all, budget{f.services[i].name + idleSwitches, float64(n) * float64(time.Minute) / float64(o.idle), ""})
+		all = append(all, budget{f.services[i].name + idleSwitches,
+			float64(n) * float64(time.Minute) / float64(o.idle), ""})
 	}
 	return all, err
 }
@@ -201,8 +205,9 @@ func handOverBudgets(ctx context.Context, o options) ([]budget, error) {
 	return []budget{{shapes[0].name + ", " + pipelined + handOver, took, ""}}, err
 }
 
-// handOverTime returns the median time from a handler's return to its middleware's, in microseconds. It has the span's last attributes
-// and its End, which hands the request over to all outputs of perfline.Start. One goroutine makes the requests.
+// handOverTime returns the median time from a handler's return to its middleware's, in
+// microseconds. It has the span's last attributes and its End, which hands the request over to all
+// outputs of perfline.Start. One goroutine makes the requests.
 func handOverTime(ctx context.Context, o options) (float64, error) {
 	var took []float64
 	timed := func() instrumentation {
@@ -221,6 +226,7 @@ func handOverTime(ctx context.Context, o options) (float64, error) {
 		return i
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	_, err := take(ctx, variant{pipelined, timed, perflineStart(bridge.KeepPolicy{})}, shapes[0], o.length, o.burst)
+	_, err := take(ctx, variant{pipelined, timed, perflineStart(bridge.KeepPolicy{})}, shapes[0],
+		o.length, o.burst)
 	return median(took), err
 }

@@ -66,7 +66,8 @@ func counts(ctx context.Context, o options) error {
 		return err
 	}
 	for _, s := range linked {
-		all = append(all, count{s.what + megabytesAdded, s.added, s.peers}, count{s.what + modulesLinked, float64(s.modules), s.peers})
+		all = append(all, count{s.what + megabytesAdded, s.added, s.peers},
+			count{s.what + modulesLinked, float64(s.modules), s.peers})
 	}
 	fmt.Fprint(o.out, "| count | | limit |\n|---|---:|---:|\n")
 	for _, c := range all {
@@ -121,13 +122,15 @@ func countAllocations(ctx context.Context, shapes []shape) ([]count, error) {
 			return nil, err
 		}
 		for i, v := range variants[1:] {
-			all = append(all, count{s.name + ", " + v.name + allocationsAdded, math.Round(added[i]), i == 0})
+			all = append(all, count{s.name + ", " + v.name + allocationsAdded, math.Round(added[i]),
+				i == 0})
 		}
 	}
 	return all, nil
 }
 
-// countAllocationsOfSpans counts the allocations that each exporter adds to a span of the first shape, in hundredths.
+// countAllocationsOfSpans counts the allocations that each exporter adds to a span of the first
+// shape, in hundredths.
 func countAllocationsOfSpans(ctx context.Context) ([]count, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := shapes[0]
@@ -137,7 +140,8 @@ func countAllocationsOfSpans(ctx context.Context) ([]count, error) {
 	}
 	var all []count
 	for i, v := range exporters[1:] {
-		all = append(all, count{s.name + ", " + v.name + allocationsOfSpan, math.Round(added[i]/float64(s.spans)*100) / 100, i == 0})
+		all = append(all, count{s.name + ", " + v.name + allocationsOfSpan,
+			math.Round(added[i]/float64(s.spans)*100) / 100, i == 0})
 	}
 	return all, nil
 }

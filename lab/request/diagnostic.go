@@ -8,8 +8,9 @@ import (
 	"runtime"
 )
 
-// runDiagnostic compares what telemetry adds to prepared requests, whose handlers do nothing. All is
-// in this process and in warm caches, and so it costs less than in a service. It shows small changes.
+// runDiagnostic compares what telemetry adds to prepared requests, whose handlers do nothing. All
+// is in this process and in warm caches, and so it costs less than in a service. It shows small
+// changes.
 func runDiagnostic(ctx context.Context, o options) error {
 	results, err := diagnose(ctx, o, variants, o.shapes)
 	if err != nil {
@@ -30,7 +31,8 @@ func diagnosticBudgets(o options, results []result) (all []budget) {
 			if i > 1 {
 				all = append(all, ratioBudget(what+cpuRatio, r.against(i)))
 			}
-			all = append(all, budget{what + allocationsAdded, median(r.added(i, allocations)), ""}, budget{what + bytesAdded, median(r.added(i, allocated)), ""})
+			all = append(all, budget{what + allocationsAdded, median(r.added(i, allocations)), ""},
+				budget{what + bytesAdded, median(r.added(i, allocated)), ""})
 		}
 	}
 	return all
@@ -61,7 +63,8 @@ type row struct {
 }
 
 // rounds measures rows: in each round, every row has its turn, and each round begins with another.
-func rounds(ctx context.Context, o options, progress, title string, rows []row) (r result, err error) {
+func rounds(ctx context.Context, o options, progress, title string, rows []row) (r result,
+	err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.procs))
 	r = result{title: title, samples: make([][]sample, len(rows))}
 	for _, w := range rows {
@@ -70,13 +73,15 @@ func rounds(ctx context.Context, o options, progress, title string, rows []row) 
 	for round := range o.rounds {
 		for k := range rows {
 			i := (k + round) % len(rows)
-			got, err := take(ctx, rows[i].variant, rows[i].shape, o.length, cmp.Or(rows[i].shape.burst, o.burst))
+			got, err := take(ctx, rows[i].variant, rows[i].shape, o.length,
+				cmp.Or(rows[i].shape.burst, o.burst))
 			if err := cmp.Or(err, ctx.Err()); err != nil {
 				return r, err
 			}
 			r.samples[i] = append(r.samples[i], got)
 		}
-		fmt.Fprintf(os.Stderr, "\r%s, %d processors: round %d of %d ", progress, o.procs, round+1, o.rounds)
+		fmt.Fprintf(os.Stderr, "\r%s, %d processors: round %d of %d ", progress, o.procs, round+1,
+			o.rounds)
 	}
 	fmt.Fprintln(os.Stderr)
 	return r, nil

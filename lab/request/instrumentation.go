@@ -29,8 +29,10 @@ type instrumentation struct {
 	transport func(http.RoundTripper) http.RoundTripper
 	grpc      []grpc.ServerOption
 	database  func(driver.Connector) *sql.DB
-	tracer    trace.Tracer                         // of other instrumentation; nil without telemetry
-	work      func(context.Context, *orders.Order) // three marks, two measures of two attributes each, and an order's steps between them
+	// of other instrumentation; nil without telemetry
+	tracer trace.Tracer
+	// three marks, two measures of two attributes each, and an order's steps between them
+	work func(context.Context, *orders.Order)
 }
 
 func bare() instrumentation {
@@ -85,7 +87,8 @@ func middleware(h http.Handler) http.Handler {
 
 func tracedDatabase(c driver.Connector) *sql.DB {
 	return otelsql.OpenDB(c, otelsql.WithAttributes(semconv.DBSystemNameSQLite),
-		otelsql.WithSpanOptions(otelsql.SpanOptions{OmitConnResetSession: true, OmitConnectorConnect: true}))
+		otelsql.WithSpanOptions(
+			otelsql.SpanOptions{OmitConnResetSession: true, OmitConnectorConnect: true}))
 }
 
 func workAlone(_ context.Context, o *orders.Order) {
@@ -96,12 +99,14 @@ func workAlone(_ context.Context, o *orders.Order) {
 
 func workWithMarks(ctx context.Context, o *orders.Order) {
 	marks.Mark(ctx, "cart.read")
-	query := marks.Time(ctx, "stock.query", slog.String("stock.site", "north"), slog.Int("stock.parts", 3))
+	query := marks.Time(ctx, "stock.query", slog.String("stock.site", "north"),
+		slog.Int("stock.parts", 3))
 	o.Reserve()
 	query.End()
 	marks.Mark(ctx, "stock.reserved")
 	o.Price()
-	charge := marks.Time(ctx, "payment.charge", slog.String("payment.method", "card"), slog.Float64("payment.amount", 31.7))
+	charge := marks.Time(ctx, "payment.charge", slog.String("payment.method", "card"),
+		slog.Float64("payment.amount", 31.7))
 	o.Charge()
 	charge.End()
 	marks.Mark(ctx, "order.placed")
@@ -110,12 +115,16 @@ func workWithMarks(ctx context.Context, o *orders.Order) {
 func workWithSpans(ctx context.Context, tracer trace.Tracer, o *orders.Order) {
 	request := trace.SpanFromContext(ctx)
 	request.AddEvent("cart.read")
-	_, query := tracer.Start(ctx, "stock.query", trace.WithAttributes(attribute.String("stock.site", "north"), attribute.Int("stock.parts", 3)))
+	_, query := tracer.Start(ctx, "stock.query",
+		trace.WithAttributes(attribute.String("stock.site", "north"),
+			attribute.Int("stock.parts", 3)))
 	o.Reserve()
 	query.End()
 	request.AddEvent("stock.reserved")
 	o.Price()
-	_, charge := tracer.Start(ctx, "payment.charge", trace.WithAttributes(attribute.String("payment.method", "card"), attribute.Float64("payment.amount", 31.7)))
+	_, charge := tracer.Start(ctx, "payment.charge",
+		trace.WithAttributes(attribute.String("payment.method", "card"),
+			attribute.Float64("payment.amount", 31.7)))
 	o.Charge()
 	charge.End()
 	request.AddEvent("order.placed")

@@ -41,7 +41,8 @@ func newLoads(services []*served) (loads []*judgedLoad) {
 			if isApart {
 				where = "the client in another process"
 			}
-			l := &judgedLoad{measured: *newMeasured(working.title+", "+where, rate, services), apart: isApart}
+			l := &judgedLoad{measured: *newMeasured(working.title+", "+where, rate, services),
+				apart: isApart}
 			if !isApart {
 				l.shares = make([][]tally, len(services))
 			}
@@ -110,9 +111,11 @@ func runJudge(ctx context.Context, o options) (err error) {
 func judge(ctx context.Context, o options, services []*served) ([]*judgedLoad, error) {
 	random := rand.New(rand.NewPCG(o.seed, 0)) //nolint:gosec // an order, not a secret
 	loads := newLoads(services)
-	inTurn := func(what string, variants []int, loads []*judgedLoad, do func(*judgedLoad, turn) error) error {
+	inTurn := func(what string, variants []int, loads []*judgedLoad,
+		do func(*judgedLoad, turn) error) error {
 		for _, t := range turns(random, o.rounds, len(loads), variants) {
-			fmt.Fprintf(os.Stderr, "\r%s: round %d of %d, %s, %s\x1b[K", what, t.round+1, o.rounds, loads[t.load].name(), services[t.variant].name)
+			fmt.Fprintf(os.Stderr, "\r%s: round %d of %d, %s, %s\x1b[K", what, t.round+1, o.rounds,
+				loads[t.load].name(), services[t.variant].name)
 			if err := do(loads[t.load], t); err != nil {
 				return fmt.Errorf("%s, %s: %w", loads[t.load].name(), services[t.variant].name, err)
 			}
@@ -127,9 +130,10 @@ func judge(ctx context.Context, o options, services []*served) ([]*judgedLoad, e
 		return nil, err
 	}
 	// The reference, and the README's program.
-	err = inTurn("profiles", []int{1, len(judged) - 1}, loads[:2], func(l *judgedLoad, t turn) error {
-		return l.profile(ctx, t.variant, services[t.variant], o.length)
-	})
+	err = inTurn("profiles", []int{1, len(judged) - 1}, loads[:2],
+		func(l *judgedLoad, t turn) error {
+			return l.profile(ctx, t.variant, services[t.variant], o.length)
+		})
 	return loads, err
 }
 
@@ -138,10 +142,11 @@ func (l *judgedLoad) turn(ctx context.Context, variant int, v *served, length ti
 	if l.apart {
 		return l.measured.turn(ctx, variant, v, length)
 	}
-	got, reached, err := window(ctx, v, length, func(length time.Duration) (int, time.Duration, error) {
-		did, err := v.loadItself(ctx, l.rate, length, false)
-		return did.Requests, did.Lasted, err
-	})
+	got, reached, err := window(ctx, v, length,
+		func(length time.Duration) (int, time.Duration, error) {
+			did, err := v.loadItself(ctx, l.rate, length, false)
+			return did.Requests, did.Lasted, err
+		})
 	if err != nil {
 		return err
 	}
@@ -150,7 +155,8 @@ func (l *judgedLoad) turn(ctx context.Context, variant int, v *served, length ti
 }
 
 // profile takes a CPU profile of a service under the load, and tallies its samples.
-func (l *judgedLoad) profile(ctx context.Context, variant int, v *served, length time.Duration) error {
+func (l *judgedLoad) profile(ctx context.Context, variant int, v *served,
+	length time.Duration) error {
 	if l.rate > 0 {
 		length *= pacedProfile
 	}

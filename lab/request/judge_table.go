@@ -38,7 +38,8 @@ func (l *judgedLoad) table() string {
 	fmt.Fprintf(&b, "| **%s** | CPU | added | × reference | 95 %% | samples × reference | 95 %% | allocations added | bytes added | bytes on the wire |\n", l.loadTitle())
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for i, name := range l.names {
-		fmt.Fprintf(&b, "| %s | %.1f µs | %s |", name, median(l.values(i, cpuTime))/1e3, l.addedTime(i))
+		fmt.Fprintf(&b, "| %s | %.1f µs | %s |", name, median(l.values(i, cpuTime))/1e3,
+			l.addedTime(i))
 		shares, ok := l.sharesAgainst(i)
 		switch {
 		case !ok:
@@ -46,7 +47,8 @@ func (l *judgedLoad) table() string {
 		case i == 1:
 			b.WriteString(" 1 | – |")
 		default:
-			fmt.Fprintf(&b, " %s | %s … %s |", twoDigits(shares.median), twoDigits(shares.low), twoDigits(shares.high))
+			fmt.Fprintf(&b, " %s | %s … %s |", twoDigits(shares.median), twoDigits(shares.low),
+				twoDigits(shares.high))
 		}
 		format, of := " %.1f | %.0f |", l.added
 		if i == 0 {
@@ -76,7 +78,8 @@ func judgeBudgets(loads []*judgedLoad) (all []budget) {
 				all = append(all, ratioBudget(what+samplesRatio, shares))
 			}
 			if l == loads[0] {
-				all = append(all, budget{what + allocationsAdded, median(l.added(i, allocations)), ""}, budget{what + bytesAdded, median(l.added(i, allocated)), ""})
+				all = append(all, budget{what + allocationsAdded, median(l.added(i, allocations)),
+					""}, budget{what + bytesAdded, median(l.added(i, allocated)), ""})
 			}
 		}
 	}

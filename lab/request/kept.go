@@ -7,15 +7,18 @@ import (
 	"github.com/perfline/perfline/bridge"
 )
 
-// undecided are requests that the sampler drops, beside the same ones that the reference samples. All are in the same rounds.
+// undecided are requests that the sampler drops, beside the same ones that the reference samples.
+// All are in the same rounds.
 var undecided = []row{
 	{none, shapes[0], variants[0]},
 	{reference + ", sampled", shapes[0], variants[1]},
 	{reference + ", not sampled", shapes[1], variants[1]},
 	{forgetful, shapes[1], variant{forgetful, native, perflineStart(bridge.KeepPolicy{Off: true})}},
 	{recordedAndDropped, shapes[1], variant{pipelined, native, perflineStart(bridge.KeepPolicy{})}},
-	{pipelined + ", recorded and dropped, Factor 3", shapes[1], variant{pipelined, native, perflineStart(bridge.KeepPolicy{Factor: 3, PerSecond: 1})}},
-	{pipelined + ", recorded and kept", shapes[1], variant{pipelined, native, perflineStart(bridge.KeepPolicy{Share: 1, PerSecond: -1})}},
+	{pipelined + ", recorded and dropped, Factor 3", shapes[1],
+		variant{pipelined, native, perflineStart(bridge.KeepPolicy{Factor: 3, PerSecond: 1})}},
+	{pipelined + ", recorded and kept", shapes[1],
+		variant{pipelined, native, perflineStart(bridge.KeepPolicy{Share: 1, PerSecond: -1})}},
 }
 
 const recordedAndDropped = pipelined + ", recorded and dropped"

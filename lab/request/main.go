@@ -20,10 +20,10 @@
 // A request formats, hashes and encodes JSON between its marks, so that they do not run one after
 // the other in hot caches. The judge counts the CPU time of the service's whole process, with
 // background work, delivery and garbage collection. The client is in that process, where its time
-// drops out of the differences, or in another one. The variants take turns in rounds, in an order by
-// chance. A variant adds the median of its differences from no telemetry, round by round. The bounds
-// of a ratio come from a bootstrap over the rounds. Every span has to arrive: the command fails when
-// a variant loses or invents one.
+// drops out of the differences, or in another one. The variants take turns in rounds, in an order
+// by chance. A variant adds the median of its differences from no telemetry, round by round. The
+// bounds of a ratio come from a bootstrap over the rounds. Every span has to arrive: the command
+// fails when a variant loses or invents one.
 //
 // Beside the CPU time, rounds of their own count the samples of a CPU profile that belong to
 // telemetry, for each sample of the handler's own work.
@@ -119,8 +119,13 @@ var commands = []command{
 	{"counts", 0, 0, shapes, "", inProcess(counts)},
 
 	// The command's own processes.
-	{"serve", 0, 0, servedShapes, "", func(ctx context.Context, o options) error { return serve(ctx, o.shapes[0], o.variant, o.endpoint) }},
-	{"receive", 0, 0, shapes, "", func(ctx context.Context, o options) error { return receive(ctx, o.receivers) }},
+	{"serve", 0, 0, servedShapes, "",
+		func(ctx context.Context,
+			o options) error {
+			return serve(ctx, o.shapes[0], o.variant, o.endpoint)
+		}},
+	{"receive", 0, 0, shapes, "",
+		func(ctx context.Context, o options) error { return receive(ctx, o.receivers) }},
 }
 
 // ownWords is how many commands at the end are not for users.
@@ -158,20 +163,30 @@ func run(ctx context.Context, args []string) error {
 
 func parse(args []string) (c command, o options, err error) {
 	f := flag.NewFlagSet("request", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 0, "measure each variant in that many `rounds`; 0: 20, of report 5, of waits 8, of overload 10")
-	f.DurationVar(&o.length, "length", 0, "measure a variant about that long in each round; 0: 200ms, of judge 1s, of report, overload and waits 2s")
-	f.DurationVar(&o.idle, "idle", time.Minute, "how long the services have nothing to do, of report and budgets")
-	only := f.String("only", "", "only shapes whose name matches this regular expression; empty: all, of report work, of waits http, outgoing and sql")
+	f.IntVar(&o.rounds, "rounds", 0,
+		"measure each variant in that many `rounds`; 0: 20, of report 5, of waits 8, of overload 10")
+	f.DurationVar(&o.length, "length", 0,
+		"measure a variant about that long in each round; 0: 200ms, of judge 1s, of report, overload and waits 2s")
+	f.DurationVar(&o.idle, "idle", time.Minute,
+		"how long the services have nothing to do, of report and budgets")
+	only := f.String("only", "",
+		"only shapes whose name matches this regular expression; empty: all, of report work, of waits http, outgoing and sql")
 	f.BoolVar(&o.metrics, "metrics", false, "record metrics, on both sides")
 	f.BoolVar(&o.gzip, "gzip", false, "compress what is sent, on both sides")
-	f.BoolVar(&o.peers, "peers", true, "build dd-trace-go and sentry-go, and have them in judge and report")
-	f.Uint64Var(&o.seed, "seed", 0, "of judge: the order of the variants; 0: by chance. The table has it")
-	f.IntVar(&o.queue, "queue", queueSize, "of serve: so many `spans` wait for the receiver at most")
+	f.BoolVar(&o.peers, "peers", true,
+		"build dd-trace-go and sentry-go, and have them in judge and report")
+	f.Uint64Var(&o.seed, "seed", 0,
+		"of judge: the order of the variants; 0: by chance. The table has it")
+	f.IntVar(&o.queue, "queue", queueSize,
+		"of serve: so many `spans` wait for the receiver at most")
 	f.IntVar(&o.waiting, "waiting", 100_000, "of heap and budgets: so many `spans` wait")
-	f.IntVar(&o.burst, "burst", 256, "of the words in one process: a processor makes so many `requests` between two flushes")
+	f.IntVar(&o.burst, "burst", 256,
+		"of the words in one process: a processor makes so many `requests` between two flushes")
 	f.BoolVar(&o.short, "short", false, "run each command once and briefly: it shows that all work")
-	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between the markers of the command's word")
-	f.StringVar(&o.figures, "figures", "", "also add the figures to this `file`, for the laboratory's table")
+	f.StringVar(&o.into, "into", "",
+		"also write the tables into this `document`, between the markers of the command's word")
+	f.StringVar(&o.figures, "figures", "",
+		"also add the figures to this `file`, for the laboratory's table")
 	f.IntVar(&o.variant, "variant", 0, "of serve, which judge starts: the variant")
 	f.StringVar(&o.endpoint, "endpoint", "", "of serve: the receiver")
 	f.StringVar(&o.receivers, "receivers", "", "of receive, which judge starts: what to receive")
@@ -184,10 +199,12 @@ func parse(args []string) (c command, o options, err error) {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.word == word })
 	if i < 0 || f.NArg() > 1 {
-		return c, o, fmt.Errorf("command %q: must be one of %s, after the flags", f.Args(), strings.Join(words(), ", "))
+		return c, o, fmt.Errorf("command %q: must be one of %s, after the flags", f.Args(),
+			strings.Join(words(), ", "))
 	}
 	if o.short && (f.NArg() > 0 || o.into != "" || o.figures != "") {
-		return c, o, errors.New("-short with a command, -into or -figures: it runs all commands, and its figures mean nothing")
+		return c, o, errors.New(
+			"-short with a command, -into or -figures: it runs all commands, and its figures mean nothing")
 	}
 	c = commands[i]
 	if o.rounds == 0 {
@@ -227,10 +244,11 @@ func (c command) choose(only string) (chosen []shape, err error) {
 	return chosen, nil
 }
 
-// runShort runs each command for users once and briefly, with its first shape. What it shows is that
-// all work, and that all spans arrive.
+// runShort runs each command for users once and briefly, with its first shape. What it shows is
+// that all work, and that all spans arrive.
 func runShort(ctx context.Context, o options) error {
-	o.rounds, o.length, o.idle, o.waiting, o.cuts, o.burst = 1, 10*time.Millisecond, 100*time.Millisecond, 1000, 10, 8
+	o.rounds, o.length, o.idle, o.waiting, o.cuts, o.burst = 1, 10*time.Millisecond,
+		100*time.Millisecond, 1000, 10, 8
 	for _, word := range words() {
 		if word == "sizes" { // counts has them
 			continue
@@ -259,7 +277,8 @@ func words() (all []string) {
 
 // flags returns the flags that a service's process needs.
 func (o options) flags() []string {
-	return []string{fmt.Sprintf("-metrics=%t", o.metrics), fmt.Sprintf("-gzip=%t", o.gzip), fmt.Sprintf("-queue=%d", o.queue)}
+	return []string{fmt.Sprintf("-metrics=%t", o.metrics), fmt.Sprintf("-gzip=%t", o.gzip),
+		fmt.Sprintf("-queue=%d", o.queue)}
 }
 
 // environment returns the variables of a service's process.
@@ -286,9 +305,9 @@ func everyProcs(run func(context.Context, options) error) func(context.Context, 
 	}
 }
 
-// inProcess runs a command that measures requests in its own process. The process holds memory without pointers, as
-// services do: with a smaller heap, garbage would be collected after every few hundred requests. [service.Run] does the
-// same for services in processes of their own.
+// inProcess runs a command that measures requests in its own process. The process holds memory
+// without pointers, as services do: with a smaller heap, garbage would be collected after every few
+// hundred requests. [service.Run] does the same for services in processes of their own.
 func inProcess(run func(context.Context, options) error) func(context.Context, options) error {
 	return func(ctx context.Context, o options) error {
 		inUse := make([]byte, 16<<20)

@@ -29,9 +29,11 @@ type peer struct {
 
 var peers = []peer{
 	{"dd-trace-go v2", "datadog", []string{
-		"DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false", "DD_TRACE_STATS_COMPUTATION_ENABLED=false",
+		"DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false",
+		"DD_TRACE_STATS_COMPUTATION_ENABLED=false",
 	}, func(r *http.Request, _ []byte) int64 {
-		n, _ := strconv.ParseInt(r.Header.Get("X-Datadog-Trace-Count"), 10, 64) // not of other requests
+		// not of other requests
+		n, _ := strconv.ParseInt(r.Header.Get("X-Datadog-Trace-Count"), 10, 64)
 		return n
 	}},
 	{"sentry-go, tracing", "sentry", nil, func(_ *http.Request, body []byte) int64 {
@@ -41,7 +43,8 @@ var peers = []peer{
 
 // startPeers builds and starts peers after the services that there are. In difference to go build,
 // go run links a program once, and keeps it in the build cache.
-func (f *fleet) startPeers(ctx context.Context, o options, s shape, peers []peer, to []received) error {
+func (f *fleet) startPeers(ctx context.Context, o options, s shape, peers []peer,
+	to []received) error {
 	if len(peers) == 0 {
 		return nil
 	}
@@ -84,7 +87,8 @@ func openPeerReceiver(ctx context.Context, argument string) (*receiver, error) {
 		}
 		traced.Add(peers[i].count(r, body))
 		if r.URL.Path == "/info" {
-			_, _ = io.WriteString(w, `{"version":"7.77.0","endpoints":["/v0.4/traces"],"span_events":true}`)
+			_, _ = io.WriteString(w,
+				`{"version":"7.77.0","endpoints":["/v0.4/traces"],"span_events":true}`)
 			return
 		}
 		_, _ = io.WriteString(w, "{}")

@@ -42,7 +42,8 @@ type setting struct {
 // A pipeline is a set-up in operation. Only one may be open.
 type pipeline struct {
 	flush, shutdown func(context.Context) error
-	around          func(http.Handler) http.Handler // what the program serves beside its own handler; nil: nothing
+	// what the program serves beside its own handler; nil: nothing
+	around func(http.Handler) http.Handler
 }
 
 // queueSize is so large that no variant drops spans between two flushes.
@@ -53,13 +54,15 @@ const queueSize = 1 << 16
 func environment(gzip bool, queue int) error {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if slices.ContainsFunc([]string{"OTEL_", "PYROSCOPE_", "PERFLINE_", "DD_", "SENTRY_"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if slices.ContainsFunc([]string{"OTEL_", "PYROSCOPE_", "PERFLINE_", "DD_", "SENTRY_"},
+			func(p string) bool { return strings.HasPrefix(name, p) }) {
 			if err := os.Unsetenv(name); err != nil {
 				return err
 			}
 		}
 	}
-	err := errors.Join(os.Setenv("OTEL_SERVICE_NAME", "benchmark"), os.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", strconv.Itoa(queue)))
+	err := errors.Join(os.Setenv("OTEL_SERVICE_NAME", "benchmark"),
+		os.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", strconv.Itoa(queue)))
 	if gzip {
 		err = errors.Join(err, os.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"))
 	}
@@ -94,7 +97,8 @@ func sdk(d delivery, more ...func(*sdktrace.TracerProvider)) opener {
 		if err != nil {
 			return nil, err
 		}
-		p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSampler(s.sampler), sdktrace.WithSpanProcessor(processor))
+		p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSampler(s.sampler),
+			sdktrace.WithSpanProcessor(processor))
 		for _, register := range more {
 			register(p)
 		}
@@ -117,13 +121,16 @@ func ownProvider(ctx context.Context, s setting) (*pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return global(bridge.NewTracerProvider(bridge.TracerProviderConfig{Resource: res, Sampler: s.sampler, Exporters: []bridge.Output{d}})), nil
+	return global(bridge.NewTracerProvider(bridge.TracerProviderConfig{Resource: res,
+		Sampler: s.sampler, Exporters: []bridge.Output{d}})), nil
 }
 
 // detected is a resource with the attributes that perfline.Start detects.
 func detected(ctx context.Context) (*resource.Resource, error) {
-	return resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithOSType(), resource.WithProcessPID(),
-		resource.WithProcessExecutableName(), resource.WithProcessRuntimeName(), resource.WithProcessRuntimeVersion(),
+	return resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(),
+		resource.WithOSType(), resource.WithProcessPID(),
+		resource.WithProcessExecutableName(), resource.WithProcessRuntimeName(),
+		resource.WithProcessRuntimeVersion(),
 		resource.WithContainer(), resource.WithService(), resource.WithFromEnv())
 }
 
@@ -137,7 +144,8 @@ type provider interface {
 // global puts a provider into OpenTelemetry's globals.
 func global(p provider) *pipeline {
 	otel.SetTracerProvider(p)
-	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{},
+		propagation.Baggage{}))
 	return &pipeline{flush: p.ForceFlush, shutdown: cleared(p.Shutdown)}
 }
 
@@ -197,7 +205,8 @@ func started(c perfline.Config) opener {
 }
 
 func startPipeline(ctx context.Context, c perfline.Config, s setting) (*perfline.Pipeline, error) {
-	c.Traces, c.Sampler, c.Logger = perflineTo(s), s.sampler, slog.New(slog.NewTextHandler(os.Stderr, nil))
+	c.Traces, c.Sampler, c.Logger = perflineTo(s), s.sampler,
+		slog.New(slog.NewTextHandler(os.Stderr, nil))
 	return perfline.Start(ctx, c)
 }
 

@@ -90,7 +90,8 @@ func startReceivers(ctx context.Context, o options, kinds []string) (*receivers,
 
 // all returns what has arrived at each receiver.
 func (r *receivers) all(ctx context.Context) (now []received, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.process.Requests+receivedPath, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+
+		r.process.Requests+receivedPath, http.NoBody)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,8 @@ func reportBudgets(s shape, loads []*measured) (all []budget) {
 }
 
 // measure loads the services in rounds: in each, every service has its turn at every rate.
-func measure(ctx context.Context, o options, s shape, services []*served, rates []int) ([]*measured, error) {
+func measure(ctx context.Context, o options, s shape, services []*served, rates []int) ([]*measured,
+	error) {
 	var loads []*measured
 	for _, rate := range rates {
 		loads = append(loads, newMeasured(s.title, rate, services))
@@ -78,7 +79,8 @@ func measure(ctx context.Context, o options, s shape, services []*served, rates 
 }
 
 func newMeasured(title string, rate int, services []*served) *measured {
-	m := &measured{rate: rate, latencies: make([][]time.Duration, len(services)), result: result{title: title, samples: make([][]sample, len(services))}}
+	m := &measured{rate: rate, latencies: make([][]time.Duration, len(services)),
+		result: result{title: title, samples: make([][]sample, len(services))}}
 	for _, v := range services {
 		m.names = append(m.names, v.name)
 	}
@@ -88,10 +90,11 @@ func newMeasured(title string, rate int, services []*served) *measured {
 // turn loads a service for the given length, after a part of it that is not measured.
 func (m *measured) turn(ctx context.Context, i int, v *served, length time.Duration) error {
 	var latencies []time.Duration
-	got, reached, err := window(ctx, v, length, func(length time.Duration) (n int, lasted time.Duration, err error) {
-		latencies, lasted, err = v.load(ctx, m.rate, length)
-		return len(latencies), lasted, err
-	})
+	got, reached, err := window(ctx, v, length,
+		func(length time.Duration) (n int, lasted time.Duration, err error) {
+			latencies, lasted, err = v.load(ctx, m.rate, length)
+			return len(latencies), lasted, err
+		})
 	if err != nil {
 		return err
 	}
@@ -110,7 +113,9 @@ func (m *measured) add(variant int, got sample, reached float64) {
 
 // window measures what a service's process takes for a request while drive loads it, after a part
 // of the length that is not measured. It waits until every span has arrived, before and after.
-func window(ctx context.Context, v *served, length time.Duration, drive func(time.Duration) (int, time.Duration, error)) (got sample, reached float64, err error) {
+func window(ctx context.Context, v *served, length time.Duration,
+	drive func(time.Duration) (int, time.Duration, error)) (got sample, reached float64,
+	err error) {
 	if _, _, err := drive(length / 5); err != nil {
 		return got, 0, err
 	}
@@ -166,13 +171,16 @@ func (m *measured) table() string {
 	for i, name := range m.names {
 		slices.Sort(m.latencies[i])
 		wire := median(m.values(i, func(s sample) float64 { return s.wire }))
-		fmt.Fprintf(&b, "| %s | %.1f µs | %s | %v | %v | %.0f |\n", name, median(m.values(i, cpuTime))/1e3, m.addedTime(i),
-			quantile(m.latencies[i], 0.5).Round(time.Microsecond), quantile(m.latencies[i], 0.99).Round(time.Microsecond), wire)
+		fmt.Fprintf(&b, "| %s | %.1f µs | %s | %v | %v | %.0f |\n", name,
+			median(m.values(i, cpuTime))/1e3, m.addedTime(i),
+			quantile(m.latencies[i], 0.5).Round(time.Microsecond),
+			quantile(m.latencies[i], 0.99).Round(time.Microsecond), wire)
 	}
 	return b.String()
 }
 
-// idle counts the voluntary context switches of all services while they have nothing to do. It lets them rest before, for as long.
+// idle counts the voluntary context switches of all services while they have nothing to do. It lets
+// them rest before, for as long.
 func idle(ctx context.Context, services []*served, length time.Duration) ([]int64, error) {
 	fmt.Fprintf(os.Stderr, "idle for %v\n", length)
 	switches := make([]int64, len(services))
@@ -213,7 +221,8 @@ func sleep(ctx context.Context, length time.Duration) error {
 
 func idleTable(services []*served, switches []int64, length time.Duration) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| idle for %v | voluntary context switches | added |\n|---|---:|---:|\n", length)
+	fmt.Fprintf(&b, "| idle for %v | voluntary context switches | added |\n|---|---:|---:|\n",
+		length)
 	for i, v := range services {
 		fmt.Fprintf(&b, "| %s | %d | %+d |\n", v.name, switches[i], switches[i]-switches[0])
 	}

@@ -63,7 +63,8 @@ func (r *result) table() string {
 	fmt.Fprintf(&b, "| **%s** | CPU | added | × reference | 95 %% | allocations added | bytes added | collections in 1000 |\n", r.title)
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for i, name := range r.names {
-		fmt.Fprintf(&b, "| %s | %.2f µs | %s |", name, median(r.values(i, cpuTime))/1e3, r.addedTime(i))
+		fmt.Fprintf(&b, "| %s | %.2f µs | %s |", name, median(r.values(i, cpuTime))/1e3,
+			r.addedTime(i))
 		format, of := " %.1f | %.0f |", r.added
 		if i == 0 {
 			format, of = " (%.1f) | (%.0f) |", r.values

@@ -52,7 +52,8 @@ func serve(ctx context.Context, s shape, i int, endpoint string) error {
 	if err != nil {
 		return err
 	}
-	served := service.Service{Handler: l.handler, Answer: s.answer, Flush: p.flush, Shutdown: p.shutdown}
+	served := service.Service{Handler: l.handler, Answer: s.answer, Flush: p.flush,
+		Shutdown: p.shutdown}
 	if p.around != nil {
 		served.Handler = p.around(l.handler)
 	}
@@ -83,7 +84,9 @@ func startFleet(ctx context.Context, o options, s shape, variants []variant) (f 
 	}
 	for k, v := range variants {
 		i := slices.IndexFunc(every, func(e variant) bool { return e.name == v.name })
-		command := exec.CommandContext(ctx, self, append(o.flags(), "-variant", strconv.Itoa(i), "-endpoint", to[k].Endpoint, "-only", "^"+s.name+"$", "serve")...)
+		command := exec.CommandContext(ctx, self,
+			append(o.flags(), "-variant", strconv.Itoa(i), "-endpoint", to[k].Endpoint, "-only",
+				"^"+s.name+"$", "serve")...)
 		command.Env = o.environment()
 		each := s.spans
 		if v.name == none || v.name == traced {
@@ -108,7 +111,8 @@ func (f *fleet) start(command *exec.Cmd, name string, s shape, each int64) error
 		return errors.Join(err, p.Stop())
 	}
 	f.services = append(f.services, &served{
-		name: name, process: p, receivers: f.receivers, receiver: len(f.services), each: each, client: service.NewClient(), calls: calls, shape: s,
+		name: name, process: p, receivers: f.receivers, receiver: len(f.services), each: each,
+		client: service.NewClient(), calls: calls, shape: s,
 	})
 	return nil
 }
@@ -153,7 +157,8 @@ func (v *served) arrived(ctx context.Context) (r received, waited bool, err erro
 			return r, waited, nil
 		}
 		if r.Arrived > want || time.Since(begin) > arrival {
-			return r, waited, fmt.Errorf("%d spans arrived of %d requests, want %d", r.Arrived, v.requests, want)
+			return r, waited, fmt.Errorf("%d spans arrived of %d requests, want %d", r.Arrived,
+				v.requests, want)
 		}
 		waited = true
 	}
@@ -179,7 +184,8 @@ func (v *served) ask(ctx context.Context) error {
 	url := "http://" + v.process.Requests + path
 	switch {
 	case v.shape.name == "grpc":
-		_, err := healthpb.NewHealthClient(v.calls).Check(ctx, &healthpb.HealthCheckRequest{Service: "shop"})
+		_, err := healthpb.NewHealthClient(v.calls).Check(ctx,
+			&healthpb.HealthCheckRequest{Service: "shop"})
 		return err
 	case v.shape.answer != nil:
 		return service.Expect(ctx, v.client, url, v.shape.answer)
@@ -189,7 +195,8 @@ func (v *served) ask(ctx context.Context) error {
 }
 
 // load makes requests for the given length at a rate, and returns how long each took.
-func (v *served) load(ctx context.Context, rate int, length time.Duration) ([]time.Duration, time.Duration, error) {
+func (v *served) load(ctx context.Context, rate int, length time.Duration) ([]time.Duration,
+	time.Duration, error) {
 	begin := time.Now()
 	took, err := service.Repeat(ctx, rate, length, v.ask)
 	v.requests += int64(len(took))
@@ -197,8 +204,10 @@ func (v *served) load(ctx context.Context, rate int, length time.Duration) ([]ti
 }
 
 // loadItself makes the service's process its own client.
-func (v *served) loadItself(ctx context.Context, rate int, length time.Duration, profiled bool) (service.Loaded, error) {
-	did, err := v.process.Load(ctx, service.Load{Path: path, Rate: rate, Length: length, Profiled: profiled})
+func (v *served) loadItself(ctx context.Context, rate int, length time.Duration,
+	profiled bool) (service.Loaded, error) {
+	did, err := v.process.Load(ctx,
+		service.Load{Path: path, Rate: rate, Length: length, Profiled: profiled})
 	v.requests += int64(did.Requests)
 	return did, err
 }

@@ -38,11 +38,15 @@ var (
 
 // shapes have handlers that do nothing but what makes spans.
 var shapes = []shape{
-	{name: "http", title: "HTTP request, 3 marks and 2 measures with 2 attributes each", spans: 3, sampler: always, open: openHTTP},
-	{name: "unsampled", title: "the same HTTP request, not sampled", sampler: never, open: openHTTP},
+	{name: "http", title: "HTTP request, 3 marks and 2 measures with 2 attributes each", spans: 3,
+		sampler: always, open: openHTTP},
+	{name: "unsampled", title: "the same HTTP request, not sampled", sampler: never,
+		open: openHTTP},
 	{name: "grpc", title: "gRPC unary call with otelgrpc or bridgegrpc, 3 marks and 2 measures with 2 attributes each", spans: 3, sampler: always, open: openGRPC},
-	{name: "outgoing", title: "HTTP request with one call through the instrumentation's transport", spans: 2, sampler: always, open: openOutgoing},
-	{name: "sql", title: "HTTP request with 20 spans of otelsql", spans: 1 + queries, sampler: always, open: openSQL},
+	{name: "outgoing", title: "HTTP request with one call through the instrumentation's transport",
+		spans: 2, sampler: always, open: openOutgoing},
+	{name: "sql", title: "HTTP request with 20 spans of otelsql", spans: 1 + queries,
+		sampler: always, open: openSQL},
 }
 
 // path is what all HTTP requests ask for.
@@ -54,7 +58,8 @@ const answer = "<!doctype html><title>an order</title>"
 func serving(i instrumentation, handle http.HandlerFunc) *workload {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", handle)
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://shop.example"+path, http.NoBody)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://shop.example"+
+		path, http.NoBody)
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36")
 	r.Header.Set("Accept", "text/html")
 	return &workload{handler: i.handler(mux), request: r}

@@ -21,7 +21,8 @@ type shopServer struct {
 	work func(context.Context, *orders.Order)
 }
 
-func (s *shopServer) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+func (s *shopServer) Check(ctx context.Context,
+	_ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	s.work(ctx, nil)
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
@@ -38,9 +39,11 @@ func openGRPC(i instrumentation) (*workload, error) {
 	// A byte that says that it is not compressed, and the length.
 	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
 	body = append(body, message...)
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://shop.example"+checkMethod, http.NoBody)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost,
+		"http://shop.example"+checkMethod, http.NoBody)
 	r.ProtoMajor, r.ProtoMinor, r.Proto = 2, 0, "HTTP/2.0"
 	r.Header.Set("Content-Type", "application/grpc")
 	r.Header.Set("User-Agent", "grpc-go/"+grpc.Version)
-	return &workload{handler: server, request: r, body: string(body), close: func() error { server.Stop(); return nil }}, nil
+	return &workload{handler: server, request: r, body: string(body),
+		close: func() error { server.Stop(); return nil }}, nil
 }

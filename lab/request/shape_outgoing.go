@@ -13,8 +13,10 @@ type stock struct{}
 
 func (stock) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader("12")), ContentLength: 2, Request: r,
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{"Content-Type": {"text/plain"}},
+		Body:       io.NopCloser(strings.NewReader("12")), ContentLength: 2, Request: r,
 	}, nil
 }
 

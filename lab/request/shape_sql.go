@@ -16,7 +16,8 @@ func openSQL(i instrumentation) (*workload, error) {
 	db.SetMaxIdleConns(64) // of all requests in progress: none waits for a connection to be made
 	l := serving(i, func(w http.ResponseWriter, r *http.Request) {
 		for n := range queries {
-			if _, err := db.ExecContext(r.Context(), "UPDATE stock SET count = count - 1 WHERE part = ?", n); err != nil {
+			if _, err := db.ExecContext(r.Context(),
+				"UPDATE stock SET count = count - 1 WHERE part = ?", n); err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}

@@ -13,8 +13,8 @@ var working = shape{
 	spans: 3, sampler: always, open: openWork, answer: orders.Answer(orders.ID),
 }
 
-// openWork leaves the response's headers alone. A handler that sets one would hide what a middleware
-// makes net/http do that touches them.
+// openWork leaves the response's headers alone. A handler that sets one would hide what a
+// middleware makes net/http do that touches them.
 func openWork(i instrumentation) (*workload, error) {
 	return serving(i, func(w http.ResponseWriter, r *http.Request) {
 		o := orders.Read(r.PathValue("id"))

@@ -20,8 +20,8 @@ import (
 	"github.com/perfline/perfline/lab/internal/otlp"
 )
 
-// A signalRow is a form that perfline's data may have beside spans. Its set-up is the one of the row beside, and one thing more: the
-// difference is what the signal costs.
+// A signalRow is a form that perfline's data may have beside spans. Its set-up is the one of the
+// row beside, and one thing more: the difference is what the signal costs.
 type signalRow struct {
 	name   string
 	beside string // "" for the first one of a shape, which only others are compared with
@@ -49,18 +49,22 @@ var signals = []signalRow{
 	{nameHistogram, exemplars, shapes[0], withMetrics("trace_based", ofNames)},
 	{attributeHistogram, exemplars, shapes[0], withMetrics("trace_based", ofAttributes)},
 	{pipelined + unsampled, "", shapes[1], perflineStart(bridge.KeepPolicy{})},
-	{plain + unsampled, pipelined + unsampled, shapes[1], withMetrics("always_off", bridge.MeasureConfig{})},
-	{exemplars + unsampled, plain + unsampled, shapes[1], withMetrics("trace_based", bridge.MeasureConfig{})},
-	{nameHistogram + unsampled, exemplars + unsampled, shapes[1], withMetrics("trace_based", ofNames)},
+	{plain + unsampled, pipelined + unsampled, shapes[1],
+		withMetrics("always_off", bridge.MeasureConfig{})},
+	{exemplars + unsampled, plain + unsampled, shapes[1],
+		withMetrics("trace_based", bridge.MeasureConfig{})},
+	{nameHistogram + unsampled, exemplars + unsampled, shapes[1],
+		withMetrics("trace_based", ofNames)},
 }
 
 var (
 	ofNames      = bridge.MeasureConfig{Names: []string{"stock.query", "payment.*"}}
-	ofAttributes = bridge.MeasureConfig{Names: ofNames.Names, Attributes: []string{"stock.site", "payment.method"}}
+	ofAttributes = bridge.MeasureConfig{Names: ofNames.Names,
+		Attributes: []string{"stock.site", "payment.method"}}
 )
 
-// withMetrics is perfline.Start with metrics, which are aggregated and not read: reading costs the same however many requests
-// there were.
+// withMetrics is perfline.Start with metrics, which are aggregated and not read: reading costs the
+// same however many requests there were.
 func withMetrics(filter string, measures bridge.MeasureConfig) opener {
 	return func(ctx context.Context, s setting) (*pipeline, error) {
 		const variable = "OTEL_METRICS_EXEMPLAR_FILTER" // read by Start alone
@@ -101,7 +105,8 @@ func withLogs(form bridge.MarkForm) opener {
 		}
 		shutdown := func(ctx context.Context) error {
 			err := p.Shutdown(ctx)
-			if got, want := s.memory.Records(), int64(p.Stats().Logs.Accepted); err == nil && (got != want || got == 0) {
+			if got, want := s.memory.Records(), int64(p.Stats().Logs.Accepted); err == nil &&
+				(got != want || got == 0) {
 				err = fmt.Errorf("%d log records arrived, want %d", got, want)
 			}
 			return err
@@ -127,7 +132,8 @@ func durationsOnly() instrumentation {
 
 func (s signalRow) row() row { return row{s.name, s.shape, variant{s.name, durationsOnly, s.open}} }
 
-// signalRows are the rows of all signals, after one without telemetry. The signal i has the row i+1.
+// signalRows are the rows of all signals, after one without telemetry. The signal i has the row
+// i+1.
 func signalRows() []row {
 	rows := []row{{none, shapes[0], variants[0]}}
 	for _, s := range signals {
@@ -153,7 +159,8 @@ func runSignals(ctx context.Context, o options) error {
 		return err
 	}
 	o.metrics = false
-	fmt.Fprintf(o.out, "%s Metrics of perfline are aggregated and not read.\n\n%s", strings.Replace(o.conditions(), "metrics: none; ", "", 1), signalTable(r))
+	fmt.Fprintf(o.out, "%s Metrics of perfline are aggregated and not read.\n\n%s",
+		strings.Replace(o.conditions(), "metrics: none; ", "", 1), signalTable(r))
 	return addFigures(o, signalBudgets(r))
 }
 
@@ -161,7 +168,8 @@ func runSignals(ctx context.Context, o options) error {
 func signalBudgets(r result) (all []budget) {
 	for i, s := range signals {
 		if s.beside != "" {
-			all = append(all, ratioBudget(s.name+": CPU time added, × "+s.beside, r.over(i+1, rowOf(s.beside))))
+			all = append(all, ratioBudget(s.name+": CPU time added, × "+s.beside,
+				r.over(i+1, rowOf(s.beside))))
 		}
 	}
 	return all
@@ -181,7 +189,8 @@ func signalTable(r result) string {
 		a := r.over(row, base)
 		added := differences(r.values(row, cpuTime), r.values(base, cpuTime))
 		more := differences(r.values(row, allocations), r.values(base, allocations))
-		fmt.Fprintf(&b, " %.2f | %.2f | %.2f … %.2f | %.1f | %.0f | %s |\n", median(added)/1e3, a.median, a.low, a.high, math.Round(median(more)*10)/10+0,
+		fmt.Fprintf(&b, " %.2f | %.2f | %.2f … %.2f | %.1f | %.0f | %s |\n", median(added)/1e3,
+			a.median, a.low, a.high, math.Round(median(more)*10)/10+0,
 			median(r.values(row, encodedBytes)), s.beside)
 	}
 	return b.String()
@@ -203,7 +212,8 @@ func countAllocationsOfSignals(ctx context.Context) ([]count, error) {
 	var all []count
 	for i, s := range signals {
 		if s.beside != "" {
-			all = append(all, count{s.name + allocationsAdded, math.Round(taken[i] - taken[rowOf(s.beside)-1]), false})
+			all = append(all, count{s.name + allocationsAdded,
+				math.Round(taken[i] - taken[rowOf(s.beside)-1]), false})
 		}
 	}
 	return all, nil

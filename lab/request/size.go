@@ -76,14 +76,16 @@ func runSizes(ctx context.Context, o options) error {
 
 func sizeBudgets(sizes []size) (all []budget) {
 	for _, s := range sizes {
-		all = append(all, budget{s.what + megabytesAdded, s.added, ""}, budget{s.what + modulesLinked, float64(s.modules), ""})
+		all = append(all, budget{s.what + megabytesAdded, s.added, ""},
+			budget{s.what + modulesLinked, float64(s.modules), ""})
 	}
 	return all
 }
 
 func built(ctx context.Context, dir, folder string) (bytes int64, err error) {
 	file := filepath.Join(dir, folder)
-	if _, err := goCommand(ctx, "build", "-trimpath", "-buildvcs=false", "-o", file, "./request/size/"+folder); err != nil {
+	if _, err := goCommand(ctx, "build", "-trimpath", "-buildvcs=false", "-o", file,
+		"./request/size/"+folder); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(file)
@@ -95,7 +97,8 @@ func built(ctx context.Context, dir, folder string) (bytes int64, err error) {
 
 // linked counts the modules of a program's packages.
 func linked(ctx context.Context, folder string) (int, error) {
-	out, err := goCommand(ctx, "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./request/size/"+folder)
+	out, err := goCommand(ctx, "list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./request/size/"+folder)
 	if err != nil {
 		return 0, err
 	}

@@ -19,7 +19,8 @@ type sample struct {
 	allocations float64
 	bytes       float64 // allocated
 	collections float64 // of garbage
-	wire        float64 // bytes that the receiver read: from connections, or of encoded requests in memory
+	// bytes that the receiver read: from connections, or of encoded requests in memory
+	wire float64
 }
 
 // A slot is a variant and a shape in operation, with its own set-up.

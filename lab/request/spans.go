@@ -37,8 +37,10 @@ func runSpans(ctx context.Context, o options) error {
 		spans := float64(spanShapes[k].spans)
 		for i := 1; i < len(r.names); i++ {
 			a := r.against(i)
-			fmt.Fprintf(o.out, "| %s | %s | %.0f | %.2f | %.2f … %.2f | %.2f | %.0f |\n", r.names[i], spanShapes[k].name, median(r.added(i, cpuTime))/spans,
-				a.median, a.low, a.high, median(r.added(i, allocations))/spans, median(r.added(i, allocated))/spans)
+			fmt.Fprintf(o.out, "| %s | %s | %.0f | %.2f | %.2f … %.2f | %.2f | %.0f |\n",
+				r.names[i], spanShapes[k].name, median(r.added(i, cpuTime))/spans,
+				a.median, a.low, a.high, median(r.added(i, allocations))/spans,
+				median(r.added(i, allocated))/spans)
 		}
 	}
 	cuts, err := cutTimes(ctx, o.cuts)
@@ -47,7 +49,8 @@ func runSpans(ctx context.Context, o options) error {
 	}
 	end := cuts[len(cuts)-1]
 	fmt.Fprintf(o.out, "\nAn End that hands over a part of 512 spans, %d times: median %v, 99th percentile %v, longest %v.\n",
-		len(cuts), cuts[len(cuts)/2].Round(time.Microsecond), cuts[len(cuts)*99/100].Round(time.Microsecond), end.Round(time.Microsecond))
+		len(cuts), cuts[len(cuts)/2].Round(time.Microsecond),
+		cuts[len(cuts)*99/100].Round(time.Microsecond), end.Round(time.Microsecond))
 	return addFigures(o, spanBudgetsOf(results))
 }
 
@@ -63,7 +66,8 @@ func spanBudgets(ctx context.Context, o options) (all []budget, err error) {
 func spanBudgetsOf(results []result) (all []budget) {
 	provider := len(spanMakers) - 1
 	for k, r := range results {
-		all = append(all, ratioBudget(spanShapes[k].name+", "+ownAlone+cpuRatioSpan, r.against(provider)))
+		all = append(all, ratioBudget(spanShapes[k].name+", "+ownAlone+cpuRatioSpan,
+			r.against(provider)))
 	}
 	return all
 }
@@ -78,7 +82,8 @@ func cutTimes(ctx context.Context, parts int) (cuts []time.Duration, err error) 
 		return nil, err
 	}
 	timeline := observer.NewTimeline(observer.TimelineOptions{})
-	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: timeline, Exporters: []bridge.Output{d}})
+	tp := bridge.NewTracerProvider(
+		bridge.TracerProviderConfig{Timeline: timeline, Exporters: []bridge.Output{d}})
 	tracer := tp.Tracer("shop")
 	under, root := tracer.Start(ctx, "import")
 	for range parts {

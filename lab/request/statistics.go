@@ -45,11 +45,12 @@ const resamples = 4000
 
 // ratioOf compares the medians of paired values: one index is one round.
 func ratioOf(values, base []float64) ratio {
-	return bootstrapped(values, base, resamples, func(a, b []float64) float64 { return medianOf(a) / medianOf(b) })
+	return bootstrapped(values, base, resamples,
+		func(a, b []float64) float64 { return medianOf(a) / medianOf(b) })
 }
 
-// ratioOfSums compares sums of rounds, which plus adds up and of makes a figure of. Sums suit rounds
-// that have few samples each.
+// ratioOfSums compares sums of rounds, which plus adds up and of makes a figure of. Sums suit
+// rounds that have few samples each.
 func ratioOfSums[T any](values, base []T, plus func(a, b T) T, of func(T) float64) ratio {
 	sum := func(all []T) (s T) {
 		for _, v := range all {
@@ -57,12 +58,13 @@ func ratioOfSums[T any](values, base []T, plus func(a, b T) T, of func(T) float6
 		}
 		return s
 	}
-	return bootstrapped(values, base, resamples, func(a, b []T) float64 { return of(sum(a)) / of(sum(b)) })
+	return bootstrapped(values, base, resamples,
+		func(a, b []T) float64 { return of(sum(a)) / of(sum(b)) })
 }
 
-// bootstrapped returns the ratio of paired rounds and its bounds: rounds are drawn with replacement,
-// and the ratio is computed for each drawing. Equal values give equal bounds. The function may
-// change the order of its arguments.
+// bootstrapped returns the ratio of paired rounds and its bounds: rounds are drawn with
+// replacement, and the ratio is computed for each drawing. Equal values give equal bounds. The
+// function may change the order of its arguments.
 func bootstrapped[T any](values, base []T, drawings int, of func(values, base []T) float64) ratio {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not a secret: drawings have to be the same every time
 	a, b := slices.Clone(values), slices.Clone(base)

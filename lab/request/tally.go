@@ -24,11 +24,13 @@ const work = "github.com/perfline/perfline/lab/internal/orders."
 
 // neither are functions that the service calls with telemetry or without: the judge's, and those of
 // net/http that telemetry wraps.
-var neither = []string{"main.", "github.com/perfline/perfline/lab/", "net/http.(*ServeMux).", "net/http.(*response)."}
+var neither = []string{"main.", "github.com/perfline/perfline/lab/", "net/http.(*ServeMux).",
+	"net/http.(*response)."}
 
 // telemetry are packages. The service uses gRPC and protobuf for telemetry only.
 var telemetry = []string{
-	"github.com/perfline/perfline/", "github.com/perfline/perfline.", "go.opentelemetry.io/", "github.com/felixge/httpsnoop.",
+	"github.com/perfline/perfline/", "github.com/perfline/perfline.", "go.opentelemetry.io/",
+	"github.com/felixge/httpsnoop.",
 	"google.golang.org/grpc", "google.golang.org/protobuf",
 }
 
@@ -44,8 +46,8 @@ func tallied(data []byte) (t tally, err error) {
 	return t, nil
 }
 
-// of returns where a sample belongs to. The innermost function that is of telemetry, of the handler's
-// work or of neither decides.
+// of returns where a sample belongs to. The innermost function that is of telemetry, of the
+// handler's work or of neither decides.
 func (t *tally) of(s *profile.Sample) *float64 {
 	for _, l := range s.Location {
 		for _, at := range l.Line {

@@ -39,11 +39,14 @@ type queue struct {
 }
 
 var queues = []queue{
-	{"BatchSpanProcessor", func(size int, to *stuck) (sdktrace.SpanProcessor, func() uint64, error) {
-		return sdktrace.NewBatchSpanProcessor(to, sdktrace.WithMaxQueueSize(size), sdktrace.WithExportTimeout(0)), to.spans.Load, nil
-	}},
+	{"BatchSpanProcessor",
+		func(size int, to *stuck) (sdktrace.SpanProcessor, func() uint64, error) {
+			return sdktrace.NewBatchSpanProcessor(to, sdktrace.WithMaxQueueSize(size),
+				sdktrace.WithExportTimeout(0)), to.spans.Load, nil
+		}},
 	{"exporter.Delivery", func(size int, to *stuck) (sdktrace.SpanProcessor, func() uint64, error) {
-		d, err := exporter.NewDelivery(exporter.Config{Sender: to, QueueSize: size, QueueBytes: 1 << 30})
+		d, err := exporter.NewDelivery(
+			exporter.Config{Sender: to, QueueSize: size, QueueBytes: 1 << 30})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -93,7 +96,8 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// heaps returns how many bytes the waiting spans take in each of the queues, and how many spans wait.
+// heaps returns how many bytes the waiting spans take in each of the queues, and how many spans
+// wait.
 func heaps(ctx context.Context, atLeast int) (bytes []float64, spans int, err error) {
 	each := int(shapes[0].spans)
 	requests := (atLeast + each - 1) / each
@@ -115,7 +119,8 @@ func runHeap(ctx context.Context, o options) error {
 	}
 	fmt.Fprintf(o.out, "%s. Both queues have room for all spans.\n\n| %d spans wait in | MB | bytes a span | × |\n|---|---:|---:|---:|\n", platform(), spans)
 	for i, q := range queues {
-		fmt.Fprintf(o.out, "| %s | %.1f | %.0f | %.2f |\n", q.name, bytes[i]/1e6, bytes[i]/float64(spans), bytes[i]/bytes[0])
+		fmt.Fprintf(o.out, "| %s | %.1f | %.0f | %.2f |\n", q.name, bytes[i]/1e6,
+			bytes[i]/float64(spans), bytes[i]/bytes[0])
 	}
 	return addFigures(o, heapBudgetsOf(bytes))
 }

@@ -39,9 +39,11 @@ func recording(c flight.Config) opener {
 	}
 }
 
-// tracedAlone is what the runtime itself takes for an armed recorder: no program can have one for less.
+// tracedAlone is what the runtime itself takes for an armed recorder: no program can have one for
+// less.
 func tracedAlone(context.Context, setting) (*pipeline, error) {
-	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 10 * time.Second, MaxBytes: 10 << 20})
+	r := trace.NewFlightRecorder(
+		trace.FlightRecorderConfig{MinAge: 10 * time.Second, MaxBytes: 10 << 20})
 	if err := r.Start(); err != nil {
 		return nil, err
 	}
@@ -86,7 +88,8 @@ func waits(ctx context.Context, o options, s shape) (err error) {
 	return nil
 }
 
-// recorded compares the CPU time of whole requests with the time of the same set-up without a recorder.
+// recorded compares the CPU time of whole requests with the time of the same set-up without a
+// recorder.
 func (m *measured) recorded(variant int) ratio {
 	plain := 1
 	if m.names[variant] == traced {
@@ -105,8 +108,10 @@ func (m *measured) waitsTable() string {
 			r := m.recorded(i)
 			compared = fmt.Sprintf("%.2f | %.2f … %.2f", r.median, r.low, r.high)
 		}
-		fmt.Fprintf(&b, "| %s | %.1f µs | %s | %v | %v |\n", name, median(m.values(i, cpuTime))/1e3, compared,
-			quantile(m.latencies[i], 0.5).Round(time.Microsecond), quantile(m.latencies[i], 0.99).Round(time.Microsecond))
+		fmt.Fprintf(&b, "| %s | %.1f µs | %s | %v | %v |\n", name, median(m.values(i, cpuTime))/1e3,
+			compared,
+			quantile(m.latencies[i], 0.5).Round(time.Microsecond),
+			quantile(m.latencies[i], 0.99).Round(time.Microsecond))
 	}
 	return b.String()
 }

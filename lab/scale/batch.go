@@ -29,7 +29,8 @@ func (b batch) renewed(number uint64) ptraceotlp.ExportRequest {
 	b.traces.CopyTo(traces)
 	for span := range spansOf(traces) {
 		id := span.TraceID()
-		binary.BigEndian.PutUint64(id[:], binary.BigEndian.Uint64(id[:])+number*0x9e3779b97f4a7c15) // odd: every number gives another
+		// odd: every number gives another
+		binary.BigEndian.PutUint64(id[:], binary.BigEndian.Uint64(id[:])+number*0x9e3779b97f4a7c15)
 		span.SetTraceID(id)
 	}
 	return ptraceotlp.NewExportRequestFromTraces(traces)

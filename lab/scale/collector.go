@@ -54,7 +54,8 @@ func (c carried) why() string {
 }
 
 // carry sends spans at the search's next rate, and keeps what it gave.
-func (t *target) carry(ctx context.Context, rate float64, length time.Duration) (c carried, err error) {
+func (t *target) carry(ctx context.Context, rate float64, length time.Duration) (c carried,
+	err error) {
 	if err := t.collector.ResetPeak(); err != nil {
 		return c, err
 	}
@@ -88,14 +89,17 @@ func (t *target) carry(ctx context.Context, rate float64, length time.Duration) 
 		return c, err
 	}
 	if now < want {
-		return c, fmt.Errorf("%s: of %d spans that the Collector took, %d are not delivered after a minute", t.name, want-delivered, want-now)
+		return c, fmt.Errorf(
+			"%s: of %d spans that the Collector took, %d are not delivered after a minute", t.name,
+			want-delivered, want-now)
 	}
 	after, err := t.used()
 	if err != nil {
 		return c, err
 	}
 	spans := time.Duration(max(1, now-delivered))
-	c.cpu, c.jaegerCPU, c.memory = (after.collector.CPU-before.collector.CPU)/spans, (after.jaeger.CPU-before.jaeger.CPU)/spans, after.collector.Peak
+	c.cpu, c.jaegerCPU, c.memory = (after.collector.CPU-before.collector.CPU)/spans,
+		(after.jaeger.CPU-before.jaeger.CPU)/spans, after.collector.Peak
 	if c.why() == "" {
 		t.sustained = append(t.sustained, c)
 	}

@@ -61,9 +61,11 @@ type options struct {
 func parse(args []string, usage io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.SetOutput(usage)
-	f.DurationVar(&o.length, "length", 2*time.Second, "how long each measurement is, at least 100ms")
+	f.DurationVar(&o.length, "length", 2*time.Second,
+		"how long each measurement is, at least 100ms")
 	f.StringVar(&o.into, "into", "", "document to write the tables into, between its markers")
-	f.StringVar(&o.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
+	f.StringVar(&o.figures, "figures", "",
+		"also add results to this `file` of figures, for the laboratory's table")
 	f.BoolVar(&o.short, "short", false, "run every part once and briefly: the figures mean nothing")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -74,7 +76,8 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	case o.length < 100*time.Millisecond:
 		return o, fmt.Errorf("-length %v: must be at least 100ms", o.length)
 	case o.short && o.into != "":
-		return o, errors.New("-short with -into: its figures mean nothing and belong in no document")
+		return o, errors.New(
+			"-short with -into: its figures mean nothing and belong in no document")
 	}
 	o.spans, o.halvings, o.disk = 5e6, 2, 200_000
 	o.shop, o.uploads = 50*time.Second, 15*time.Second // the uploads are by default
@@ -98,7 +101,8 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	began := time.Now()
 	say := func(format string, args ...any) {
-		fmt.Fprintf(os.Stderr, "%5.0f s: %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+		fmt.Fprintf(os.Stderr, "%5.0f s: %s\n", time.Since(began).Seconds(),
+			fmt.Sprintf(format, args...))
 	}
 	say("the shop runs for %v", o.shop)
 	shop, err := runShop(ctx, o.shop, o.uploads)
@@ -119,15 +123,19 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	if best, ok := targets[0].best(); ok {
-		if err := figures.Add(o.figures, "spans/s that one Collector carries to a receiver that forgets them", "", number(best.rate), nil); err != nil {
+		if err := figures.Add(o.figures,
+			"spans/s that one Collector carries to a receiver that forgets them", "",
+			number(best.rate), nil); err != nil {
 			return err
 		}
 	}
-	if err := figures.Add(o.figures, "bytes of a request's spans on the wire", "", number(shop.requestWire), nil); err != nil {
+	if err := figures.Add(o.figures, "bytes of a request's spans on the wire", "",
+		number(shop.requestWire), nil); err != nil {
 		return err
 	}
 	var parts []document.Part
-	for i, text := range []string{collectorText(o, targets, shop), storageText(o, shop, inMemory, onDisk)} {
+	for i, text := range []string{collectorText(o, targets, shop),
+		storageText(o, shop, inMemory, onDisk)} {
 		parts = append(parts, document.Part{Name: partNames[i], Text: text})
 	}
 	for _, p := range parts {

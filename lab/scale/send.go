@@ -27,7 +27,8 @@ type sender struct {
 func newSender(address string, b batch) (*sender, error) {
 	s := &sender{batch: b}
 	for range connections {
-		c, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		c, err := grpc.NewClient("passthrough:///"+address,
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			s.close()
 			return nil, err
@@ -46,16 +47,19 @@ func (s *sender) close() {
 // export sends a batch and waits for the answer.
 func (s *sender) export(ctx context.Context) error {
 	number := s.sent.Add(1)
-	_, err := ptraceotlp.NewGRPCClient(s.conns[number%connections]).Export(ctx, s.batch.renewed(number))
+	_, err := ptraceotlp.NewGRPCClient(s.conns[number%connections]).Export(ctx,
+		s.batch.renewed(number))
 	return err
 }
 
 // steadily sends so many spans a second for length, each batch when it is due, and returns when
 // all are answered.
-func (s *sender) steadily(ctx context.Context, spansPerSecond float64, length time.Duration) load.Results {
+func (s *sender) steadily(ctx context.Context, spansPerSecond float64,
+	length time.Duration) load.Results {
 	during, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	return load.Start(during, load.Config{
-		PerSecond: spansPerSecond / float64(s.batch.spans()), UnderWay: maxUnderWay, Do: func() error { return s.export(ctx) },
+		PerSecond: spansPerSecond / float64(s.batch.spans()), UnderWay: maxUnderWay,
+		Do: func() error { return s.export(ctx) },
 	}).Wait()
 }

@@ -68,9 +68,11 @@ func runShop(ctx context.Context, length, interval time.Duration) (s shopRun, er
 	}
 	defer func() { err = errors.Join(err, toSpans.Close()) }()
 
-	cmd := exec.CommandContext(ctx, program, "-for", length.String(), "-rps", strconv.Itoa(shopRate))
+	cmd := exec.CommandContext(ctx, program, "-for", length.String(), "-rps",
+		strconv.Itoa(shopRate))
 	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+toSpans.URL(),
-		"PYROSCOPE_SERVER_ADDRESS="+toProfiles.URL(), "PYROSCOPE_UPLOAD_INTERVAL="+interval.String())
+		"PYROSCOPE_SERVER_ADDRESS="+toProfiles.URL(), "PYROSCOPE_UPLOAD_INTERVAL="+
+			interval.String())
 	if out, err := cmd.CombinedOutput(); err != nil { // also if anything was lost
 		return s, fmt.Errorf("the shop: %w\n%s", err, out)
 	}
@@ -80,7 +82,8 @@ func runShop(ctx context.Context, length, interval time.Duration) (s shopRun, er
 		return s, err
 	}
 	if s.profiles == 0 || taken.requests == 0 || taken.failed > 0 {
-		return s, fmt.Errorf("the shop sent %d profiles and %d requests, of which %d failed: must be some, some and none", s.profiles, taken.requests, taken.failed)
+		return s, fmt.Errorf(
+			"the shop sent %d profiles and %d requests, of which %d failed: must be some, some and none", s.profiles, taken.requests, taken.failed)
 	}
 	profileBytes, _ := toProfiles.Bytes()
 	s.profileWire = float64(profileBytes) / float64(s.profiles)
@@ -118,8 +121,8 @@ func compressed(b batch) (share float64, err error) {
 	return float64(out.Len()) / float64(len(request)), err
 }
 
-// profilesPerSecond is how many profiles a service sends each second. The run had an upload at the end of each
-// interval, and one at its own end.
+// profilesPerSecond is how many profiles a service sends each second. The run had an upload at the
+// end of each interval, and one at its own end.
 func (s shopRun) profilesPerSecond() float64 {
 	uploads := float64(s.length/s.interval) + 1
 	return float64(s.profiles) / uploads / s.interval.Seconds()

@@ -37,14 +37,16 @@ func startSink(ctx context.Context) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{server: grpc.NewServer(grpc.MaxRecvMsgSize(16 << 20)), address: l.Addr().String(), largest: ptrace.NewTraces()}
+	s := &sink{server: grpc.NewServer(grpc.MaxRecvMsgSize(16 << 20)), address: l.Addr().String(),
+		largest: ptrace.NewTraces()}
 	ptraceotlp.RegisterGRPCServer(s.server, s)
 	go func() { _ = s.server.Serve(l) }() // it ends by stop
 	return s, nil
 }
 
 // Export takes spans.
-func (s *sink) Export(_ context.Context, request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+func (s *sink) Export(_ context.Context,
+	request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
 	traces := request.Traces()
 	taken := counts{spans: traces.SpanCount(), bytes: encodedSize(traces)}
 	for span := range spansOf(traces) {

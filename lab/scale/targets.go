@@ -14,7 +14,8 @@ const lowestSpans = 5000
 
 // measureTargets sends the batch through a Collector to a receiver that forgets it, which
 // is the first target, and through another to a Jaeger, at rising rates and in turns.
-func measureTargets(ctx context.Context, o options, b batch, say func(string, ...any)) (targets []*target, err error) {
+func measureTargets(ctx context.Context, o options, b batch,
+	say func(string, ...any)) (targets []*target, err error) {
 	spans, err := startSink(ctx)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,8 @@ func measureTargets(ctx context.Context, o options, b batch, say func(string, ..
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, jaeger.Stop()) }()
-	for _, t := range []*target{{name: "a receiver that forgets them"}, {name: "Jaeger, in memory", jaeger: jaeger}} {
+	for _, t := range []*target{{name: "a receiver that forgets them"},
+		{name: "Jaeger, in memory", jaeger: jaeger}} {
 		to := spans.address
 		if t.jaeger != nil {
 			to = strings.TrimPrefix(t.jaeger.OTLPGRPC(), "http://")
@@ -59,11 +61,13 @@ func measureTargets(ctx context.Context, o options, b batch, say func(string, ..
 				t.failed = c
 			}
 			say("the Collector to %s, %s spans/s: %s of CPU a span, %s of memory, %s",
-				t.name, number(rate), duration(c.cpu), size(float64(c.memory)), sustainedOr(c.why()))
+				t.name, number(rate), duration(c.cpu), size(float64(c.memory)),
+				sustainedOr(c.why()))
 		}
 	}
 	if _, ok := targets[0].best(); !ok && !o.short { // a busy machine sustains nothing
-		return nil, fmt.Errorf("the Collector did not sustain %d spans/s: %s", lowestSpans, targets[0].failed.why())
+		return nil, fmt.Errorf("the Collector did not sustain %d spans/s: %s", lowestSpans,
+			targets[0].failed.why())
 	}
 	return targets, nil
 }

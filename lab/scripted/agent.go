@@ -1,4 +1,5 @@
-// Package scripted is an agent without a language model: a client of the tools of package mcpserver that follows their suggestions.
+// Package scripted is an agent without a language model: a client of the tools of package mcpserver
+// that follows their suggestions.
 package scripted
 
 import (
@@ -13,7 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An Agent understands no text: it knows the name of the slow route, and takes identifiers and calls from the answers.
+// An Agent understands no text: it knows the name of the slow route, and takes identifiers and
+// calls from the answers.
 type Agent struct {
 	Log func(call Step, answer string) // gets each call; nil means nothing does
 
@@ -24,8 +26,9 @@ type Agent struct {
 // Start connects an agent to the tools at a URL.
 func Start(ctx context.Context, url string) (*Agent, error) {
 	client := &http.Client{Transport: &http.Transport{}}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "scripted"}, nil).Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: url, HTTPClient: client, DisableStandaloneSSE: true}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "scripted"}, nil).Connect(ctx,
+		&mcp.StreamableClientTransport{
+			Endpoint: url, HTTPClient: client, DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +42,11 @@ func (a *Agent) Close() error {
 	return err
 }
 
-// Diagnose asks for the routes, for requests of the one with that name, and for the first of these. It returns the cause of its duration as the
-// tools tell it, without the quotes around names, and the last answer. Arguments, which may be nil, are added to the call for requests.
-func (a *Agent) Diagnose(ctx context.Context, name string, arguments map[string]any) (cause, text string, err error) {
+// Diagnose asks for the routes, for requests of the one with that name, and for the first of these.
+// It returns the cause of its duration as the tools tell it, without the quotes around names, and
+// the last answer. Arguments, which may be nil, are added to the call for requests.
+func (a *Agent) Diagnose(ctx context.Context, name string, arguments map[string]any) (cause,
+	text string, err error) {
 	if text, err = a.Call(ctx, Step{Tool: "list_routes"}); err != nil {
 		return "", text, err
 	}
@@ -85,7 +90,8 @@ type Step struct {
 
 // Call calls a tool, which must succeed.
 func (a *Agent) Call(ctx context.Context, s Step) (string, error) {
-	result, err := a.session.CallTool(ctx, &mcp.CallToolParams{Name: s.Tool, Arguments: s.Arguments})
+	result, err := a.session.CallTool(ctx,
+		&mcp.CallToolParams{Name: s.Tool, Arguments: s.Arguments})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", s.Tool, err)
 	}
@@ -107,7 +113,8 @@ func (a *Agent) Call(ctx context.Context, s Step) (string, error) {
 // line returns the first line with a beginning and an end, or nothing.
 func line(text, beginning, end string) string {
 	for l := range strings.Lines(text) {
-		if l = strings.TrimSuffix(l, "\n"); strings.HasPrefix(l, beginning) && strings.HasSuffix(l, end) {
+		if l = strings.TrimSuffix(l, "\n"); strings.HasPrefix(l, beginning) &&
+			strings.HasSuffix(l, end) {
 			return l
 		}
 	}
@@ -121,7 +128,8 @@ func Suggestion(text, tool string) (s Step, err error) {
 		return s, fmt.Errorf("no suggestion of %s in\n%s", tool, text)
 	}
 	s = Step{Tool: tool, Arguments: map[string]any{}}
-	if err := json.NewDecoder(strings.NewReader(strings.TrimPrefix(rest, "next: "+tool))).Decode(&s.Arguments); err != nil {
+	if err := json.NewDecoder(strings.NewReader(strings.TrimPrefix(rest, "next: "+tool))).Decode(
+		&s.Arguments); err != nil {
 		return s, fmt.Errorf("%s: %w", rest, err)
 	}
 	return s, nil

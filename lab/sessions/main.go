@@ -1,5 +1,5 @@
-// Command sessions records a million entries in a profiling session. It prints their memory, the time of
-// putting them together, and the time of answers to queries:
+// Command sessions records a million entries in a profiling session. It prints their memory, the
+// time of putting them together, and the time of answers to queries:
 //
 //	go run -C lab ./sessions
 //
@@ -25,7 +25,8 @@ import (
 func main() {
 	events := flag.Int("events", 1_000_000, "entries of a session, at least 10 000")
 	only := flag.String("only", "", "the one shape to do: flat, nested, requests or concurrent")
-	figuresInto := flag.String("figures", "", "also add results to this `file` of figures, for the laboratory's table")
+	figuresInto := flag.String("figures", "",
+		"also add results to this `file` of figures, for the laboratory's table")
 	flag.Parse()
 	if err := run(*events, *only, *figuresInto); err != nil {
 		fmt.Fprintln(os.Stderr, "sessions:", err)
@@ -33,24 +34,27 @@ func main() {
 	}
 }
 
-// A shape is what a session's entries look like. record records n of them, and calls settle after every few
-// thousand, so that none are lost.
+// A shape is what a session's entries look like. record records n of them, and calls settle after
+// every few thousand, so that none are lost.
 type shape struct {
 	name   string
 	record func(tl *observer.Timeline, n int, settle func())
 }
 
-var shapes = []shape{{"flat", flat}, {"nested", nested}, {"requests", requests}, {"concurrent", concurrent}}
+var shapes = []shape{{"flat", flat}, {"nested", nested}, {"requests", requests},
+	{"concurrent", concurrent}}
 
 func run(events int, only, figuresInto string) error {
 	if events < 10_000 {
 		return fmt.Errorf("-events %d: must be at least 10000", events)
 	}
-	chosen := slices.DeleteFunc(slices.Clone(shapes), func(s shape) bool { return only != "" && s.name != only })
+	chosen := slices.DeleteFunc(slices.Clone(shapes),
+		func(s shape) bool { return only != "" && s.name != only })
 	if len(chosen) == 0 {
 		return fmt.Errorf("-only %q: must be flat, nested, requests or concurrent", only)
 	}
-	fmt.Printf("%s, %s/%s, %d processors\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	fmt.Printf("%s, %s/%s, %d processors\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU())
 	fmt.Println("flat: measures of one span each, one after the other, in one request. nested: as many, 100 deep. requests: 10 000")
 	fmt.Println("requests with their part each. concurrent: 1000 goroutines at the same time, in the process's frame.")
 	fmt.Println()
@@ -123,10 +127,13 @@ func (s shape) measure(events int, figuresInto string) error {
 		return err
 	}
 	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
-	fmt.Printf("| %s | %d | %.0f | %d | %d | %v | %v | %d | %v | %v | %v |\n", s.name, stats.Entries, float64(events)/took.Seconds(),
-		recording/events, ready/int(stats.Events), round(together), round(longest), len(session.Timelines()), round(page), round(unique), round(one))
+	fmt.Printf("| %s | %d | %.0f | %d | %d | %v | %v | %d | %v | %v | %v |\n", s.name,
+		stats.Entries, float64(events)/took.Seconds(),
+		recording/events, ready/int(stats.Events), round(together), round(longest),
+		len(session.Timelines()), round(page), round(unique), round(one))
 	runtime.KeepAlive(session)
-	return figures.Add(figuresInto, "entries of the shape "+s.name+" that are taken, a second", "", fmt.Sprintf("%.0f", float64(events)/took.Seconds()), nil)
+	return figures.Add(figuresInto, "entries of the shape "+s.name+" that are taken, a second", "",
+		fmt.Sprintf("%.0f", float64(events)/took.Seconds()), nil)
 }
 
 // heap is what is in use after a collection.
@@ -138,8 +145,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// watchProcessor has another goroutine share one processor with who calls, and tells how long that had to wait
-// at most.
+// watchProcessor has another goroutine share one processor with who calls, and tells how long that
+// had to wait at most.
 func watchProcessor() (longest func() time.Duration) {
 	procs := runtime.GOMAXPROCS(1)
 	over := make(chan struct{})
@@ -175,11 +182,15 @@ var names = [...]string{"query", "render", "encode", "lookup", "sign", "parse", 
 
 // measure records span self of that time, under span parent.
 func measure(tl *observer.Timeline, self, parent int, start, end time.Duration) {
-	show(tl, record.SpanIDs{Trace: [16]byte{1}, Self: span(self), Parent: span(parent)}, observer.Measure, names[self%len(names)], start, end)
+	show(tl, record.SpanIDs{Trace: [16]byte{1}, Self: span(self), Parent: span(parent)},
+		observer.Measure, names[self%len(names)], start, end)
 }
 
-func show(tl *observer.Timeline, ids record.SpanIDs, typ observer.Type, name string, start, end time.Duration) {
-	(*record.Timeline)(tl).Show(ids, record.Description{Type: record.Type(typ), Name: name, Start: tl.Origin().Add(start), End: tl.Origin().Add(end)})
+func show(tl *observer.Timeline, ids record.SpanIDs, typ observer.Type, name string, start,
+	end time.Duration) {
+	(*record.Timeline)(tl).Show(ids,
+		record.Description{Type: record.Type(typ), Name: name, Start: tl.Origin().Add(start),
+			End: tl.Origin().Add(end)})
 }
 
 const settleEvery = 4096
@@ -193,7 +204,8 @@ func flat(tl *observer.Timeline, n int, settle func()) {
 			settle()
 		}
 	}
-	show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
+	show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0,
+		child.Now())
 }
 
 func nested(tl *observer.Timeline, n int, settle func()) {
@@ -215,7 +227,8 @@ func nested(tl *observer.Timeline, n int, settle func()) {
 			settle()
 		}
 	}
-	show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0, child.Now())
+	show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(1)}, observer.Navigation, "/", 0,
+		child.Now())
 }
 
 func requests(tl *observer.Timeline, n int, settle func()) {
@@ -228,7 +241,8 @@ func requests(tl *observer.Timeline, n int, settle func()) {
 			at := child.Now()
 			measure(child, root+k, root, at, child.Now())
 		}
-		show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(root)}, observer.Navigation, "/", 0, child.Now())
+		show(child, record.SpanIDs{Trace: [16]byte{1}, Self: span(root)}, observer.Navigation, "/",
+			0, child.Now())
 		child.Close()
 		if r%(settleEvery/each+1) == 0 {
 			settle()
@@ -251,6 +265,7 @@ func concurrent(tl *observer.Timeline, n int, settle func()) {
 		}
 	}
 	for g := range goroutines {
-		show(tl, record.SpanIDs{Trace: [16]byte{1}, Self: span(g + 1)}, observer.Measure, "worker", began+time.Duration(g), tl.Now())
+		show(tl, record.SpanIDs{Trace: [16]byte{1}, Self: span(g + 1)}, observer.Measure, "worker",
+			began+time.Duration(g), tl.Now())
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A cause is something that makes a request slow, and what the sentence about the request must say then.
+// A cause is something that makes a request slow, and what the sentence about the request must say
+// then.
 type cause struct {
 	name string // for flags and for the service
 	what string // for the table
@@ -18,20 +19,24 @@ type cause struct {
 	// names matches the part of a sentence that is about this cause, and about no other one.
 	names *regexp.Regexp
 
-	// holder matches the sentence's name of the function or request that is to blame; nil if there is none.
+	// holder matches the sentence's name of the function or request that is to blame; nil if there
+	// is none.
 	holder *regexp.Regexp
 
-	// blames matches a sentence that blames a goroutine although none is to blame; nil if there is nothing to check.
+	// blames matches a sentence that blames a goroutine although none is to blame; nil if there is
+	// nothing to check.
 	blames *regexp.Regexp
 
 	// others has other programs take the processors for the whole request. It is no part of a pair.
 	others bool
 
-	// limits has the service run with a limit of CPU time, and idles says that no part of the service needs a processor meanwhile, at
-	// least not in the way calling. These two make pairs, as allSeries says.
+	// limits has the service run with a limit of CPU time, and idles says that no part of the
+	// service needs a processor meanwhile, at least not in the way calling. These two make pairs,
+	// as allSeries says.
 	limits, idles bool
 
-	// is reports whether a cause of the result is this one. It serves the share of the time only, not the judgement.
+	// is reports whether a cause of the result is this one. It serves the share of the time only,
+	// not the judgement.
 	is func(c found) bool
 
 	ways []string // ways of the same cause, which the runs have in turn; nil for one way
@@ -44,7 +49,8 @@ type part struct {
 	takes time.Duration
 }
 
-// Names of causes that hold the processors from outside the service. Others may be there unplanned: other programs of the machine.
+// Names of causes that hold the processors from outside the service. Others may be there unplanned:
+// other programs of the machine.
 const (
 	others  = "others"
 	limited = "limit"
@@ -67,27 +73,31 @@ const (
 	selecting = "selecting"
 )
 
-// executing is a way to wait for a pipe: another program writes into it. Otherwise a goroutine does, after a call.
+// executing is a way to wait for a pipe: another program writes into it. Otherwise a goroutine
+// does, after a call.
 const executing = "executing"
 
 var causes = []cause{
 	{
 		name: "mutex", what: "a mutex that another request holds",
-		names: regexp.MustCompile(`waited for a mutex`), holder: regexp.MustCompile(`that GET /search held in \(\*index\)\.rebuild`),
-		is:    func(c found) bool { return c.Kind == waits.Mutex },
-		idles: true,
-		ways:  []string{computing, calling},
+		names:  regexp.MustCompile(`waited for a mutex`),
+		holder: regexp.MustCompile(`that GET /search held in \(\*index\)\.rebuild`),
+		is:     func(c found) bool { return c.Kind == waits.Mutex },
+		idles:  true,
+		ways:   []string{computing, calling},
 	},
 	{
 		name: "processors", what: "processors that other goroutines take", oneProcessor: true,
-		names: regexp.MustCompile(`waited for a processor`), holder: regexp.MustCompile(`that a goroutine used in \(\*prices\)\.recompute`),
-		is: func(c found) bool { return c.Kind == waits.Runnable },
+		names:  regexp.MustCompile(`waited for a processor`),
+		holder: regexp.MustCompile(`that a goroutine used in \(\*prices\)\.recompute`),
+		is:     func(c found) bool { return c.Kind == waits.Runnable },
 	},
 	{
 		name: "assist", what: "work for the garbage collector",
 		names: regexp.MustCompile(`garbage collection`),
 		is: func(c found) bool {
-			return c.Kind == waits.GCAssist || c.Kind == waits.GarbageCollection || c.Kind == waits.StopTheWorld
+			return c.Kind == waits.GCAssist || c.Kind == waits.GarbageCollection ||
+				c.Kind == waits.StopTheWorld
 		},
 	},
 	{
@@ -98,13 +108,16 @@ var causes = []cause{
 	},
 	{
 		name: "pool", what: "a full pool of database/sql",
-		names: regexp.MustCompile(`waited for a database connection`), holder: regexp.MustCompile(`that GET /report held in \(\*reports\)\.monthly`),
-		is:    func(c found) bool { return c.Kind == waits.Pool },
-		idles: true,
+		names:  regexp.MustCompile(`waited for a database connection`),
+		holder: regexp.MustCompile(`that GET /report held in \(\*reports\)\.monthly`),
+		is:     func(c found) bool { return c.Kind == waits.Pool },
+		idles:  true,
 	},
 	{
 		name: "reader", what: "a channel with a slow reader",
-		names: regexp.MustCompile(`waited to send to a channel`), holder: regexp.MustCompile(`that (?:a goroutine|another goroutine of this request) reads in \(\*audit\)\.write`),
+		names: regexp.MustCompile(`waited to send to a channel`),
+		holder: regexp.MustCompile(
+			`that (?:a goroutine|another goroutine of this request) reads in \(\*audit\)\.write`),
 		is:    func(c found) bool { return c.Kind == waits.ChannelSend },
 		idles: true,
 		ways:  []string{computing, calling},
@@ -117,24 +130,28 @@ var causes = []cause{
 	},
 	{
 		name: "pipe", what: "a pipe with a late writer",
-		names: regexp.MustCompile(`waited for a file or a pipe`), holder: regexp.MustCompile(`a pipe in (?:\(\*spool\)\.read|main\.convert)\b`),
-		is:    func(c found) bool { return c.Kind == waits.File },
-		idles: true,
-		ways:  []string{calling, executing},
+		names:  regexp.MustCompile(`waited for a file or a pipe`),
+		holder: regexp.MustCompile(`a pipe in (?:\(\*spool\)\.read|main\.convert)\b`),
+		is:     func(c found) bool { return c.Kind == waits.File },
+		idles:  true,
+		ways:   []string{calling, executing},
 	},
 	{
 		name: "cpu", what: "plain CPU in a function",
-		names: regexp.MustCompile(`ran on a processor`), holder: regexp.MustCompile(`in \(\*page\)\.layout`),
-		is: func(c found) bool { return c.Kind == waits.OnCPU },
+		names:  regexp.MustCompile(`ran on a processor`),
+		holder: regexp.MustCompile(`in \(\*page\)\.layout`),
+		is:     func(c found) bool { return c.Kind == waits.OnCPU },
 	},
 	{
 		name: others, what: "processors that other programs take", others: true,
-		names: regexp.MustCompile(`other programs had the processors`), blames: regexp.MustCompile(`that .* used in`),
-		is: func(c found) bool { return c.Kind == waits.OtherPrograms },
+		names:  regexp.MustCompile(`other programs had the processors`),
+		blames: regexp.MustCompile(`that .* used in`),
+		is:     func(c found) bool { return c.Kind == waits.OtherPrograms },
 	},
 	{
 		name: limited, what: "a limit of CPU time", limits: true,
-		names: regexp.MustCompile(`the limit of (?:\S+ processors?|CPU time) stopped`), holder: regexp.MustCompile(`limit of 0\.25 processors`),
+		names:  regexp.MustCompile(`the limit of (?:\S+ processors?|CPU time) stopped`),
+		holder: regexp.MustCompile(`limit of 0\.25 processors`),
 		blames: regexp.MustCompile(`that .* used in`),
 		is:     func(c found) bool { return c.Kind == waits.CPULimit },
 	},

@@ -43,7 +43,8 @@ const patience = time.Minute
 type kindOfChild struct {
 	oneProcessor, live, disarmed bool
 	window                       time.Duration // 0 for the default
-	group                        group         // that the process runs in; empty for the one of the command
+	// that the process runs in; empty for the one of the command
+	group group
 }
 
 // startChild starts the service. s answers to it.
@@ -52,8 +53,10 @@ func startChild(ctx context.Context, s *surroundings, k kindOfChild) (*child, er
 	if err != nil {
 		return nil, err
 	}
-	args := []string{serveWord, "-dependency", s.dependency.Addr().String(), "-database", s.database.Addr().String(),
-		"-outside", s.outside.Addr().String(), fmt.Sprintf("-live=%v", k.live), fmt.Sprintf("-disarmed=%v", k.disarmed),
+	args := []string{serveWord, "-dependency", s.dependency.Addr().String(), "-database",
+		s.database.Addr().String(),
+		"-outside", s.outside.Addr().String(), fmt.Sprintf("-live=%v", k.live),
+		fmt.Sprintf("-disarmed=%v", k.disarmed),
 		"-window", cmp.Or(k.window, defaultWindow).String()}
 	command := exec.CommandContext(ctx, self, args...)
 	if k.group != "" {
@@ -101,7 +104,8 @@ func (c *child) stop() error {
 
 // hold makes a request and returns when the first bytes of its answer are here.
 func (c *child) hold(ctx context.Context, path string, failed func(error)) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.requests+path, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.requests+path,
+		http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -129,7 +133,8 @@ func (c *child) slow(ctx context.Context, number int, parts []part) (o outcome, 
 	for _, p := range parts {
 		query.Add("part", queryPart(p))
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/orders/%d?%s", c.requests, number, query.Encode()), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		fmt.Sprintf("http://%s/orders/%d?%s", c.requests, number, query.Encode()), http.NoBody)
 	if err != nil {
 		return o, err
 	}

@@ -35,14 +35,15 @@ const (
 type snapshotCost struct {
 	bytes              uint64
 	writing, analysing time.Duration
-	processor          time.Duration // of the whole process, in the round with the snapshot, beyond what one without takes
-	lasted             time.Duration // from the slow request until its result
+	// of the whole process, in the round with the snapshot, beyond what one without takes
+	processor time.Duration
+	lasted    time.Duration // from the slow request until its result
 
 	busyP99, quietP99 time.Duration // of the background load
 }
 
-// measureCosts takes snapshots of a service under load, and compares the other requests' latencies in rounds with and without
-// a snapshot.
+// measureCosts takes snapshots of a service under load, and compares the other requests' latencies
+// in rounds with and without a snapshot.
 func measureCosts(ctx context.Context, o options, r *reporter) (parts []document.Part, err error) {
 	around, err := newSurroundings(ctx)
 	if err != nil {
@@ -79,9 +80,10 @@ func measureCosts(ctx context.Context, o options, r *reporter) (parts []document
 	return []document.Part{{Name: costPart, Text: text}}, err
 }
 
-// snapshot makes a slow request that only waits, and then lets as much time pass without one. It appends the latencies of the
-// background load in both rounds.
-func (c *child) snapshot(ctx context.Context, background *load.Load, quiet, busy *[]time.Duration) (cost snapshotCost, err error) {
+// snapshot makes a slow request that only waits, and then lets as much time pass without one. It
+// appends the latencies of the background load in both rounds.
+func (c *child) snapshot(ctx context.Context, background *load.Load, quiet,
+	busy *[]time.Duration) (cost snapshotCost, err error) {
 	var at [3]usage // before, between, after
 	if err := c.ask(ctx, "/usage", &at[0]); err != nil {
 		return cost, err
@@ -132,8 +134,10 @@ func elapse(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// costText is the table of costs, whose limits are also added to the file of figures. The error says which limit is exceeded.
-func costText(costs []snapshotCost, quiet, busy []time.Duration, figuresInto string) (string, error) {
+// costText is the table of costs, whose limits are also added to the file of figures. The error
+// says which limit is exceeded.
+func costText(costs []snapshotCost, quiet, busy []time.Duration, figuresInto string) (string,
+	error) {
 	megabytes := func(of func(snapshotCost) float64) (median, most float64) {
 		var values []float64
 		for _, c := range costs {
@@ -144,7 +148,10 @@ func costText(costs []snapshotCost, quiet, busy []time.Duration, figuresInto str
 	}
 	bytes, _ := megabytes(func(c snapshotCost) float64 { return float64(c.bytes) })
 	scaled := func(of func(snapshotCost) time.Duration) (median, most time.Duration) {
-		a, b := megabytes(func(c snapshotCost) float64 { return float64(of(c)) * costBytes / float64(c.bytes) })
+		a, b := megabytes(func(c snapshotCost) float64 {
+			return float64(
+				of(c)) * costBytes / float64(c.bytes)
+		})
 		return time.Duration(a), time.Duration(b)
 	}
 	var b strings.Builder
@@ -157,21 +164,27 @@ func costText(costs []snapshotCost, quiet, busy []time.Duration, figuresInto str
 		of    func(snapshotCost) time.Duration
 		limit time.Duration
 	}{
-		{"writing the snapshot", func(c snapshotCost) time.Duration { return c.writing }, mostWriting},
-		{"reading and analysing, without pauses", func(c snapshotCost) time.Duration { return c.analysing }, 0},
-		{"CPU of the process for both", func(c snapshotCost) time.Duration { return c.processor }, mostProcessor},
+		{"writing the snapshot", func(c snapshotCost) time.Duration { return c.writing },
+			mostWriting},
+		{"reading and analysing, without pauses",
+			func(c snapshotCost) time.Duration { return c.analysing }, 0},
+		{"CPU of the process for both", func(c snapshotCost) time.Duration { return c.processor },
+			mostProcessor},
 	} {
 		median, most := scaled(row.of)
 		limit := none
 		if row.limit > 0 {
 			limit = milliseconds(row.limit)
 			met := median <= row.limit
-			errs = append(errs, figures.Add(figuresInto, row.name+", for 10 MB", "≤ "+limit, milliseconds(median), &met))
+			errs = append(errs, figures.Add(figuresInto, row.name+", for 10 MB", "≤ "+limit,
+				milliseconds(median), &met))
 			if median > row.limit {
-				errs = append(errs, fmt.Errorf("%s takes %v for 10 MB, must be at most %v", row.name, median, row.limit))
+				errs = append(errs, fmt.Errorf("%s takes %v for 10 MB, must be at most %v",
+					row.name, median, row.limit))
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.name, milliseconds(median), milliseconds(most), limit)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.name, milliseconds(median),
+			milliseconds(most), limit)
 	}
 	lasted, _ := megabytes(func(c snapshotCost) float64 { return float64(c.lasted) })
 	fmt.Fprintf(&b, "\nA result comes %s after its request began. Meanwhile, other requests take:\n\n", milliseconds(time.Duration(lasted)))
@@ -193,6 +206,7 @@ func costText(costs []snapshotCost, quiet, busy []time.Duration, figuresInto str
 			slower++
 		}
 	}
-	fmt.Fprintf(&b, "\nThe p99 was higher with the snapshot in %d of %d pairs of such times.\n", slower, len(costs))
+	fmt.Fprintf(&b, "\nThe p99 was higher with the snapshot in %d of %d pairs of such times.\n",
+		slower, len(costs))
 	return b.String(), errors.Join(errs...)
 }

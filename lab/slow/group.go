@@ -17,8 +17,9 @@ import (
 // limit is how many processors the service may use in a series with a limit.
 const limit = 0.25
 
-// Periods of the limit. The kernel's default is as long as a request, and stops a process once or twice in one. The smaller part of a pair
-// needs shorter stops: it may come and go between two long ones.
+// Periods of the limit. The kernel's default is as long as a request, and stops a process once or
+// twice in one. The smaller part of a pair needs shorter stops: it may come and go between two long
+// ones.
 const (
 	longPeriod  = 100 * time.Millisecond
 	shortPeriod = 20 * time.Millisecond
@@ -30,7 +31,8 @@ const groups = "/sys/fs/cgroup"
 // A group is a control group with a limit of CPU time.
 type group string // its folder
 
-// newGroup makes a group of either version below root. The error says why this machine has none for the judge.
+// newGroup makes a group of either version below root. The error says why this machine has none for
+// the judge.
 func newGroup(ctx context.Context, root string, period time.Duration) (_ group, err error) {
 	second, parent := true, root
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
@@ -84,9 +86,11 @@ func (g group) write(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// command returns a command that runs in the group from the beginning: the runtime and perfline look for limits when they start.
+// command returns a command that runs in the group from the beginning: the runtime and perfline
+// look for limits when they start.
 func (g group) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	script := []string{"-c", `echo $$ >"$0" && exec "$@"`, filepath.Join(string(g), "cgroup.procs"), name}
+	script := []string{"-c", `echo $$ >"$0" && exec "$@"`, filepath.Join(string(g), "cgroup.procs"),
+		name}
 	return exec.CommandContext(ctx, "sh", append(script, args...)...)
 }
 

@@ -31,15 +31,18 @@ func judge(parts []part, o outcome) (v verdict) {
 		v.books = o.Trouble
 		return v
 	}
-	parts = slices.SortedFunc(slices.Values(parts), func(a, b part) int { return int(b.takes - a.takes) })
+	parts = slices.SortedFunc(slices.Values(parts),
+		func(a, b part) int { return int(b.takes - a.takes) })
 	named := namedCauses(o.Sentence)
 	v.cause = len(named) > 0 && named[0].name == parts[0].cause.name
 	if blames := parts[0].cause.blames; blames != nil && blames.MatchString(o.Sentence) {
 		v.cause = false
 	}
 	v.others = len(named) > 0 && named[0].name == others && !parts[0].cause.others
-	v.holder = parts[0].cause.holder == nil || parts[0].cause.holder.MatchString(firstClause(o.Sentence, named))
-	v.both = len(parts) == 1 || slices.ContainsFunc(named, func(n naming) bool { return n.name == parts[1].cause.name })
+	v.holder = parts[0].cause.holder == nil ||
+		parts[0].cause.holder.MatchString(firstClause(o.Sentence, named))
+	v.both = len(parts) == 1 ||
+		slices.ContainsFunc(named, func(n naming) bool { return n.name == parts[1].cause.name })
 	v.books = books(o)
 	right := time.Duration(0)
 	for _, c := range o.Causes {
@@ -53,7 +56,10 @@ func judge(parts []part, o outcome) (v verdict) {
 
 // books returns an error text unless the times of an outcome add up.
 func books(o outcome) string {
-	near := func(d time.Duration) bool { return (d - o.Wall).Abs() <= time.Duration(tolerance*float64(o.Wall)) }
+	near := func(d time.Duration) bool {
+		return (d - o.Wall).Abs() <= time.Duration(
+			tolerance*float64(o.Wall))
+	}
 	switch {
 	case o.Overlap != "":
 		return "intervals overlap: " + o.Overlap

@@ -7,27 +7,31 @@
 //	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
 //	go run -C lab ./slow agent       # a client of package mcpserver has to find the causes by the tools alone
 //
-// The service runs in a process of its own, and each series of requests has a new one. The command's process
-// has all that the service calls: a dependency, a database and a device. It also makes background load on another route. A slow request takes a
-// snapshot of the execution trace. The snapshot's result says in a sentence why the request was slow.
+// The service runs in a process of its own, and each series of requests has a new one. The
+// command's process has all that the service calls: a dependency, a database and a device. It also
+// makes background load on another route. A slow request takes a snapshot of the execution trace.
+// The snapshot's result says in a sentence why the request was slow.
 //
-// For a limit of CPU time, the service runs in a control group of its own. This takes Linux, control groups of either version, and root.
-// Elsewhere such a series is NOT RUN: it counts neither as right nor as wrong, and the text says why.
+// For a limit of CPU time, the service runs in a control group of its own. This takes Linux,
+// control groups of either version, and root. Elsewhere such a series is NOT RUN: it counts neither
+// as right nor as wrong, and the text says why.
 //
 // The command fails unless all of this holds:
 //
-//   - In at least 95 % of all requests, and in at least 17 of 20 of each series, the sentence names the right cause, and
-//     the holder if there is one. With two causes, it names the larger one first.
-//   - In each request, the states of the serving goroutine, with gaps, take as long as the root span, to 2 %. All
-//     causes together take as long, too.
+//   - In at least 95 % of all requests, and in at least 17 of 20 of each series, the sentence names
+//     the right cause, and the holder if there is one. With two causes, it names the larger one
+//     first.
+//   - In each request, the states of the serving goroutine, with gaps, take as long as the root
+//     span, to 2 %. All causes together take as long, too.
 //   - No request of the background load fails.
 //
-// A request does not count if the sentence names other programs of the machine first, and the kernel confirms that. The service's
-// threads had to wait for a processor, or the hypervisor ran another machine. A request does not count either if its larger part was
-// not larger, by the service's clock. It is made again, and the text has the number of such requests.
+// A request does not count if the sentence names other programs of the machine first, and the
+// kernel confirms that. The service's threads had to wait for a processor, or the hypervisor ran
+// another machine. A request does not count either if its larger part was not larger, by the
+// service's clock. It is made again, and the text has the number of such requests.
 //
-// A limit makes threads wait for a processor, too. In its series, the kernel confirms other programs only if no processor was idle: while
-// a limit alone stops the service, processors are.
+// A limit makes threads wait for a processor, too. In its series, the kernel confirms other
+// programs only if no processor was idle: while a limit alone stops the service, processors are.
 //
 // With -short the command only shows that each cause can be made and explained, on any machine.
 package main
@@ -61,7 +65,8 @@ func main() {
 	}
 }
 
-// asService is the variable that the service's process has in a test, where the arguments belong to the test.
+// asService is the variable that the service's process has in a test, where the arguments belong to
+// the test.
 const asService = "PERFLINE_SLOW_SERVICE"
 
 func command(ctx context.Context, args []string, out, log io.Writer) error {
@@ -140,9 +145,12 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("slow", flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.BoolVar(&o.short, "short", false, "make few requests that have all causes, and judge nothing")
-	f.StringVar(&o.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
-	f.StringVar(&o.into, "into", "", "also write the tables into this `document`, between its markers")
-	only := f.String("only", "", "only series whose name matches this regular expression: mutex, mutex+timer")
+	f.StringVar(&o.figures, "figures", "",
+		"also add results to this `file` of figures, for the laboratory's table")
+	f.StringVar(&o.into, "into", "",
+		"also write the tables into this `document`, between its markers")
+	only := f.String("only", "",
+		"only series whose name matches this regular expression: mutex, mutex+timer")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -155,14 +163,17 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	if err != nil {
 		return o, fmt.Errorf("-only %q: %w", *only, err)
 	}
-	o.series = slices.DeleteFunc(allSeries(), func(s series) bool { return o.agent && len(s.causes) > 1 })
+	o.series = slices.DeleteFunc(allSeries(),
+		func(s series) bool { return o.agent && len(s.causes) > 1 })
 	if o.short {
 		o.series = shortSeries(o.agent)
 	}
-	o.series = slices.DeleteFunc(o.series, func(s series) bool { return !matches.MatchString(s.name()) })
+	o.series = slices.DeleteFunc(o.series,
+		func(s series) bool { return !matches.MatchString(s.name()) })
 	switch {
 	case f.NArg() > 0 && !o.cost && !o.agent:
-		return o, fmt.Errorf("arguments %q: must be %s, %s or none, after the flags", f.Args(), costWord, agentWord)
+		return o, fmt.Errorf("arguments %q: must be %s, %s or none, after the flags", f.Args(),
+			costWord, agentWord)
 	case len(o.series) == 0:
 		return o, fmt.Errorf("-only %q: matches no series", *only)
 	case o.into != "" && (o.short || *only != ""):
@@ -189,7 +200,8 @@ func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Par
 	if o.agent {
 		parts = []document.Part{{Name: agentPart, Text: agentText(o)}}
 	} else {
-		parts = []document.Part{{Name: causesPart, Text: causesText(o)}, {Name: examplesPart, Text: examplesText(o)}}
+		parts = []document.Part{{Name: causesPart, Text: causesText(o)},
+			{Name: examplesPart, Text: examplesText(o)}}
 	}
 	if o.short {
 		return append(parts, document.Part{Name: shortPart, Text: shortText(o)}), o.checkResults()
@@ -242,10 +254,12 @@ func (o options) check() error {
 		right += n
 		all += len(s.runs)
 		if float64(n) < shareOfSeries*float64(len(s.runs)) {
-			errs = append(errs, fmt.Errorf("%s: %d sentences of %d are right, must be %.0f %%", s.name(), n, len(s.runs), 100*shareOfSeries))
+			errs = append(errs, fmt.Errorf("%s: %d sentences of %d are right, must be %.0f %%",
+				s.name(), n, len(s.runs), 100*shareOfSeries))
 		}
 		if len(s.runs) < cmp.Or(s.wanted, 1) {
-			errs = append(errs, fmt.Errorf("%s: %d requests of %d: the machine is too busy", s.name(), len(s.runs), s.wanted))
+			errs = append(errs, fmt.Errorf("%s: %d requests of %d: the machine is too busy",
+				s.name(), len(s.runs), s.wanted))
 		}
 		for k, r := range slices.Concat(s.runs, s.disturbed) {
 			if r.verdict.books != "" {
@@ -254,7 +268,8 @@ func (o options) check() error {
 		}
 	}
 	if float64(right) < shareOfAll*float64(all) {
-		errs = append(errs, fmt.Errorf("%d sentences of %d are right, must be %.0f %%", right, all, 100*shareOfAll))
+		errs = append(errs, fmt.Errorf("%d sentences of %d are right, must be %.0f %%", right, all,
+			100*shareOfAll))
 	}
 	return errors.Join(errs...)
 }
@@ -266,7 +281,8 @@ func (o options) checkResults() error {
 		s := &o.series[i]
 		for _, r := range s.runs {
 			if r.Trouble != "" || r.Sentence == "" {
-				errs = append(errs, fmt.Errorf("%s: the sentence is %q: %s", s.name(), r.Sentence, r.Trouble))
+				errs = append(errs, fmt.Errorf("%s: the sentence is %q: %s", s.name(), r.Sentence,
+					r.Trouble))
 			}
 		}
 	}
@@ -299,9 +315,11 @@ func (r *reporter) series(s *series) {
 		}
 		var parts []string
 		for _, p := range run.parts {
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %v %s", p.cause.name, p.takes, p.way)))
+			parts = append(parts,
+				strings.TrimSpace(fmt.Sprintf("%s %v %s", p.cause.name, p.takes, p.way)))
 		}
-		r.say("  request %d (%s) of %v, parts %v, delayed %v: %q", i, strings.Join(parts, ", then "), run.Wall, run.Took, run.Delayed, run.Sentence)
+		r.say("  request %d (%s) of %v, parts %v, delayed %v: %q", i,
+			strings.Join(parts, ", then "), run.Wall, run.Took, run.Delayed, run.Sentence)
 		if run.verdict.books != "" {
 			r.say("    %s", run.verdict.books)
 		}

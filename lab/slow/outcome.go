@@ -21,7 +21,8 @@ type outcome struct {
 	All  time.Duration // of all causes
 
 	answer
-	Delayed time.Duration // how long other programs and machines kept the service's threads from running, all together
+	// how long other programs and machines kept the service's threads from running, all together
+	Delayed time.Duration
 
 	Overlap   string // intervals that are not one after the other
 	Waterfall string
@@ -42,7 +43,8 @@ func (b *bench) describe(r *waits.Request) (o outcome) {
 	request, ok := b.spans[r.TraceID]
 	b.mu.Unlock()
 	if !ok || len(r.Goroutines) == 0 {
-		return outcome{Trouble: fmt.Sprintf("the span was kept: %v; %d goroutines", ok, len(r.Goroutines))}
+		return outcome{Trouble: fmt.Sprintf("the span was kept: %v; %d goroutines", ok,
+			len(r.Goroutines))}
 	}
 	request.Waits = r
 	o.Sentence, o.Wall = r.Sentence(), request.Duration()

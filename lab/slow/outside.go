@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// outside is a connection to the command. A part of a request asks there for another request, which takes what the part
-// will need. It has a cost: the request waits about a millisecond for the network.
+// outside is a connection to the command. A part of a request asks there for another request, which
+// takes what the part will need. It has a cost: the request waits about a millisecond for the
+// network.
 type outside struct {
 	mu      sync.Mutex // guards what follows; one slow request is under way at a time
 	conn    net.Conn

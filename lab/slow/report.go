@@ -90,16 +90,19 @@ func causesText(o options) string {
 				begun = true
 			}
 			if s.notRun != "" {
-				fmt.Fprintf(&b, "| %s | NOT RUN: %s |%s\n", s.title(), s.notRun, strings.Repeat(" "+none+" |", 2+pair))
+				fmt.Fprintf(&b, "| %s | NOT RUN: %s |%s\n", s.title(), s.notRun,
+					strings.Repeat(" "+none+" |", 2+pair))
 				continue
 			}
 			holder := none
 			if n, of := s.holders(); of > 0 {
 				holder = fmt.Sprintf("%d of %d", n, of)
 			}
-			fmt.Fprintf(&b, "| %s | %d of %d | %s |", s.title(), s.count(func(v verdict) bool { return v.cause }), len(s.runs), holder)
+			fmt.Fprintf(&b, "| %s | %d of %d | %s |", s.title(),
+				s.count(func(v verdict) bool { return v.cause }), len(s.runs), holder)
 			if pair > 0 {
-				fmt.Fprintf(&b, " %d of %d |", s.count(func(v verdict) bool { return v.both }), len(s.runs))
+				fmt.Fprintf(&b, " %d of %d |", s.count(func(v verdict) bool { return v.both }),
+					len(s.runs))
 			}
 			fmt.Fprintf(&b, " %.0f %% |\n", 100*s.explained())
 		}
@@ -156,7 +159,8 @@ func examplesText(o options) string {
 		}
 		r := s.runs[at]
 		title := s.title()
-		fmt.Fprintf(&b, "%s%s: %s\n\n```text\n%s```\n\n", strings.ToUpper(title[:1]), title[1:], r.Sentence, r.Waterfall)
+		fmt.Fprintf(&b, "%s%s: %s\n\n```text\n%s```\n\n", strings.ToUpper(title[:1]), title[1:],
+			r.Sentence, r.Waterfall)
 	}
 	return b.String()
 }
@@ -169,7 +173,8 @@ func shortText(o options) string {
 			fmt.Fprintf(&b, "%s: NOT RUN: %s\n\n", o.series[i].name(), o.series[i].notRun)
 		}
 		for _, r := range o.series[i].runs {
-			fmt.Fprintf(&b, "%s: %s\n\n```text\n%s```\n\n", o.series[i].name(), r.Sentence, r.Waterfall)
+			fmt.Fprintf(&b, "%s: %s\n\n```text\n%s```\n\n", o.series[i].name(), r.Sentence,
+				r.Waterfall)
 		}
 	}
 	return b.String()

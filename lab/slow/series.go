@@ -46,9 +46,11 @@ func (s *series) title() string {
 	return strings.Join(titles, "; ")
 }
 
-// allSeries returns each cause, and each pair of them. The parts of a pair come one after the other, and so each pair exists.
-// Other programs have no pairs: they are there for all of a request, and not for a part of it. So is a limit of CPU time, but it stops
-// only what needs a processor. It makes pairs with the causes that need none. With any other one, the limit would stop both parts.
+// allSeries returns each cause, and each pair of them. The parts of a pair come one after the
+// other, and so each pair exists. Other programs have no pairs: they are there for all of a
+// request, and not for a part of it. So is a limit of CPU time, but it stops only what needs a
+// processor. It makes pairs with the causes that need none. With any other one, the limit would
+// stop both parts.
 func allSeries() (all []series) {
 	for _, c := range causes {
 		all = append(all, series{causes: []cause{c}})
@@ -68,8 +70,9 @@ func pair(a, b cause) bool {
 	return !a.others && !b.others && (!a.limits || b.idles) && (!b.limits || a.idles)
 }
 
-// shortSeries returns series that have all causes together: one request has all that happen inside the service. An agent
-// gets that one only. A cause that is there for all of a request has a series of its own.
+// shortSeries returns series that have all causes together: one request has all that happen inside
+// the service. An agent gets that one only. A cause that is there for all of a request has a series
+// of its own.
 func shortSeries(agent bool) []series {
 	all := []series{{}}
 	for _, c := range causes {
@@ -115,14 +118,16 @@ func (c *child) run(ctx context.Context, number int, parts []part) (r run, err e
 	r.verdict = judge(parts, r.outcome)
 	switch {
 	case r.verdict.others && r.Delayed >= little:
-		r.why = fmt.Sprintf("other programs or machines kept threads from running for %v", r.Delayed)
+		r.why = fmt.Sprintf("other programs or machines kept threads from running for %v",
+			r.Delayed)
 	case !r.clear():
 		r.why = fmt.Sprintf("the larger part was not clearly the largest: %v of %v", r.Took, r.Wall)
 	}
 	return r, nil
 }
 
-// clear reports whether the part that was to be the largest has been it: beside the other part, and beside all that no part is.
+// clear reports whether the part that was to be the largest has been it: beside the other part, and
+// beside all that no part is.
 func (r run) clear() bool {
 	rest := r.Wall
 	largest, other := time.Duration(0), time.Duration(0)
@@ -137,8 +142,9 @@ func (r run) clear() bool {
 	return float64(largest) >= leastRatio*float64(max(other, rest))
 }
 
-// planned returns the parts of run i. In a pair, the larger cause is the first one in every other run. The order in the request
-// changes every two runs, and the ways change as often as there are ways.
+// planned returns the parts of run i. In a pair, the larger cause is the first one in every other
+// run. The order in the request changes every two runs, and the ways change as often as there are
+// ways.
 func (s *series) planned(i int) (parts []part) {
 	for k, c := range s.causes {
 		p := part{cause: c, takes: large}
@@ -170,7 +176,8 @@ func (s *series) limits() bool {
 	return slices.ContainsFunc(s.causes, func(c cause) bool { return c.limits })
 }
 
-// make runs n requests of the series in a service of its own, under background load. It runs none where the machine cannot have the cause.
+// make runs n requests of the series in a service of its own, under background load. It runs none
+// where the machine cannot have the cause.
 func (s *series) make(ctx context.Context, around *surroundings, n int) (err error) {
 	if slices.ContainsFunc(s.causes, func(c cause) bool { return c.others }) {
 		stop, err := startBurners(ctx)

@@ -58,8 +58,8 @@ func parseServe(args []string) (o serveOptions, err error) {
 	return o, f.Parse(args)
 }
 
-// serve is the service's process. It prints its two addresses, for requests and for the judge, and serves until its input
-// ends.
+// serve is the service's process. It prints its two addresses, for requests and for the judge, and
+// serves until its input ends.
 func serve(ctx context.Context, args []string) (err error) {
 	o, err := parseServe(args)
 	if err != nil {
@@ -73,12 +73,15 @@ func serve(ctx context.Context, args []string) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	recorder := &asked{
-		Recorder: flight.NewRecorder(flight.Config{Armed: !o.disarmed, MinAge: o.window, MaxBytes: windowBytes, MinInterval: -1, MaxCPU: -1}),
-		roots:    map[trace.SpanID]bool{},
+		Recorder: flight.NewRecorder(flight.Config{Armed: !o.disarmed, MinAge: o.window,
+			MaxBytes: windowBytes, MinInterval: -1, MaxCPU: -1}),
+		roots: map[trace.SpanID]bool{},
 	}
 	pipeline, err := perfline.Start(ctx, perfline.Config{
-		Service: "shop", SpanExporter: discard{}, Traces: exporter.Config{QueueSize: 1 << 16}, // for the time when others have the processors
-		Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1, Routes: map[string]time.Duration{slowRoute: little}, PerSecond: -1},
+		// for the time when others have the processors
+		Service: "shop", SpanExporter: discard{}, Traces: exporter.Config{QueueSize: 1 << 16},
+		Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1,
+			Routes: map[string]time.Duration{slowRoute: little}, PerSecond: -1},
 		Recent: public.Config{Newest: 2000, Slowest: 100, MaxBytes: 64 << 20},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
@@ -137,7 +140,8 @@ type bench struct {
 }
 
 func newBench(r *asked, recent *requests.Recent) *bench {
-	return &bench{recorder: r, recent: recent, waiting: map[trace.TraceID]chan outcome{}, spans: map[trace.TraceID]requests.Request{}}
+	return &bench{recorder: r, recent: recent, waiting: map[trace.TraceID]chan outcome{},
+		spans: map[trace.TraceID]requests.Request{}}
 }
 
 // asked is a recorder that knows for which roots it was asked.
@@ -176,8 +180,9 @@ func noteRoot(ctx context.Context) {
 	}
 }
 
-// observe is around the middleware. It asks for the result of a request whose handler calls noteRoot, unless perfline has done
-// that. The goroutine that ended the root calls the recorder, as the rules say.
+// observe is around the middleware. It asks for the result of a request whose handler calls
+// noteRoot, unless perfline has done that. The goroutine that ended the root calls the recorder, as
+// the rules say.
 func (b *bench) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, start := new(rootNote), time.Now()
@@ -190,9 +195,11 @@ func (b *bench) observe(next http.Handler) http.Handler {
 			b.spans[n.span.TraceID()] = snapshot.Request()
 			b.mu.Unlock()
 		}
-		root := bridge.Root{TraceID: n.span.TraceID(), SpanID: n.span.SpanID(), Name: r.Method + " " + r.URL.Path, Start: start, End: time.Now()}
+		root := bridge.Root{TraceID: n.span.TraceID(), SpanID: n.span.SpanID(), Name: r.Method +
+			" " + r.URL.Path, Start: start, End: time.Now()}
 		if !b.recorder.was(root.SpanID) && !b.recorder.Slow(root) {
-			b.result(root.TraceID) <- outcome{Trouble: fmt.Sprintf("the recorder takes no snapshot: %+v", b.recorder.Stats())}
+			b.result(root.TraceID) <- outcome{Trouble: fmt.Sprintf(
+				"the recorder takes no snapshot: %+v", b.recorder.Stats())}
 		}
 	})
 }
@@ -237,7 +244,8 @@ func (b *bench) handler() http.Handler {
 		case <-r.Context().Done():
 		}
 	})
-	mux.HandleFunc("GET /usage", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(b.usage()) })
+	mux.HandleFunc("GET /usage",
+		func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(b.usage()) })
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// A shop is the service. The causes of its slow requests are real: locks, connections, work. Each cause has a file.
+// A shop is the service. The causes of its slow requests are real: locks, connections, work. Each
+// cause has a file.
 type shop struct {
 	outside *outside
 	index   *index
@@ -36,23 +37,27 @@ func newShop(ctx context.Context, o serveOptions) (*shop, error) {
 		return nil, err
 	}
 	s := &shop{
-		outside: out, index: new(index), prices: startPrices(ctx), cache: newCache(o.live), reports: newReports(o.database),
-		device: &device{request: o.device[0], answer: o.device[1]},
-		client: &http.Client{Transport: bridgehttp.Transport(&http.Transport{MaxIdleConnsPerHost: 16})}, address: o.dependency,
+		outside: out, index: new(index), prices: startPrices(ctx), cache: newCache(o.live),
+		reports: newReports(o.database),
+		device:  &device{request: o.device[0], answer: o.device[1]},
+		client: &http.Client{Transport: bridgehttp.Transport(
+			&http.Transport{MaxIdleConnsPerHost: 16})}, address: o.dependency,
 	}
 	s.index.call, s.audit = s.call, startAudit(ctx, s.call)
 	s.spool, err = startSpool(ctx, s.call)
 	return s, err
 }
 
-// handler has the route of the slow requests, the routes of requests that hold what these need, and the load's routes.
+// handler has the route of the slow requests, the routes of requests that hold what these need, and
+// the load's routes.
 func (s *shop) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", s.order)
 	mux.HandleFunc("GET /search", s.search)
 	mux.HandleFunc("GET /report", s.report)
 	mux.HandleFunc("GET /products/{id}", s.product)
-	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	mux.HandleFunc("GET /health",
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	return mux
 }
 

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	liveNodes = 3 << 20 // of a service under pressure: some hundred MB that the collector has to look through
-	pressure  = 4       // GOGC of it
+	// of a service under pressure: some hundred MB that the collector has to look through
+	liveNodes = 3 << 20
+	pressure  = 4 // GOGC of it
 )
 
-// A cache has much live memory if the service is to be under pressure. Then a goroutine that allocates has to help the
-// collector most of the time.
+// A cache has much live memory if the service is to be under pressure. Then a goroutine that
+// allocates has to help the collector most of the time.
 type cache struct {
 	live []*node
 	last *node

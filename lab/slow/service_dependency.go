@@ -19,7 +19,8 @@ func (s *shop) pay(ctx context.Context, takes time.Duration) error {
 
 // call asks the dependency, which is in another process, for an answer after a time.
 func (s *shop) call(ctx context.Context, takes time.Duration) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/payments?takes="+takes.String(), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+
+		"/payments?takes="+takes.String(), http.NoBody)
 	if err != nil {
 		return err
 	}

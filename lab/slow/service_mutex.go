@@ -49,11 +49,13 @@ func (x *index) lookup() byte {
 	return x.sum[0]
 }
 
-// search is the other request. Its client learns from the first bytes of the answer that the lock is held.
+// search is the other request. Its client learns from the first bytes of the answer that the lock
+// is held.
 func (s *shop) search(w http.ResponseWriter, r *http.Request) {
 	_, way, takes, err := parsePart(r.FormValue("part"))
 	if err == nil {
-		err = s.index.rebuild(r.Context(), way, takes, func() error { return http.NewResponseController(w).Flush() })
+		err = s.index.rebuild(r.Context(), way, takes,
+			func() error { return http.NewResponseController(w).Flush() })
 	}
 	if err != nil {
 		panic(fmt.Errorf("search: %w", err)) // the answer has begun
@@ -63,7 +65,8 @@ func (s *shop) search(w http.ResponseWriter, r *http.Request) {
 // rebuild holds the lock.
 //
 //go:noinline
-func (x *index) rebuild(ctx context.Context, way string, takes time.Duration, announce func() error) error {
+func (x *index) rebuild(ctx context.Context, way string, takes time.Duration,
+	announce func() error) error {
 	x.rebuilding.Lock()
 	defer x.rebuilding.Unlock()
 	until := time.Now().Add(takes)

@@ -20,7 +20,8 @@ type spool struct {
 }
 
 // startSpool starts the writer, which ends with ctx.
-func startSpool(ctx context.Context, call func(context.Context, time.Duration) error) (*spool, error) {
+func startSpool(ctx context.Context, call func(context.Context, time.Duration) error) (*spool,
+	error) {
 	from, to, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -69,7 +70,8 @@ func (s *spool) read() error {
 //
 //go:noinline
 func convert(ctx context.Context, takes time.Duration) error {
-	command := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf("sleep %f && echo done", takes.Seconds()))
+	command := exec.CommandContext(ctx, "sh", "-c",
+		fmt.Sprintf("sleep %f && echo done", takes.Seconds()))
 	output, err := command.StdoutPipe()
 	if err != nil {
 		return err

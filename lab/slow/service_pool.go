@@ -40,11 +40,13 @@ func (p *reports) query(ctx context.Context) error {
 	return p.db.QueryRowContext(ctx, "0s").Scan(&answer)
 }
 
-// report is the other request. Its client learns from the first bytes of the answer that it has the connection.
+// report is the other request. Its client learns from the first bytes of the answer that it has the
+// connection.
 func (s *shop) report(w http.ResponseWriter, r *http.Request) {
 	_, _, takes, err := parsePart(r.FormValue("part"))
 	if err == nil {
-		err = s.reports.monthly(r.Context(), takes, func() error { return http.NewResponseController(w).Flush() })
+		err = s.reports.monthly(r.Context(), takes,
+			func() error { return http.NewResponseController(w).Flush() })
 	}
 	if err != nil {
 		panic(fmt.Errorf("report: %w", err)) // the answer has begun
@@ -54,7 +56,8 @@ func (s *shop) report(w http.ResponseWriter, r *http.Request) {
 // monthly has the connection while the database works.
 //
 //go:noinline
-func (p *reports) monthly(ctx context.Context, takes time.Duration, announce func() error) (err error) {
+func (p *reports) monthly(ctx context.Context, takes time.Duration,
+	announce func() error) (err error) {
 	conn, err := p.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -67,8 +70,8 @@ func (p *reports) monthly(ctx context.Context, takes time.Duration, announce fun
 	return conn.QueryRowContext(ctx, takes.String()).Scan(&answer)
 }
 
-// A connector connects to the database at an address. A query is a line with the time that it takes, and its answer is a
-// line.
+// A connector connects to the database at an address. A query is a line with the time that it
+// takes, and its answer is a line.
 type connector string
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -90,7 +93,8 @@ type connection struct {
 
 var _ driver.QueryerContext = (*connection)(nil)
 
-func (c *connection) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+func (c *connection) QueryContext(_ context.Context, query string,
+	_ []driver.NamedValue) (driver.Rows, error) {
 	if _, err := io.WriteString(c.conn, query+"\n"); err != nil {
 		return nil, err
 	}

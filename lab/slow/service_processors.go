@@ -14,8 +14,8 @@ const (
 	// workers are so many that a request gets a small share of one processor beside them.
 	workers = 8
 
-	// looksFor is how often prices looks for a change. The job has no other tie to the request: a channel or a lock would
-	// make it part of what the request waits for.
+	// looksFor is how often prices looks for a change. The job has no other tie to the request: a
+	// channel or a lock would make it part of what the request waits for.
 	looksFor = time.Millisecond
 )
 

@@ -9,7 +9,8 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// A device is reached by files that the network poller does not take: a thread waits in the system call.
+// A device is reached by files that the network poller does not take: a thread waits in the system
+// call.
 type device struct{ request, answer int } // file descriptors
 
 // print waits until the device, which is in another process, has answered.

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// surroundings are what the service calls: a dependency, a database, a device and the requests of others. They run in the
-// command's own process, so that the service's execution trace does not have them.
+// surroundings are what the service calls: a dependency, a database, a device and the requests of
+// others. They run in the command's own process, so that the service's execution trace does not
+// have them.
 type surroundings struct {
 	dependency, database, outside net.Listener
 	device                        [2]*os.File // the service's ends: requests, answers
@@ -45,15 +46,19 @@ func newSurroundings(ctx context.Context) (_ *surroundings, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if late(r.FormValue("takes")) == "" {
-			http.Error(w, "takes: must be a duration", http.StatusBadRequest)
-		}
-	})}
+	s.server = &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if late(r.FormValue("takes")) == "" {
+				http.Error(w, "takes: must be a duration", http.StatusBadRequest)
+			}
+		})}
 	s.working.Go(func() { _ = s.server.Serve(s.dependency) }) // until close
 	s.working.Go(func() { s.accept(s.database, late) })
 	s.working.Go(func() { s.accept(s.outside, s.prepare) })
-	s.working.Go(func() { lines(readWriter{requests, answers}, func(line string) string { return late(line)[:1] }) })
+	s.working.Go(func() {
+		lines(readWriter{requests, answers},
+			func(line string) string { return late(line)[:1] })
+	})
 	return s, nil
 }
 

@@ -1,9 +1,10 @@
-// Command transcript diagnoses the shop by the tools of package mcpserver, and writes down each call and its answer:
+// Command transcript diagnoses the shop by the tools of package mcpserver, and writes down each
+// call and its answer:
 //
 //	go run -C lab ./transcript -into ../docs/lab/agent-transcript.md
 //
-// The agent has no language model: package scripted follows the suggestions in the answers. With -short the
-// cause may be unknown, and a profile takes a second.
+// The agent has no language model: package scripted follows the suggestions in the answers. With
+// -short the cause may be unknown, and a profile takes a second.
 package main
 
 import (
@@ -31,14 +32,18 @@ const marker = "transcript"
 
 func main() {
 	into := flag.String("into", "", "document to write the transcript into, between its markers")
-	figuresInto := flag.String("figures", "", "also add the result to this `file` of figures, for the laboratory's table")
-	short := flag.Bool("short", false, "take a cause that is unknown, too, and record a profile for a second only")
+	figuresInto := flag.String("figures", "",
+		"also add the result to this `file` of figures, for the laboratory's table")
+	short := flag.Bool("short", false,
+		"take a cause that is unknown, too, and record a profile for a second only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *into, *short, os.Stdout)
 	stop()
 	met := err == nil
-	err = errors.Join(err, figures.Add(*figuresInto, "a scripted agent finds the cause of a slow request of the shop", "true", fmt.Sprint(met), &met))
+	err = errors.Join(err,
+		figures.Add(*figuresInto, "a scripted agent finds the cause of a slow request of the shop",
+			"true", fmt.Sprint(met), &met))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "transcript:", err)
 		os.Exit(1)
@@ -85,10 +90,14 @@ const (
 	patience  = time.Minute
 )
 
-// find finds the cause of a slow request, and returns it with the last answer. The text has the calls of the attempt that succeeds: a
-// request may be too young, or too soon after a snapshot. On a busy machine many are: a short run takes any cause.
-func find(ctx context.Context, a *scripted.Agent, short bool, text *bytes.Buffer) (cause, answer string, err error) {
-	if _, err := a.Call(ctx, scripted.Step{Tool: "arm_recorder", Arguments: map[string]any{"seconds": 300}}); err != nil {
+// find finds the cause of a slow request, and returns it with the last answer. The text has the
+// calls of the attempt that succeeds: a request may be too young, or too soon after a snapshot. On
+// a busy machine many are: a short run takes any cause.
+func find(ctx context.Context, a *scripted.Agent, short bool, text *bytes.Buffer) (cause,
+	answer string, err error) {
+	if _, err := a.Call(ctx,
+		scripted.Step{Tool: "arm_recorder",
+			Arguments: map[string]any{"seconds": 300}}); err != nil {
 		return "", "", err
 	}
 	a.Log = func(call scripted.Step, answer string) { write(text, call, answer) }
@@ -103,8 +112,8 @@ func find(ctx context.Context, a *scripted.Agent, short bool, text *bytes.Buffer
 	return cause, answer, err
 }
 
-// diagnose follows the suggestions from the routes to the cause, to a usual request and to a span. Then it asks for the code of
-// another route, for the runtime and for perfline's own losses.
+// diagnose follows the suggestions from the routes to the cause, to a usual request and to a span.
+// Then it asks for the code of another route, for the runtime and for perfline's own losses.
 func diagnose(ctx context.Context, a *scripted.Agent, short bool, text *bytes.Buffer) error {
 	seconds := 20 // of the profile
 	if short {
@@ -120,7 +129,10 @@ func diagnose(ctx context.Context, a *scripted.Agent, short bool, text *bytes.Bu
 	if _, err = a.Follow(ctx, answer, "get_span"); err != nil {
 		return err
 	}
-	if _, err = a.Call(ctx, scripted.Step{Tool: "profile_route", Arguments: map[string]any{"route": "GET /search", "seconds": seconds, "limit": 8}}); err != nil {
+	if _, err = a.Call(ctx,
+		scripted.Step{Tool: "profile_route",
+			Arguments: map[string]any{"route": "GET /search", "seconds": seconds,
+				"limit": 8}}); err != nil {
 		return err
 	}
 	for _, tool := range []string{"get_runtime", "get_counts"} {
@@ -143,7 +155,9 @@ func write(w io.Writer, call scripted.Step, answer string) {
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
 	if n := len(lines) - mostLines; n > 1 { // the suggestions at the end stay
 		end := lines[len(lines)-4:]
-		lines = append(append(lines[:mostLines-5:mostLines-5], fmt.Sprintf("(%d more lines are not printed here)", n+1)), end...)
+		lines = append(append(lines[:mostLines-5:mostLines-5],
+			fmt.Sprintf("(%d more lines are not printed here)", n+1)), end...)
 	}
-	fmt.Fprintf(w, "**%s** `%s`\n\n```text\n%s\n```\n\n", call.Tool, arguments, strings.Join(lines, "\n"))
+	fmt.Fprintf(w, "**%s** `%s`\n\n```text\n%s\n```\n\n", call.Tool, arguments,
+		strings.Join(lines, "\n"))
 }

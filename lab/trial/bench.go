@@ -33,7 +33,8 @@ type bench struct {
 type start func(context.Context, *bench) error
 
 // add adds a backend behind a proxy.
-func (b *bench) add(ctx context.Context, name string, p process, address string) (*component, error) {
+func (b *bench) add(ctx context.Context, name string, p process, address string) (*component,
+	error) {
 	c := &component{name: name, process: p}
 	b.stops = append(b.stops, c.stop)
 	var err error
@@ -74,7 +75,8 @@ func addJaegerByHTTP(ctx context.Context, b *bench) error {
 	return addJaegerOnDisk(ctx, b, (*backend.Jaeger).OTLPHTTP, "http/protobuf")
 }
 
-func addJaegerOnDisk(ctx context.Context, b *bench, endpoint func(*backend.Jaeger) string, protocol string) (err error) {
+func addJaegerOnDisk(ctx context.Context, b *bench, endpoint func(*backend.Jaeger) string,
+	protocol string) (err error) {
 	if b.jaeger, err = backend.StartJaegerOnDisk(ctx); err != nil {
 		return err
 	}
@@ -87,16 +89,19 @@ func addJaegerOnDisk(ctx context.Context, b *bench, endpoint func(*backend.Jaege
 	return nil
 }
 
-// addJaegerWithoutLogs adds a Jaeger, which does not know log records, to a service that sends it some.
+// addJaegerWithoutLogs adds a Jaeger, which does not know log records, to a service that sends it
+// some.
 func addJaegerWithoutLogs(ctx context.Context, b *bench) error {
 	if err := addJaeger(ctx, b); err != nil {
 		return err
 	}
-	b.takesLogs(b.failing(), func(context.Context, string, time.Time) (int, error) { return 0, nil })
+	b.takesLogs(b.failing(),
+		func(context.Context, string, time.Time) (int, error) { return 0, nil })
 	return nil
 }
 
-// addCollector adds a Collector, and what it passes spans, log records and profiles on to: a Jaeger, and a sink in this process.
+// addCollector adds a Collector, and what it passes spans, log records and profiles on to: a
+// Jaeger, and a sink in this process.
 func addCollector(ctx context.Context, b *bench) (err error) {
 	if b.jaeger, err = backend.StartJaeger(ctx); err != nil {
 		return err
@@ -110,7 +115,8 @@ func addCollector(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	b.stops = append(b.stops, s.stop)
-	p, err := backend.StartCollector(ctx, backend.CollectorConfig{Jaeger: next.proxy.Address(), Logs: s.url, Profiles: s.url})
+	p, err := backend.StartCollector(ctx,
+		backend.CollectorConfig{Jaeger: next.proxy.Address(), Logs: s.url, Profiles: s.url})
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,8 @@ func addCollector(ctx context.Context, b *bench) (err error) {
 	b.takesSpans(c)
 	b.takesLogs(c, s.countRecords)
 	b.env = append(b.env, "OTEL_PROFILES_EXPORTER=otlp")
-	c.flows = append(c.flows, &flow{what: "profiles over OTLP", read: service.OTLPProfiles, count: s.countProfiles})
+	c.flows = append(c.flows,
+		&flow{what: "profiles over OTLP", read: service.OTLPProfiles, count: s.countProfiles})
 	return nil
 }
 
@@ -130,13 +137,16 @@ func addCollector(ctx context.Context, b *bench) (err error) {
 func (b *bench) takesSpans(c *component) {
 	b.spans = true
 	b.env = append(b.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.proxy.URL())
-	c.flows = append(c.flows, &flow{what: spans, read: service.Spans, count: func(ctx context.Context, service string, since time.Time) (int, error) {
-		return b.jaeger.SpanCountSince(ctx, service, since)
-	}})
+	c.flows = append(c.flows,
+		&flow{what: spans, read: service.Spans,
+			count: func(ctx context.Context, service string, since time.Time) (int, error) {
+				return b.jaeger.SpanCountSince(ctx, service, since)
+			}})
 }
 
 // takesLogs has the service send its marks as log records, too, to where its spans go.
-func (b *bench) takesLogs(c *component, count func(context.Context, string, time.Time) (int, error)) {
+func (b *bench) takesLogs(c *component,
+	count func(context.Context, string, time.Time) (int, error)) {
 	b.logs = true
 	b.env = append(b.env, "OTEL_LOGS_EXPORTER=otlp", "PERFLINE_MARKS=both")
 	c.flows = append(c.flows, &flow{what: "log records", read: service.LogRecords, count: count})
@@ -153,11 +163,16 @@ func addPyroscope(ctx context.Context, b *bench) error {
 	}
 	b.env = append(b.env, "PYROSCOPE_SERVER_ADDRESS="+c.proxy.URL())
 	c.forgets = true
-	c.flows = []*flow{{what: "profiles", read: service.Profiles, count: func(ctx context.Context, _ string, _ time.Time) (int, error) { return p.Taken(ctx) }}}
+	c.flows = []*flow{{what: "profiles", read: service.Profiles,
+		count: func(ctx context.Context, _ string, _ time.Time) (int,
+			error) {
+			return p.Taken(ctx)
+		}}}
 	return nil
 }
 
-// addAll adds a Collector with what comes after it, and a Pyroscope. Spans are not compared: their Jaeger loses them when it is killed.
+// addAll adds a Collector with what comes after it, and a Pyroscope. Spans are not compared: their
+// Jaeger loses them when it is killed.
 func addAll(ctx context.Context, b *bench) error {
 	if err := addCollector(ctx, b); err != nil {
 		return err

@@ -61,7 +61,8 @@ func (c *component) fail(ctx context.Context, kind backend.Kind) error {
 	case killed:
 		return c.kill(ctx)
 	case diskFull:
-		// A Collector passes spans on at once and needs no disk, unless it has nowhere to pass them on to.
+		// A Collector passes spans on at once and needs no disk, unless it has nowhere to pass them
+		// on to.
 		if c.next != nil {
 			if err := c.next.Set(backend.Mode{Kind: backend.Refuse}); err != nil {
 				return err
@@ -91,8 +92,8 @@ func (c *component) heal(ctx context.Context, kind backend.Kind) (note string, e
 	return note, c.proxy.Set(backend.Mode{Kind: backend.Pass})
 }
 
-// kill kills the process as a crash would. Its counts are added up, where it forgets. The connections
-// are cut before that, so that nothing arrives after the count.
+// kill kills the process as a crash would. Its counts are added up, where it forgets. The
+// connections are cut before that, so that nothing arrives after the count.
 func (c *component) kill(ctx context.Context) error {
 	if c.forgets {
 		if err := c.proxy.Set(backend.Mode{Kind: backend.Refuse}); err != nil {

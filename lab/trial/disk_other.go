@@ -9,7 +9,8 @@ import (
 )
 
 func mount(string, int) error {
-	return fmt.Errorf("small disks are made on Linux only: %w on %s", errors.ErrUnsupported, runtime.GOOS)
+	return fmt.Errorf("small disks are made on Linux only: %w on %s", errors.ErrUnsupported,
+		runtime.GOOS)
 }
 
 func unmount(string) error { return errors.ErrUnsupported }

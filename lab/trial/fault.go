@@ -59,14 +59,16 @@ func faultRows() []row {
 		{"pyroscope", faultsPart, addPyroscope, []fault{lying}},
 	} {
 		for _, f := range b.faults {
-			all = append(all, row{name: b.name + "/" + f.String(), part: b.part, start: b.start, try: f.try})
+			all = append(all, row{name: b.name + "/" + f.String(), part: b.part, start: b.start,
+				try: f.try})
 		}
 	}
 	return all
 }
 
 // often has batches of spans and log records, and profiles, sent each second: a row is short.
-var often = []string{"OTEL_BSP_SCHEDULE_DELAY=1000", "OTEL_BLRP_SCHEDULE_DELAY=1000", "PYROSCOPE_UPLOAD_INTERVAL=" + uploadEvery.String()}
+var often = []string{"OTEL_BSP_SCHEDULE_DELAY=1000", "OTEL_BLRP_SCHEDULE_DELAY=1000",
+	"PYROSCOPE_UPLOAD_INTERVAL=" + uploadEvery.String()}
 
 func (f fault) try(ctx context.Context, t *trial, set settings) error {
 	c := t.bench.failing()
@@ -92,7 +94,8 @@ func (f fault) try(ctx context.Context, t *trial, set settings) error {
 	if f.absent { // there is no healthy part
 		healthy := t.healthy
 		t.healthy = phase{}
-		t.faulty.memory, t.faulty.goroutines = max(t.faulty.memory, healthy.memory), max(t.faulty.goroutines, healthy.goroutines)
+		t.faulty.memory, t.faulty.goroutines = max(t.faulty.memory, healthy.memory),
+			max(t.faulty.goroutines, healthy.goroutines)
 		t.faulty.goroutinesIdle = healthy.goroutinesIdle
 	}
 	if err := t.recover(ctx, set, c, f); err != nil {
@@ -107,9 +110,11 @@ func (t *trial) healthyPhase(ctx context.Context, set settings, absent bool) err
 		return err
 	}
 	if !absent { // a connection has goroutines, too
-		_, err := t.recovers(ctx, "nothing was delivered before the fault", func(a service.Account) bool {
-			return !slices.ContainsFunc(t.flows, func(f *flow) bool { return f.read(a.Stats).Delivered == 0 })
-		})
+		_, err := t.recovers(ctx, "nothing was delivered before the fault",
+			func(a service.Account) bool {
+				return !slices.ContainsFunc(t.flows,
+					func(f *flow) bool { return f.read(a.Stats).Delivered == 0 })
+			})
 		if err != nil {
 			return err
 		}
@@ -156,7 +161,9 @@ func (t *trial) faultPhase(ctx context.Context, c *component, f fault, length ti
 		t.note(note)
 		for _, f := range t.flows {
 			then, now := f.read(t.healthy.last.Stats), f.read(p.last.Stats)
-			f.notes = append(f.notes, fmt.Sprintf("%d of %d were taken in that time", now.Delivered-then.Delivered, now.Accepted-then.Accepted))
+			f.notes = append(f.notes,
+				fmt.Sprintf("%d of %d were taken in that time", now.Delivered-then.Delivered,
+					now.Accepted-then.Accepted))
 		}
 	}
 	return errors.Join(err, playErr)
@@ -181,7 +188,8 @@ func (t *trial) recover(ctx context.Context, set settings, c *component, f fault
 		}
 		return notStarted != nil || !slices.ContainsFunc(t.flows, func(f *flow) bool {
 			then, now := f.read(stats), f.read(a.Stats)
-			return now.Delivered <= then.Delivered || now.Settled() < then.Accepted || now.Accepted <= then.Accepted
+			return now.Delivered <= then.Delivered || now.Settled() < then.Accepted ||
+				now.Accepted <= then.Accepted
 		})
 	})
 	if err = errors.Join(err, notStarted); err != nil {

@@ -111,16 +111,23 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	var s settings
 	f := flag.NewFlagSet("trial", flag.ContinueOnError)
 	f.SetOutput(usage)
-	f.DurationVar(&s.length, "for", time.Minute, "how long a row's fault lasts; the row takes two thirds more, and as long as it takes to recover")
-	f.DurationVar(&s.random, "random", 20*time.Minute, "how long the row random lasts, without the end's flushing; 0: leave it out")
+	f.DurationVar(&s.length, "for", time.Minute,
+		"how long a row's fault lasts; the row takes two thirds more, and as long as it takes to recover")
+	f.DurationVar(&s.random, "random", 20*time.Minute,
+		"how long the row random lasts, without the end's flushing; 0: leave it out")
 	f.Uint64Var(&s.seed, "seed", 1, "which failures the row random has, and when")
 	f.IntVar(&s.rate, "rate", 200, "requests a second")
-	f.IntVar(&s.parallel, "parallel", 1, "rows at a time, but for random; over 2 their latencies are no measurements")
-	f.BoolVar(&s.short, "short", false, "run a few rows of each kind, or those of -only, briefly and side by side: the figures mean nothing")
-	f.StringVar(&s.svg, "svg", "", "file for a picture of the memory in the row random; none if empty")
+	f.IntVar(&s.parallel, "parallel", 1,
+		"rows at a time, but for random; over 2 their latencies are no measurements")
+	f.BoolVar(&s.short, "short", false,
+		"run a few rows of each kind, or those of -only, briefly and side by side: the figures mean nothing")
+	f.StringVar(&s.svg, "svg", "",
+		"file for a picture of the memory in the row random; none if empty")
 	f.StringVar(&s.into, "into", "", "document to write the report into, between its markers")
-	f.StringVar(&s.figures, "figures", "", "also add results to this `file` of figures, for the laboratory's table")
-	only := f.String("only", "", "rows, by name or the part before the slash, with commas between: jaeger/hanging,sigterm")
+	f.StringVar(&s.figures, "figures", "",
+		"also add results to this `file` of figures, for the laboratory's table")
+	only := f.String("only", "",
+		"rows, by name or the part before the slash, with commas between: jaeger/hanging,sigterm")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
@@ -143,14 +150,21 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	case s.rate < 1 || s.rate > maxRate:
 		return s, fmt.Errorf("-rate %d: must be between 1 and %d", s.rate, maxRate)
 	case s.total().Seconds()*float64(s.rate) > 150_000:
-		return s, fmt.Errorf("-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", s.length, s.rate, s.total().Seconds()*float64(s.rate))
+		return s, fmt.Errorf(
+			"-for %v -rate %d: %.0f requests are more than Jaeger is asked for, 150000", s.length,
+			s.rate, s.total().Seconds()*float64(s.rate))
 	case s.parallel < 1:
 		return s, fmt.Errorf("-parallel %d: must be at least 1", s.parallel)
-	case s.into != "" && (s.short || s.splitsPart() || s.length < minDocumented || s.parallel > maxDocumentedParallel):
-		return s, fmt.Errorf("-into %s: needs all rows, -only random or -only %q, with -for %v or more and -parallel %d or less: other figures are no measurements",
+	case s.into != "" &&
+		(s.short || s.splitsPart() || s.length < minDocumented ||
+			s.parallel > maxDocumentedParallel):
+		return s, fmt.Errorf(
+			"-into %s: needs all rows, -only random or -only %q, with -for %v or more and -parallel %d or less: other figures are no measurements",
 			s.into, "collector,"+withoutLogsName, minDocumented, maxDocumentedParallel)
 	case s.into != "" && withRandom && s.random < minDefaultUploads:
-		return s, fmt.Errorf("-into %s: needs -random %v or more, or 0: the figures of less are no measurements", s.into, minDefaultUploads)
+		return s, fmt.Errorf(
+			"-into %s: needs -random %v or more, or 0: the figures of less are no measurements",
+			s.into, minDefaultUploads)
 	case s.svg != "" && !withRandom:
 		return s, fmt.Errorf("-svg %s: needs the row random", s.svg)
 	}
@@ -166,7 +180,8 @@ func (s settings) allRows() []row {
 	return append(append(append(all, faultRows()...), terminationRows()...), withoutLogsRow())
 }
 
-// splitsPart reports whether some rows of a part of the document are chosen, and others of it are not.
+// splitsPart reports whether some rows of a part of the document are chosen, and others of it are
+// not.
 func (s settings) splitsPart() bool {
 	return slices.ContainsFunc(s.allRows(), func(r row) bool {
 		return slices.ContainsFunc(s.rows, func(c row) bool { return c.part == r.part }) &&
@@ -200,7 +215,8 @@ func choose(all []row, only string) ([]row, error) {
 			for _, r := range all {
 				names = append(names, r.name)
 			}
-			return nil, fmt.Errorf("-only: there is no row %q; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("-only: there is no row %q; there are %s", name,
+				strings.Join(names, ", "))
 		}
 	}
 	return chosen, nil
@@ -232,7 +248,8 @@ func run(ctx context.Context, set settings) error {
 		}
 	}
 	for i := range parts {
-		of := slices.DeleteFunc(slices.Clone(results), func(r *result) bool { return r.part != parts[i].Name })
+		of := slices.DeleteFunc(slices.Clone(results),
+			func(r *result) bool { return r.part != parts[i].Name })
 		var text strings.Builder
 		if parts[i].Name != randomPart {
 			writeTables(&text, of, set)
@@ -244,7 +261,8 @@ func run(ctx context.Context, set settings) error {
 		fmt.Println(parts[i].Text)
 	}
 	met := well == len(set.rows)
-	if err := figures.Add(set.figures, "ways to fail after which the books add up and all recovers", "all", fmt.Sprintf("%d of %d", well, len(set.rows)), &met); err != nil {
+	if err := figures.Add(set.figures, "ways to fail after which the books add up and all recovers",
+		"all", fmt.Sprintf("%d of %d", well, len(set.rows)), &met); err != nil {
 		return err
 	}
 	if len(failed) > 0 {
@@ -271,7 +289,8 @@ func runRows(ctx context.Context, set settings) []*result {
 			fmt.Fprintf(os.Stderr, "%s: begins, %d of %d\n", r.name, i+1, len(set.rows))
 			began := time.Now()
 			results[i] = r.run(ctx, set)
-			fmt.Fprintf(os.Stderr, "%s: %s, %v\n", r.name, results[i].verdict(), time.Since(began).Round(time.Second))
+			fmt.Fprintf(os.Stderr, "%s: %s, %v\n", r.name, results[i].verdict(),
+				time.Since(began).Round(time.Second))
 		})
 		if r.isRandom() && !set.short { // nothing else may run beside it
 			begun.Wait()

@@ -44,7 +44,8 @@ func drawSVG(file string, samples []sample, episodes []episode, length time.Dura
 	}
 	// Above the lines there is room for the legend, and above that for the lanes.
 	p.Y.Min, p.Y.Max = 0, most*1.65
-	lanes := faultLanes{episodes: episodes, bottom: most * 1.25, top: p.Y.Max, style: p.X.Tick.Label}
+	lanes := faultLanes{episodes: episodes, bottom: most * 1.25, top: p.Y.Max,
+		style: p.X.Tick.Label}
 	var lines []plot.Plotter
 	for _, l := range []struct {
 		name string
@@ -74,13 +75,15 @@ func drawSVG(file string, samples []sample, episodes []episode, length time.Dura
 	p.Add(lanes)
 	p.Add(lines...) // over the lanes' shades
 	canvas := vgsvg.New(width, height)
-	p.Draw(draw.Crop(draw.New(canvas), 2, -14, 2, -4)) // or half of the last tick's label is outside
+	// or half of the last tick's label is outside
+	p.Draw(draw.Crop(draw.New(canvas), 2, -14, 2, -4))
 	var picture bytes.Buffer
 	if _, err := canvas.WriteTo(&picture); err != nil {
 		return err
 	}
 	// Where that font is not, one like it, and not the browser's own with serifs.
-	named := bytes.ReplaceAll(picture.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,sans-serif;"))
+	named := bytes.ReplaceAll(picture.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,sans-serif;"))
 	return os.WriteFile(file, named, 0o644)
 }
 
@@ -98,7 +101,8 @@ var _ plot.Plotter = faultLanes{}
 func (f faultLanes) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	box := func(from, to vg.Length, bottom, top float64, fill color.Color) {
-		c.FillPolygon(fill, []vg.Point{{X: from, Y: y(bottom)}, {X: to, Y: y(bottom)}, {X: to, Y: y(top)}, {X: from, Y: y(top)}})
+		c.FillPolygon(fill, []vg.Point{{X: from, Y: y(bottom)}, {X: to, Y: y(bottom)},
+			{X: to, Y: y(top)}, {X: from, Y: y(top)}})
 	}
 	style := f.style
 	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
@@ -112,9 +116,11 @@ func (f faultLanes) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			from, to := x(e.begin.Minutes()), x(e.end().Minutes())
 			light := colour
-			light = color.RGBA{blend(light.R, 0.08), blend(light.G, 0.08), blend(light.B, 0.08), 0xff}
+			light = color.RGBA{blend(light.R, 0.08), blend(light.G, 0.08), blend(light.B, 0.08),
+				0xff}
 			box(from, to, 0, f.bottom, light)
-			box(from, to, bottom+lane*0.08, bottom+lane*0.92, color.RGBA{blend(colour.R, 0.3), blend(colour.G, 0.3), blend(colour.B, 0.3), 0xff})
+			box(from, to, bottom+lane*0.08, bottom+lane*0.92,
+				color.RGBA{blend(colour.R, 0.3), blend(colour.G, 0.3), blend(colour.B, 0.3), 0xff})
 			style.Color = color.Black
 			c.FillText(style, vg.Point{X: (from + to) / 2, Y: y(bottom + lane/2)}, string(e.kind))
 		}

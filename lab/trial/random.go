@@ -33,13 +33,17 @@ const (
 	moreIdleGoroutines = 12
 )
 
-func randomRow() row { return row{name: randomName, part: randomPart, start: addAll, try: tryRandom} }
+func randomRow() row {
+	return row{name: randomName, part: randomPart, start: addAll,
+		try: tryRandom}
+}
 
 // A randomTrial is a trial with a random schedule.
 type randomTrial struct {
 	*trial
-	length        time.Duration
-	healthy, rest []time.Duration // latencies of requests: while nothing failed, and while something did
+	length time.Duration
+	// latencies of requests: while nothing failed, and while something did
+	healthy, rest []time.Duration
 	looks         int
 }
 
@@ -83,7 +87,9 @@ func (r *randomTrial) watch(ctx context.Context, episodes []episode) error {
 	_, err := r.look(ctx, time.Second, func(service.Account) bool {
 		r.looks++
 		now := time.Since(r.began)
-		r.sort(r.load.Take(), slices.ContainsFunc(episodes, func(e episode) bool { return e.begin <= now && now-time.Second < e.end() }))
+		r.sort(r.load.Take(),
+			slices.ContainsFunc(episodes,
+				func(e episode) bool { return e.begin <= now && now-time.Second < e.end() }))
 		return now >= r.length
 	})
 	if err != nil {
@@ -101,8 +107,8 @@ func (r *randomTrial) sort(requests load.Results, failing bool) {
 	}
 }
 
-// settleAndReport waits until everything is delivered or lost, has the service do a little more, all of
-// which must arrive, and writes the report.
+// settleAndReport waits until everything is delivered or lost, has the service do a little more,
+// all of which must arrive, and writes the report.
 func (r *randomTrial) settleAndReport(ctx context.Context, w io.Writer, set settings) error {
 	r.endLoad()
 	began := time.Now()
@@ -135,7 +141,8 @@ func (r *randomTrial) settleAndReport(ctx context.Context, w io.Writer, set sett
 		peak = max(peak, s.memory)
 	}
 	fmt.Fprintf(w, "\nRequests: %d, %d failed; while nothing failed %s; while something did %s.\n",
-		r.requests.Answered+r.requests.Failed, r.requests.Failed, quantiles(r.healthy), quantiles(r.rest))
+		r.requests.Answered+r.requests.Failed, r.requests.Failed, quantiles(r.healthy),
+		quantiles(r.rest))
 	fmt.Fprintf(w, "Memory: at most %s MiB of the system; live heap, lower quartiles: %s MiB in the second quarter of the time, %s MiB in the last; goroutines without connections' at least %d and %d.\n",
 		mib(peak), mib(heap), mib(heapAfter), idle, idleAfter)
 	fmt.Fprintf(w, "Looks at the books: %d, all equal: %t. After the load everything was settled within %v.\n\n", r.looks, !r.unbalanced, settled.Round(time.Millisecond))
@@ -148,7 +155,10 @@ func (r *randomTrial) settleAndReport(ctx context.Context, w io.Writer, set sett
 
 func quantiles(latencies []time.Duration) string {
 	slices.Sort(latencies)
-	p := func(q float64) time.Duration { return load.Quantile(latencies, q).Round(10 * time.Microsecond) }
+	p := func(q float64) time.Duration {
+		return load.Quantile(latencies,
+			q).Round(10 * time.Microsecond)
+	}
 	return fmt.Sprintf("p50 %v, p99 %v, max %v", p(0.5), p(0.99), p(1))
 }
 
@@ -165,7 +175,8 @@ func (r *randomTrial) allArrives(ctx context.Context, before service.Account, ra
 	}
 	want := int(a.SpansRecorded() - before.SpansRecorded())
 	delivered := int(a.Stats.Delivery.Delivered - before.Stats.Delivery.Delivered)
-	if n, records := (a.Answered-before.Answered)*service.Marks, a.Stats.Logs.Delivered-before.Stats.Logs.Delivered; records != n {
+	if n, records := (a.Answered-before.Answered)*service.Marks,
+		a.Stats.Logs.Delivered-before.Stats.Logs.Delivered; records != n {
 		return fmt.Errorf("after all was well again the service made %d log records, and %d were counted as delivered", n, records)
 	}
 	within, cancel := context.WithTimeout(ctx, time.Minute)
@@ -184,7 +195,8 @@ func (r *randomTrial) allArrives(ctx context.Context, before service.Account, ra
 
 // in returns the samples of a part of the time.
 func in(samples []sample, from, to time.Duration) []sample {
-	return slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return s.at < from || s.at >= to })
+	return slices.DeleteFunc(slices.Clone(samples),
+		func(s sample) bool { return s.at < from || s.at >= to })
 }
 
 // liveHeaps are the lower quartiles of the live heap in the second and the last quarter of the
@@ -201,7 +213,8 @@ func liveHeaps(samples []sample, length time.Duration) (second, last uint64, err
 		return second, last, errors.New("the heap was not looked at in each quarter of the time")
 	}
 	if last > second+second/4+moreLiveHeap {
-		return second, last, fmt.Errorf("the live heap grows: its lower quartile is %d bytes in the second quarter of the time and %d in the last", second, last)
+		return second, last,
+			fmt.Errorf("the live heap grows: its lower quartile is %d bytes in the second quarter of the time and %d in the last", second, last)
 	}
 	return second, last, nil
 }
@@ -211,12 +224,14 @@ func liveHeaps(samples []sample, length time.Duration) (second, last uint64, err
 func idleGoroutines(samples []sample, length time.Duration) (second, last int, err error) {
 	least := func(from, to time.Duration) int {
 		part := in(samples, from, to)
-		slices.SortFunc(part, func(a, b sample) int { return cmp.Compare(a.goroutines, b.goroutines) })
+		slices.SortFunc(part,
+			func(a, b sample) int { return cmp.Compare(a.goroutines, b.goroutines) })
 		return load.Quantile(part, 0).goroutines
 	}
 	second, last = least(length/4, length/2), least(length*3/4, length)
 	if last > second+moreIdleGoroutines {
-		return second, last, fmt.Errorf("goroutines are left: at least %d in the second quarter of the time and %d in the last", second, last)
+		return second, last,
+			fmt.Errorf("goroutines are left: at least %d in the second quarter of the time and %d in the last", second, last)
 	}
 	return second, last, nil
 }

@@ -90,7 +90,8 @@ func writeTables(w io.Writer, results []*result, set settings) {
 // pays is the row of the first table.
 func (r *result) pays() string {
 	return fmt.Sprintf("| %s | %s | %s | %d (%d) | %s → %s | %s → %s | %s → %s (%d) |",
-		r.name, latencies(r.healthy.requests), latencies(r.faulty.requests), r.requests.Answered+r.requests.Failed, r.requests.Failed,
+		r.name, latencies(r.healthy.requests), latencies(r.faulty.requests),
+		r.requests.Answered+r.requests.Failed, r.requests.Failed,
 		mib(r.healthy.memory), mib(r.faulty.memory), mib(r.heap), mib(r.heapAfter),
 		number(r.healthy.goroutinesIdle), number(r.goroutinesAfter), r.faulty.goroutines)
 }
@@ -100,7 +101,8 @@ func (r *result) books() []string {
 	notes := r.notes
 	if r.notMade != nil {
 		notes = append(notes, r.notMade.Error())
-	} else if before, during := r.healthy.requests.P(0.99), r.faulty.requests.P(0.99); before > 0 && during > slower*before {
+	} else if before, during := r.healthy.requests.P(0.99), r.faulty.requests.P(0.99); before > 0 &&
+		during > slower*before {
 		notes = append(notes, fmt.Sprintf("p99 is over %d times the healthy one", slower))
 	}
 	for _, err := range r.wrong {
@@ -108,7 +110,8 @@ func (r *result) books() []string {
 		notes = append(notes, "NOT WELL: "+first)
 	}
 	if r.notMade != nil || len(r.flows) == 0 {
-		return []string{fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 6), cell(notes))}
+		return []string{fmt.Sprintf("| %s |%s %s |", r.name, strings.Repeat(" – |", 6),
+			cell(notes))}
 	}
 	recovered := fmt.Sprintf("%.1f s", r.recovered.Seconds())
 	if r.recovered == 0 {
@@ -122,7 +125,9 @@ func (r *result) books() []string {
 		if len(r.flows) > 1 {
 			name += ": " + f.what
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %s | %d | %s | %s |", name, sums(f.book), f.arrived, recovered, cell(append(notes, f.notes...))))
+		lines = append(lines,
+			fmt.Sprintf("| %s | %s | %d | %s | %s |", name, sums(f.book), f.arrived, recovered,
+				cell(append(notes, f.notes...))))
 		notes, recovered = nil, "" // of the row
 	}
 	return lines
@@ -140,7 +145,8 @@ func latencies(r load.Results) string {
 	if r.Answered == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%v, %v", r.P(0.5).Round(10*time.Microsecond), r.P(0.99).Round(10*time.Microsecond))
+	return fmt.Sprintf("%v, %v", r.P(0.5).Round(10*time.Microsecond),
+		r.P(0.99).Round(10*time.Microsecond))
 }
 
 func mib(bytes uint64) string {

@@ -42,7 +42,8 @@ func fixed(component string, kind backend.Kind, times int, length time.Duration)
 
 var (
 	randomComponents = []string{jaegerName, collectorName, pyroscopeName}
-	randomKinds      = []backend.Kind{backend.Refuse, backend.Hang, backend.Slow, backend.Garbage, killed}
+	randomKinds      = []backend.Kind{backend.Refuse, backend.Hang, backend.Slow, backend.Garbage,
+		killed}
 )
 
 // random makes up a schedule of that length, by begin. The same seed and length give the same
@@ -59,7 +60,8 @@ func random(seed uint64, length time.Duration) []episode {
 	var all []episode
 	for _, c := range randomComponents {
 		for at := between(4, 12); ; {
-			e := episode{component: c, kind: randomKinds[numbers.IntN(len(randomKinds))], begin: at, length: between(5, 10)}
+			e := episode{component: c, kind: randomKinds[numbers.IntN(len(randomKinds))], begin: at,
+				length: between(5, 10)}
 			if e.end() > length*9/10 {
 				break
 			}
@@ -73,7 +75,8 @@ func random(seed uint64, length time.Duration) []episode {
 
 // play plays a schedule, each component's episodes one after the other, and returns when all of
 // them are over. When ctx is over the episodes under way end, and the rest is left out.
-func (b *bench) play(ctx context.Context, began time.Time, episodes []episode) (note string, err error) {
+func (b *bench) play(ctx context.Context, began time.Time, episodes []episode) (note string,
+	err error) {
 	type outcome struct {
 		notes []string
 		err   error

@@ -56,10 +56,12 @@ func (t *trial) checkLeft() {
 		before = t.faulty.goroutinesIdle
 	}
 	if t.goroutinesAfter > before+moreGoroutines*len(t.flows) {
-		t.fail(fmt.Errorf("%d goroutines are left that are not a connection's, %d before the fault", t.goroutinesAfter, before))
+		t.fail(fmt.Errorf("%d goroutines are left that are not a connection's, %d before the fault",
+			t.goroutinesAfter, before))
 	}
 	if t.heapAfter > t.heap+moreHeap {
-		t.fail(fmt.Errorf("the live heap is %d bytes after the fault, %d before it", t.heapAfter, t.heap))
+		t.fail(fmt.Errorf("the live heap is %d bytes after the fault, %d before it", t.heapAfter,
+			t.heap))
 	}
 }
 
@@ -80,7 +82,8 @@ func (t *trial) check(final service.Final) {
 	t.fail(final.CheckBalance())
 	t.fail(final.CheckComplete(t.bench.spans, t.bench.logs))
 	if int(final.Answered) != t.requests.Answered {
-		t.fail(fmt.Errorf("the service answered %d requests, and %d answers arrived", final.Answered, t.requests.Answered))
+		t.fail(fmt.Errorf("the service answered %d requests, and %d answers arrived",
+			final.Answered, t.requests.Answered))
 	}
 	t.fail(final.CheckLosses())
 }
@@ -119,7 +122,8 @@ func (t *trial) compare(ctx context.Context, c *component, f *flow, durable bool
 	err := backend.Poll(within, func() (bool, error) {
 		var err error
 		if f.arrived, err = f.arrivals(ctx, t.name); f.arrived < least {
-			waitUntil(within, time.Now().Add(lookEvery)) // a backend is busy for a while with counting
+			// a backend is busy for a while with counting
+			waitUntil(within, time.Now().Add(lookEvery))
 		}
 		return f.arrived >= least, err
 	})
@@ -129,11 +133,13 @@ func (t *trial) compare(ctx context.Context, c *component, f *flow, durable bool
 	if f.arrived >= least && f.arrived <= least+more {
 		return nil
 	}
-	text := fmt.Sprintf("%d are at the backend, of %d that were counted as delivered and %d that may have arrived besides", f.arrived, least, more)
+	text := fmt.Sprintf(
+		"%d are at the backend, of %d that were counted as delivered and %d that may have arrived besides", f.arrived, least, more)
 	if durable {
 		return fmt.Errorf("%s: %s", f.what, text)
 	}
 	f.notes = append(f.notes, text)
-	fmt.Fprintf(os.Stderr, "%s: %s: %s; the backend's log ends with: %s\n", t.name, f.what, text, tail(c.process.Log()))
+	fmt.Fprintf(os.Stderr, "%s: %s: %s; the backend's log ends with: %s\n", t.name, f.what, text,
+		tail(c.process.Log()))
 	return nil
 }

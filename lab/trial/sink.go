@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 )
 
-// A sink takes log records and profiles by OTLP over HTTP, as the backend after a Collector. It counts each once: a Collector
-// that was killed may send some again.
+// A sink takes log records and profiles by OTLP over HTTP, as the backend after a Collector. It
+// counts each once: a Collector that was killed may send some again.
 type sink struct {
 	url    string
 	server *http.Server
@@ -30,7 +30,8 @@ type sink struct {
 	err      error // of a request that is not OTLP
 }
 
-// A record is what tells apart the log records of a service: each mark has its own name in its request.
+// A record is what tells apart the log records of a service: each mark has its own name in its
+// request.
 type record struct {
 	trace pcommon.TraceID
 	event string
@@ -42,7 +43,8 @@ func newSink(ctx context.Context) (*sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for a Collector: %w", err)
 	}
-	s := &sink{url: "http://" + l.Addr().String(), records: map[record]bool{}, profiles: map[pprofile.ProfileID]bool{}}
+	s := &sink{url: "http://" + l.Addr().String(), records: map[record]bool{},
+		profiles: map[pprofile.ProfileID]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/logs", s.take(s.addRecords))
 	mux.HandleFunc("POST /v1development/profiles", s.take(s.addProfiles))
@@ -67,7 +69,8 @@ func (s *sink) take(add func(body []byte) error) http.HandlerFunc {
 			err = add(body)
 		}
 		if err != nil {
-			s.err = errors.Join(s.err, fmt.Errorf("a request of the Collector to %s: %w", r.URL.Path, err))
+			s.err = errors.Join(s.err,
+				fmt.Errorf("a request of the Collector to %s: %w", r.URL.Path, err))
 			http.Error(w, err.Error(), http.StatusBadRequest)
 		}
 	}

@@ -75,9 +75,11 @@ func (e termination) try(ctx context.Context, t *trial, set settings) error {
 	}
 	for _, f := range t.flows {
 		if b := f.read(final.Stats); b.Accepted > b.Delivered && e.kind == backend.Pass {
-			t.fail(fmt.Errorf("%d %s were lost though all was well: %s", b.Accepted-b.Delivered, f.what, final.Err))
+			t.fail(fmt.Errorf("%d %s were lost though all was well: %s", b.Accepted-b.Delivered,
+				f.what, final.Err))
 		}
 	}
-	t.note(fmt.Sprintf("requests drained in %v, Shutdown took %v", final.Drain.Round(time.Millisecond), final.Shutdown.Round(time.Millisecond)))
+	t.note(fmt.Sprintf("requests drained in %v, Shutdown took %v",
+		final.Drain.Round(time.Millisecond), final.Shutdown.Round(time.Millisecond)))
 	return t.compareAll(ctx, final, true)
 }

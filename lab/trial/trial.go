@@ -68,9 +68,10 @@ type trial struct {
 
 // A sample is what the service used at one time.
 type sample struct {
-	at                         time.Duration // since the load began
-	memory, memoryPeak, heap   uint64        // bytes of the system, and live after the last garbage collection
-	goroutines, goroutinesPeak int           // without the goroutines of connections; with them
+	at time.Duration // since the load began
+	// bytes of the system, and live after the last garbage collection
+	memory, memoryPeak, heap   uint64
+	goroutines, goroutinesPeak int // without the goroutines of connections; with them
 }
 
 // A phase is what was seen in a part of the time.
@@ -83,9 +84,11 @@ type phase struct {
 }
 
 // begin starts the service and the load.
-func (t *trial) begin(ctx context.Context, rate int, deadline time.Duration, env ...string) (err error) {
+func (t *trial) begin(ctx context.Context, rate int, deadline time.Duration,
+	env ...string) (err error) {
 	env = append(append(env, "OTEL_SERVICE_NAME="+t.name), t.bench.env...)
-	if t.process, err = service.Start(ctx, service.Config{Env: env, Deadline: deadline, Log: &t.log}); err != nil {
+	if t.process, err = service.Start(ctx,
+		service.Config{Env: env, Deadline: deadline, Log: &t.log}); err != nil {
 		return err
 	}
 	t.beginLoad(ctx, rate)
@@ -119,9 +122,10 @@ func (t *trial) stop() {
 	}
 }
 
-// look looks at the service until done reports true, or until ctx is over, which is an error. Books that do
-// not balance are reported once.
-func (t *trial) look(ctx context.Context, every time.Duration, done func(service.Account) bool) (service.Account, error) {
+// look looks at the service until done reports true, or until ctx is over, which is an error. Books
+// that do not balance are reported once.
+func (t *trial) look(ctx context.Context, every time.Duration,
+	done func(service.Account) bool) (service.Account, error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -130,7 +134,9 @@ func (t *trial) look(ctx context.Context, every time.Duration, done func(service
 			return a, err
 		}
 		at := time.Since(t.began)
-		t.samples = append(t.samples, sample{at, a.Memory, a.MemoryPeak, a.LiveHeap, a.Goroutines - a.Connections, a.GoroutinesPeak})
+		t.samples = append(t.samples,
+			sample{at, a.Memory, a.MemoryPeak, a.LiveHeap, a.Goroutines - a.Connections,
+				a.GoroutinesPeak})
 		if err := a.CheckBalance(); err != nil && !t.unbalanced {
 			t.unbalanced = true
 			t.fail(fmt.Errorf("after %v: %w", at.Round(time.Millisecond), err))
@@ -169,13 +175,15 @@ func (t *trial) phaseOf(ctx context.Context, length time.Duration) (phase, error
 }
 
 // recovers waits until done reports true, for at most recoverWithin. Its error begins with what.
-func (t *trial) recovers(ctx context.Context, what string, done func(service.Account) bool) (service.Account, error) {
+func (t *trial) recovers(ctx context.Context, what string,
+	done func(service.Account) bool) (service.Account, error) {
 	within, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
 	began := time.Now()
 	a, err := t.look(within, lookEvery, done)
 	if err != nil {
-		return a, fmt.Errorf("%s after %v: %w; counts are %+v", what, time.Since(began).Round(time.Second), err, a.Stats)
+		return a, fmt.Errorf("%s after %v: %w; counts are %+v", what,
+			time.Since(began).Round(time.Second), err, a.Stats)
 	}
 	return a, nil
 }

@@ -10,7 +10,8 @@ const withoutLogsName = "jaeger/without logs"
 
 // withoutLogsRow is a service that sends log records to a Jaeger, which does not know them.
 func withoutLogsRow() row {
-	return row{name: withoutLogsName, part: signalsPart, start: addJaegerWithoutLogs, try: tryWithoutLogs}
+	return row{name: withoutLogsName, part: signalsPart, start: addJaegerWithoutLogs,
+		try: tryWithoutLogs}
 }
 
 func tryWithoutLogs(ctx context.Context, t *trial, set settings) error {
@@ -28,15 +29,18 @@ func tryWithoutLogs(ctx context.Context, t *trial, set settings) error {
 		return err
 	}
 	for _, f := range t.flows {
-		if lost := f.book.Settled() - f.book.Delivered; (lost > 0) != (f.what != spans) || f.book.Accepted == 0 {
-			t.fail(fmt.Errorf("%d of %d %s were lost, want none of the spans and all of the others", lost, f.book.Accepted, f.what))
+		if lost := f.book.Settled() - f.book.Delivered; (lost > 0) != (f.what != spans) ||
+			f.book.Accepted == 0 {
+			t.fail(fmt.Errorf("%d of %d %s were lost, want none of the spans and all of the others",
+				lost, f.book.Accepted, f.what))
 		}
 	}
 	t.fail(saidOnce(t.log.String()))
 	return nil
 }
 
-// saidOnce returns an error unless a service's log has one line about log records, which says that the receiver does not know them.
+// saidOnce returns an error unless a service's log has one line about log records, which says that
+// the receiver does not know them.
 func saidOnce(log string) error {
 	var lines []string
 	for line := range strings.Lines(log) {

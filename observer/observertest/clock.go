@@ -22,7 +22,8 @@ func (c *Clock) Now() time.Duration {
 // Advance moves the clock. It panics if d is negative: a timeline's clock does not go backwards.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
-		panic("observertest: Clock.Advance(" + d.String() + "): a timeline's clock does not go backwards")
+		panic("observertest: Clock.Advance(" + d.String() +
+			"): a timeline's clock does not go backwards")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

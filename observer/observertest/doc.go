@@ -8,5 +8,6 @@
 //	}
 //
 // A Recorder has a timeline of its own: parallel tests do not see each other's entries. Its clock
-// stands still until the test moves it: durations are exact. Package bridge/bridgetest shows spans, too.
+// stands still until the test moves it: durations are exact. Package bridge/bridgetest shows spans,
+// too.
 package observertest

@@ -16,7 +16,8 @@ import (
 // other observers.
 type Recorder struct {
 	Timeline *observer.Timeline
-	Clock    *Clock // of the timeline; stands still until the test moves it, and is nil if the time passes
+	// of the timeline; stands still until the test moves it, and is nil if the time passes
+	Clock *Clock
 
 	mu      sync.Mutex // guards entries
 	entries []observer.Entry
@@ -35,8 +36,10 @@ func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
 	const noBound = 1 << 30 // a test's memory is
 	r := &Recorder{Clock: clock}
 	noTasks := func(func()) {}
-	r.Timeline = observer.NewTimeline(observer.TimelineOptions{Clock: now, Scheduler: noTasks, MaxPending: noBound})
-	types := slices.DeleteFunc(observer.SupportedEntryTypes(), func(typ observer.Type) bool { return typ == observer.GC })
+	r.Timeline = observer.NewTimeline(
+		observer.TimelineOptions{Clock: now, Scheduler: noTasks, MaxPending: noBound})
+	types := slices.DeleteFunc(observer.SupportedEntryTypes(),
+		func(typ observer.Type) bool { return typ == observer.GC })
 	_, err := r.Timeline.Observe(func(l observer.List) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -60,9 +63,11 @@ func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := slices.DeleteFunc(slices.Clone(r.entries), func(e observer.Entry) bool {
-		return len(f) > 0 && !slices.ContainsFunc(f, func(f observer.Filter) bool { return f.Match(&e) })
+		return len(f) > 0 &&
+			!slices.ContainsFunc(f, func(f observer.Filter) bool { return f.Match(&e) })
 	})
-	slices.SortStableFunc(out, func(a, b observer.Entry) int { return cmp.Compare(a.StartTime(), b.StartTime()) })
+	slices.SortStableFunc(out,
+		func(a, b observer.Entry) int { return cmp.Compare(a.StartTime(), b.StartTime()) })
 	return out
 }
 

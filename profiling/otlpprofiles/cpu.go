@@ -7,7 +7,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// spanName is the attribute of samples with the name of their span. The conventions have none: it is Pyroscope's label.
+// spanName is the attribute of samples with the name of their span. The conventions have none: it
+// is Pyroscope's label.
 const spanName = "span_name"
 
 // A contextFields has the fields that all samples of a context share.
@@ -27,9 +28,12 @@ func (e *encoder) cpu(c continuous.CPU, send func(request)) {
 	t := c.Trace
 	// The clock of the trace may have moved against the wall clock since the program began.
 	origin := c.End.UnixNano() - int64(t.Stopped)
-	typ := sampleType{name: "cpu", unit: "nanoseconds", from: origin + int64(t.Started), to: origin + int64(t.Stopped)}
+	typ := sampleType{name: "cpu", unit: "nanoseconds", from: origin + int64(t.Started),
+		to: origin + int64(t.Stopped)}
 	h := header{
-		kind: "cpu", types: []sampleType{typ}, periodType: sampleType{name: "cpu", unit: "nanoseconds"}, period: int64(t.Interval), comments: comments(t),
+		kind: "cpu", types: []sampleType{typ},
+		periodType: sampleType{name: "cpu", unit: "nanoseconds"}, period: int64(t.Interval),
+		comments: comments(t),
 	}
 	timed := t.Engine != profile.EngineWindow
 	e.begin(h)
@@ -86,7 +90,8 @@ func (e *encoder) stackOf(t *profile.Trace, at profile.Position, ok bool) int32 
 		location, known := e.positions[at]
 		if !known {
 			c := t.Call(at)
-			location = e.d.location(line{name: c.Name, file: c.File, start: int64(c.StartLine), line: int64(c.Line)})
+			location = e.d.location(
+				line{name: c.Name, file: c.File, start: int64(c.StartLine), line: int64(c.Line)})
 			e.positions[at] = location
 		}
 		e.stack = append(e.stack, location)
@@ -118,7 +123,8 @@ func (e *encoder) context(c *profile.SampleContext) contextFields {
 // comments returns what people should know of the samples.
 func comments(t *profile.Trace) (all []string) {
 	if t.Stats.BusyGaps > 0 {
-		all = append(all, fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
+		all = append(all, fmt.Sprintf(
+			"other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
 			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
 	}
 	if t.Stats.Lost > 0 {

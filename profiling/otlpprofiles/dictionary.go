@@ -12,7 +12,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Tags of opentelemetry/proto/profiles/v1development/profiles.proto: a field's number and the type of its value.
+// Tags of opentelemetry/proto/profiles/v1development/profiles.proto: a field's number and the type
+// of its value.
 const (
 	dictionaryMappings   = 1<<3 | otlpwire.Prefixed
 	dictionaryLocations  = 2<<3 | otlpwire.Prefixed
@@ -46,7 +47,8 @@ const (
 	stackLocations = 1<<3 | otlpwire.Prefixed
 )
 
-// A dictionary is the one of a request. Its methods return indices. Index 0 of each table stands for nothing.
+// A dictionary is the one of a request. Its methods return indices. Index 0 of each table stands
+// for nothing.
 type dictionary struct {
 	mappings, locations, functions, links, texts, attributes, stacks table
 
@@ -66,9 +68,11 @@ type line struct {
 
 func newDictionary(of program) dictionary {
 	d := dictionary{
-		mappings: table{tag: dictionaryMappings}, locations: table{tag: dictionaryLocations}, functions: table{tag: dictionaryFunctions},
-		links: table{tag: dictionaryLinks}, texts: table{tag: dictionaryStrings}, attributes: table{tag: dictionaryAttributes},
-		stacks: table{tag: dictionaryStacks}, program: of,
+		mappings: table{tag: dictionaryMappings}, locations: table{tag: dictionaryLocations},
+		functions: table{tag: dictionaryFunctions},
+		links:     table{tag: dictionaryLinks}, texts: table{tag: dictionaryStrings},
+		attributes: table{tag: dictionaryAttributes},
+		stacks:     table{tag: dictionaryStacks}, program: of,
 	}
 	d.reset()
 	return d
@@ -76,7 +80,8 @@ func newDictionary(of program) dictionary {
 
 // tables returns all tables, in the order of their fields.
 func (d *dictionary) tables() [7]*table {
-	return [...]*table{&d.mappings, &d.locations, &d.functions, &d.links, &d.texts, &d.attributes, &d.stacks}
+	return [...]*table{&d.mappings, &d.locations, &d.functions, &d.links, &d.texts, &d.attributes,
+		&d.stacks}
 }
 
 // reset leaves each table with the zero value, which is index 0.

@@ -1,17 +1,20 @@
-// Package otlpprofiles (may change) profiles the running program continuously and sends the profiles to any receiver of OTLP profiles: an
-// OpenTelemetry Collector, or a backend. The profiles are those that package pyroscope pushes: of CPU, heap, goroutines, mutex
-// contention, blocking and leaked goroutines. CPU samples have their time and a link to their span.
+// Package otlpprofiles (may change) profiles the running program continuously and sends the
+// profiles to any receiver of OTLP profiles: an OpenTelemetry Collector, or a backend. The profiles
+// are those that package pyroscope pushes: of CPU, heap, goroutines, mutex contention, blocking and
+// leaked goroutines. CPU samples have their time and a link to their span.
 //
-// Profiles are a signal in development: OpenTelemetry may change the format, and this package follows it. So it is used on request:
+// Profiles are a signal in development: OpenTelemetry may change the format, and this package
+// follows it. So it is used on request:
 //
 //	pl, err := perfline.Start(ctx, perfline.Config{
 //		Service:         "shop",
 //		ProfileExporter: otlpprofiles.New(otlpprofiles.Config{}), // OTEL_EXPORTER_OTLP_* say where
 //	})
 //
-// The format is opentelemetry/proto/profiles/v1development of opentelemetry-proto 1.11. A Collector of version 0.165 takes it with
-// --feature-gates=service.profilesSupport. Set OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip for a receiver that is not near: profiles
-// become about half as long.
+// The format is opentelemetry/proto/profiles/v1development of opentelemetry-proto 1.11. A Collector
+// of version 0.165 takes it with --feature-gates=service.profilesSupport. Set
+// OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=gzip for a receiver that is not near: profiles become
+// about half as long.
 //
 // In a set-up of your own, wrap the tracer provider with [profiling.WrapTracerProvider], and call
 // Start and Shutdown of the [profiling.Exporter] that [New] returns. A program that replaces itself
@@ -47,21 +50,27 @@
 //
 // # Guarantees
 //
-//   - The program never waits for the receiver. Two goroutines take and deliver profiles, and [Config].QueueBytes bounds the waiting
-//     ones. The oldest are dropped when newer ones need their room.
+//   - The program never waits for the receiver. Two goroutines take and deliver profiles, and
+//     [Config].QueueBytes bounds the waiting ones. The oldest are dropped when newer ones need
+//     their room.
 //   - A request is below 4 MiB. A larger profile is cut into several with profiles of their own.
-//   - A dictionary has no duplicates and nothing that no sample needs. Text that is not UTF-8 is repaired.
-//   - A request is sent again if the receiver says that it may, as the specification of OTLP has it, until newer profiles need its room.
+//   - A dictionary has no duplicates and nothing that no sample needs. Text that is not UTF-8 is
+//     repaired.
+//   - A request is sent again if the receiver says that it may, as the specification of OTLP has
+//     it, until newer profiles need its room.
 //   - The counts balance at every read: see [profiling.ExporterStats].
-//   - The log has one line when delivery begins to fail, and one when it works again. No line names secrets of the configuration.
-//   - When the receiver does not know profiles (UNIMPLEMENTED, 404, or a Sender's answer Unknown), the log has one line. Profiles are
-//     dropped and counted for ten minutes, and then tried again.
+//   - The log has one line when delivery begins to fail, and one when it works again. No line names
+//     secrets of the configuration.
+//   - When the receiver does not know profiles (UNIMPLEMENTED, 404, or a Sender's answer Unknown),
+//     the log has one line. Profiles are dropped and counted for ten minutes, and then tried again.
 //   - After Shutdown no goroutine and no connection is left, unless a Sender ignores its context.
-//   - It runs beside package pyroscope: each has all profiles. The CPU is sampled once for both. The runtime's profiles are taken twice.
+//   - It runs beside package pyroscope: each has all profiles. The CPU is sampled once for both.
+//     The runtime's profiles are taken twice.
 //
 // # Limitations
 //
-//   - The time of threads, system calls and garbage collection is not told apart: OpenTelemetry's conventions have no names for it.
+//   - The time of threads, system calls and garbage collection is not told apart: OpenTelemetry's
+//     conventions have no names for it.
 //   - Mutex and block profiles, and leaked goroutines, need what package pyroscope's comment says.
 //   - A receiver may get a profile twice, if its answer to the first request was lost.
 //

@@ -38,7 +38,8 @@ const (
 	sampleTimestamps = 5<<3 | otlpwire.Prefixed
 )
 
-// maxRequest is the size at which a profile is cut into several requests. Receivers refuse more than 4 MiB.
+// maxRequest is the size at which a profile is cut into several requests. Receivers refuse more
+// than 4 MiB.
 const maxRequest = 3 << 20
 
 // keepBytes bounds the memory that an encoder has between two profiles. Larger profiles are rare.
@@ -75,7 +76,8 @@ type observation struct {
 	value, at int64
 }
 
-// An encoder encodes profiles. It uses its memory again: each request is one allocation of its own size.
+// An encoder encodes profiles. It uses its memory again: each request is one allocation of its own
+// size.
 type encoder struct {
 	resource, scope []byte // fields of ResourceProfiles and of ScopeProfiles
 	limit           int    // size of a request at which a profile is cut
@@ -120,7 +122,8 @@ func (e *encoder) begin(h header) {
 	clear(e.seen)
 }
 
-// room returns the memory of the encoder without its maps, which have as many entries as its tables.
+// room returns the memory of the encoder without its maps, which have as many entries as its
+// tables.
 func (e *encoder) room() int {
 	room := e.samples.room() + cap(e.profiles) + 8*cap(e.sums) + 24*cap(e.observed) + 4*(cap(e.order)+cap(e.starts)) + 32*cap(e.contexts)
 	for _, t := range e.d.tables() {
@@ -299,7 +302,8 @@ func (e *encoder) appendObserved(b []byte) []byte {
 	return b
 }
 
-// sort puts the observations in order by their samples. The observations of a sample stay in their order.
+// sort puts the observations in order by their samples. The observations of a sample stay in their
+// order.
 func (e *encoder) sort() {
 	n := len(e.samples.entries)
 	e.starts = append(e.starts[:0], make([]int32, n+1)...)

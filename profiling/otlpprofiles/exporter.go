@@ -67,11 +67,13 @@ func (e *profileExporter) String() string { return "otlpprofiles" + e.c.String()
 // Format prints String for every verb.
 func (e *profileExporter) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
 
-func (e *profileExporter) Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error {
+func (e *profileExporter) Start(ctx context.Context, res *resource.Resource,
+	log *slog.Logger) error {
 	return e.start(ctx, res, log, continuous.ThisProcess(ctx, e.c.Spans))
 }
 
-func (e *profileExporter) start(ctx context.Context, res *resource.Resource, log *slog.Logger, of continuous.Process) error {
+func (e *profileExporter) start(ctx context.Context, res *resource.Resource, log *slog.Logger,
+	of continuous.Process) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.r != nil {
@@ -90,8 +92,9 @@ func (e *profileExporter) start(ctx context.Context, res *resource.Resource, log
 		return fmt.Errorf("otlpprofiles: %w", err)
 	}
 	r.source, err = continuous.Start(continuous.Config{
-		Interval: c.Interval, LeakInterval: c.LeakInterval, Process: of, Counts: "ContinuousStats", Logger: c.Logger,
-		Sink: &sink{encoder: newEncoder(res, thisProgram()), queue: r.queue},
+		Interval: c.Interval, LeakInterval: c.LeakInterval, Process: of, Counts: "ContinuousStats",
+		Logger: c.Logger,
+		Sink:   &sink{encoder: newEncoder(res, thisProgram()), queue: r.queue},
 	})
 	if err != nil {
 		return errors.Join(err, r.queue.Shutdown(ctx), r.close()) // the queue is empty
@@ -108,9 +111,13 @@ func (r *run) deliver(c Config, vars *environ.Reader) error {
 	}
 	r.to, r.close = to, sender.Close
 	r.queue = queue.New(queue.Config[*request]{
-		What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
+		What: "profiles", To: to, MaxBytes: c.QueueBytes, BatchCount: 1, DropOldest: true,
+		GiveUp:       lastTries,
 		UnknownPause: otlp.UnknownPause, Logger: c.Logger,
-		Send: func(ctx context.Context, batch []*request) queue.Answer { return sender.Send(ctx, batch[0].body) },
+		Send: func(ctx context.Context,
+			batch []*request) queue.Answer {
+			return sender.Send(ctx, batch[0].body)
+		},
 	})
 	return nil
 }

@@ -23,4 +23,7 @@ func (e *encoder) addLabel(key string, value attribute.Value, unit string) {
 	}
 }
 
-func labelValue(s string) attribute.Value { return attribute.StringValue(text.Cut(s, maxLabelValue)) }
+func labelValue(s string) attribute.Value {
+	return attribute.StringValue(
+		text.Cut(s, maxLabelValue))
+}

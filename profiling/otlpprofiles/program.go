@@ -24,7 +24,8 @@ type program struct {
 func thisProgram() program {
 	p := program{attributes: []attribute.KeyValue{
 		// Names and lines are all there will ever be: nothing is to be looked up.
-		semconv.PprofMappingHasFunctions(true), semconv.PprofMappingHasFilenames(true), semconv.PprofMappingHasLineNumbers(true),
+		semconv.PprofMappingHasFunctions(true), semconv.PprofMappingHasFilenames(true),
+		semconv.PprofMappingHasLineNumbers(true),
 	}}
 	path, err := os.Executable()
 	if err != nil {
@@ -42,11 +43,12 @@ func thisProgram() program {
 	return p
 }
 
-// page is how many bytes of each end of a file are hashed. The linker puts notes into the first ones.
+// page is how many bytes of each end of a file are hashed. The linker puts notes into the first
+// ones.
 const page = 4096
 
-// buildIDs returns the build ids of an executable: the hash that the specification of profiles defines for all files
-// (mappings.md), and on systems with ELF files Go's and GNU's.
+// buildIDs returns the build ids of an executable: the hash that the specification of profiles
+// defines for all files (mappings.md), and on systems with ELF files Go's and GNU's.
 func buildIDs(f io.ReaderAt, size int64) (ids []attribute.KeyValue) {
 	first, last := make([]byte, min(size, page)), make([]byte, min(size, page))
 	if _, err := f.ReadAt(first, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -69,9 +71,11 @@ func buildIDs(f io.ReaderAt, size int64) (ids []attribute.KeyValue) {
 	return ids
 }
 
-// note returns the content of an ELF note, which begins with the sizes of its name and of the content, and its type.
+// note returns the content of an ELF note, which begins with the sizes of its name and of the
+// content, and its type.
 func note(head []byte, name string, typ uint32) []byte {
-	before, content, found := bytes.Cut(head, append(binary.NativeEndian.AppendUint32(nil, typ), name...))
+	before, content, found := bytes.Cut(head,
+		append(binary.NativeEndian.AppendUint32(nil, typ), name...))
 	if !found || len(before) < 8 || binary.NativeEndian.Uint32(before[len(before)-8:]) != uint32(len(name)) { //nolint:gosec // some bytes
 		return nil
 	}

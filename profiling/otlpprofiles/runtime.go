@@ -23,8 +23,10 @@ func (e *encoder) runtime(r continuous.Runtime, send func(request)) error {
 		h.periodType = sampleType{name: p.PeriodType.Type, unit: p.PeriodType.Unit}
 	}
 	for _, t := range p.SampleType {
-		typ := sampleType{name: t.Type, unit: t.Unit, from: r.Since.UnixNano(), to: r.Taken.UnixNano()}
-		if r.Kind == continuous.Goroutine || r.Kind == continuous.Leak || strings.HasPrefix(t.Type, "inuse_") {
+		typ := sampleType{name: t.Type, unit: t.Unit, from: r.Since.UnixNano(),
+			to: r.Taken.UnixNano()}
+		if r.Kind == continuous.Goroutine || r.Kind == continuous.Leak ||
+			strings.HasPrefix(t.Type, "inuse_") {
 			typ.from = typ.to // of a moment
 		}
 		h.types = append(h.types, typ)
@@ -63,7 +65,8 @@ func lines(l *profile.Location) []line {
 	all := make([]line, 0, 1)
 	for _, of := range l.Line {
 		if of.Function != nil {
-			all = append(all, line{name: of.Function.Name, file: of.Function.Filename, start: of.Function.StartLine, line: of.Line})
+			all = append(all, line{name: of.Function.Name, file: of.Function.Filename,
+				start: of.Function.StartLine, line: of.Line})
 		}
 	}
 	return all

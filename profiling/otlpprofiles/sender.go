@@ -30,7 +30,8 @@ func (c Config) sender(vars *environ.Reader) (s sendCloser, name string, err err
 		}
 		return customSender{c.Sender}, fmt.Sprintf("%T", c.Sender), nil
 	}
-	settings, err := otlp.Resolve(vars, otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, otlp.Profiles)
+	settings, err := otlp.Resolve(vars,
+		otlp.Config{Endpoint: c.Endpoint, Protocol: c.Protocol, Headers: c.Headers}, otlp.Profiles)
 	if err != nil {
 		return nil, "", err
 	}
@@ -44,7 +45,8 @@ type customSender struct{ sender exporter.Sender }
 func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
 	a := c.sender.Send(ctx, body)
 	return queue.Answer{
-		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown, TooLarge: a.TooLarge,
+		Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered, Unknown: a.Unknown,
+		TooLarge: a.TooLarge,
 		Rejected: a.Rejected, Message: a.Message,
 	}
 }

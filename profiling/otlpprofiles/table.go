@@ -6,8 +6,9 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A table holds different byte strings, and numbers them from 0. Encoded messages whose parts are numbers of other tables are equal
-// exactly if their bytes are: so the tables of a dictionary have no duplicates, by value, recursively.
+// A table holds different byte strings, and numbers them from 0. Encoded messages whose parts are
+// numbers of other tables are equal exactly if their bytes are: so the tables of a dictionary have
+// no duplicates, by value, recursively.
 type table struct {
 	tag     uint64 // stands before each entry in data, with the entry's length; 0: neither does
 	data    []byte

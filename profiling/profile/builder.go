@@ -42,7 +42,8 @@ type callSite struct {
 func NewBuilder(keep func(*Call) bool) *Builder {
 	return &Builder{
 		keep: keep, children: map[callSite]int32{}, calls: map[*Call]int{}, stacks: map[Stack]int{},
-		frames: map[Frame]int{}, resources: map[string]int{}, contexts: map[any]int{}, equal: map[string]int{},
+		frames: map[Frame]int{}, resources: map[string]int{}, contexts: map[any]int{},
+		equal: map[string]int{},
 	}
 }
 
@@ -79,8 +80,8 @@ func (b *Builder) Add(stack []*Call, s Sample) {
 	b.t.Samples = append(b.t.Samples, s)
 }
 
-// Stats counts the samples that were added: all, the cut ones, and the ones that have no stack because
-// each frame was left out.
+// Stats counts the samples that were added: all, the cut ones, and the ones that have no stack
+// because each frame was left out.
 func (b *Builder) Stats() Stats { return b.t.Stats }
 
 // place makes the place of a call that was not seen before.
@@ -186,7 +187,8 @@ func (c *SampleContext) text() string {
 // known or no other than before; by now the span may have ended. Nil knows none.
 func (b *Builder) Trace(endName func(key any) string) *Trace {
 	if b.unsorted {
-		slices.SortStableFunc(b.t.Samples, func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+		slices.SortStableFunc(b.t.Samples,
+			func(a, b Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	}
 	if endName != nil {
 		b.rename(endName)

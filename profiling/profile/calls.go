@@ -1,7 +1,7 @@
 package profile
 
-// WithCalls returns a trace without the calls that keep rejects, as a [Builder] with keep makes it. keep is asked once for
-// each line of a function. Modules of the trace are for the caller to set.
+// WithCalls returns a trace without the calls that keep rejects, as a [Builder] with keep makes it.
+// keep is asked once for each line of a function. Modules of the trace are for the caller to set.
 func (t *Trace) WithCalls(keep func(*Call) bool) *Trace {
 	b := NewBuilder(keep)
 	table := map[Call]*Call{}
@@ -30,7 +30,9 @@ func (t *Trace) WithCalls(keep func(*Call) bool) *Trace {
 	rest := b.Trace(nil)
 	filtered := rest.Stats.Filtered
 	shown := *t
-	shown.Resources, shown.Frames, shown.Stacks, shown.Samples, shown.Contexts, shown.places = rest.Resources, rest.Frames, rest.Stacks, rest.Samples, rest.Contexts, rest.places
+	shown.Resources, shown.Frames, shown.Stacks, shown.Samples, shown.Contexts,
+		shown.places = rest.Resources, rest.Frames, rest.Stacks, rest.Samples, rest.Contexts,
+		rest.places
 	shown.Stats.Filtered += filtered
 	return &shown
 }

@@ -8,11 +8,13 @@ import (
 // have. A loop over a trace without such errors ends, and stays within the trace's lists.
 func (t *Trace) check() error {
 	for i, f := range t.Frames {
-		if err := checkOptional("resourceId", f.ResourceID, len(t.Resources), "a resource"); err != nil {
+		if err := checkOptional("resourceId", f.ResourceID, len(t.Resources),
+			"a resource"); err != nil {
 			return fmt.Errorf("profile: frames[%d]: %w", i, err)
 		}
 		if f.Line < 0 || f.Column < 0 {
-			return fmt.Errorf("profile: frames[%d]: line %d, column %d: must not be negative", i, f.Line, f.Column)
+			return fmt.Errorf("profile: frames[%d]: line %d, column %d: must not be negative", i,
+				f.Line, f.Column)
 		}
 	}
 	for i, s := range t.Stacks {
@@ -53,7 +55,7 @@ func checkID(name string, id, end int, what string) error {
 	return nil
 }
 
-// maxDepth is how many frames a recorded stack has at most; of a deeper one the innermost are recorded. A
-// chain of callers makes as many stacks as it is long, and conversions go through each one: without a
-// limit, some megabytes of stacks would become hundreds of gigabytes.
+// maxDepth is how many frames a recorded stack has at most; of a deeper one the innermost are
+// recorded. A chain of callers makes as many stacks as it is long, and conversions go through each
+// one: without a limit, some megabytes of stacks would become hundreds of gigabytes.
 const maxDepth = 2048

@@ -50,7 +50,8 @@ func Join(parts ...*Trace) *Trace {
 		if i == 0 {
 			b.t.Started = t.Started
 		}
-		b.t.Origin, b.t.Engine, b.t.Interval, b.t.Stopped, b.t.Modules = t.Origin, t.Engine, t.Interval, t.Stopped, t.Modules
+		b.t.Origin, b.t.Engine, b.t.Interval, b.t.Stopped, b.t.Modules = t.Origin, t.Engine,
+			t.Interval, t.Stopped, t.Modules
 		b.t.CPUTime += t.CPUTime
 		b.t.Stats.add(t.Stats)
 	}

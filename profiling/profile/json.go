@@ -10,11 +10,11 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// WriteJSON writes the trace exactly as JS Self-Profiling has it: resources,
-// frames, stacks and samples, times in milliseconds, and no member for what there
-// is none of. Times up to 26 days can be read back to the nanosecond (2^51 ns: to
-// milliseconds and back are two roundings of a float64). It needs a buffer's memory, however long the trace is. A trace whose ids
-// or order are wrong is an error, and nothing is written then.
+// WriteJSON writes the trace exactly as JS Self-Profiling has it: resources, frames, stacks and
+// samples, times in milliseconds, and no member for what there is none of. Times up to 26 days can
+// be read back to the nanosecond (2^51 ns: to milliseconds and back are two roundings of a
+// float64). It needs a buffer's memory, however long the trace is. A trace whose ids or order are
+// wrong is an error, and nothing is written then.
 func (t *Trace) WriteJSON(w io.Writer) error {
 	if err := t.check(); err != nil {
 		return err
@@ -46,7 +46,8 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func writeList[T any](b *bufio.Writer, open string, list []T, element func([]byte, *T) []byte) error {
+func writeList[T any](b *bufio.Writer, open string, list []T,
+	element func([]byte, *T) []byte) error {
 	if _, err := b.WriteString(open); err != nil {
 		return err
 	}

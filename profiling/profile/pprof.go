@@ -44,17 +44,20 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		kind = "wall"
 	}
 	p := &pprofpb.Profile{
-		SampleType:    []*pprofpb.ValueType{{Type: "samples", Unit: "count"}, {Type: kind, Unit: "nanoseconds"}},
+		SampleType: []*pprofpb.ValueType{{Type: "samples", Unit: "count"},
+			{Type: kind, Unit: "nanoseconds"}},
 		PeriodType:    &pprofpb.ValueType{Type: kind, Unit: "nanoseconds"},
 		Period:        int64(t.Interval),
 		DurationNanos: int64(t.Stopped - t.Started),
-		// No location refers to it. A profile without a mapping gets one from go tool pprof, which then disassembles the
-		// program at addresses that locations do not have, and panics.
-		Mapping: []*pprofpb.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
+		// No location refers to it. A profile without a mapping gets one from go tool pprof, which
+		// then disassembles the program at addresses that locations do not have, and panics.
+		Mapping: []*pprofpb.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true,
+			HasLineNumbers: true}},
 	}
 	if t.Stats.BusyGaps > 0 {
-		p.Comments = append(p.Comments, fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
-			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
+		p.Comments = append(p.Comments,
+			fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
+				t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
 	}
 	if note := modules.HiddenNote(t.Modules, t.Stats.Samples, t.Stats.Filtered); note != "" {
 		p.Comments = append(p.Comments, note)
@@ -66,7 +69,9 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		at      Position
 		context int
 	}
-	l := locations{t: t, p: p, stacks: map[Position][]*pprofpb.Location{}, positions: make([]*pprofpb.Location, len(t.Stacks)+len(t.places)), lines: map[Call]*pprofpb.Location{}, functions: map[Call]*pprofpb.Function{}}
+	l := locations{t: t, p: p, stacks: map[Position][]*pprofpb.Location{},
+		positions: make([]*pprofpb.Location, len(t.Stacks)+len(t.places)),
+		lines:     map[Call]*pprofpb.Location{}, functions: map[Call]*pprofpb.Function{}}
 	samples, labels := map[key]*pprofpb.Sample{}, map[int]map[string][]string{}
 	for _, s := range t.Samples {
 		at, _ := t.Position(s)
@@ -168,7 +173,8 @@ func (l *locations) function(c Call) *pprofpb.Function {
 	if f == nil {
 		// Without a SystemName: go tool pprof takes one that equals the name for C++ and
 		// cuts the (*T) out of a generic type's method.
-		f = &pprofpb.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File, StartLine: int64(c.StartLine)}
+		f = &pprofpb.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File,
+			StartLine: int64(c.StartLine)}
 		l.functions[c] = f
 		l.p.Function = append(l.p.Function, f)
 	}

@@ -29,20 +29,27 @@ func (t *Trace) With(samples iter.Seq[Sample]) *Trace {
 
 // OfTrace selects the samples that ran for the spans of one distributed trace.
 func (t *Trace) OfTrace(id trace.TraceID) *Trace {
-	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].TraceID == id })
+	return t.Select(func(s Sample) bool {
+		return s.ContextID != None &&
+			t.Contexts[s.ContextID].TraceID == id
+	})
 }
 
 // OfSpan selects the samples that ran for one span, without its children's. Spans
 // that are measures of marks.Time have none, see requests.Samples.
 func (t *Trace) OfSpan(id trace.SpanID) *Trace {
-	return t.Select(func(s Sample) bool { return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id })
+	return t.Select(func(s Sample) bool {
+		return s.ContextID != None &&
+			t.Contexts[s.ContextID].SpanID == id
+	})
 }
 
 // compact replaces the lists by what the samples, which must be the trace's own,
 // use of them. Order is kept, and with it that parents stand before their children.
 func (t *Trace) compact() {
 	contexts, places := make([]bool, len(t.Contexts)), make([]bool, len(t.places)+1)
-	stacks, frames, resources := make([]bool, len(t.Stacks)), make([]bool, len(t.Frames)), make([]bool, len(t.Resources))
+	stacks, frames, resources := make([]bool, len(t.Stacks)), make([]bool, len(t.Frames)),
+		make([]bool, len(t.Resources))
 	for i := range t.Samples {
 		s := &t.Samples[i]
 		if s.ContextID != None {
@@ -72,7 +79,8 @@ func (t *Trace) compact() {
 		t.Frames[i].ResourceID = toResource(t.Frames[i].ResourceID)
 	}
 	for i := range t.Stacks {
-		t.Stacks[i] = Stack{FrameID: toFrame(t.Stacks[i].FrameID), ParentID: toStack(t.Stacks[i].ParentID)}
+		t.Stacks[i] = Stack{FrameID: toFrame(t.Stacks[i].FrameID),
+			ParentID: toStack(t.Stacks[i].ParentID)}
 	}
 	for i := range t.places {
 		p := &t.places[i]
@@ -80,7 +88,8 @@ func (t *Trace) compact() {
 	}
 	for i := range t.Samples {
 		s := &t.Samples[i]
-		s.ContextID, s.StackID, s.place = toContext(s.ContextID), toStack(s.StackID), int32(toPlace(int(s.place)-1)+1)
+		s.ContextID, s.StackID, s.place = toContext(s.ContextID), toStack(s.StackID),
+			int32(toPlace(int(s.place)-1)+1)
 	}
 }
 

@@ -36,12 +36,13 @@ type Trace struct {
 	Interval time.Duration
 	// Engine took the samples. It is EngineWindow if any sample has no time of its own.
 	Engine Engine
-	// Modules are the modules whose functions the trace has, as in profiling.Options. Empty means all.
+	// Modules are the modules whose functions the trace has, as in profiling.Options. Empty means
+	// all.
 	Modules []string
 	// Started and Stopped are when the profiler ran, since Origin.
 	Started, Stopped time.Duration
-	// CPUTime is the CPU time that the process used while the samples were taken. On Linux it may be
-	// up to twice the samples' Weight in all: the kernel's timers miss threads that run in short
+	// CPUTime is the CPU time that the process used while the samples were taken. On Linux it may
+	// be up to twice the samples' Weight in all: the kernel's timers miss threads that run in short
 	// bursts. It is 0 where it is not known, and for EngineWall.
 	CPUTime time.Duration
 	Stats   Stats
@@ -60,8 +61,8 @@ const (
 	EngineWall   Engine = "wall"   // all goroutines, running or waiting, by wall-clock time
 )
 
-// NoStack stands for the missing stack of a sample, as a function's name: in pprof, in viewers' files,
-// and on the page.
+// NoStack stands for the missing stack of a sample, as a function's name: in pprof, in viewers'
+// files, and on the page.
 const NoStack = "[no stack]"
 
 // A Frame is a function ("The ProfilerFrame Dictionary").
@@ -86,7 +87,8 @@ type Sample struct {
 	ContextID int           // index in Trace.Contexts; None when there was no span and no label
 	Count     int           // how many goroutines or ticks it stands for, at least 1
 	Weight    time.Duration // the CPU or wall time it stands for, of all Count together
-	place     int32         // of the innermost line in Trace.places, from 1; 0 when lines are not known
+	// of the innermost line in Trace.places, from 1; 0 when lines are not known
+	place     int32
 	Marker    Marker
 	Truncated bool // the stack was deeper than the engine could see: its outer end is missing
 }
@@ -115,8 +117,8 @@ type Stats struct {
 	Filtered  uint64 // of Samples, those that have no stack because each frame was left out
 	// Gaps is how often nothing was sampled for a time, and GapTime how long in all. Gaps are the
 	// times in which other code had the CPU profiler, and some milliseconds whenever the engine or
-	// its interval changes. Around a gap up to a tick of the kernel's clock of each thread's time is
-	// lost as well, uncounted.
+	// its interval changes. Around a gap up to a tick of the kernel's clock of each thread's time
+	// is lost as well, uncounted.
 	Gaps    int
 	GapTime time.Duration
 	// BusyGaps and BusyTime are the part of Gaps and GapTime in which other code in this process

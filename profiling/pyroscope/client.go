@@ -30,14 +30,16 @@ const (
 	protoType = "application/proto" // the content type of the Connect protocol for protobuf
 
 	answerTimeout = time.Minute // of the pusher's own HTTP client
-	maxAnswer     = 64 << 10    // bytes read of an answer's body: the server quotes all labels when it refuses one
-	maxReason     = 1 << 10     // bytes of it that are shown
-	maxAttempts   = 5           // of a profile before it lets the others go first
+	// bytes read of an answer's body: the server quotes all labels when it refuses one
+	maxAnswer   = 64 << 10
+	maxReason   = 1 << 10 // bytes of it that are shown
+	maxAttempts = 5       // of a profile before it lets the others go first
 
 	statusCanceled = 499 // of the Connect protocol
 )
 
-// A client sends uploads, one at a time, by the Connect protocol: https://connectrpc.com/docs/protocol.
+// A client sends uploads, one at a time, by the Connect protocol:
+// https://connectrpc.com/docs/protocol.
 type client struct {
 	http   *http.Client
 	url    string
@@ -46,12 +48,13 @@ type client struct {
 	now    func() time.Time
 	hidden *strings.Replacer // takes secrets out of texts of the server and the network
 	sent   uint64            // profiles that the server has taken
-	renew  func()            // leaves the connections of the pusher's own HTTP client; nil for the program's
-	silent int               // attempts in a row that had no answer in time
+	// leaves the connections of the pusher's own HTTP client; nil for the program's
+	renew  func()
+	silent int // attempts in a row that had no answer in time
 }
 
-// maxSilent is after how many attempts in a row without an answer the connections are left. One over HTTP/2 may be dead for a quarter of an hour before
-// the system notices.
+// maxSilent is after how many attempts in a row without an answer the connections are left. One
+// over HTTP/2 may be dead for a quarter of an hour before the system notices.
 const maxSilent = 2
 
 func newClient(c Config, now func() time.Time, dial dialer) *client {
@@ -59,7 +62,8 @@ func newClient(c Config, now func() time.Time, dial dialer) *client {
 	header := http.Header{}
 	secrets := append(slices.Collect(maps.Values(c.Headers)), secret.InURL(c.ServerAddress)...)
 	if c.BasicAuthUser != "" {
-		basic := base64.StdEncoding.EncodeToString([]byte(c.BasicAuthUser + ":" + c.BasicAuthPassword))
+		basic := base64.StdEncoding.EncodeToString(
+			[]byte(c.BasicAuthUser + ":" + c.BasicAuthPassword))
 		header.Set("Authorization", "Basic "+basic)
 		secrets = append(secrets, c.BasicAuthPassword, basic)
 	}
@@ -81,8 +85,11 @@ func newClient(c Config, now func() time.Time, dial dialer) *client {
 		cl.http = &http.Client{
 			Timeout: answerTimeout,
 			// A redirected POST becomes a GET, or loses its authorization.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport:     newTransport(life, dial),
+			CheckRedirect: func(*http.Request,
+				[]*http.Request) error {
+				return http.ErrUseLastResponse
+			},
+			Transport: newTransport(life, dial),
 		}
 		cl.renew = func() {
 			old := cl.http.Transport.(*http.Transport)
@@ -104,7 +111,8 @@ func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
 		c.sent++
 		return a
 	}
-	a.Err = errors.New(text.Cut(text.Escape(c.hidden.Replace(a.Err.Error()), ""), maxReason)) // cut last: half a secret is not found
+	// cut last: half a secret is not found
+	a.Err = errors.New(text.Cut(text.Escape(c.hidden.Replace(a.Err.Error()), ""), maxReason))
 	u.unanswered = u.unanswered || a.Unanswered
 	often := fault == possible && u.attempts >= maxAttempts
 	lost := fault == certain || often && c.sent > u.sentBefore
@@ -119,7 +127,8 @@ func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
 	}
 }
 
-// A fault says whether the profile is the cause of an error, rather than the program's settings or the server's state.
+// A fault says whether the profile is the cause of an error, rather than the program's settings or
+// the server's state.
 type fault int
 
 const (
@@ -152,7 +161,8 @@ func (c *client) post(ctx context.Context, request []byte) (queue.Answer, fault)
 	return c.refusal(resp, body)
 }
 
-// heard notes whether an attempt had an answer in time, and leaves connections that are silent for too long.
+// heard notes whether an attempt had an answer in time, and leaves connections that are silent for
+// too long.
 func (c *client) heard(ctx context.Context, err error) {
 	timeout := (net.Error)(nil)
 	if !errors.As(err, &timeout) || !timeout.Timeout() || ctx.Err() != nil {
@@ -165,8 +175,8 @@ func (c *client) heard(ctx context.Context, err error) {
 	}
 }
 
-// unanswered returns the answer to a request without a response. The server may have taken a request that was sent
-// completely.
+// unanswered returns the answer to a request without a response. The server may have taken a
+// request that was sent completely.
 func unanswered(ctx context.Context, err error, written bool) queue.Answer {
 	// Without the URL: it may have a password, and is the same for all.
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
@@ -183,22 +193,27 @@ func unanswered(ctx context.Context, err error, written bool) queue.Answer {
 
 // taken returns the answer to a request that the server took by its own account.
 func taken(resp *http.Response, body []byte) (a queue.Answer) {
-	if typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); len(body) > 0 && typ != protoType {
+	if typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); len(body) > 0 &&
+		typ != protoType {
 		a.Message = "the server reports success, but its answer is not Pyroscope's: check ServerAddress"
 	}
 	return a
 }
 
-// refusal returns the answer to a request that the server did not take. The codes of the Connect protocol have a
-// status each, so the status decides. Pyroscope 1.12 answers:
+// refusal returns the answer to a request that the server did not take. The codes of the Connect
+// protocol have a status each, so the status decides. Pyroscope 1.12 answers:
 //
-//   - 400 (invalid_argument): the profile or its labels are beyond a limit or malformed, or the profile is too old.
+//   - 400 (invalid_argument): the profile or its labels are beyond a limit or malformed, or the
+//     profile is too old.
 //   - 401 (unauthenticated): a tenant is missing.
-//   - 429 (resource_exhausted): the tenant's rate is used up, the profile alone exceeds it, or it makes a series too many.
+//   - 429 (resource_exhausted): the tenant's rate is used up, the profile alone exceeds it, or it
+//     makes a series too many.
 //   - 500 (unknown, internal): among others, the parts that store profiles are not ready.
-//   - 499 and 504 (canceled, deadline_exceeded): the server stopped to wait for them. They may store the profile.
+//   - 499 and 504 (canceled, deadline_exceeded): the server stopped to wait for them. They may
+//     store the profile.
 func (c *client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
-	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), reason(resp, body))}
+	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s%s", resp.StatusCode,
+		http.StatusText(resp.StatusCode), reason(resp, body))}
 	retry := func(fault fault) (queue.Answer, fault) {
 		a.Retry, a.After = true, queue.RetryAfter(resp.Header, c.now())
 		return a, fault
@@ -234,7 +249,9 @@ func reason(resp *http.Response, body []byte) string {
 		Message string `json:"message"`
 	}
 	said := string(bytes.TrimSpace(body))
-	if typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); typ == "application/json" && json.Unmarshal(body, &e) == nil && e.Code != "" {
+	if typ, _, _ := mime.ParseMediaType(
+		resp.Header.Get("Content-Type")); typ == "application/json" &&
+		json.Unmarshal(body, &e) == nil && e.Code != "" {
 		said = e.Code + ": " + e.Message
 	}
 	if said == "" {

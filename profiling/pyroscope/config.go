@@ -40,8 +40,8 @@ const (
 // minutes of a busy service while its server is away.
 const defaultQueueSize = 16 << 20
 
-// Config configures [Start]. The zero value leaves everything to the variables. A field that is set wins over its
-// variable.
+// Config configures [Start]. The zero value leaves everything to the variables. A field that is set
+// wins over its variable.
 type Config struct {
 	// ServerAddress is the server's URL, with http or https and a host. Requests go below its
 	// path: to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
@@ -69,15 +69,16 @@ type Config struct {
 	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s.
 	UploadInterval time.Duration
 
-	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Ten minutes are
-	// enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative means never. Read the package's
-	// comment first: each profile costs a garbage collection, and can end some programs. The time between
-	// two profiles is at least a thousand times as long as the first one took.
+	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Ten
+	// minutes are enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative means
+	// never. Read the package's comment first: each profile costs a garbage collection, and can end
+	// some programs. The time between two profiles is at least a thousand times as long as the
+	// first one took.
 	LeakInterval time.Duration
 
-	// Spans says which spans the samples name, in the labels span_id and span_name. These spans carry
-	// the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero value,
-	// [profiling.LocalRoots], all samples of a request name its server span.
+	// Spans says which spans the samples name, in the labels span_id and span_name. These spans
+	// carry the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero
+	// value, [profiling.LocalRoots], all samples of a request name its server span.
 	Spans profiling.Selection
 
 	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series
@@ -106,16 +107,18 @@ func (c Config) Enabled() bool {
 	return address != ""
 }
 
-// String returns the fields without secrets: without the password, the values of headers, and the address's user and
-// query.
+// String returns the fields without secrets: without the password, the values of headers, and the
+// address's user and query.
 func (c Config) String() string {
 	password := ""
 	if c.BasicAuthPassword != "" {
 		password = "xxxxx"
 	}
 	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v LeakInterval:%v Spans:%d TraceIDs:%t QueueSize:%d}",
-		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password, c.TenantID,
-		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans, c.TraceIDs, c.QueueSize)
+		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password,
+		c.TenantID,
+		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans, c.TraceIDs,
+		c.QueueSize)
 }
 
 // Format prints String for every verb.
@@ -124,8 +127,8 @@ func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String(
 // MarshalText returns String, for encoding/json, log/slog and others that look for it.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// resolve fills c from the variables and the defaults, and checks it. It returns the tags of all profiles, by the names
-// that the server gives them. It logs wrong variables that do no harm.
+// resolve fills c from the variables and the defaults, and checks it. It returns the tags of all
+// profiles, by the names that the server gives them. It logs wrong variables that do no harm.
 func (c *Config) resolve(ctx context.Context) (tags map[string]string, err error) {
 	c.Logger = record.SafeLogger(c.Logger)
 	if c.Resource == nil {
@@ -172,7 +175,8 @@ func (c *Config) resolveAuth() error {
 	user, userFrom := given(c.BasicAuthUser, "BasicAuthUser", envUser)
 	password, passwordFrom := c.BasicAuthPassword, "BasicAuthPassword"
 	if password == "" {
-		password, passwordFrom = environ.Raw(envPassword), envPassword // as it is: spaces may be meant
+		// as it is: spaces may be meant
+		password, passwordFrom = environ.Raw(envPassword), envPassword
 	}
 	tenant, tenantFrom := given(c.TenantID, "TenantID", envTenant)
 	switch {
@@ -200,7 +204,8 @@ func (c *Config) resolveHeaders() error {
 		}
 		from = envHeaders
 		if err := json.Unmarshal([]byte(raw), &c.Headers); err != nil {
-			return wrong(from, envHeaders, "") // without encoding/json's error, which may hold a secret
+			// without encoding/json's error, which may hold a secret
+			return wrong(from, envHeaders, "")
 		}
 	}
 	if twice := environ.Twice(c.Headers); twice != "" {
@@ -211,13 +216,16 @@ func (c *Config) resolveHeaders() error {
 			return fmt.Errorf("pyroscope: %s: name %q: must be a header's name: letters, digits and !#$%%&'*+-.^_`|~", from, name)
 		}
 		if !environ.Sendable(value) {
-			return fmt.Errorf("pyroscope: %s: value of %q: must have no control characters", from, name)
+			return fmt.Errorf("pyroscope: %s: value of %q: must have no control characters", from,
+				name)
 		}
-		if !environ.CanSend(false, name, value) || strings.HasPrefix(strings.ToLower(name), "connect-") {
+		if !environ.CanSend(false, name, value) ||
+			strings.HasPrefix(strings.ToLower(name), "connect-") {
 			return fmt.Errorf("pyroscope: %s: name %q: must not be a header that the protocol sets itself", from, name)
 		}
 	}
-	if strings.Contains(c.BasicAuthUser, ":") { // RFC 7617, section 2: the server would take it for the end of the user
+	// RFC 7617, section 2: the server would take it for the end of the user
+	if strings.Contains(c.BasicAuthUser, ":") {
 		return errors.New("pyroscope: BasicAuthUser: must have no colon")
 	}
 	return nil
@@ -225,10 +233,11 @@ func (c *Config) resolveHeaders() error {
 
 func (c *Config) resolveIntervals(vars *environ.Reader) (err error) {
 	if c.UploadInterval == 0 {
-		c.UploadInterval = environ.Read(vars, continuous.DefaultInterval, func(value string) (time.Duration, bool) {
-			d, err := time.ParseDuration(value)
-			return d, err == nil && continuous.CheckInterval(envInterval, d) == nil
-		}, envInterval)
+		c.UploadInterval = environ.Read(vars, continuous.DefaultInterval,
+			func(value string) (time.Duration, bool) {
+				d, err := time.ParseDuration(value)
+				return d, err == nil && continuous.CheckInterval(envInterval, d) == nil
+			}, envInterval)
 	}
 	if err := continuous.CheckInterval("UploadInterval", c.UploadInterval); err != nil {
 		return fmt.Errorf("pyroscope: %w", err)

@@ -19,9 +19,9 @@
 //
 // The pusher shares the CPU profiler with the other parts of package profiling: a
 // [profiling.Profiler] and [profiling.ServeProfile] get all samples, too. An agent that calls
-// runtime/pprof itself takes the profiler away. Remove such agents, which are pyroscope-go
-// and otel-profiling-go. A program that replaces itself by syscall.Exec has to call Shutdown before: signals of the CPU
-// profiler end the next program.
+// runtime/pprof itself takes the profiler away. Remove such agents, which are pyroscope-go and
+// otel-profiling-go. A program that replaces itself by syscall.Exec has to call Shutdown before:
+// signals of the CPU profiler end the next program.
 //
 // The application switches mutex and block profiles on with runtime.SetMutexProfileFraction
 // and runtime.SetBlockProfileRate. Without that they are not sent. A heap profile is of the
@@ -31,20 +31,20 @@
 //
 // A goroutine has leaked if it waits for a channel, a mutex or another primitive of sync that no
 // goroutine that can run may reach any more. Go 1.27 has a profile of them, Go 1.26 only if the
-// program was built with GOEXPERIMENT=goroutineleakprofile. It is taken if [Config].LeakInterval
-// or PERFLINE_LEAK_INTERVAL is set. Without the runtime's profile, nothing is taken, sent or logged.
+// program was built with GOEXPERIMENT=goroutineleakprofile. It is taken if [Config].LeakInterval or
+// PERFLINE_LEAK_INTERVAL is set. Without the runtime's profile, nothing is taken, sent or logged.
 // Nothing is sent while no goroutine has leaked. A leak through a global variable is not found.
 //
 // The profile is off by default, because of what it does to the program:
 //
-//   - THE RUNTIME ENDS A PROGRAM THAT WAKES A GOROUTINE OF THE PROFILE, with "fatal error: bad g->status in
-//     ready" (Go 1.27.4). A goroutine that only a weak.Pointer, a pointer in C or an
+//   - THE RUNTIME ENDS A PROGRAM THAT WAKES A GOROUTINE OF THE PROFILE, with "fatal error: bad
+//     g->status in ready" (Go 1.27.4). A goroutine that only a weak.Pointer, a pointer in C or an
 //     integer can still reach is in the profile, although the program may wake it.
-//   - The runtime makes a garbage collection of its own. It takes about as long as others: 6 ms with a heap of 10 MB,
-//     0.2 s with 1 GB, on 2 cores.
-//   - It stops the world more often in it. The stops together take 1.4 ms with 10 000 goroutines that wait, and
-//     15 ms with 100 000. Goroutines that wait in a chain, each for the next, have a stop for each link: 60 ms with 1000, and
-//     three times as long on a busy machine.
+//   - The runtime makes a garbage collection of its own. It takes about as long as others: 6 ms
+//     with a heap of 10 MB, 0.2 s with 1 GB, on 2 cores.
+//   - It stops the world more often in it. The stops together take 1.4 ms with 10 000 goroutines
+//     that wait, and 15 ms with 100 000. Goroutines that wait in a chain, each for the next, have a
+//     stop for each link: 60 ms with 1000, and three times as long on a busy machine.
 //
 // Flush and Shutdown take no such profile.
 //

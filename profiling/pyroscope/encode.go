@@ -9,8 +9,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Limits of one profile. The server's own are 16,000 samples, 4 MB uncompressed, and the 2 MB that its rate limit
-// allows in a burst. It refuses a profile beyond them as a whole.
+// Limits of one profile. The server's own are 16,000 samples, 4 MB uncompressed, and the 2 MB that
+// its rate limit allows in a burst. It refuses a profile beyond them as a whole.
 const (
 	maxSamples = 8000
 	maxBytes   = 3 << 19
@@ -28,10 +28,13 @@ func encode(p *profile.Profile) ([][]byte, error) {
 			todo = append([][]*profile.Sample{samples[:n], samples[n:]}, todo...)
 			continue
 		}
-		// The server keeps one profile of a series for each millisecond: it takes others for copies.
+		// The server keeps one profile of a series for each millisecond: it takes others for
+		// copies.
 		var plain bytes.Buffer
-		if err := part(p, samples, time.Duration(len(parts))*time.Millisecond).WriteUncompressed(&plain); err != nil {
-			return parts, fmt.Errorf("pyroscope: encoding a profile of %d samples: %w", len(samples), err)
+		if err := part(p, samples,
+			time.Duration(len(parts))*time.Millisecond).WriteUncompressed(&plain); err != nil {
+			return parts, fmt.Errorf("pyroscope: encoding a profile of %d samples: %w",
+				len(samples), err)
 		}
 		if plain.Len() > maxBytes && n > 1 {
 			todo = append([][]*profile.Sample{samples[:n/2], samples[n/2:]}, todo...)

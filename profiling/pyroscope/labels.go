@@ -21,8 +21,8 @@ const (
 // maxSampleLabels is how many labels a sample may have. Each value of each label makes a series.
 const maxSampleLabels = 12
 
-// A fitter changes the labels of samples so that the server takes them. For one unfit label the server refuses the whole
-// profile.
+// A fitter changes the labels of samples so that the server takes them. For one unfit label the
+// server refuses the whole profile.
 type fitter struct {
 	room     int  // labels that a sample may have, beside span_id
 	traceIDs bool // trace_id is one
@@ -31,7 +31,8 @@ type fitter struct {
 
 // newFitter returns a fitter for samples of a series with so many tags.
 func newFitter(tags int, traceIDs bool) fitter {
-	return fitter{room: min(maxSampleLabels-1, maxSeriesLabels-ownLabels-tags), traceIDs: traceIDs, spanIDs: true}
+	return fitter{room: min(maxSampleLabels-1, maxSeriesLabels-ownLabels-tags), traceIDs: traceIDs,
+		spanIDs: true}
 }
 
 // fit changes the strings of p that the server does not take.
@@ -51,12 +52,13 @@ func (f fitter) fit(p *profile.Profile) {
 		s.Label = labels
 	}
 	for _, fn := range p.Function {
-		fn.Name, fn.Filename = strings.ToValidUTF8(fn.Name, "\uFFFD"), strings.ToValidUTF8(fn.Filename, "\uFFFD")
+		fn.Name, fn.Filename = strings.ToValidUTF8(fn.Name, "\uFFFD"),
+			strings.ToValidUTF8(fn.Filename, "\uFFFD")
 	}
 }
 
-// labels returns the fit labels of a sample: the labels of its span, then as many of the program's own as there is room
-// for, by name. If names become equal, the first one stays.
+// labels returns the fit labels of a sample: the labels of its span, then as many of the program's
+// own as there is room for, by name. If names become equal, the first one stays.
 func (f fitter) labels(given map[string][]string) map[string][]string {
 	fit := make(map[string][]string, min(len(given), f.room+1))
 	add := func(name string, values []string) {

@@ -13,19 +13,23 @@ import (
 
 // The labels that make a series in the server, beside the service's name and the tags.
 const (
-	labelName     = "__name__"       // the first part of a profile's type
-	labelDelta    = "__delta__"      // "false": the values are of the profile's time, the server subtracts nothing
-	labelInstance = "__session_id__" // tells the processes of a service apart, and the pushers of a process
-	labelSpy      = "pyroscope_spy"  // by "gospy" the server knows profiles of Go
+	labelName = "__name__" // the first part of a profile's type
+	// "false": the values are of the profile's time, the server subtracts nothing
+	labelDelta = "__delta__"
+	// tells the processes of a service apart, and the pushers of a process
+	labelInstance = "__session_id__"
+	labelSpy      = "pyroscope_spy" // by "gospy" the server knows profiles of Go
 	labelService  = "service_name"
 )
 
 const spyName = "gospy"
 
-// profileNames are the names that pyroscope-go's profiles have in the server, by kind. Dashboards and queries name
-// them, so perfline's profiles have the same names. Grafana Alloy pushes "goroutine" in place of "goroutines".
+// profileNames are the names that pyroscope-go's profiles have in the server, by kind. Dashboards
+// and queries name them, so perfline's profiles have the same names. Grafana Alloy pushes
+// "goroutine" in place of "goroutines".
 var profileNames = map[string]string{
-	"cpu": "process_cpu", continuous.Heap: "memory", continuous.Goroutine: "goroutines", continuous.Mutex: "mutex", continuous.Block: "block",
+	"cpu": "process_cpu", continuous.Heap: "memory", continuous.Goroutine: "goroutines",
+	continuous.Mutex: "mutex", continuous.Block: "block",
 	continuous.Leak: "goroutine_leak",
 }
 
@@ -37,8 +41,8 @@ func seriesLabels(service, instance string, tags map[string]string) map[string]s
 	return labels
 }
 
-// An upload is a request with one profile, which waits for delivery. The server takes a request as a whole or refuses
-// it as a whole: a profile that it refuses must not cost another one.
+// An upload is a request with one profile, which waits for delivery. The server takes a request as
+// a whole or refuses it as a whole: a profile that it refuses must not cost another one.
 type upload struct {
 	kind    string
 	request []byte // a push.v1.PushRequest
@@ -72,7 +76,8 @@ func newID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// pushRequest returns a push.v1.PushRequest of one profile. Pyroscope's api/push/v1/push.proto defines it:
+// pushRequest returns a push.v1.PushRequest of one profile. Pyroscope's api/push/v1/push.proto
+// defines it:
 //
 //	message PushRequest      { repeated RawProfileSeries series = 1; }
 //	message RawProfileSeries { repeated LabelPair labels = 1; repeated RawSample samples = 2; }

@@ -20,7 +20,8 @@ import (
 // lastTries is the number of attempts in a row after whose failure Flush and Shutdown give up.
 const lastTries = 3
 
-// A Pusher profiles the program and delivers the profiles to a server. Its methods may be called concurrently.
+// A Pusher profiles the program and delivers the profiles to a server. Its methods may be called
+// concurrently.
 type Pusher struct {
 	source *continuous.Source
 	labels map[string]string // of all series
@@ -34,11 +35,13 @@ type Pusher struct {
 	shutdown within.Once
 }
 
-// Start profiles from now on, and pushes a profile of each kind every [Config].UploadInterval until Shutdown, and one of
-// leaked goroutines every [Config].LeakInterval. It does not end with ctx. Start succeeds when the server is away.
+// Start profiles from now on, and pushes a profile of each kind every [Config].UploadInterval until
+// Shutdown, and one of leaked goroutines every [Config].LeakInterval. It does not end with ctx.
+// Start succeeds when the server is away.
 //
-// Errors name the field or the variable, the value and the rule. They wrap [profiling.ErrNotAllowed] if
-// PERFLINE_PROFILING forbids profiling. Start logs wrong variables that do no harm.
+// Errors name the field or the variable, the value and the rule. They wrap
+// [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling. Start logs wrong variables
+// that do no harm.
 func Start(ctx context.Context, c Config) (*Pusher, error) {
 	return start(ctx, c, continuous.ThisProcess(ctx, c.Spans), nil)
 }
@@ -57,12 +60,14 @@ func start(ctx context.Context, c Config, of continuous.Process, dial dialer) (*
 	}
 	continuous.Unlabelled(func() {
 		p.queue = queue.New(queue.Config[*upload]{
-			What: "profiles", To: p.to, MaxBytes: c.QueueSize, BatchCount: 1, DropOldest: true, GiveUp: lastTries,
-			Send: p.client.send, Logger: c.Logger,
+			What: "profiles", To: p.to, MaxBytes: c.QueueSize, BatchCount: 1, DropOldest: true,
+			GiveUp: lastTries,
+			Send:   p.client.send, Logger: c.Logger,
 		})
 	})
 	p.source, err = continuous.Start(continuous.Config{
-		Interval: c.UploadInterval, LeakInterval: c.LeakInterval, Sink: sink{p}, Process: of, Counts: "Stats", Logger: c.Logger,
+		Interval: c.UploadInterval, LeakInterval: c.LeakInterval, Sink: sink{p}, Process: of,
+		Counts: "Stats", Logger: c.Logger,
 	})
 	if err != nil {
 		_ = p.queue.Shutdown(context.Background()) // it is empty
@@ -73,9 +78,10 @@ func start(ctx context.Context, c Config, of continuous.Process, dial dialer) (*
 	return p, nil
 }
 
-// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are delivered or lost.
-// The error says how many were lost and why. It is also an error when three attempts in a row fail, or when ctx ends:
-// then profiles still wait. After Shutdown, Flush does nothing.
+// Flush takes profiles now, except of leaked goroutines, and returns when all waiting profiles are
+// delivered or lost. The error says how many were lost and why. It is also an error when three
+// attempts in a row fail, or when ctx ends: then profiles still wait. After Shutdown, Flush does
+// nothing.
 func (p *Pusher) Flush(ctx context.Context) error {
 	if err := continuous.Flush(ctx, p.source, p.queue, p.to); err != nil {
 		return fmt.Errorf("pyroscope: %w", err)
@@ -83,9 +89,10 @@ func (p *Pusher) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It gives up when ctx ends,
-// and cancels the request under way, or when three attempts in a row fail. If any profile since Start did not arrive,
-// the error says how many, and why. Further calls return the same, or an error when their own context ends before. Stats are final then.
+// Shutdown takes the last profiles, except of leaked goroutines, and delivers those that wait. It
+// gives up when ctx ends, and cancels the request under way, or when three attempts in a row fail.
+// If any profile since Start did not arrive, the error says how many, and why. Further calls return
+// the same, or an error when their own context ends before. Stats are final then.
 func (p *Pusher) Shutdown(ctx context.Context) error {
 	return p.shutdown.Do(ctx, 2*within.Grace, "pyroscope: the shutdown", p.stop)
 }
@@ -105,8 +112,9 @@ func (p *Pusher) stop(ctx context.Context) (err error) {
 		s.Lost(), s.Accepted, p.to, causes(s), cmp.Or(errors.Unwrap(e), p.queue.Reason())))
 }
 
-// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken each UploadInterval. The
-// first call returns an empty trace. From then on samples stay in memory, at most 2^18, until no call came for five minutes.
+// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples
+// are taken each UploadInterval. The first call returns an empty trace. From then on samples stay
+// in memory, at most 2^18, until no call came for five minutes.
 func (p *Pusher) LastMinute() *profile.Trace { return p.source.LastMinute() }
 
 // Stats returns the counts since Start. They are final after Shutdown.

@@ -2,7 +2,8 @@ package pyroscope
 
 import "github.com/perfline/perfline/profiling/internal/continuous"
 
-// A sink encodes the profiles of a pusher and queues them. There may be some although encoding ended with an error.
+// A sink encodes the profiles of a pusher and queues them. There may be some although encoding
+// ended with an error.
 type sink struct{ to *Pusher }
 
 var _ continuous.Sink = sink{}

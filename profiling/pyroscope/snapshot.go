@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/profiling/internal/continuous"
 )
 
-// maxWhole is the size, compressed, up to which a profile is sent as it is. A larger one may exceed the server's limits,
-// which are of uncompressed profiles.
+// maxWhole is the size, compressed, up to which a profile is sent as it is. A larger one may exceed
+// the server's limits, which are of uncompressed profiles.
 const maxWhole = 128 << 10
 
 // encodeRuntime returns the profiles to send of one of the runtime's: none if it is empty.
@@ -34,8 +34,9 @@ func encodeRuntime(r continuous.Runtime, fit fitter) ([][]byte, error) {
 	return encode(p)
 }
 
-// goroutines returns a profile of goroutines as the server takes it, and nothing if there are none. Its samples have labels like CPU
-// samples, except for ids: each id would make a sample of its own, and readers look for groups of goroutines.
+// goroutines returns a profile of goroutines as the server takes it, and nothing if there are none.
+// Its samples have labels like CPU samples, except for ids: each id would make a sample of its own,
+// and readers look for groups of goroutines.
 func goroutines(data []byte, fit fitter) ([]byte, error) {
 	p, err := profile.ParseData(data)
 	if err != nil || len(p.Sample) == 0 {
@@ -44,7 +45,8 @@ func goroutines(data []byte, fit fitter) ([]byte, error) {
 	fit.spanIDs, fit.traceIDs = false, false
 	fit.fit(p)
 	plain := bytes.Buffer{}
-	if err := p.Compact().WriteUncompressed(&plain); err != nil { // joins samples that have become equal
+	// joins samples that have become equal
+	if err := p.Compact().WriteUncompressed(&plain); err != nil {
 		return nil, err
 	}
 	return compress(plain.Bytes())

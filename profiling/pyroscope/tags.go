@@ -19,18 +19,21 @@ const (
 	maxNameBytes    = 1024 // of a label's name
 	maxValueBytes   = 2048 // of a label's value
 	maxSeriesLabels = 30   // of a series, with the labels of its samples
-	// ownLabels are the five of a pusher's series, and __order__, which the server may add before it counts.
+	// ownLabels are the five of a pusher's series, and __order__, which the server may add before
+	// it counts.
 	ownLabels = 6
 	maxTags   = 15
 )
 
 // fromResource has the attributes that become tags.
 var fromResource = []attribute.Key{
-	semconv.ServiceNamespaceKey, semconv.ServiceVersionKey, semconv.ServiceInstanceIDKey, semconv.DeploymentEnvironmentNameKey,
+	semconv.ServiceNamespaceKey, semconv.ServiceVersionKey, semconv.ServiceInstanceIDKey,
+	semconv.DeploymentEnvironmentNameKey,
 }
 
-// resolveName finds the application's name. The server takes any text. These characters are all that its older API
-// took, so other ones are mostly a mistake: tags in braces, as pyroscope-go has them.
+// resolveName finds the application's name. The server takes any text. These characters are all
+// that its older API took, so other ones are mostly a mistake: tags in braces, as pyroscope-go has
+// them.
 func (c *Config) resolveName(vars *environ.Reader) error {
 	if name := strings.TrimSpace(c.ApplicationName); name != "" {
 		if !isName(name) {
@@ -117,7 +120,8 @@ func checkTags(given map[string]string) (map[string]string, error) {
 		}
 		value, label := strings.TrimSpace(given[name]), underscored(name)
 		switch {
-		case name == "" || isDigit(rune(name[0])) || name[0] == '.' || strings.ContainsFunc(name, notOfTag):
+		case name == "" || isDigit(rune(name[0])) || name[0] == '.' ||
+			strings.ContainsFunc(name, notOfTag):
 			return nil, fail("must be [a-zA-Z_][a-zA-Z0-9_.]*")
 		case len(name) > maxNameBytes:
 			return nil, fail("must have at most %d bytes", maxNameBytes)

@@ -10,9 +10,9 @@ import (
 // A dialer makes a connection, as the DialContext of a [net.Dialer] does.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport for the pusher's own HTTP client. It is not http.DefaultTransport, to which the
-// program may have added spans. Its connections end with life: net/http alone goes on connecting for a request that
-// was cancelled. A nil dialer connects by TCP.
+// newTransport returns a transport for the pusher's own HTTP client. It is not
+// http.DefaultTransport, to which the program may have added spans. Its connections end with life:
+// net/http alone goes on connecting for a request that was cancelled. A nil dialer connects by TCP.
 func newTransport(life context.Context, dial dialer) *http.Transport {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext

@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	maxMessage = 2 << 20 // bytes of a message's list: clients of gRPC take 4 MiB unless told otherwise
+	// bytes of a message's list: clients of gRPC take 4 MiB unless told otherwise
+	maxMessage = 2 << 20
 	maxString  = 1 << 10 // bytes of a string
 )
 
-// pageOf encodes as many events as fit into one message, and returns how many these are. more is set if others follow the
-// list.
+// pageOf encodes as many events as fit into one message, and returns how many these are. more is
+// set if others follow the list.
 func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int) {
 	events = &profilerv1.Events{}
 	var hull sessions.Interval

@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error) {
+func (s *server) StartProfiler(ctx context.Context,
+	a *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error) {
 	options, err := startOptions(a)
 	if err != nil {
 		return nil, status(err)
@@ -29,11 +30,13 @@ func (s *server) StartProfiler(ctx context.Context, a *profilerv1.StartProfilerA
 	if call, ok := connect.CallInfoForHandlerContext(ctx); ok {
 		peer = call.Peer().Addr
 	}
-	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id, "remote", text.Line(peer, maxSaid), "route", cut(options.Route))
+	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id,
+		"remote", text.Line(peer, maxSaid), "route", cut(options.Route))
 	return &profilerv1.SessionID{SessionId: uint32(id)}, nil
 }
 
-func (s *server) StopProfiler(ctx context.Context, a *profilerv1.StopProfilerArg) (*profilerv1.Session, error) {
+func (s *server) StopProfiler(ctx context.Context,
+	a *profilerv1.StopProfilerArg) (*profilerv1.Session, error) {
 	stopped, err := s.recorder.Stop(ctx, sessions.SessionID(a.GetSessionId()))
 	if err != nil {
 		return nil, status(err)
@@ -41,7 +44,8 @@ func (s *server) StopProfiler(ctx context.Context, a *profilerv1.StopProfilerArg
 	return session(stopped, 0, defaultLimit), nil
 }
 
-func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*profilerv1.Session, error) {
+func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*profilerv1.Session,
+	error) {
 	n, err := limit(a.GetLimit())
 	if err != nil {
 		return nil, status(err)
@@ -52,17 +56,20 @@ func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*pr
 	}
 	after := sessions.TimelineID(a.GetAfterTimelineId())
 	if _, known := stopped.Timeline(after); a.AfterTimelineId != nil && !known {
-		return nil, status(fmt.Errorf("afterTimelineID %d: %w: session %d has no such timeline", after, sessions.ErrNotFound, stopped.ID()))
+		return nil, status(fmt.Errorf("afterTimelineID %d: %w: session %d has no such timeline",
+			after, sessions.ErrNotFound, stopped.ID()))
 	}
 	return session(stopped, after, n), nil
 }
 
-func (s *server) GetEvents(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
+func (s *server) GetEvents(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events,
+	error) {
 	page, err := s.page(ctx, a)
 	return page, status(err)
 }
 
-func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg, stream *connect.ServerStream[profilerv1.Events]) error {
+func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg,
+	stream *connect.ServerStream[profilerv1.Events]) error {
 	ctx, sending, done, err := s.stream(ctx)
 	if err != nil {
 		return err
@@ -77,13 +84,15 @@ func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg, s
 	}))
 }
 
-func (s *server) ReleaseSession(_ context.Context, a *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error) {
+func (s *server) ReleaseSession(_ context.Context,
+	a *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error) {
 	if a.SessionId == nil {
 		s.recorder.ReleaseAll()
 		return &profilerv1.Default{}, nil
 	}
 	if a.GetSessionId() == 0 {
-		return nil, status(invalid("sessionID 0: ids are never 0: leave it out to release all sessions"))
+		return nil, status(invalid(
+			"sessionID 0: ids are never 0: leave it out to release all sessions"))
 	}
 	if err := s.recorder.Release(sessions.SessionID(a.GetSessionId())); err != nil {
 		return nil, status(err)
@@ -91,7 +100,8 @@ func (s *server) ReleaseSession(_ context.Context, a *profilerv1.ReleaseSessionA
 	return &profilerv1.Default{}, nil
 }
 
-func (s *server) ListSessions(context.Context, *profilerv1.ListSessionsArg) (*profilerv1.SessionList, error) {
+func (s *server) ListSessions(context.Context,
+	*profilerv1.ListSessionsArg) (*profilerv1.SessionList, error) {
 	list := &profilerv1.SessionList{}
 	for _, st := range s.recorder.Statuses() {
 		list.StatusList = append(list.StatusList, statusOf(st))
@@ -99,7 +109,8 @@ func (s *server) ListSessions(context.Context, *profilerv1.ListSessionsArg) (*pr
 	return list, nil
 }
 
-func (s *server) WatchSession(ctx context.Context, a *profilerv1.WatchSessionArg, stream *connect.ServerStream[profilerv1.Status]) error {
+func (s *server) WatchSession(ctx context.Context, a *profilerv1.WatchSessionArg,
+	stream *connect.ServerStream[profilerv1.Status]) error {
 	ctx, sending, done, err := s.stream(ctx)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// strictJSON refuses JSON that has a field or an enumerator that the schema lacks. Connect's own codec ignores these: with
-// a misspelt type, a query would ask for events of all types.
+// strictJSON refuses JSON that has a field or an enumerator that the schema lacks. Connect's own
+// codec ignores these: with a misspelt type, a query would ask for events of all types.
 type strictJSON struct{ name string }
 
 // Name is the content type after "application/".

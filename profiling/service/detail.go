@@ -16,7 +16,8 @@ func details(attrs []slog.Attr) []*profilerv1.Detail {
 	return appendDetails(nil, "", attrs)
 }
 
-func appendDetails(list []*profilerv1.Detail, prefix string, attrs []slog.Attr) []*profilerv1.Detail {
+func appendDetails(list []*profilerv1.Detail, prefix string,
+	attrs []slog.Attr) []*profilerv1.Detail {
 	for _, a := range attrs {
 		if len(list) == maxDetails {
 			break

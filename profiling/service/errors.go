@@ -33,7 +33,8 @@ var errorCodes = []struct {
 	{context.DeadlineExceeded, connect.CodeDeadlineExceeded, false},
 }
 
-// status returns a recorder's error as one of the schema's codes. An error that has a code keeps it.
+// status returns a recorder's error as one of the schema's codes. An error that has a code keeps
+// it.
 func status(err error) error {
 	if done := (*connect.Error)(nil); err == nil || errors.As(err, &done) {
 		return err
@@ -42,8 +43,10 @@ func status(err error) error {
 		if errors.Is(err, c.err) {
 			answer := connect.NewError(c.code, said(err))
 			if c.badRequest {
-				// The error is without the detail only if that cannot be encoded, and an ErrorInfo can.
-				if d, err := connect.NewErrorDetail(&errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: "perfline.profiler.v1"}); err == nil {
+				// The error is without the detail only if that cannot be encoded, and an ErrorInfo
+				// can.
+				if d, err := connect.NewErrorDetail(&errdetails.ErrorInfo{Reason: "BAD_REQUEST",
+					Domain: "perfline.profiler.v1"}); err == nil {
 					answer.AddDetail(d)
 				}
 			}

@@ -8,7 +8,8 @@ import (
 )
 
 // resolve returns the session and the query of a call, and how many events a message may have.
-func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q sessions.Query, length int, err error) {
+func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q sessions.Query,
+	length int, err error) {
 	if q, length, err = query(a); err != nil {
 		return nil, q, 0, err
 	}
@@ -16,7 +17,8 @@ func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q se
 	return of, q, length, err
 }
 
-// maxReduced is how many virtual events a stream has. The query holds all of them, some 150 bytes each.
+// maxReduced is how many virtual events a stream has. The query holds all of them, some 150 bytes
+// each.
 const maxReduced = 50_000
 
 // events returns of.Events(q), which reads a whole timeline for virtual events. It waits while
@@ -55,7 +57,8 @@ func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profile
 }
 
 // pages answers StreamEvents: it calls give with each page, until give fails.
-func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg, give func(*profilerv1.Events) error) error {
+func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg,
+	give func(*profilerv1.Events) error) error {
 	of, q, length, err := s.resolve(a)
 	if err != nil {
 		return err

@@ -26,19 +26,23 @@ func invalid(format string, args ...any) error {
 
 // startOptions decodes the options of a session.
 func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
-	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(), Process: a.GetProcess(), Remote: true}
+	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(),
+		NoSamples: a.GetNoSamples(), Process: a.GetProcess(), Remote: true}
 	if w := a.GetWindowId(); w > theWindow {
-		return o, invalid("windowID %d: must be %d, which is the program, or left out", w, theWindow)
+		return o, invalid("windowID %d: must be %d, which is the program, or left out", w,
+			theWindow)
 	}
 	route := strings.TrimSpace(a.GetRoute())
 	switch mode := a.GetStartMode(); mode {
 	case profilerv1.StartMode_START_MODE_IMMEDIATE:
 		if route != "" {
-			return o, invalid("route %q: is for %s, not for %s", route, profilerv1.StartMode_START_MODE_URL, mode)
+			return o, invalid("route %q: is for %s, not for %s", route,
+				profilerv1.StartMode_START_MODE_URL, mode)
 		}
 	case profilerv1.StartMode_START_MODE_URL:
 		if route == "" {
-			return o, invalid("startMode %s: needs a route to wait for, as %q", mode, "GET /products/{id}")
+			return o, invalid("startMode %s: needs a route to wait for, as %q", mode,
+				"GET /products/{id}")
 		}
 		o.Route = route
 	default:
@@ -70,9 +74,11 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 	switch a.GetMode() {
 	case profilerv1.Mode_MODE_UNSPECIFIED, profilerv1.Mode_MODE_ALL:
 		q.Mode = sessions.All
-	case profilerv1.Mode_MODE_REDUCE_UNIQUE_TYPES, profilerv1.Mode_MODE_REDUCE_UNIQUE_EVENTS, profilerv1.Mode_MODE_REDUCE_ALL:
+	case profilerv1.Mode_MODE_REDUCE_UNIQUE_TYPES, profilerv1.Mode_MODE_REDUCE_UNIQUE_EVENTS,
+		profilerv1.Mode_MODE_REDUCE_ALL:
 		if a.AfterEventId != nil {
-			return q, 0, invalid("afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
+			return q, 0, invalid(
+				"afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
 		}
 	default:
 		return q, 0, invalid("mode %d: is not known", a.GetMode())
@@ -86,10 +92,12 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 		}
 	}
 	if a.MaxDepth != nil && a.GetMaxDepth() == 0 {
-		return q, 0, invalid("maxDepth 0: must be 1, for the children of the root, or more; left out means all")
+		return q, 0, invalid(
+			"maxDepth 0: must be 1, for the children of the root, or more; left out means all")
 	}
 	for _, t := range a.GetEventTypeList() {
-		if _, known := profilerv1.EventType_name[int32(t)]; !known || t == profilerv1.EventType_EVENT_TYPE_UNSPECIFIED {
+		if _, known := profilerv1.EventType_name[int32(t)]; !known ||
+			t == profilerv1.EventType_EVENT_TYPE_UNSPECIFIED {
 			return q, 0, invalid("eventTypeList: type %d is not known", t)
 		}
 		q.Types = append(q.Types, sessions.EventType(t))
@@ -110,8 +118,11 @@ func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	if i != nil && i.End != nil {
 		end = i.GetEnd()
 	}
-	if math.IsNaN(start) || math.IsNaN(end) || start > end || math.IsInf(start, 1) || math.IsInf(end, -1) {
-		return nil, nil, invalid("interval from %v to %v: must be numbers of milliseconds, and not end before it starts", start, end)
+	if math.IsNaN(start) || math.IsNaN(end) || start > end || math.IsInf(start, 1) ||
+		math.IsInf(end, -1) {
+		return nil, nil, invalid(
+			"interval from %v to %v: must be numbers of milliseconds, and not end before it starts",
+			start, end)
 	}
 	if !math.IsInf(start, -1) {
 		from = new(duration(start))

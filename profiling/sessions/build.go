@@ -50,10 +50,13 @@ type place struct {
 
 // build returns the session. It fails when the context of p ends.
 func (src *source) build(p *progress) (*Session, error) {
-	b := &builder{source: *src, p: p, bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID][]*frameBuilder{}}
+	b := &builder{source: *src, p: p, bySpan: map[trace.SpanID]place{},
+		byTrace: map[trace.TraceID][]*frameBuilder{}}
 	b.s = &Session{
-		id: src.id, started: src.started, length: src.length, trace: src.trace, cpu: src.cpu, processProfiles: src.process,
-		stats: Stats{ProcessFailed: src.processFailed, Dropped: src.entries.dropped, Lost: src.lost, SamplesFull: src.full, EntryCost: src.entryCost},
+		id: src.id, started: src.started, length: src.length, trace: src.trace, cpu: src.cpu,
+		processProfiles: src.process,
+		stats: Stats{ProcessFailed: src.processFailed, Dropped: src.entries.dropped,
+			Lost: src.lost, SamplesFull: src.full, EntryCost: src.entryCost},
 	}
 	for i := range b.s.cpu {
 		b.s.cpu[i].at -= src.zero
@@ -78,7 +81,8 @@ func (src *source) build(p *progress) (*Session, error) {
 // splitByFrame gives each frame its records, except those that ended before the session began.
 func (b *builder) splitByFrame() {
 	b.frames = []*frameBuilder{{frame: b.entries.process}, {frame: b.entries.collector}}
-	builders := map[*frame]*frameBuilder{b.entries.process: b.frames[0], b.entries.collector: b.frames[1]}
+	builders := map[*frame]*frameBuilder{b.entries.process: b.frames[0],
+		b.entries.collector: b.frames[1]}
 	for _, chunk := range b.entries.chunks {
 		for r := range each(b.p, chunk) {
 			r.start -= b.zero
@@ -106,7 +110,8 @@ func (b *builder) addRequest(request *frame) *frameBuilder {
 	return f
 }
 
-// assignLanes arranges the records of each frame in lanes, and notes where the spans of samples are.
+// assignLanes arranges the records of each frame in lanes, and notes where the spans of samples
+// are.
 func (b *builder) assignLanes() {
 	if b.trace != nil {
 		for i := range b.trace.Contexts {
@@ -131,7 +136,8 @@ func (b *builder) assignLanes() {
 				if _, sampled := b.bySpan[r.span]; sampled {
 					b.bySpan[r.span] = place{f, i}
 				}
-				if to, sampled := b.bySpan[r.parent]; sampled && to.frame == nil { // it has not ended, unless its record follows
+				// it has not ended, unless its record follows
+				if to, sampled := b.bySpan[r.parent]; sampled && to.frame == nil {
 					b.bySpan[r.parent] = place{f, 0}
 				}
 			}
@@ -139,8 +145,8 @@ func (b *builder) assignLanes() {
 	}
 }
 
-// placeSamples gives each sample to the lane of its span, or else to the first lane of a request of the same
-// trace. Samples without a span get a lane of the process, behind all others.
+// placeSamples gives each sample to the lane of its span, or else to the first lane of a request of
+// the same trace. Samples without a span get a lane of the process, behind all others.
 func (b *builder) placeSamples() {
 	if b.trace == nil {
 		return
@@ -167,18 +173,20 @@ func (b *builder) placeSamples() {
 	}
 }
 
-// placeOf returns the place of a span that was sampled. A span without a record belongs to the request of its trace that
-// began last before its first sample, or to a new one.
+// placeOf returns the place of a span that was sampled. A span without a record belongs to the
+// request of its trace that began last before its first sample, or to a new one.
 func (b *builder) placeOf(c *profile.SampleContext, at time.Duration) place {
 	to := b.bySpan[c.SpanID]
 	if to.frame != nil {
 		return to
 	}
 	if requests := b.byTrace[c.TraceID]; len(requests) > 0 {
-		later := sort.Search(len(requests), func(i int) bool { return requests[i].start(b.sampledAt) > at })
+		later := sort.Search(len(requests),
+			func(i int) bool { return requests[i].start(b.sampledAt) > at })
 		to.frame = requests[max(0, later-1)]
 	} else { // it has not ended, and nothing under it has
-		to.frame = b.addRequest(&frame{name: cut(cmp.Or(c.SpanName, unnamedRequest)), traceID: c.TraceID})
+		to.frame = b.addRequest(
+			&frame{name: cut(cmp.Or(c.SpanName, unnamedRequest)), traceID: c.TraceID})
 	}
 	b.bySpan[c.SpanID] = to
 	return to
@@ -193,7 +201,8 @@ func (b *builder) sampledAt(sample int32) time.Duration {
 	return b.trace.Samples[sample].Timestamp + b.s.offset
 }
 
-// addTimelines makes a timeline of each lane, first of the process, then of the garbage collector, then of requests by start.
+// addTimelines makes a timeline of each lane, first of the process, then of the garbage collector,
+// then of requests by start.
 func (b *builder) addTimelines() {
 	const firstRequest = 2
 	slices.SortStableFunc(b.frames[firstRequest:], b.compareStarts)
@@ -225,12 +234,14 @@ func (b *builder) timeline(l *lane) timeline {
 		samples := make([]sample, len(l.samples))
 		for k, i := range l.samples {
 			s := b.trace.Samples[i]
-			samples[k] = sample{at: b.sampledAt(i), function: cut(profiles.InnermostFunction(b.trace, s)), weight: s.Weight}
+			samples[k] = sample{at: b.sampledAt(i),
+				function: cut(profiles.InnermostFunction(b.trace, s)), weight: s.Weight}
 			if s.ContextID != profile.None {
 				samples[k].span = b.trace.Contexts[s.ContextID].SpanID
 			}
 		}
-		nodes = mergeGroups(nodes, groupSamples(nodes, samples, b.trace.Interval, b.trace.Stats.SampleCost))
+		nodes = mergeGroups(nodes,
+			groupSamples(nodes, samples, b.trace.Interval, b.trace.Stats.SampleCost))
 	}
 	sumTimes(nodes)
 	t := timeline{nodes: nodes, samples: l.samples}

@@ -16,8 +16,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A storedEntry is what a session keeps of an entry. It does not refer to the entry's timeline, which would keep
-// the whole request in memory.
+// A storedEntry is what a session keeps of an entry. It does not refer to the entry's timeline,
+// which would keep the whole request in memory.
 type storedEntry struct {
 	start, end   time.Duration // on the timeline of the recording, later since the session began
 	name         string
@@ -49,10 +49,12 @@ type frame struct {
 // unnamedRequest is the name of a request until it ends.
 const unnamedRequest = "request"
 
-// maxText is the most bytes of a name, and of a string in a detail: both may come from clients of the program.
+// maxText is the most bytes of a name, and of a string in a detail: both may come from clients of
+// the program.
 const maxText = 1024
 
-// entryBytes is how many bytes of text a session keeps for an entry, on average over all of its MaxEvents.
+// entryBytes is how many bytes of text a session keeps for an entry, on average over all of its
+// MaxEvents.
 const entryBytes = 256
 
 const chunkSize = 4096
@@ -82,8 +84,8 @@ func (s *entryStore) add(e *observer.Entry, start time.Duration) *storedEntry {
 		s.dropped++
 		return nil
 	}
-	// The ids are zero without a span, and if that is not recorded. The parent of a span is zero if it has none,
-	// and the span itself if its parent is not known.
+	// The ids are zero without a span, and if that is not recorded. The parent of a span is zero if
+	// it has none, and the span itself if its parent is not known.
 	ids := (*record.Entry)(e).Span()
 	r := storedEntry{
 		start: start, end: start + max(0, e.Duration()),
@@ -107,7 +109,8 @@ func (s *entryStore) add(e *observer.Entry, start time.Duration) *storedEntry {
 
 // contents returns the bytes that a record refers to.
 func (r *storedEntry) contents() int64 {
-	return int64(len(r.name) + len(r.detail)*int(unsafe.Sizeof(slog.Attr{})) + record.Contents(r.detail))
+	return int64(len(r.name) + len(r.detail)*int(unsafe.Sizeof(slog.Attr{})) + record.Contents(
+		r.detail))
 }
 
 func (s *entryStore) append(r storedEntry) *storedEntry {
@@ -134,7 +137,8 @@ func (s *entryStore) retain(keep func(*storedEntry) bool) {
 			}
 		}
 	}
-	maps.DeleteFunc(s.requests, func(_ weak.Pointer[observer.Timeline], f *frame) bool { return !used[f] })
+	maps.DeleteFunc(s.requests,
+		func(_ weak.Pointer[observer.Timeline], f *frame) bool { return !used[f] })
 }
 
 func (s *entryStore) frameOf(e *observer.Entry) *frame {
@@ -173,7 +177,8 @@ func (r *storedEntry) describe(e *observer.Entry) {
 		}
 	case observer.Resource:
 		r.typ, r.name = Call, e.Name()
-		if u, err := url.Parse(e.Name()); err == nil && u.Host != "" && stringAttr(e, observer.InitiatorKey) == "fetch" {
+		if u, err := url.Parse(e.Name()); err == nil && u.Host != "" &&
+			stringAttr(e, observer.InitiatorKey) == "fetch" {
 			r.name = stringAttr(e, "method") + " " + u.Host
 			r.detail = copyAttrs(e, slog.String("url", e.Name()))
 		}

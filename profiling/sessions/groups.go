@@ -18,7 +18,8 @@ type sample struct {
 	weight   time.Duration // the CPU time that it stands for, or the wall time of all goroutines
 }
 
-// shareWeight is the weight by which the sample has its share of a tick: forced samples weigh nothing.
+// shareWeight is the weight by which the sample has its share of a tick: forced samples weigh
+// nothing.
 func (s *sample) shareWeight() time.Duration { return max(1, s.weight) }
 
 // A level is an event that is open while samples are grouped, or the top level.
@@ -27,12 +28,13 @@ type level struct {
 	end  time.Duration
 	span trace.SpanID
 	used time.Duration // up to here, groups or events below have the event's time
-	// ticks counts the ticks with samples in the event. The begin and the end of an event below count, too, so that they
-	// end the groups.
+	// ticks counts the ticks with samples in the event. The begin and the end of an event below
+	// count, too, so that they end the groups.
 	ticks int
 
-	// The present tick stands for the event's own time between from and until. weight is the weight of all its samples in
-	// the event, and shared the weight of the samples that have their share already.
+	// The present tick stands for the event's own time between from and until. weight is the weight
+	// of all its samples in the event, and shared the weight of the samples that have their share
+	// already.
 	from, until    time.Duration
 	weight, shared time.Duration
 }
@@ -65,13 +67,15 @@ type groupKey struct {
 	function string
 }
 
-// groupSamples returns the groups for the samples of a lane, which are sorted by time. Samples that were taken at once are a
-// tick: one sample by the CPU's clock, one for each goroutine by the wall clock. A tick stands for the time before it,
-// up to interval, in which no other event was open. Its samples in an event share that time by their weight. A group
-// is of a function in an event, and lasts as long as each tick of the event has that function. Each sample
-// adds cost to the overhead.
+// groupSamples returns the groups for the samples of a lane, which are sorted by time. Samples that
+// were taken at once are a tick: one sample by the CPU's clock, one for each goroutine by the wall
+// clock. A tick stands for the time before it, up to interval, in which no other event was open.
+// Its samples in an event share that time by their weight. A group is of a function in an event,
+// and lasts as long as each tick of the event has that function. Each sample adds cost to the
+// overhead.
 func groupSamples(nodes []node, samples []sample, interval, cost time.Duration) []group {
-	g := &grouper{nodes: nodes, levels: []level{{node: none, used: math.MinInt64}}, newest: map[groupKey]int{}}
+	g := &grouper{nodes: nodes, levels: []level{{node: none, used: math.MinInt64}},
+		newest: map[groupKey]int{}}
 	var in []int // levels that the samples of a tick were taken in
 	for len(samples) > 0 {
 		n := 1
@@ -108,7 +112,8 @@ func (g *grouper) advance(at time.Duration) {
 		if !span.IsValid() {
 			span = up.span
 		}
-		g.levels = append(g.levels, level{node: int32(g.next), end: n.end, span: span, used: n.start})
+		g.levels = append(g.levels,
+			level{node: int32(g.next), end: n.end, span: span, used: n.start})
 	}
 	for len(g.levels) > 1 && g.levels[len(g.levels)-1].end < at {
 		g.pop()
@@ -123,8 +128,8 @@ func (g *grouper) pop() {
 	g.levels = g.levels[:last]
 }
 
-// locate returns the level of the event that a sample was taken in, the innermost one under its span, and adds the
-// sample to the level's tick.
+// locate returns the level of the event that a sample was taken in, the innermost one under its
+// span, and adds the sample to the level's tick.
 func (g *grouper) locate(s *sample, interval time.Duration) int {
 	k, until := len(g.levels)-1, s.at
 	for s.span.IsValid() && k > 0 && g.levels[k].span != s.span {
@@ -142,7 +147,8 @@ func (g *grouper) locate(s *sample, interval time.Duration) int {
 	return k
 }
 
-// add puts a sample into the group of its function, or into a new one if the last tick was without that function.
+// add puts a sample into the group of its function, or into a new one if the last tick was without
+// that function.
 func (g *grouper) add(s *sample, l *level, cost time.Duration) {
 	key := groupKey{l.node, s.function}
 	i, known := g.newest[key]
@@ -153,7 +159,9 @@ func (g *grouper) add(s *sample, l *level, cost time.Duration) {
 		if l.node != none {
 			depth = g.nodes[l.node].depth + 1
 		}
-		g.groups = append(g.groups, group{node: node{start: l.from, name: s.function, typ: Samples, parent: l.node, depth: depth}})
+		g.groups = append(g.groups,
+			group{node: node{start: l.from, name: s.function, typ: Samples, parent: l.node,
+				depth: depth}})
 	}
 	to := &g.groups[i]
 	to.lastTick = l.ticks
@@ -208,7 +216,8 @@ func mergeGroups(nodes []node, groups []group) []node {
 		}
 		flush(n.start)
 		n.parent = stack[len(stack)-1].to
-		stack = append(stack, openNode{from: int32(i), to: int32(len(merged)), groups: groupsOf(int32(i))})
+		stack = append(stack,
+			openNode{from: int32(i), to: int32(len(merged)), groups: groupsOf(int32(i))})
 		merged = append(merged, n)
 	}
 	for len(stack) > 0 {

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxMarkLanes is how many lanes a frame has for measures between marks. A program that measures since its start
-// again and again would have a lane for each measure.
+// maxMarkLanes is how many lanes a frame has for measures between marks. A program that measures
+// since its start again and again would have a lane for each measure.
 const maxMarkLanes = 64
 
 // A frameBuilder arranges the records of a frame in lanes.
@@ -41,8 +41,8 @@ type openRecord struct {
 	parent      trace.SpanID // the span that it was recorded under, if it is a span
 }
 
-// A laneTop is the innermost open record of a lane: what a lane is chosen by. A frame may have a thousand
-// lanes, and a slice of tops is quick to search.
+// A laneTop is the innermost open record of a lane: what a lane is chosen by. A frame may have a
+// thousand lanes, and a slice of tops is quick to search.
 type laneTop struct {
 	end, length  time.Duration
 	span         trace.SpanID // that is active in it
@@ -70,8 +70,8 @@ func (f *frameBuilder) sortRecords() {
 	type sortKey struct {
 		r *storedEntry
 		i int
-		// late is set unless the record is the last moment of a span that began before: such a moment precedes
-		// the records that begin then.
+		// late is set unless the record is the last moment of a span that began before: such a
+		// moment precedes the records that begin then.
 		late bool
 	}
 	keys := make([]sortKey, len(f.records))
@@ -92,7 +92,8 @@ func (f *frameBuilder) sortRecords() {
 			}
 			return 1
 		}
-		// The longer one comes first. Of two with equal times, the caller was recorded last, as it ended last.
+		// The longer one comes first. Of two with equal times, the caller was recorded last, as it
+		// ended last.
 		return cmp.Or(cmp.Compare(b.r.end, a.r.end), cmp.Compare(b.i, a.i))
 	})
 	for i := range keys {
@@ -127,9 +128,10 @@ func (f *frameBuilder) add(r *storedEntry) {
 	f.tops[i] = f.lanes[i].top()
 }
 
-// laneFor returns the index of the lane for a record. It is the lane whose top encloses the record most tightly,
-// under the span that the record was recorded under. If there is none, it is a lane without an open record.
-// A root span is enclosed by no other span. Measures between marks have lanes of their own, and enclose nothing.
+// laneFor returns the index of the lane for a record. It is the lane whose top encloses the record
+// most tightly, under the span that the record was recorded under. If there is none, it is a lane
+// without an open record. A root span is enclosed by no other span. Measures between marks have
+// lanes of their own, and enclose nothing.
 func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
 	best, idle := -1, -1
 	anySpan := !under.IsValid()
@@ -171,13 +173,14 @@ func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
 	return len(f.lanes) - 1
 }
 
-// hasSibling reports whether an open span was recorded under parent. A record under the same parent is its
-// sibling, even if the parent has no record because it has not ended.
+// hasSibling reports whether an open span was recorded under parent. A record under the same parent
+// is its sibling, even if the parent has no record because it has not ended.
 func (l *lane) hasSibling(parent trace.SpanID) bool {
 	return slices.ContainsFunc(l.stack, func(o openRecord) bool { return o.parent == parent })
 }
 
-// pop takes the records that ended before r from the stack. A moment may belong to a record that ends then.
+// pop takes the records that ended before r from the stack. A moment may belong to a record that
+// ends then.
 func (l *lane) pop(r *storedEntry) {
 	for n := len(l.stack); n > 0; n-- {
 		if end := l.stack[n-1].end; end > r.start || end == r.start && r.isMoment() {
@@ -200,7 +203,8 @@ func (l *lane) push(r *storedEntry, under trace.SpanID) {
 		span = under
 	}
 	if !r.isMoment() {
-		o := openRecord{index: int32(len(l.records)), end: r.end, length: r.end - r.start, span: span}
+		o := openRecord{index: int32(len(l.records)), end: r.end, length: r.end - r.start,
+			span: span}
 		if r.span.IsValid() {
 			o.parent = r.parent
 		}
@@ -226,7 +230,8 @@ func (f *frameBuilder) sortLanes() {
 	f.tops = nil
 }
 
-// start returns when the first record began, or when the first sample was taken if there is no record.
+// start returns when the first record began, or when the first sample was taken if there is no
+// record.
 func (f *frameBuilder) start(sampledAt func(sample int32) time.Duration) time.Duration {
 	if len(f.records) > 0 {
 		return f.records[0].start

@@ -24,15 +24,16 @@ const (
 // maxProcessProfile bounds a profile of the process, in bytes of pprof's compressed format.
 const maxProcessProfile = 16 << 20
 
-// A processStart has the runtime's profiles at the start of a session. They count from the start of the program.
+// A processStart has the runtime's profiles at the start of a session. They count from the start of
+// the program.
 type processStart struct {
 	at       time.Time
 	max      int               // of a profile, in bytes
 	profiles map[string][]byte // by name; nil if it could not be read
 }
 
-// newProcessStart reads the runtime's profiles. It makes a garbage collection first: without one, the profile of
-// allocations lacks the newest.
+// newProcessStart reads the runtime's profiles. It makes a garbage collection first: without one,
+// the profile of allocations lacks the newest.
 func newProcessStart(most int) *processStart {
 	runtime.GC()
 	p := &processStart{at: time.Now(), max: most, profiles: map[string][]byte{}}
@@ -53,8 +54,10 @@ type processProfile struct {
 	data []byte // in pprof's format, compressed
 }
 
-// grown returns what the profiles have grown by since the start, without frames of functions that shows rejects.
-func (p *processStart) grown(id SessionID, shows func(function string) bool) (all []processProfile, failed []error) {
+// grown returns what the profiles have grown by since the start, without frames of functions that
+// shows rejects.
+func (p *processStart) grown(id SessionID, shows func(function string) bool) (all []processProfile,
+	failed []error) {
 	runtime.GC()
 	end := time.Now()
 	for _, name := range []string{allocs, mutex, block} {
@@ -72,7 +75,8 @@ func (p *processStart) grown(id SessionID, shows func(function string) bool) (al
 	return all, failed
 }
 
-func (p *processStart) grownBy(name string, before []byte, end time.Time, id SessionID, shows func(string) bool) ([]byte, error) {
+func (p *processStart) grownBy(name string, before []byte, end time.Time, id SessionID,
+	shows func(string) bool) ([]byte, error) {
 	after, err := p.read(name)
 	if err != nil {
 		return nil, err
@@ -89,7 +93,8 @@ func (p *processStart) grownBy(name string, before []byte, end time.Time, id Ses
 		return nil, err
 	}
 	first.Scale(-1)
-	grown, err := profile.Merge([]*profile.Profile{first, last}) // without samples that did not grow
+	// without samples that did not grow
+	grown, err := profile.Merge([]*profile.Profile{first, last})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +103,9 @@ func (p *processStart) grownBy(name string, before []byte, end time.Time, id Ses
 	}
 	hide(grown, shows)
 	grown.TimeNanos, grown.DurationNanos = p.at.UnixNano(), int64(end.Sub(p.at))
-	grown.Comments = append(grown.Comments, fmt.Sprintf("of the whole process, from the start of perfline's session %d to its stop", id))
+	grown.Comments = append(grown.Comments,
+		fmt.Sprintf("of the whole process, from the start of perfline's session %d to its stop",
+			id))
 	data := bounded{max: p.max}
 	if err := grown.Write(&data); err != nil {
 		return nil, err
@@ -108,7 +115,8 @@ func (p *processStart) grownBy(name string, before []byte, end time.Time, id Ses
 
 func (p *processStart) read(name string) ([]byte, error) {
 	data := bounded{max: p.max}
-	if err := cmp.Or(pprof.Lookup(name).WriteTo(&data, 0), data.err); err != nil { // runtime/pprof drops errors of its writer
+	// runtime/pprof drops errors of its writer
+	if err := cmp.Or(pprof.Lookup(name).WriteTo(&data, 0), data.err); err != nil {
 		return nil, err
 	}
 	return data.Bytes(), nil
@@ -129,16 +137,24 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// hide removes frames of functions that shows rejects. A stack may have no frame afterwards. Its values stay.
+// hide removes frames of functions that shows rejects. A stack may have no frame afterwards. Its
+// values stay.
 func hide(p *profile.Profile, shows func(function string) bool) {
 	for _, l := range p.Location {
-		l.Line = slices.DeleteFunc(l.Line, func(line profile.Line) bool { return line.Function == nil || !shows(line.Function.Name) })
+		l.Line = slices.DeleteFunc(l.Line,
+			func(line profile.Line) bool {
+				return line.Function == nil ||
+					!shows(line.Function.Name)
+			})
 	}
 	for _, s := range p.Sample {
-		s.Location = slices.DeleteFunc(s.Location, func(l *profile.Location) bool { return len(l.Line) == 0 })
+		s.Location = slices.DeleteFunc(s.Location,
+			func(l *profile.Location) bool { return len(l.Line) == 0 })
 	}
-	p.Location = slices.DeleteFunc(p.Location, func(l *profile.Location) bool { return len(l.Line) == 0 })
-	p.Function = slices.DeleteFunc(p.Function, func(f *profile.Function) bool { return !shows(f.Name) })
+	p.Location = slices.DeleteFunc(p.Location,
+		func(l *profile.Location) bool { return len(l.Line) == 0 })
+	p.Function = slices.DeleteFunc(p.Function,
+		func(f *profile.Function) bool { return !shows(f.Name) })
 }
 
 // shows reports whether the session may show a function.
@@ -146,14 +162,16 @@ func (s *recording) shows(function string) bool {
 	return !s.o.Remote || s.r.c.Policy.Shows(function)
 }
 
-// takeProcess takes what the profiles of the process have grown by, unless the session is released already.
+// takeProcess takes what the profiles of the process have grown by, unless the session is released
+// already.
 func (s *recording) takeProcess() (all []processProfile, failed uint64) {
 	if s.processStart == nil || s.progress.ctx.Err() != nil {
 		return nil, 0
 	}
 	all, errs := s.processStart.grown(s.id, s.shows)
 	if len(errs) > 0 {
-		s.r.c.Logger.Warn("perfline: a profiling session lacks profiles of the process", "session", s.id, "error", errors.Join(errs...))
+		s.r.c.Logger.Warn("perfline: a profiling session lacks profiles of the process", "session",
+			s.id, "error", errors.Join(errs...))
 	}
 	return all, uint64(len(errs))
 }
@@ -170,8 +188,8 @@ func (s *recording) takeProcess() (all []processProfile, failed uint64) {
 //   - "block" has waiting for channels, mutexes and the like. It is missing if nothing was
 //     recorded, which is also the case if the program has set no block profile rate.
 //
-// A wait counts when it ends. The profiles begin shortly before the session and end shortly after it, and have what the
-// recorder did meanwhile.
+// A wait counts when it ends. The profiles begin shortly before the session and end shortly after
+// it, and have what the recorder did meanwhile.
 func (s *Session) ProcessProfiles() []string {
 	names := make([]string, len(s.processProfiles))
 	for i := range s.processProfiles {
@@ -180,8 +198,8 @@ func (s *Session) ProcessProfiles() []string {
 	return names
 }
 
-// WriteProcessProfile writes one of [Session.ProcessProfiles] in pprof's format. The error wraps [ErrNotFound] for other
-// names, or is w's.
+// WriteProcessProfile writes one of [Session.ProcessProfiles] in pprof's format. The error wraps
+// [ErrNotFound] for other names, or is w's.
 func (s *Session) WriteProcessProfile(w io.Writer, name string) error {
 	for i := range s.processProfiles {
 		if s.processProfiles[i].name == name {
@@ -189,5 +207,6 @@ func (s *Session) WriteProcessProfile(w io.Writer, name string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("sessions: session %d: %w: profile %q of the process: must be one of %q", s.id, ErrNotFound, name, s.ProcessProfiles())
+	return fmt.Errorf("sessions: session %d: %w: profile %q of the process: must be one of %q",
+		s.id, ErrNotFound, name, s.ProcessProfiles())
 }

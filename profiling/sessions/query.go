@@ -31,7 +31,8 @@ type answer struct {
 
 func (s *Session) answer(ctx context.Context, q Query) (answer, error) {
 	if q.Mode > ReduceAll {
-		return answer{}, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)", ErrInvalid, q.Mode)
+		return answer{}, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)", ErrInvalid,
+			q.Mode)
 	}
 	t := s.timeline(q.Timeline)
 	if t == nil {
@@ -53,7 +54,8 @@ func (s *Session) answer(ctx context.Context, q Query) (answer, error) {
 		all = t.list(ctx, w)
 	}
 	if ctx.Err() != nil {
-		return answer{}, fmt.Errorf("sessions: session %d: not all events were read: %w", s.id, context.Cause(ctx))
+		return answer{}, fmt.Errorf("sessions: session %d: not all events were read: %w", s.id,
+			context.Cause(ctx))
 	}
 	return all, nil
 }
@@ -103,7 +105,8 @@ func (t *timeline) window(q Query) (window, error) {
 	top := int32(0)
 	if q.Event != 0 {
 		if uint64(q.Event) > uint64(len(t.nodes)) {
-			return w, fmt.Errorf("event %d: %w: timeline %d has events 1 to %d", q.Event, ErrNotFound, t.ID, len(t.nodes))
+			return w, fmt.Errorf("event %d: %w: timeline %d has events 1 to %d", q.Event,
+				ErrNotFound, t.ID, len(t.nodes))
 		}
 		root := &t.nodes[q.Event-1]
 		w.first, w.end, top = int(q.Event), int(q.Event)+int(root.size)-1, root.depth
@@ -113,29 +116,34 @@ func (t *timeline) window(q Query) (window, error) {
 	}
 	for _, typ := range q.Types {
 		if typ < Generic || typ > Samples {
-			return w, fmt.Errorf("%w: event type %d: must be GENERIC (1) to SAMPLES (9)", ErrInvalid, typ)
+			return w, fmt.Errorf("%w: event type %d: must be GENERIC (1) to SAMPLES (9)",
+				ErrInvalid, typ)
 		}
 		w.types |= 1 << typ
 	}
 	if q.From != nil && q.To != nil && *q.From > *q.To {
-		return w, fmt.Errorf("%w: interval from %v to %v: must not end before it starts", ErrInvalid, *q.From, *q.To)
+		return w, fmt.Errorf("%w: interval from %v to %v: must not end before it starts",
+			ErrInvalid, *q.From, *q.To)
 	}
 	if q.Limit < 0 {
 		return w, fmt.Errorf("%w: limit %d: must not be negative", ErrInvalid, q.Limit)
 	}
 	if q.After != 0 && q.Mode > All {
-		return w, fmt.Errorf("%w: after event %d: mode %d gives virtual events, which have no ids", ErrInvalid, q.After, q.Mode)
+		return w, fmt.Errorf("%w: after event %d: mode %d gives virtual events, which have no ids",
+			ErrInvalid, q.After, q.Mode)
 	}
 	if q.After != 0 {
 		if uint64(q.After) <= uint64(w.first) || uint64(q.After) > uint64(w.end) {
-			return w, fmt.Errorf("%w: after event %d: is not among those asked for", ErrInvalid, q.After)
+			return w, fmt.Errorf("%w: after event %d: is not among those asked for", ErrInvalid,
+				q.After)
 		}
 		w.first = int(q.After)
 	}
 	return w, nil
 }
 
-// selected yields the nodes that a query is about with their indexes, until ctx ends. The caller checks ctx afterwards.
+// selected yields the nodes that a query is about with their indexes, until ctx ends. The caller
+// checks ctx afterwards.
 func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node] {
 	return func(yield func(int, *node) bool) {
 		for i, visited := w.first, 0; i < w.end; visited++ {
@@ -149,7 +157,8 @@ func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node]
 			case w.depth != 0 && n.depth > w.depth, w.from != nil && n.end < *w.from:
 				i += int(n.size) // what is below it is deeper, and ends before
 				continue
-			case w.from != nil && n.end == *w.from && n.start < n.end: // a moment at its end may be below it
+			// a moment at its end may be below it
+			case w.from != nil && n.end == *w.from && n.start < n.end:
 			case w.types == 0 || w.types&(1<<n.typ) != 0:
 				if !yield(i, n) {
 					return
@@ -179,8 +188,8 @@ type kind struct {
 	name string
 }
 
-// A merged is a virtual event in the making. An Event is three times as large, and an answer has few of those that a
-// long session has.
+// A merged is a virtual event in the making. An Event is three times as large, and an answer has
+// few of those that a long session has.
 type merged struct {
 	first          int32 // node of its kind
 	hits           uint32
@@ -220,7 +229,8 @@ func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind
 	all.list = make([]Event, 0, len(list)+1) // and perhaps the process
 	for _, m := range list {
 		k := kindOf(&t.nodes[m.first])
-		all.add(Event{Type: k.typ, Name: k.name, Time: m.time, Overhead: m.overhead, Hits: m.hits, Interval: m.interval})
+		all.add(Event{Type: k.typ, Name: k.name, Time: m.time, Overhead: m.overhead, Hits: m.hits,
+			Interval: m.interval})
 	}
 	return all
 }
@@ -238,8 +248,9 @@ func (i *Interval) cover(other Interval) {
 	i.Start, i.End = min(i.Start, other.Start), max(i.End, other.End)
 }
 
-// process returns the event of type Process for the interval of a query, else for the hull of its events, as far
-// as the session recorded. ok is false where the system does not tell, and without events.
+// process returns the event of type Process for the interval of a query, else for the hull of its
+// events, as far as the session recorded. ok is false where the system does not tell, and without
+// events.
 func (s *Session) process(w window, hull *Interval) (e Event, ok bool) {
 	if hull == nil || len(s.cpu) < 2 {
 		return Event{}, false
@@ -251,17 +262,20 @@ func (s *Session) process(w window, hull *Interval) (e Event, ok bool) {
 	if w.to != nil {
 		within.End = *w.to
 	}
-	within.Start, within.End = max(within.Start, s.cpu[0].at, 0), min(within.End, s.cpu[len(s.cpu)-1].at)
+	within.Start, within.End = max(within.Start, s.cpu[0].at, 0),
+		min(within.End, s.cpu[len(s.cpu)-1].at)
 	if within.End < within.Start {
 		return Event{}, false
 	}
-	return Event{Type: Process, Time: s.cpuAt(within.End) - s.cpuAt(within.Start), Hits: 1, Interval: within}, true
+	return Event{Type: Process, Time: s.cpuAt(within.End) - s.cpuAt(within.Start), Hits: 1,
+		Interval: within}, true
 }
 
-// cpuAt returns how much CPU time the process had used, interpolated between two readings. at is between the first
-// reading and the last.
+// cpuAt returns how much CPU time the process had used, interpolated between two readings. at is
+// between the first reading and the last.
 func (s *Session) cpuAt(at time.Duration) time.Duration {
-	i, exact := slices.BinarySearchFunc(s.cpu, at, func(r reading, at time.Duration) int { return cmp.Compare(r.at, at) })
+	i, exact := slices.BinarySearchFunc(s.cpu, at,
+		func(r reading, at time.Duration) int { return cmp.Compare(r.at, at) })
 	if exact {
 		return s.cpu[i].used
 	}

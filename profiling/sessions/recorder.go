@@ -19,8 +19,8 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// The errors of a [Recorder] and of [Session.Events] wrap one of these; their texts name the value and the rule.
-// The specification has BAD_REQUEST for the first five.
+// The errors of a [Recorder] and of [Session.Events] wrap one of these; their texts name the value
+// and the rule. The specification has BAD_REQUEST for the first five.
 var (
 	ErrInProgress = errors.New("another session is in progress")
 	ErrFull       = errors.New("no room for another session")
@@ -40,24 +40,28 @@ type Config struct {
 	SampleInterval time.Duration // of sessions without one of their own; 0 and less mean 10 ms
 	MaxSamples     int           // of a session; 0 means 200 000. A sample takes some 50 bytes
 
-	// MaxEvents is how many entries a session keeps, at most 2²⁹; 0 means 1 000 000. An entry takes some 300 bytes, and its name and
-	// attributes. These have 256 bytes for each of MaxEvents together, whichever entries have them. What exceeds either bound is dropped and
-	// counted. A session that waits for a request holds up to twice as many. When the request has come, the session has those that ended after
-	// the request began, and all further ones up to MaxEvents.
+	// MaxEvents is how many entries a session keeps, at most 2²⁹; 0 means 1 000 000. An entry takes
+	// some 300 bytes, and its name and attributes. These have 256 bytes for each of MaxEvents
+	// together, whichever entries have them. What exceeds either bound is dropped and counted. A
+	// session that waits for a request holds up to twice as many. When the request has come, the
+	// session has those that ended after the request began, and all further ones up to MaxEvents.
 	MaxEvents int
 
-	MaxLength   time.Duration // after which a session stops by itself, from its beginning or its wait's; 0 means 10 minutes
-	MaxSessions int           // kept at a time, including the one in progress; 0 means 8
-	Keep        time.Duration // how long a stopped session is kept; 0 means 1 hour, negative for ever
+	// after which a session stops by itself, from its beginning or its wait's; 0 means 10 minutes
+	MaxLength   time.Duration
+	MaxSessions int // kept at a time, including the one in progress; 0 means 8
+	// how long a stopped session is kept; 0 means 1 hour, negative for ever
+	Keep time.Duration
 }
 
 // StartOptions say what a session records (Scope Profiler, StartProfilerArg).
 type StartOptions struct {
-	// Route lets the session wait for the next request with that name, as "GET /search", and begin when that
-	// began (StartMode URL). Empty begins at once (IMMEDIATE). See [Recorder.Start].
+	// Route lets the session wait for the next request with that name, as "GET /search", and begin
+	// when that began (StartMode URL). Empty begins at once (IMMEDIATE). See [Recorder.Start].
 	Route string
 
-	// Length is the time after which the session stops by itself, from its beginning on. It is at most Config.MaxLength, which 0 means.
+	// Length is the time after which the session stops by itself, from its beginning on. It is at
+	// most Config.MaxLength, which 0 means.
 	Length time.Duration
 
 	SampleInterval time.Duration // as in profiling.Options; 0 means Config.SampleInterval
@@ -65,9 +69,10 @@ type StartOptions struct {
 	Wall           bool          // as in profiling.Options
 	NoSamples      bool          // only entries are recorded
 
-	// Process adds the runtime's profiles of allocations, mutexes and blocking, of the whole process: see
-	// [Session.ProcessProfiles]. It makes a garbage collection at the start and one after the stop. Route and Modules must
-	// be empty. A remote client sees the functions that Config.Policy shows.
+	// Process adds the runtime's profiles of allocations, mutexes and blocking, of the whole
+	// process: see [Session.ProcessProfiles]. It makes a garbage collection at the start and one
+	// after the stop. Route and Modules must be empty. A remote client sees the functions that
+	// Config.Policy shows.
 	Process bool
 
 	// Remote marks a start by a client outside the program: Config.Policy decides.
@@ -104,7 +109,8 @@ func NewRecorder(c Config) *Recorder {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), 10*time.Millisecond)
 	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), 200_000)
-	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<29) // twice as many are a number on every system
+	// twice as many are a number on every system
+	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<29)
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
 	c.Keep = cmp.Or(c.Keep, time.Hour)
@@ -130,13 +136,14 @@ func (r *Recorder) Config() Config {
 	return c
 }
 
-// Start begins a session (Scope Profiler, StartProfiler). The session does not end with ctx. The error wraps [ErrInProgress]
-// while another session is in progress, [ErrFull] when MaxSessions are kept, [ErrInvalid] for options that are
-// not valid, [ErrClosed], or profiling.ErrNotAllowed.
+// Start begins a session (Scope Profiler, StartProfiler). The session does not end with ctx. The
+// error wraps [ErrInProgress] while another session is in progress, [ErrFull] when MaxSessions are
+// kept, [ErrInvalid] for options that are not valid, [ErrClosed], or profiling.ErrNotAllowed.
 //
-// With Route the session waits for a request of that name that arrives after Start. A request's name is known when it
-// ends: then the session has begun with the request's arrival. While it waits, it forgets what ended half a
-// minute to a minute ago, and all but the last MaxEvents entries. So the beginning of a longer request is missing.
+// With Route the session waits for a request of that name that arrives after Start. A request's
+// name is known when it ends: then the session has begun with the request's arrival. While it
+// waits, it forgets what ended half a minute to a minute ago, and all but the last MaxEvents
+// entries. So the beginning of a longer request is missing.
 func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {
 	id, err := r.start(ctx, o)
 	if err != nil {
@@ -157,13 +164,17 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 		return 0, err
 	}
 	if o.SampleInterval < 0 {
-		return 0, fmt.Errorf("%w: SampleInterval %v: must not be negative", ErrInvalid, o.SampleInterval)
+		return 0, fmt.Errorf("%w: SampleInterval %v: must not be negative", ErrInvalid,
+			o.SampleInterval)
 	}
 	if o.Length < 0 || o.Length > r.c.MaxLength {
-		return 0, fmt.Errorf("%w: Length %v: must be from 0 to %v, which is Config.MaxLength", ErrInvalid, o.Length, r.c.MaxLength)
+		return 0, fmt.Errorf("%w: Length %v: must be from 0 to %v, which is Config.MaxLength",
+			ErrInvalid, o.Length, r.c.MaxLength)
 	}
 	if o.Process && o.Route != "" {
-		return 0, fmt.Errorf("%w: Process with Route %q: must not be set: a session's beginning is known too late", ErrInvalid, o.Route)
+		return 0, fmt.Errorf(
+			"%w: Process with Route %q: must not be set: a session's beginning is known too late",
+			ErrInvalid, o.Route)
 	}
 	if o.Process && len(o.Modules) > 0 {
 		return 0, fmt.Errorf("%w: Process with Modules %q: must not be set", ErrInvalid, o.Modules)
@@ -171,7 +182,8 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 	if id, err = r.reserve(); err != nil {
 		return 0, err
 	}
-	var s *recording // nil unless begin succeeds: the timeline's clock, which is the program's, may panic
+	// nil unless begin succeeds: the timeline's clock, which is the program's, may panic
+	var s *recording
 	defer func() {
 		if closed := r.settle(s); closed && err == nil {
 			id, err = 0, ErrClosed
@@ -183,7 +195,8 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 	return id, nil
 }
 
-// reserve returns the id of a session that may start. No other can start until settle is called, and Close waits for it.
+// reserve returns the id of a session that may start. No other can start until settle is called,
+// and Close waits for it.
 func (r *Recorder) reserve() (SessionID, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,15 +208,16 @@ func (r *Recorder) reserve() (SessionID, error) {
 	case r.current != nil:
 		return 0, fmt.Errorf("%w: stop session %d first", ErrInProgress, r.current.id)
 	case len(r.recordings) >= r.c.MaxSessions:
-		return 0, fmt.Errorf("%w: %d sessions are kept, which is the most: release one", ErrFull, len(r.recordings))
+		return 0, fmt.Errorf("%w: %d sessions are kept, which is the most: release one", ErrFull,
+			len(r.recordings))
 	}
 	r.starting = true
 	r.work.Add(1)
 	return r.last + 1, nil
 }
 
-// settle ends a start with the recording that it made, or nil. It returns true if Close was called meanwhile: then it ends
-// the recording.
+// settle ends a start with the recording that it made, or nil. It returns true if Close was called
+// meanwhile: then it ends the recording.
 func (r *Recorder) settle(s *recording) (closed bool) {
 	r.mu.Lock()
 	defer r.work.Done()
@@ -224,16 +238,18 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 	return closed
 }
 
-// Stop ends a session at once, and waits until its events are ready (Scope Profiler, StopProfiler). When ctx ends before that,
-// Stop returns its error, and the session is ready some time later: see Session and Watch. A session that stopped by
-// itself, at StartOptions.Length or at MaxLength, can be stopped once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound] for an
-// unknown id.
+// Stop ends a session at once, and waits until its events are ready (Scope Profiler, StopProfiler).
+// When ctx ends before that, Stop returns its error, and the session is ready some time later: see
+// Session and Watch. A session that stopped by itself, at StartOptions.Length or at MaxLength, can
+// be stopped once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound]
+// for an unknown id.
 //
 // A session without samples because other code had the CPU profiler is no error: see
 // Stats.Profiling, BusyTime, and Status.Sampler.
 //
-// Entries reach the session after the running callbacks of the timeline's observers have returned. After a second it goes on
-// without these, and logs a warning. An observer's own callback may call Stop, which then takes that long.
+// Entries reach the session after the running callbacks of the timeline's observers have returned.
+// After a second it goes on without these, and logs a warning. An observer's own callback may call
+// Stop, which then takes that long.
 func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	s, err := r.stop(id)
 	if err != nil {
@@ -245,7 +261,9 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 		select {
 		case <-s.ready: // if both have happened, the result does not depend on chance
 		default:
-			return nil, fmt.Errorf("sessions: session %d is stopped, its events are not ready yet: %w", id, context.Cause(ctx))
+			return nil, fmt.Errorf(
+				"sessions: session %d is stopped, its events are not ready yet: %w", id,
+				context.Cause(ctx))
 		}
 	}
 	return s.session, s.err
@@ -272,8 +290,9 @@ func (r *Recorder) stop(id SessionID) (*recording, error) {
 	return s, nil
 }
 
-// end makes room for the next session. It returns false if the recording of this one has ended before. Otherwise the caller
-// stops the recording, without the lock: that reads the timeline's clock, which is the program's. r.mu is held.
+// end makes room for the next session. It returns false if the recording of this one has ended
+// before. Otherwise the caller stops the recording, without the lock: that reads the timeline's
+// clock, which is the program's. r.mu is held.
 func (r *Recorder) end(s *recording) bool {
 	if s == nil || r.current != s {
 		return false
@@ -282,7 +301,8 @@ func (r *Recorder) end(s *recording) bool {
 	return true
 }
 
-// endByItself is end for a session that has reached its length. overlong is set if that is MaxLength.
+// endByItself is end for a session that has reached its length. overlong is set if that is
+// MaxLength.
 func (r *Recorder) endByItself(s *recording, overlong bool) bool {
 	r.mu.Lock()
 	ends := r.end(s)
@@ -296,8 +316,8 @@ func (r *Recorder) endByItself(s *recording, overlong bool) bool {
 	return ends
 }
 
-// Session returns a session that was stopped. The error wraps [ErrNotFound] for an unknown id, and [ErrState] while the
-// session is not ready.
+// Session returns a session that was stopped. The error wraps [ErrNotFound] for an unknown id, and
+// [ErrState] while the session is not ready.
 func (r *Recorder) Session(id SessionID) (*Session, error) {
 	s, err := r.recording(id)
 	if err != nil {
@@ -307,7 +327,8 @@ func (r *Recorder) Session(id SessionID) (*Session, error) {
 	case <-s.ready:
 		return s.session, s.err
 	default:
-		return nil, fmt.Errorf("sessions: session %d: %w: it is %s, and has no events yet", id, ErrState, s.status().State)
+		return nil, fmt.Errorf("sessions: session %d: %w: it is %s, and has no events yet", id,
+			ErrState, s.status().State)
 	}
 }
 
@@ -321,7 +342,9 @@ func (r *Recorder) recording(id SessionID) (*recording, error) {
 func (r *Recorder) find(id SessionID) (*recording, error) {
 	s := r.recordings[id]
 	if s == nil {
-		return nil, fmt.Errorf("sessions: session %d: %w: it never started, was released, or has expired", id, ErrNotFound)
+		return nil, fmt.Errorf(
+			"sessions: session %d: %w: it never started, was released, or has expired", id,
+			ErrNotFound)
 	}
 	return s, nil
 }
@@ -341,8 +364,9 @@ func (r *Recorder) ReleaseAll() int {
 	return n
 }
 
-// Release forgets a session that was stopped, also before it is ready (Scope Profiler, ReleaseSession). The error
-// wraps [ErrNotFound] for an unknown id, as 0 always is, and [ErrState] for the session in progress.
+// Release forgets a session that was stopped, also before it is ready (Scope Profiler,
+// ReleaseSession). The error wraps [ErrNotFound] for an unknown id, as 0 always is, and [ErrState]
+// for the session in progress.
 func (r *Recorder) Release(id SessionID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -351,7 +375,8 @@ func (r *Recorder) Release(id SessionID) error {
 		return err
 	}
 	if s == r.current {
-		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first", id, ErrState)
+		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first", id,
+			ErrState)
 	}
 	r.forget(s)
 	r.counts.Released++
@@ -407,23 +432,25 @@ type Status struct {
 	Remote  bool   // as started with
 	Started time.Time
 	Length  time.Duration // so far
-	// MaxLength is the Length at which the session stops by itself. While it waits, it stops then without a beginning.
+	// MaxLength is the Length at which the session stops by itself. While it waits, it stops then
+	// without a beginning.
 	MaxLength time.Duration
 	Progress  float64 // of Processing, 0 to 1
-	// Sampler is the engine and its state, as "cpu, paused", and after the end the reason if samples are
-	// missing. It is empty without samples.
+	// Sampler is the engine and its state, as "cpu, paused", and after the end the reason if
+	// samples are missing. It is empty without samples.
 	Sampler string
 
 	Entries, Samples, Dropped uint64 // so far
-	// Cost is the time so far that the recorder worked on entries, and that samples stopped the code that they were taken of. It is
-	// without the labels of spans, and without Wall samples.
+	// Cost is the time so far that the recorder worked on entries, and that samples stopped the
+	// code that they were taken of. It is without the labels of spans, and without Wall samples.
 	Cost time.Duration
 }
 
 // Statuses returns the statuses of all sessions, by id.
 func (r *Recorder) Statuses() []Status {
 	r.mu.Lock()
-	recordings := slices.SortedFunc(maps.Values(r.recordings), func(a, b *recording) int { return cmp.Compare(a.id, b.id) })
+	recordings := slices.SortedFunc(maps.Values(r.recordings),
+		func(a, b *recording) int { return cmp.Compare(a.id, b.id) })
 	r.mu.Unlock()
 	all := make([]Status, len(recordings))
 	for i, s := range recordings {
@@ -434,8 +461,9 @@ func (r *Recorder) Statuses() []Status {
 
 const watchInterval = 100 * time.Millisecond
 
-// Watch yields a session's status now and every 100 ms if it has changed, until the session is Ready. It ends with an error that
-// wraps [ErrNotFound] if the session is not known or is released, and with ctx's error when ctx ends.
+// Watch yields a session's status now and every 100 ms if it has changed, until the session is
+// Ready. It ends with an error that wraps [ErrNotFound] if the session is not known or is released,
+// and with ctx's error when ctx ends.
 func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		tick := time.NewTicker(watchInterval)
@@ -463,8 +491,8 @@ func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, er
 	}
 }
 
-// Close stops and forgets all sessions, and waits for the recorder's goroutines. Like Stop, it waits a second for observers'
-// callbacks. Start fails afterwards. Closing twice does nothing.
+// Close stops and forgets all sessions, and waits for the recorder's goroutines. Like Stop, it
+// waits a second for observers' callbacks. Start fails afterwards. Closing twice does nothing.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	r.closed = true

@@ -23,7 +23,8 @@ const (
 	readEvery = 250 * time.Millisecond
 	// lookBack is for how long, at least, a session that waits for a request remembers.
 	lookBack = 30 * time.Second
-	// deliveryTimeout is how long a session that ends waits for callbacks of the timeline's other observers.
+	// deliveryTimeout is how long a session that ends waits for callbacks of the timeline's other
+	// observers.
 	deliveryTimeout = time.Second
 )
 
@@ -46,14 +47,16 @@ type recording struct {
 	ready    chan struct{} // closed when session and err are set
 	session  *Session
 	err      error
-	remote   func() *Session // session as clients outside the program may see it, once that is ready
+	// session as clients outside the program may see it, once that is ready
+	remote func() *Session
 
 	stopCalled bool        // guarded by the recorder's mu, as is expiry
 	expiry     *time.Timer // nil until the session is ready
 
-	mu              sync.Mutex // guards what follows
-	state           State
-	waiting         bool          // for the request to the route, which may also be delivered in state Processing
+	mu    sync.Mutex // guards what follows
+	state State
+	// for the request to the route, which may also be delivered in state Processing
+	waiting         bool
 	zero            time.Duration // the session's zero, on tl; while it waits, when that began
 	end             time.Duration // on tl; 0 while it records
 	entries         *entryStore   // nil when the session is built
@@ -63,7 +66,8 @@ type recording struct {
 	cpu             []reading // at times on tl
 	// earlier has the samples that the sampler gave while the session waited; nil if it gave none.
 	earlier *profile.Trace
-	// samplerErr says why samples are missing. samplerStatus is the last samplerState of a sampler that is gone.
+	// samplerErr says why samples are missing. samplerStatus is the last samplerState of a sampler
+	// that is gone.
 	samplerErr    error
 	samplerStatus string
 }
@@ -73,7 +77,8 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*rec
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &recording{
 		id: id, o: o, r: r, tl: r.c.Timeline,
-		cancel: cancel, progress: progress{ctx: work}, stopped: make(chan struct{}), ready: make(chan struct{}),
+		cancel: cancel, progress: progress{ctx: work}, stopped: make(chan struct{}),
+		ready: make(chan struct{}),
 		state: InProgress, entries: newEntryStore(r.c.MaxEvents),
 	}
 	s.remote = sync.OnceValue(s.remoteSession)
@@ -91,7 +96,8 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*rec
 	s.mu.Lock() // take waits until there is a beginning
 	defer s.mu.Unlock()
 	var err error
-	s.observer, err = s.tl.Observe(func(l observer.List) { s.take(l.Entries()) }, observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: maxPending})
+	s.observer, err = s.tl.Observe(func(l observer.List) { s.take(l.Entries()) },
+		observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: maxPending})
 	if err != nil {
 		cancel() // which stops the sampler
 		return nil, err
@@ -107,8 +113,9 @@ func (s *recording) startSampler(ctx context.Context) (err error) {
 		return nil
 	}
 	o := profiling.Options{
-		SampleInterval: cmp.Or(s.o.SampleInterval, s.r.c.SampleInterval), MaxBufferSize: s.r.c.MaxSamples,
-		Modules: s.o.Modules, Wall: s.o.Wall, Spans: profiling.EverySpan,
+		SampleInterval: cmp.Or(s.o.SampleInterval, s.r.c.SampleInterval),
+		MaxBufferSize:  s.r.c.MaxSamples,
+		Modules:        s.o.Modules, Wall: s.o.Wall, Spans: profiling.EverySpan,
 	}
 	s.sampler, err = s.r.startSampler(observer.NewContext(ctx, s.tl), s.o.Remote, o)
 	if err != nil && len(o.Modules) > 0 && !errors.Is(err, profiling.ErrNotAllowed) {
@@ -134,7 +141,8 @@ func (s *recording) take(entries []observer.Entry) {
 		if !s.waiting && start+max(0, e.Duration()) < s.zero {
 			continue // the entry must not take the room of another
 		}
-		if s.waiting && s.entries.count == s.entries.max { // the request must not find the store full
+		// the request must not find the store full
+		if s.waiting && s.entries.count == s.entries.max {
 			n := 0
 			s.entries.retain(func(*storedEntry) bool { n++; return n > s.r.c.MaxEvents })
 		}
@@ -147,7 +155,8 @@ func (s *recording) take(entries []observer.Entry) {
 	s.callbackTime += time.Since(entered)
 }
 
-// arrive ends the wait for a request that began at a time, and forgets what ended before. s.mu is held.
+// arrive ends the wait for a request that began at a time, and forgets what ended before. s.mu is
+// held.
 func (s *recording) arrive(at time.Duration) {
 	s.waiting, s.zero = false, at
 	if s.state == Waiting {
@@ -161,7 +170,8 @@ func (s *recording) arrive(at time.Duration) {
 func (s *recording) run() {
 	read := time.NewTicker(readEvery)
 	defer read.Stop()
-	var due <-chan time.Time // of a session that waits, the length is looked at when the CPU time is read
+	// of a session that waits, the length is looked at when the CPU time is read
+	var due <-chan time.Time
 	if s.o.Length > 0 && s.o.Route == "" {
 		length := time.NewTimer(s.o.Length)
 		defer length.Stop()
@@ -211,7 +221,8 @@ func (s *recording) readCPU(now time.Duration) {
 	}
 }
 
-// forget drops what is older than lookBack while the session waits. Samples and readings may be twice as old.
+// forget drops what is older than lookBack while the session waits. Samples and readings may be
+// twice as old.
 func (s *recording) forget() {
 	now := s.tl.Now()
 	s.mu.Lock()
@@ -254,7 +265,8 @@ func (s *recording) process() {
 	if s.session = session; err == nil {
 		s.state = Ready
 	} else {
-		s.err = fmt.Errorf("sessions: session %d: %w: it was released before it was ready", s.id, ErrNotFound)
+		s.err = fmt.Errorf("sessions: session %d: %w: it was released before it was ready", s.id,
+			ErrNotFound)
 	}
 	close(s.ready) // under the lock: a caller that sees Ready finds the session
 }
@@ -268,7 +280,8 @@ func (s *recording) collect() *source {
 	var err error
 	if s.sampler != nil {
 		if t, err = s.sampler.Stop(); err != nil {
-			s.r.c.Logger.Warn("perfline: a profiling session lacks samples", "session", s.id, "error", err)
+			s.r.c.Logger.Warn("perfline: a profiling session lacks samples", "session", s.id,
+				"error", err)
 		}
 	}
 	s.mu.Lock()
@@ -280,7 +293,8 @@ func (s *recording) collect() *source {
 	}
 	src := &source{
 		id: s.id, started: s.tl.Origin().Add(s.zero), zero: s.zero, length: s.end - s.zero,
-		entries: s.entries, cpu: s.cpu, lost: lost, entryCost: s.callbackTime / time.Duration(max(1, s.callbackEntries)),
+		entries: s.entries, cpu: s.cpu, lost: lost,
+		entryCost: s.callbackTime / time.Duration(max(1, s.callbackEntries)),
 	}
 	if t != nil {
 		src.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
@@ -314,8 +328,9 @@ func (s *recording) deliver() {
 	s.take(s.observer.TakeRecords())
 }
 
-// during returns a trace without the samples that were taken outside of a session. EngineWindow gives
-// samples the time at which their profile ended, the last one after the session: those count as taken at its end.
+// during returns a trace without the samples that were taken outside of a session. EngineWindow
+// gives samples the time at which their profile ended, the last one after the session: those count
+// as taken at its end.
 func during(t *profile.Trace, from, to time.Duration) *profile.Trace {
 	if t.Engine == profile.EngineWindow {
 		own := *t
@@ -367,7 +382,8 @@ func (s *recording) status() Status {
 // sampleTime is how long a profiler's samples stopped the code that they were taken of.
 func sampleTime(s profile.Stats) time.Duration { return time.Duration(s.Samples) * s.SampleCost }
 
-// samplerState returns the sampler's engine and state, and why samples are missing if they are. s.mu is held.
+// samplerState returns the sampler's engine and state, and why samples are missing if they are.
+// s.mu is held.
 func (s *recording) samplerState() string {
 	if s.sampler == nil {
 		return s.samplerStatus

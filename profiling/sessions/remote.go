@@ -8,8 +8,9 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// RemoteSession is [Recorder.Session] for clients outside the program. They see no functions that Config.Policy hides, also if the program has
-// started the session: frames of such functions are left out of its samples and profiles, and groups of samples of such functions have no name.
+// RemoteSession is [Recorder.Session] for clients outside the program. They see no functions that
+// Config.Policy hides, also if the program has started the session: frames of such functions are
+// left out of its samples and profiles, and groups of samples of such functions have no name.
 func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
 	if _, err := r.Session(id); err != nil {
 		return nil, err
@@ -21,9 +22,11 @@ func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
 	return s.remote(), nil
 }
 
-// remoteSession returns what [recording.remote] returns: the session as remote clients may see it. The session is ready.
+// remoteSession returns what [recording.remote] returns: the session as remote clients may see it.
+// The session is ready.
 func (s *recording) remoteSession() *Session {
-	if s.o.Remote || slices.Contains(s.r.c.Policy.Visible(), profiling.ModuleAny) { // its sampler has applied the policy
+	// its sampler has applied the policy
+	if s.o.Remote || slices.Contains(s.r.c.Policy.Visible(), profiling.ModuleAny) {
 		return s.session
 	}
 	shown := *s.session

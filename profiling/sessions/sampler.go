@@ -20,7 +20,8 @@ type sampler interface {
 var _ sampler = (*profiling.Profiler)(nil)
 
 // startProfiler starts a sampler with options, for a client outside the program if remote is set.
-func (c *Config) startProfiler(ctx context.Context, remote bool, o profiling.Options) (sampler, error) {
+func (c *Config) startProfiler(ctx context.Context, remote bool, o profiling.Options) (sampler,
+	error) {
 	start := profiling.Start
 	if remote {
 		start = c.Policy.Start

@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Session is what was recorded between a start and a stop (Scope Profiler, Session). It does not change. It stays valid
-// when its Recorder releases it.
+// A Session is what was recorded between a start and a stop (Scope Profiler, Session). It does not
+// change. It stays valid when its Recorder releases it.
 type Session struct {
 	id              SessionID
 	started         time.Time
@@ -38,7 +38,8 @@ type Timeline struct {
 	FrameID FrameID // timelines with the same one belong to one request
 	Name    string  // of the request, as "GET /products/{id}", else "process" or "gc"
 	Lane    int     // from 0, among the timelines of its frame; lane 0 has the request itself
-	// BetweenMarks is set if the events are measures between two marks, which were on no call stack.
+	// BetweenMarks is set if the events are measures between two marks, which were on no call
+	// stack.
 	BetweenMarks bool
 
 	TraceID trace.TraceID // of the request, zero without a sampled span
@@ -52,8 +53,8 @@ type Timeline struct {
 	AggregatedOverhead time.Duration
 }
 
-// Title returns a name that tells the timelines of a frame apart, as "POST /orders", "POST /orders · 2" or
-// "POST /orders · between marks".
+// Title returns a name that tells the timelines of a frame apart, as "POST /orders", "POST /orders
+// · 2" or "POST /orders · between marks".
 func (t Timeline) Title() string {
 	switch {
 	case t.BetweenMarks:
@@ -66,16 +67,19 @@ func (t Timeline) Title() string {
 
 // Stats counts what a session recorded and lost.
 type Stats struct {
-	Events      uint64 // in all timelines, groups of samples included
-	Entries     uint64 // of the program's timeline
-	Dropped     uint64 // entries over Config.MaxEvents
-	Lost        uint64 // entries that did not reach the session: the recorder was behind, or the timeline's buffers were full
+	Events  uint64 // in all timelines, groups of samples included
+	Entries uint64 // of the program's timeline
+	Dropped uint64 // entries over Config.MaxEvents
+	// entries that did not reach the session: the recorder was behind, or the timeline's buffers were full
+	Lost        uint64
 	Samples     uint64
 	Profiling   profile.Stats // of the sampler
 	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
-	// EntryCost is how long the recorder worked on an entry, on average: what an entry adds to Overhead.
+	// EntryCost is how long the recorder worked on an entry, on average: what an entry adds to
+	// Overhead.
 	EntryCost time.Duration
-	// ProcessFailed is how many profiles of the process could not be taken, or had more than 16 MiB. The log has the reason.
+	// ProcessFailed is how many profiles of the process could not be taken, or had more than 16
+	// MiB. The log has the reason.
 	ProcessFailed uint64
 }
 
@@ -91,8 +95,8 @@ func (s *Session) Length() time.Duration { return s.length }
 // Stats returns the counts.
 func (s *Session) Stats() Stats { return s.stats }
 
-// Trace returns the samples, or nil without a sampler. Timestamps are since the trace's own Origin, see
-// [Session.Since]. The trace is shared: change a copy.
+// Trace returns the samples, or nil without a sampler. Timestamps are since the trace's own Origin,
+// see [Session.Since]. The trace is shared: change a copy.
 func (s *Session) Trace() *profile.Trace { return s.trace }
 
 // Timelines returns all timelines that have events, first of the process, then of the garbage
@@ -130,8 +134,8 @@ func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	}
 }
 
-// Samples yields the samples of a timeline by time. Each sample of Trace is in one timeline. Samples without a span are in
-// the last timeline of the process, at the top level.
+// Samples yields the samples of a timeline by time. Each sample of Trace is in one timeline.
+// Samples without a span are in the last timeline of the process, at the top level.
 func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		t := s.timeline(id)

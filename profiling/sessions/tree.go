@@ -11,8 +11,8 @@ import (
 // none is the index of no node: the parent of those at the top level.
 const none = int32(-1)
 
-// A node is an event in its timeline's list. The list is in the order of the tree: a node precedes those below it, and
-// siblings are sorted by start. So the whole list is sorted by start.
+// A node is an event in its timeline's list. The list is in the order of the tree: a node precedes
+// those below it, and siblings are sorted by start. So the whole list is sorted by start.
 type node struct {
 	start, end       time.Duration
 	self, overhead   time.Duration
@@ -29,12 +29,13 @@ type node struct {
 
 func (n *node) length() time.Duration { return n.end - n.start }
 
-// appendNode appends the node of a record. The recorder worked for the record when that was recorded: the parent's
-// overhead grows by entryCost.
+// appendNode appends the node of a record. The recorder worked for the record when that was
+// recorded: the parent's overhead grows by entryCost.
 func appendNode(nodes []node, r *storedEntry, parent int32, entryCost time.Duration) []node {
 	n := node{
-		start: r.start, end: r.end, name: r.name, detail: inlineGroups(r.detail), span: r.span, parent: parent,
-		depth: 1, typ: r.typ,
+		start: r.start, end: r.end, name: r.name, detail: inlineGroups(r.detail), span: r.span,
+		parent: parent,
+		depth:  1, typ: r.typ,
 	}
 	if parent != none {
 		p := &nodes[parent]
@@ -72,10 +73,11 @@ func sumTimes(nodes []node) {
 	}
 }
 
-// inlineGroups returns attributes whose groups without a name are replaced by their members, and whose groups
-// have no long strings.
+// inlineGroups returns attributes whose groups without a name are replaced by their members, and
+// whose groups have no long strings.
 func inlineGroups(attrs []slog.Attr) []slog.Attr {
-	if !slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Value.Kind() == slog.KindGroup }) {
+	if !slices.ContainsFunc(attrs,
+		func(a slog.Attr) bool { return a.Value.Kind() == slog.KindGroup }) {
 		return attrs // copyAttrs has cut the strings
 	}
 	return appendInline(nil, attrs)

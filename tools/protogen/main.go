@@ -1,5 +1,5 @@
-// Protogen generates the Go code of the schemas in proto. The plugins come from the main module, which
-// imports what they generate calls of: so both are of one version.
+// Protogen generates the Go code of the schemas in proto. The plugins come from the main module,
+// which imports what they generate calls of: so both are of one version.
 //
 //	go run -C tools ./protogen          # writes into the module
 //	go run -C tools ./protogen -diff    # fails if the generated code is not what the schemas give
@@ -23,7 +23,8 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// The root of the main module is relative to the folder of module tools; the others are relative to the root.
+// The root of the main module is relative to the folder of module tools; the others are relative to
+// the root.
 const (
 	root    = ".."
 	schemas = "proto"
@@ -55,7 +56,8 @@ func run(ctx context.Context, diff bool) error {
 	var different error
 	for _, p := range plugins {
 		made, err := generate(ctx, p.command, &pluginpb.CodeGeneratorRequest{
-			FileToGenerate: []string{schema}, Parameter: proto.String(p.parameter), ProtoFile: files,
+			FileToGenerate: []string{schema}, Parameter: proto.String(p.parameter),
+			ProtoFile: files,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.command, err)
@@ -64,7 +66,8 @@ func run(ctx context.Context, diff bool) error {
 			name := filepath.Join(root, out, f.GetName())
 			if !diff {
 				err = os.WriteFile(name, []byte(f.GetContent()), 0o644)
-			} else if is, readErr := os.ReadFile(name); readErr != nil || string(is) != f.GetContent() {
+			} else if is, readErr := os.ReadFile(name); readErr != nil ||
+				string(is) != f.GetContent() {
 				err = fmt.Errorf("%s is not what the schema gives: to make it anew, run protogen without -diff", name)
 			}
 			different = errors.Join(different, err)
@@ -76,7 +79,8 @@ func run(ctx context.Context, diff bool) error {
 // compile returns the schema after the files that it imports.
 func compile(ctx context.Context) ([]*descriptorpb.FileDescriptorProto, error) {
 	c := protocompile.Compiler{
-		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{filepath.Join(root, schemas)}}),
+		Resolver: protocompile.WithStandardImports(
+			&protocompile.SourceResolver{ImportPaths: []string{filepath.Join(root, schemas)}}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	compiled, err := c.Compile(ctx, schema)
@@ -103,7 +107,8 @@ func compile(ctx context.Context) ([]*descriptorpb.FileDescriptorProto, error) {
 }
 
 // generate runs a plugin of the main module's go.mod.
-func generate(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequest) ([]*pluginpb.CodeGeneratorResponse_File, error) {
+func generate(ctx context.Context, plugin string,
+	request *pluginpb.CodeGeneratorRequest) ([]*pluginpb.CodeGeneratorResponse_File, error) {
 	input, err := proto.Marshal(request)
 	if err != nil {
 		return nil, err

@@ -78,7 +78,8 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 	if err := lib.write("main.go", libraryBefore); err != nil {
 		return err
 	}
-	if err := lib.run(ctx, "get", "go.opentelemetry.io/otel@v1.36.0", "google.golang.org/grpc@v1.72.0"); err != nil {
+	if err := lib.run(ctx, "get", "go.opentelemetry.io/otel@v1.36.0",
+		"google.golang.org/grpc@v1.72.0"); err != nil {
 		return err
 	}
 	if err := lib.run(ctx, "mod", "tidy"); err != nil {
@@ -102,11 +103,13 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 		return err
 	}
 	added, removed := difference(before, after), difference(after, before)
-	if len(removed) > 0 || len(added) != 3 || added[0].path != modulePath+"/internal/record" || added[1].path != modulePath+"/marks" ||
+	if len(removed) > 0 || len(added) != 3 || added[0].path != modulePath+"/internal/record" ||
+		added[1].path != modulePath+"/marks" ||
 		added[2].path != modulePath+"/observer" {
 		return fmt.Errorf("marks adds the requirements %v and removes %v: must add marks, observer and internal/record only", added, removed)
 	}
-	fmt.Printf("a library with %s and %d requirements adds marks:\n", release, len(before)-1) // without the go line
+	// without the go line
+	fmt.Printf("a library with %s and %d requirements adds marks:\n", release, len(before)-1)
 	for _, r := range added {
 		fmt.Println("\t+", r)
 	}
@@ -116,7 +119,8 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 	return updateEngine(ctx, p, lib)
 }
 
-// updateEngine gives a program a newer engine than the one that its marks and observer were released with.
+// updateEngine gives a program a newer engine than the one that its marks and observer were
+// released with.
 func updateEngine(ctx context.Context, p *proxy, in *program) error {
 	tag, err := p.release(ctx, engine, newer)
 	if err != nil {
@@ -154,7 +158,8 @@ func addToService(ctx context.Context, p *proxy) error {
 	}
 	for _, folder := range releaseOrder {
 		all := strings.TrimSuffix(modulePath+"/"+folder, "/") + "/..."
-		if err := s.run(ctx, "get", all); err != nil { // for what only other packages of the module need
+		// for what only other packages of the module need
+		if err := s.run(ctx, "get", all); err != nil {
 			return err
 		}
 		if err := s.run(ctx, "build", all); err != nil {

@@ -33,7 +33,8 @@ type program struct {
 // build cache does not depend on the folder of the modules, which is new in each rehearsal.
 func newProgram(ctx context.Context, p *proxy, name, release string) (*program, error) {
 	s := &program{dir: filepath.Join(p.dir, name), env: append(os.Environ(),
-		"GOPROXY="+p.url, "GOMODCACHE="+p.cache, "GONOSUMDB="+modulePath, "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")}
+		"GOPROXY="+p.url, "GOMODCACHE="+p.cache, "GONOSUMDB="+modulePath,
+		"GOFLAGS=-mod=mod -trimpath", "GOWORK=off")}
 	if release != "" {
 		s.env = append(s.env, "GOTOOLCHAIN="+release)
 	}
@@ -99,5 +100,6 @@ func (s *program) requirements() (map[requirement]bool, error) {
 func difference(a, b map[requirement]bool) []requirement {
 	added := maps.Clone(b)
 	maps.DeleteFunc(added, func(r requirement, _ bool) bool { return a[r] })
-	return slices.SortedFunc(maps.Keys(added), func(x, y requirement) int { return strings.Compare(x.String(), y.String()) })
+	return slices.SortedFunc(maps.Keys(added),
+		func(x, y requirement) int { return strings.Compare(x.String(), y.String()) })
 }

@@ -46,10 +46,13 @@ func newProxy(ctx context.Context, repository, dir string) (*proxy, error) {
 	if err := json.Unmarshal(out, &env); err != nil {
 		return nil, err
 	}
-	p := &proxy{repository: filepath.Join(dir, "clone"), dir: dir, cache: filepath.Join(dir, "cache")}
+	p := &proxy{repository: filepath.Join(dir, "clone"), dir: dir,
+		cache: filepath.Join(dir, "cache")}
 	// The user's module cache is a proxy, too: nothing is downloaded twice.
-	p.url = strings.Join([]string{fileURL(filepath.Join(dir, "proxy")), fileURL(filepath.Join(env.GOMODCACHE, "cache", "download")), env.GOPROXY}, ",")
-	return p, command(ctx, dir, "git", "clone", "--quiet", "--no-checkout", repository, p.repository)
+	p.url = strings.Join([]string{fileURL(filepath.Join(dir, "proxy")),
+		fileURL(filepath.Join(env.GOMODCACHE, "cache", "download")), env.GOPROXY}, ",")
+	return p, command(ctx, dir, "git", "clone", "--quiet", "--no-checkout", repository,
+		p.repository)
 }
 
 func command(ctx context.Context, dir, name string, args ...string) error {
@@ -112,7 +115,8 @@ func (p *proxy) pack(archive string, m module.Version, tag, folder string) error
 	return errors.Join(zip.CreateFromVCS(f, m, p.repository, tag, folder), f.Close())
 }
 
-// licensed returns an error if the zip of a module has no licence at its root, where package pages look for it.
+// licensed returns an error if the zip of a module has no licence at its root, where package pages
+// look for it.
 func licensed(archive string, m module.Version) error {
 	r, err := archivezip.OpenReader(archive)
 	if err != nil {
@@ -134,7 +138,8 @@ func appendLine(file, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// checkRequirements returns an error if a go.mod requires a module of this repository that is not released.
+// checkRequirements returns an error if a go.mod requires a module of this repository that is not
+// released.
 func (p *proxy) checkRequirements(name string, content []byte) error {
 	mod, err := modfile.Parse(name, content, nil)
 	if err != nil {
@@ -144,7 +149,8 @@ func (p *proxy) checkRequirements(name string, content []byte) error {
 		if !strings.HasPrefix(r.Mod.Path, modulePath) {
 			continue
 		}
-		file := filepath.Join(p.dir, "proxy", filepath.FromSlash(r.Mod.Path), "@v", r.Mod.Version+".mod")
+		file := filepath.Join(p.dir, "proxy", filepath.FromSlash(r.Mod.Path), "@v", r.Mod.Version+
+			".mod")
 		if _, err := os.Stat(file); err != nil {
 			return fmt.Errorf("%s requires %s, which is not released before it", name, r.Mod)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
 
-// The analysis works for about a millisecond, until it calls pause, and then rests for so many times as long. A processor
-// that it uses has time for requests in between.
+// The analysis works for about a millisecond, until it calls pause, and then rests for so many
+// times as long. A processor that it uses has time for requests in between.
 const rest = 4
 
 // errStopped is the panic that ends the analysis at Shutdown. Its reader has no other way to stop.
@@ -61,7 +61,8 @@ func (r *recorder) analyse(roots []bridge.Root) {
 	}
 	r.mu.Unlock()
 	if err != nil && !errors.Is(err, errStopped) {
-		r.logOnce("analysis", "perfline: the analysis of an execution trace failed; the requests in it do not show what they waited for; further failures are counted but not logged", "error", err)
+		r.logOnce("analysis",
+			"perfline: the analysis of an execution trace failed; the requests in it do not show what they waited for; further failures are counted but not logged", "error", err)
 	}
 	r.notify(roots, found)
 }
@@ -70,7 +71,8 @@ func (r *recorder) analyse(roots []bridge.Root) {
 func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
-		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.SpanID, Duration: root.End.Sub(root.Start)}
+		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.SpanID,
+			Duration: root.End.Sub(root.Start)}
 	}
 	a := &analyst{r: r}
 	runtime.LockOSThread() // whose CPU time is the analyst's
@@ -106,8 +108,9 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err e
 // pause counts the work since the last pause, and rests. It panics with errStopped at Shutdown.
 func (a *analyst) pause() { a.sleep(rest * a.worked()) }
 
-// worked counts the work since the last pause, and returns its length in CPU time. Where that is not known, wall time
-// counts: then the analysis uses less than its budget in a process that is short of processors.
+// worked counts the work since the last pause, and returns its length in CPU time. Where that is
+// not known, wall time counts: then the analysis uses less than its budget in a process that is
+// short of processors.
 func (a *analyst) worked() time.Duration {
 	now := time.Now()
 	d := now.Sub(a.resumed)

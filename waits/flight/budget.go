@@ -33,7 +33,8 @@ func (b *budget) wait(now time.Time) time.Duration {
 	if b.limit < 0 {
 		return 0
 	}
-	// The newest seconds first: as long as they are within the limit, it does not matter what was before.
+	// The newest seconds first: as long as they are within the limit, it does not matter what was
+	// before.
 	second, n := b.second(now), int64(len(b.slots))
 	spent := time.Duration(0)
 	for at := second; at > second-n && at >= 0; at-- {

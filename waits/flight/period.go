@@ -25,7 +25,8 @@ type period struct {
 	left outcome // of the end; run reports it
 }
 
-// An outcome has the roots that get no result, which are counted already, and the reason if it is an error.
+// An outcome has the roots that get no result, which are counted already, and the reason if it is
+// an error.
 type outcome struct {
 	roots []bridge.Root
 	err   error
@@ -86,8 +87,8 @@ func (p *period) act() outcome {
 	return p.take(now)
 }
 
-// end stops the flight recorder. The caller holds r.control, and the period has not ended. The last snapshot does not wait for
-// MinInterval: no other one can have its requests.
+// end stops the flight recorder. The caller holds r.control, and the period has not ended. The last
+// snapshot does not wait for MinInterval: no other one can have its requests.
 func (p *period) end(last bool) {
 	r := p.r
 	var left outcome
@@ -115,7 +116,8 @@ func (p *period) end(last bool) {
 	close(p.ended)
 }
 
-// expired takes the roots that have left the window while they waited, and counts them. The caller holds mu.
+// expired takes the roots that have left the window while they waited, and counts them. The caller
+// holds mu.
 func (r *recorder) expired(now time.Time) (late []bridge.Root) {
 	n := 0
 	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) > r.c.MinAge+generation {
@@ -125,9 +127,11 @@ func (r *recorder) expired(now time.Time) (late []bridge.Root) {
 	return r.dequeue(n)
 }
 
-// due reports whether a snapshot may be taken now, for a root of at least this age. The caller holds mu.
+// due reports whether a snapshot may be taken now, for a root of at least this age. The caller
+// holds mu.
 func (r *recorder) due(now time.Time, age time.Duration) bool {
-	return len(r.arrivals) > 0 && now.Sub(r.arrivals[0]) >= age && !r.reading && !now.Before(r.lastAt.Add(r.c.MinInterval))
+	return len(r.arrivals) > 0 && now.Sub(r.arrivals[0]) >= age && !r.reading &&
+		!now.Before(r.lastAt.Add(r.c.MinInterval))
 }
 
 // dequeue takes the n oldest roots that wait. The caller holds mu.
@@ -141,8 +145,8 @@ func (r *recorder) dequeue(n int) []bridge.Root {
 	return roots
 }
 
-// take writes a snapshot for the roots that wait, and starts its analysis. It does nothing if no snapshot may be taken. The
-// caller holds r.control, and the period has not ended.
+// take writes a snapshot for the roots that wait, and starts its analysis. It does nothing if no
+// snapshot may be taken. The caller holds r.control, and the period has not ended.
 func (p *period) take(now time.Time) outcome {
 	r := p.r
 	r.mu.Lock()
@@ -182,7 +186,8 @@ func (p *period) take(now time.Time) outcome {
 // report tells the log and the functions that watch. The caller holds no lock.
 func (r *recorder) report(o outcome) {
 	if o.err != nil {
-		r.logOnce("snapshot", "perfline: a snapshot of the execution trace failed; the requests in it do not show what they waited for; further failures are counted but not logged", "error", o.err)
+		r.logOnce("snapshot",
+			"perfline: a snapshot of the execution trace failed; the requests in it do not show what they waited for; further failures are counted but not logged", "error", o.err)
 	}
 	r.notify(o.roots, nil)
 }
@@ -194,8 +199,8 @@ type snapshot struct {
 	size int // of all that was written
 }
 
-// reset empties the snapshot. The first one gets room for a usual one at once: growing, with copies, took tens of milliseconds
-// in a busy process.
+// reset empties the snapshot. The first one gets room for a usual one at once: growing, with
+// copies, took tens of milliseconds in a busy process.
 func (s *snapshot) reset() {
 	if s.size = 0; s.data == nil {
 		s.data = make([]byte, 0, min(s.max/4, 16<<20))

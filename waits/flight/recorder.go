@@ -83,17 +83,22 @@ type flightRecorder interface {
 //   - After Shutdown, the analysis stops at its next pause.
 func NewRecorder(c Config) waits.Recorder {
 	return newRecorder(c, process{
-		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder { return rt.NewFlightRecorder(c) },
-		read:        analysis.Read,
-		threadTime:  cputime.Thread,
+		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder {
+			return rt.NewFlightRecorder(
+				c)
+		},
+		read:       analysis.Read,
+		threadTime: cputime.Thread,
 	})
 }
 
 func newRecorder(c Config, of process) *recorder {
 	c.fill()
 	return &recorder{
-		c: c, process: of, log: record.SafeLogger(c.Logger), stop: make(chan struct{}), stopped: make(chan struct{}),
-		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU), results: newResults(c), logged: map[string]bool{},
+		c: c, process: of, log: record.SafeLogger(c.Logger), stop: make(chan struct{}),
+		stopped:  make(chan struct{}),
+		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU),
+		results: newResults(c), logged: map[string]bool{},
 	}
 }
 
@@ -140,7 +145,8 @@ func (r *recorder) arm(d time.Duration, auto bool) error {
 	}
 	p := &period{
 		r: r, began: now, ended: make(chan struct{}), until: until, auto: auto,
-		recorder: r.process.newRecorder(rt.FlightRecorderConfig{MinAge: r.c.MinAge, MaxBytes: uint64(r.c.MaxBytes)}),
+		recorder: r.process.newRecorder(
+			rt.FlightRecorderConfig{MinAge: r.c.MinAge, MaxBytes: uint64(r.c.MaxBytes)}),
 	}
 	// A new recorder's Start fails only if there is another flight recorder.
 	err := p.recorder.Start()
@@ -159,7 +165,8 @@ func (r *recorder) arm(d time.Duration, auto bool) error {
 	return nil
 }
 
-// extend changes the end of the time in which the recorder is armed. It returns false if the recorder has to be armed.
+// extend changes the end of the time in which the recorder is armed. It returns false if the
+// recorder has to be armed.
 func (r *recorder) extend(until time.Time, auto bool) (done bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,7 +244,8 @@ func (r *recorder) armForSlow(name string) {
 	case err != nil:
 		r.logOnce("auto", "perfline: a request was slow, but the flight recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it", "request", text.Line(name, maxLogged), "error", err)
 	default:
-		r.logger().Info("perfline: a request was slow; the flight recorder is armed for a minute", "request", text.Line(name, maxLogged))
+		r.logger().Info("perfline: a request was slow; the flight recorder is armed for a minute",
+			"request", text.Line(name, maxLogged))
 	}
 }
 
@@ -268,15 +276,19 @@ func (r *recorder) State() waits.State {
 	case r.closed:
 		return waits.State{Status: waits.ShutDown}
 	case p != nil && p.auto:
-		return waits.State{Status: waits.Armed, Until: p.until, Auto: true, Reason: "a request was slow"}
+		return waits.State{Status: waits.Armed, Until: p.until, Auto: true,
+			Reason: "a request was slow"}
 	case p != nil:
 		return waits.State{Status: waits.Armed, Until: p.until}
 	case forbidden != nil:
 		return waits.State{Status: waits.Forbidden, Reason: forbidden.Error()}
 	case !r.inUseAt.IsZero():
-		return waits.State{Status: waits.InUse, Reason: "another flight recorder ran in this process at " + r.inUseAt.Format(time.TimeOnly) + ": stop it, then arm again"}
+		return waits.State{Status: waits.InUse,
+			Reason: "another flight recorder ran in this process at " +
+				r.inUseAt.Format(time.TimeOnly) + ": stop it, then arm again"}
 	case r.c.Auto && now.Before(r.pausedUntil):
-		return waits.State{Status: waits.Paused, Until: r.pausedUntil, Reason: "slow requests have armed the recorder a short time ago"}
+		return waits.State{Status: waits.Paused, Until: r.pausedUntil,
+			Reason: "slow requests have armed the recorder a short time ago"}
 	}
 	return waits.State{Status: waits.Disarmed, Auto: r.c.Auto}
 }
@@ -285,7 +297,8 @@ func (r *recorder) Stats() waits.Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	s.TooLarge, s.Evicted, s.Results, s.ResultBytes = r.results.tooLarge, r.results.evicted, uint64(len(r.results.order)), uint64(r.results.bytes)
+	s.TooLarge, s.Evicted, s.Results, s.ResultBytes = r.results.tooLarge, r.results.evicted,
+		uint64(len(r.results.order)), uint64(r.results.bytes)
 	s.Pending = s.Slow - s.Analysed - s.NotFound - s.Failed - s.Abandoned - s.RateLimited - s.Dropped - s.NotArmed
 	if r.period != nil {
 		s.Armed += time.Since(r.period.began)
@@ -318,6 +331,7 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 	case <-r.stopped: // the same moment
 		return nil
 	default:
-		return fmt.Errorf("flight: the last snapshot or its analysis has not stopped: %w", context.Cause(ctx))
+		return fmt.Errorf("flight: the last snapshot or its analysis has not stopped: %w",
+			context.Cause(ctx))
 	}
 }

@@ -57,20 +57,22 @@ func (r *results) remove(k local.ID) {
 	r.order = slices.DeleteFunc(r.order, func(x local.ID) bool { return x == k })
 }
 
-// sizeOf returns about how many bytes r takes. Stacks and texts that r has several times count once. They count for each
-// of several results that share them.
+// sizeOf returns about how many bytes r takes. Stacks and texts that r has several times count
+// once. They count for each of several results that share them.
 func sizeOf(r *waits.Request) int {
 	s := sizer{}
 	n := int(unsafe.Sizeof(*r)) + s.text(r.Name)
 	for i := range r.Goroutines {
 		g := &r.Goroutines[i]
-		n += int(unsafe.Sizeof(*g)) + s.text(g.Function) + cap(g.Intervals)*int(unsafe.Sizeof(waits.Interval{}))
+		n += int(unsafe.Sizeof(*g)) + s.text(g.Function) + cap(g.Intervals)*int(
+			unsafe.Sizeof(waits.Interval{}))
 		for j := range g.Intervals {
 			n += s.stack(g.Intervals[j].Stack) + s.party(g.Intervals[j].By)
 		}
 	}
 	for i := range r.Causes {
-		n += int(unsafe.Sizeof(r.Causes[i])) + s.text(r.Causes[i].Function) + s.party(r.Causes[i].By)
+		n += int(unsafe.Sizeof(r.Causes[i])) + s.text(r.Causes[i].Function) + s.party(
+			r.Causes[i].By)
 	}
 	return n
 }

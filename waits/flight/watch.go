@@ -12,8 +12,9 @@ import (
 // maxNotices bounds what waits for one function that watches.
 const maxNotices = 1024
 
-// A watcher is a function that watches. It is the program's code, which may panic, hang, or end its goroutine. Therefore each watcher has a goroutine
-// of its own, which runs while there is something to tell.
+// A watcher is a function that watches. It is the program's code, which may panic, hang, or end its
+// goroutine. Therefore each watcher has a goroutine of its own, which runs while there is something
+// to tell.
 type watcher struct {
 	f func(bridge.Root, *waits.Request)
 
@@ -36,7 +37,8 @@ func (r *recorder) Watch(f func(bridge.Root, *waits.Request)) (stop func()) {
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.watchers = slices.DeleteFunc(slices.Clone(r.watchers), func(x *watcher) bool { return x == w })
+		r.watchers = slices.DeleteFunc(slices.Clone(r.watchers),
+			func(x *watcher) bool { return x == w })
 	}
 }
 

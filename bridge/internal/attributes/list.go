@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Unique returns attrs with the last value of each key, at the place of the first. It changes attrs.
+// Unique returns attrs with the last value of each key, at the place of the first. It changes
+// attrs.
 func Unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	if !mayRepeat(attrs) {
 		return attrs
@@ -28,7 +29,8 @@ func Unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return out
 }
 
-// mayRepeat reports whether a list may have a key twice. In a short list, it compares only keys that look alike.
+// mayRepeat reports whether a list may have a key twice. In a short list, it compares only keys
+// that look alike.
 func mayRepeat(attrs []attribute.KeyValue) bool {
 	if len(attrs) > 32 {
 		return true
@@ -41,7 +43,8 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 			h += uint(k[0])*7 + uint(k[len(k)/2])*13 + uint(k[len(k)-1])*29
 		}
 		word, bit := &seen[h>>6%4], uint64(1)<<(h%64)
-		if *word&bit != 0 && slices.ContainsFunc(attrs[:i], func(a attribute.KeyValue) bool { return a.Key == k }) {
+		if *word&bit != 0 &&
+			slices.ContainsFunc(attrs[:i], func(a attribute.KeyValue) bool { return a.Key == k }) {
 			return true
 		}
 		*word |= bit
@@ -55,11 +58,14 @@ func Limit(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	limitValue(&a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
-// LimitList returns attributes within limits, and how many it dropped. It changes attrs. A key may come again.
-func LimitList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue, dropped int) {
+// LimitList returns attributes within limits, and how many it dropped. It changes attrs. A key may
+// come again.
+func LimitList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue,
+	dropped int) {
 	if count >= 0 && len(attrs) > count {
 		dropped = len(attrs) - count
-		attrs = append([]attribute.KeyValue(nil), attrs[:count]...) // a copy: the others take no memory
+		// a copy: the others take no memory
+		attrs = append([]attribute.KeyValue(nil), attrs[:count]...)
 	}
 	for i := range attrs {
 		attrs[i].Key = attribute.Key(record.Key(string(attrs[i].Key)))

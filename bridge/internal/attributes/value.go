@@ -9,8 +9,9 @@ import (
 // deepest is the depth of values without a limit. A receiver takes far less.
 const deepest = 10_000
 
-// limitValue cuts v down to depth, where a value by itself has the depth 1. Of a map, it leaves the last value of each key, and of texts and lists of
-// bytes the first length characters or bytes. A negative limit means no limit.
+// limitValue cuts v down to depth, where a value by itself has the depth 1. Of a map, it leaves the
+// last value of each key, and of texts and lists of bytes the first length characters or bytes. A
+// negative limit means no limit.
 func limitValue(v *attribute.Value, depth, length int) {
 	t := v.Type()
 	if length < 0 && depth != 0 && t != attribute.SLICE && t != attribute.MAP {
@@ -22,7 +23,8 @@ func limitValue(v *attribute.Value, depth, length int) {
 	switch {
 	case t == attribute.STRING:
 		*v = attribute.StringValue(firstRunes(v.AsString(), length))
-	case t == attribute.EMPTY || t == attribute.BOOL || t == attribute.INT64 || t == attribute.FLOAT64:
+	case t == attribute.EMPTY || t == attribute.BOOL || t == attribute.INT64 ||
+		t == attribute.FLOAT64:
 	case depth == 0:
 		*v = attribute.Value{}
 	case t == attribute.BYTESLICE:
@@ -45,7 +47,8 @@ func limitValue(v *attribute.Value, depth, length int) {
 	}
 }
 
-// limitedMap returns the pairs of a map, sorted by key, with values within limits. The last pair of a key counts.
+// limitedMap returns the pairs of a map, sorted by key, with values within limits. The last pair of
+// a key counts.
 func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValue {
 	n := 0
 	for i, kv := range all {
@@ -59,7 +62,8 @@ func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValu
 	return all[:n]
 }
 
-// firstRunes returns the first limit characters of s, without bytes that are not UTF-8, or s if that has no more than limit bytes.
+// firstRunes returns the first limit characters of s, without bytes that are not UTF-8, or s if
+// that has no more than limit bytes.
 func firstRunes(s string, limit int) string {
 	if limit < 0 || len(s) <= limit {
 		return s

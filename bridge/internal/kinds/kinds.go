@@ -1,4 +1,5 @@
-// Package kinds keeps what is made once for all requests of a kind, such as one method, route and status.
+// Package kinds keeps what is made once for all requests of a kind, such as one method, route and
+// status.
 package kinds
 
 import (
@@ -7,15 +8,19 @@ import (
 	"sync/atomic"
 )
 
-// Most is the number of kinds that a Map keeps. Further kinds, which clients may make up, are made anew each time.
+// Most is the number of kinds that a Map keeps. Further kinds, which clients may make up, are made
+// anew each time.
 const Most = 1024
 
-// lists is the number of lists of a Map: a power of two. Most lists of most programs have one kind at most.
+// lists is the number of lists of a Map: a power of two. Most lists of most programs have one kind
+// at most.
 const lists = 128
 
-// A Map has a value for each kind. Get takes no lock for a kind that is there. It may be called concurrently.
+// A Map has a value for each kind. Get takes no lock for a kind that is there. It may be called
+// concurrently.
 //
-// It hashes one text and one number of a kind. A Go map hashes all fields, and takes more than twice as long.
+// It hashes one text and one number of a kind. A Go map hashes all fields, and takes more than
+// twice as long.
 type Map[K comparable, V any] struct {
 	makeKind func(K) (K, V)
 	seed     maphash.Seed
@@ -32,12 +37,14 @@ type kind[K comparable, V any] struct {
 	older *kind[K, V] // of the same list
 }
 
-// New returns a Map. Function makeKind makes the value of a kind, and a copy of the kind that pins no other memory.
+// New returns a Map. Function makeKind makes the value of a kind, and a copy of the kind that pins
+// no other memory.
 func New[K comparable, V any](makeKind func(K) (K, V)) *Map[K, V] {
 	return &Map[K, V]{makeKind: makeKind, seed: maphash.MakeSeed()}
 }
 
-// Get returns the value of kind k, which has this text and this number. Most kinds differ in one of them.
+// Get returns the value of kind k, which has this text and this number. Most kinds differ in one of
+// them.
 func (m *Map[K, V]) Get(k K, text string, number int) V {
 	hash := maphash.String(m.seed, text) + uint64(number)*0x9e3779b97f4a7c15
 	newest := &m.newest[hash%lists]

@@ -1,5 +1,5 @@
-// Package received makes what clients send, and servers answer, fit to be kept in spans and entries, of which
-// thousands may wait in memory. Headers may have a megabyte and more.
+// Package received makes what clients send, and servers answer, fit to be kept in spans and
+// entries, of which thousands may wait in memory. Headers may have a megabyte and more.
 package received
 
 import (
@@ -26,7 +26,8 @@ func Text(s string) string {
 	return text.Valid(text.Cut(s, MaxText))
 }
 
-// Bounded is s, a part of a text of length bytes, cut to MaxText without pinning a long text. The result may not be UTF-8.
+// Bounded is s, a part of a text of length bytes, cut to MaxText without pinning a long text. The
+// result may not be UTF-8.
 func Bounded(s string, length int) string {
 	if length > MaxText && len(s) <= MaxText {
 		return strings.Clone(s)
@@ -34,7 +35,8 @@ func Bounded(s string, length int) string {
 	return text.Cut(s, MaxText)
 }
 
-// TraceState returns values of a tracestate header that a valid one has room for. A parsed part keeps the header in memory.
+// TraceState returns values of a tracestate header that a valid one has room for. A parsed part
+// keeps the header in memory.
 func TraceState(values []string) []string {
 	length := 0
 	for _, v := range values {
@@ -48,8 +50,9 @@ func TraceState(values []string) []string {
 // maxMembers is how many members a tracestate may have (Trace Context, section 3.3.1.1).
 const maxMembers = 32
 
-// joinTraceState returns the one value of the fields of a tracestate header, with each key once: the first, which is the newest
-// (Trace Context, sections 3.3.1 and 3.3.1.2). OpenTelemetry refuses a state that has a key twice.
+// joinTraceState returns the one value of the fields of a tracestate header, with each key once:
+// the first, which is the newest (Trace Context, sections 3.3.1 and 3.3.1.2). OpenTelemetry refuses
+// a state that has a key twice.
 func joinTraceState(values []string) string {
 	keys, members := make([]string, 0, maxMembers), make([]string, 0, maxMembers)
 	same := len(values) == 1 // as it was sent
@@ -75,8 +78,9 @@ func joinTraceState(values []string) string {
 	return strings.Join(members, ",")
 }
 
-// Field is the one value that a propagator reads of a key in lower case: the first, "" when there is none. All values of a
-// tracestate are one. A traceparent that was sent several times is not valid, and "".
+// Field is the one value that a propagator reads of a key in lower case: the first, "" when there
+// is none. All values of a tracestate are one. A traceparent that was sent several times is not
+// valid, and "".
 func Field(key string, values []string) string {
 	switch key {
 	case "traceparent":
@@ -97,8 +101,9 @@ func First(values []string) string {
 	return ""
 }
 
-// Address is the IP address and the port in a text, such as 192.0.2.7, 192.0.2.7:4711, 2001:db8::7 or [2001:db8::7]:4711.
-// A zone is left out: it means nothing elsewhere. The host is empty if the text has no address, the port is 0 without one.
+// Address is the IP address and the port in a text, such as 192.0.2.7, 192.0.2.7:4711, 2001:db8::7
+// or [2001:db8::7]:4711. A zone is left out: it means nothing elsewhere. The host is empty if the
+// text has no address, the port is 0 without one.
 func Address(s string) (host string, port int) {
 	if s == "" {
 		return "", 0
@@ -111,13 +116,15 @@ func Address(s string) (host string, port int) {
 	return host, port
 }
 
-// Host is the host and the port in a text such as the Host header. The host is empty if the text is no name and no address:
-// it has other characters than letters, digits, dots, hyphens, underscores and, in addresses, colons.
+// Host is the host and the port in a text such as the Host header. The host is empty if the text is
+// no name and no address: it has other characters than letters, digits, dots, hyphens, underscores
+// and, in addresses, colons.
 func Host(s string) (host string, port int) {
 	host, port = HostPort(s)
 	for i := range len(host) {
 		switch c := host[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '_', c == ':':
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-',
+			c == '_', c == ':':
 		default:
 			return "", 0
 		}
@@ -125,8 +132,9 @@ func Host(s string) (host string, port int) {
 	return host, port
 }
 
-// EndpointOf returns an end of a connection: an IP address and its port, or else a name, as Unix sockets have. A port without an
-// address belongs to the name. EndpointOf allocates nothing for TCP. A type of the program's may panic.
+// EndpointOf returns an end of a connection: an IP address and its port, or else a name, as Unix
+// sockets have. A port without an address belongs to the name. EndpointOf allocates nothing for
+// TCP. A type of the program's may panic.
 func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	switch a := a.(type) {
 	case nil:
@@ -145,8 +153,8 @@ func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	return ip, name
 }
 
-// EndpointHostPort returns the host and the port of what [EndpointOf] returned. The host is empty if the end has no name, the port
-// is 0 without one.
+// EndpointHostPort returns the host and the port of what [EndpointOf] returned. The host is empty
+// if the end has no name, the port is 0 without one.
 func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
 	if ip.IsValid() {
 		name = ip.Addr().Unmap().String()
@@ -154,7 +162,8 @@ func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
 	return name, int(ip.Port())
 }
 
-// HostPort is net.SplitHostPort for values that may lack a port. The port is 0 then, and also if it is no number.
+// HostPort is net.SplitHostPort for values that may lack a port. The port is 0 then, and also if it
+// is no number.
 func HostPort(hostport string) (host string, port int) {
 	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
 		return hostport, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// This file calls what a program has given to a server or a client. A panic there is counted on the timeline, and the request goes
-// on as if nothing had been given.
+// This file calls what a program has given to a server or a client. A panic there is counted on the
+// timeline, and the request goes on as if nothing had been given.
 
 // What is counted of every kind of request.
 const (
@@ -35,15 +35,17 @@ func SpanAbove(ctx context.Context, tl *record.Timeline) (span trace.Span, ok bo
 	return span, ok
 }
 
-// StartSpan starts the server span of a request under the span in ctx. A public request's span begins a trace of its own, with a
-// link to the caller's span.
-func StartSpan(ctx context.Context, tl *record.Timeline, t trace.Tracer, name string, r Request, public bool) (started context.Context, span trace.Span) {
+// StartSpan starts the server span of a request under the span in ctx. A public request's span
+// begins a trace of its own, with a link to the caller's span.
+func StartSpan(ctx context.Context, tl *record.Timeline, t trace.Tracer, name string, r Request,
+	public bool) (started context.Context, span trace.Span) {
 	started, span = ctx, noop.Span{}
 	tl.Try(OfSpan, func() { started, span = startSpan(ctx, t, name, r, public) }) //nolint:fatcontext // once
 	return started, span
 }
 
-// Instrument reports an instrument that cannot be made. The instrument that comes with the error does nothing.
+// Instrument reports an instrument that cannot be made. The instrument that comes with the error
+// does nothing.
 func Instrument[T any](t T, err error) T {
 	if err != nil {
 		otel.Handle(err)

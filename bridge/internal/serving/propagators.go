@@ -9,8 +9,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// An Extractor reads the span and the baggage of a request's caller. It runs the propagators of the W3C's headers only if the request
-// has the header. It always runs the others: some, such as contrib's b3, read headers that Fields does not name.
+// An Extractor reads the span and the baggage of a request's caller. It runs the propagators of the
+// W3C's headers only if the request has the header. It always runs the others: some, such as
+// contrib's b3, read headers that Fields does not name.
 type Extractor struct{ parts []part }
 
 // A part is a propagator that is made of no others.
@@ -72,11 +73,12 @@ func (p *part) reads(c propagation.ValuesGetter) bool {
 	return p.field == "" || len(c.Values(p.field)) > 0
 }
 
-// Fields are the fields that a propagator writes. A propagator of several makes the list anew each time.
+// Fields are the fields that a propagator writes. A propagator of several makes the list anew each
+// time.
 type Fields struct{ list atomic.Pointer[[]string] }
 
-// Of returns the fields of p, which is the same in each call, in the form that the keys of a header have. OpenTelemetry's
-// global propagator has none until the program sets it.
+// Of returns the fields of p, which is the same in each call, in the form that the keys of a header
+// have. OpenTelemetry's global propagator has none until the program sets it.
 func (f *Fields) Of(p propagation.TextMapPropagator, form func(string) string) []string {
 	if list := f.list.Load(); list != nil {
 		return *list

@@ -11,8 +11,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// spanAbove returns the span in ctx if other instrumentation made it for the request. This is a local server span that has not
-// ended, or a local span without a known kind, such as a span that the SDK's sampler dropped.
+// spanAbove returns the span in ctx if other instrumentation made it for the request. This is a
+// local server span that has not ended, or a local span without a known kind, such as a span that
+// the SDK's sampler dropped.
 func spanAbove(ctx context.Context) (_ trace.Span, ok bool) {
 	span := trace.SpanFromContext(ctx)
 	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() {
@@ -40,9 +41,11 @@ func Served(ctx context.Context) bool {
 	return served
 }
 
-// Timeline returns the timeline of a request that begins under span, and a context that leads to it. It is the span's unit
-// if the span has one. Else it is made under parent, and the caller has to close it.
-func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ context.Context, t *record.Timeline, closes bool) {
+// Timeline returns the timeline of a request that begins under span, and a context that leads to
+// it. It is the span's unit if the span has one. Else it is made under parent, and the caller has
+// to close it.
+func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ context.Context,
+	t *record.Timeline, closes bool) {
 	if s, ok := span.(record.Active); ok {
 		t = &s.Unit().Timeline
 	} else {

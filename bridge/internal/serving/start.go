@@ -13,15 +13,18 @@ import (
 
 // A Request is a request that arrives, and is answered. Its methods do not keep f.
 type Request interface {
-	// Tell notes in f what the attributes of the request are made of. It is called while the span starts.
+	// Tell notes in f what the attributes of the request are made of. It is called while the span
+	// starts.
 	Tell(f *Facts)
 
-	// TellAnswer notes in f what the attributes of the answer are made of. It is called by [Answer].
+	// TellAnswer notes in f what the attributes of the answer are made of. It is called by
+	// [Answer].
 	TellAnswer(f *Facts)
 }
 
-// Facts are what the attributes of a request and of its answer are made of when the span is encoded: many spans never are. They are
-// a part of the span, so that they cost no memory of their own. They refer to nothing that belongs to the request.
+// Facts are what the attributes of a request and of its answer are made of when the span is
+// encoded: many spans never are. They are a part of the span, so that they cost no memory of their
+// own. They refer to nothing that belongs to the request.
 type Facts struct {
 	Form      Form // says what the others mean
 	Texts     [8]string
@@ -30,7 +33,8 @@ type Facts struct {
 	Kind      any // of the answer; a pointer
 }
 
-// A Form makes attributes of facts: [MaxAttributes] at most, which are valid, with distinct keys, in UTF-8. Methods may be called concurrently.
+// A Form makes attributes of facts: [MaxAttributes] at most, which are valid, with distinct keys,
+// in UTF-8. Methods may be called concurrently.
 type Form interface {
 	// Request gives what is known when the request arrives. It is always the same.
 	Request(f *Facts, to AttributeSink)
@@ -73,22 +77,26 @@ const MaxAttributes = 16
 
 // A RequestSpan is a span of perfline's provider.
 type RequestSpan interface {
-	// Takes reports whether the span takes what it is told. It may do so although IsRecording is false.
+	// Takes reports whether the span takes what it is told. It may do so although IsRecording is
+	// false.
 	Takes() bool
 
 	// Answer adds the attributes of the answer, which are known from now on.
 	Answer(r Request)
 
-	// ExportedUnsampled reports whether a span that has ended is exported although the sampler dropped it.
+	// ExportedUnsampled reports whether a span that has ended is exported although the sampler
+	// dropped it.
 	ExportedUnsampled() bool
 }
 
-// MetricsContext returns the context for the metrics of a request whose span has ended. If the request is exported although
-// the sampler dropped it, its span counts as sampled there, so that exemplars lead to it.
+// MetricsContext returns the context for the metrics of a request whose span has ended. If the
+// request is exported although the sampler dropped it, its span counts as sampled there, so that
+// exemplars lead to it.
 func MetricsContext(ctx context.Context, span trace.Span) context.Context {
 	if s, ok := span.(RequestSpan); ok && s.ExportedUnsampled() {
 		sc := span.SpanContext()
-		return trace.ContextWithSpanContext(ctx, sc.WithTraceFlags(sc.TraceFlags().WithSampled(true)))
+		return trace.ContextWithSpanContext(ctx,
+			sc.WithTraceFlags(sc.TraceFlags().WithSampled(true)))
 	}
 	return ctx
 }
@@ -114,9 +122,11 @@ func Takes(span trace.Span) bool {
 	return span.IsRecording()
 }
 
-// A Tracer is a tracer of perfline's provider. It asks a request for its attributes only if the span or the sampler needs them.
+// A Tracer is a tracer of perfline's provider. It asks a request for its attributes only if the
+// span or the sampler needs them.
 type Tracer interface {
-	StartServer(ctx context.Context, name string, r Request, newRoot bool, links []trace.Link) (context.Context, trace.Span)
+	StartServer(ctx context.Context, name string, r Request, newRoot bool,
+		links []trace.Link) (context.Context, trace.Span)
 }
 
 // An AttributeList makes a list of attributes. It has room for the facts that these are made of.
@@ -127,7 +137,10 @@ type AttributeList struct {
 
 var _ AttributeSink = (*AttributeList)(nil)
 
-var lists = sync.Pool{New: func() any { return &AttributeList{Attributes: make([]attribute.KeyValue, 0, MaxAttributes)} }}
+var lists = sync.Pool{New: func() any {
+	return &AttributeList{Attributes: make([]attribute.KeyValue,
+		0, MaxAttributes)}
+}}
 
 // NewAttributeList returns an empty list, which the caller frees.
 func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
@@ -153,8 +166,10 @@ func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
 	l.Attributes = append(l.Attributes, attrs...)
 }
 
-// startSpan starts the server span of a request. The span of a public request begins a trace, with a link to the span in ctx.
-func startSpan(ctx context.Context, t trace.Tracer, name string, r Request, public bool) (context.Context, trace.Span) {
+// startSpan starts the server span of a request. The span of a public request begins a trace, with
+// a link to the span in ctx.
+func startSpan(ctx context.Context, t trace.Tracer, name string, r Request,
+	public bool) (context.Context, trace.Span) {
 	var links []trace.Link
 	if public && trace.SpanContextFromContext(ctx).IsValid() {
 		links = []trace.Link{trace.LinkFromContext(ctx)}
@@ -166,7 +181,8 @@ func startSpan(ctx context.Context, t trace.Tracer, name string, r Request, publ
 	defer list.Free()
 	r.Tell(&list.Facts)
 	list.Facts.Form.Request(&list.Facts, list)
-	options := append(make([]trace.SpanStartOption, 0, 4), serverKind, trace.WithAttributes(list.Attributes...))
+	options := append(make([]trace.SpanStartOption, 0, 4), serverKind,
+		trace.WithAttributes(list.Attributes...))
 	if public {
 		options = append(options, trace.WithNewRoot(), trace.WithLinks(links...))
 	}

@@ -86,7 +86,8 @@ func (r *recorder) get(path string, v any) error { return r.record(http.MethodGe
 
 // call records the answer of the profiler's service.
 func (r *recorder) call(procedure, argument string, v any) error {
-	return r.record(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/"+procedure, argument, v)
+	return r.record(http.MethodPost, "rpc/perfline.profiler.v1.ProfilerService/"+procedure,
+		argument, v)
 }
 
 func (r *recorder) record(method, path, body string, v any) error {
@@ -116,7 +117,8 @@ func (r *recorder) work() (err error) {
 	}
 	stop := r.shop.Load(r.ctx, livepage.Everything)
 	var started struct{ SessionID int }
-	_, err = r.ask(http.MethodPost, service+"StartProfiler", `{"startMode": "START_MODE_IMMEDIATE", "sampleInterval": 1}`, &started)
+	_, err = r.ask(http.MethodPost, service+"StartProfiler",
+		`{"startMode": "START_MODE_IMMEDIATE", "sampleInterval": 1}`, &started)
 	if err != nil {
 		return errors.Join(err, stop())
 	}
@@ -126,12 +128,19 @@ func (r *recorder) work() (err error) {
 			return r.until(func(o overview) bool { return o.Sessions.Sessions[0].Samples >= enoughSamples })
 		},
 		func() error {
-			_, err := r.ask(http.MethodPost, service+"StopProfiler", fmt.Sprintf(`{"sessionID": %d}`, r.session), nil)
+			_, err := r.ask(http.MethodPost, service+"StopProfiler",
+				fmt.Sprintf(`{"sessionID": %d}`, r.session), nil)
 			return err
 		},
-		func() error { return r.until(func(o overview) bool { return o.Sessions.Sessions[0].State == "ready" }) },
+		func() error {
+			return r.until(
+				func(o overview) bool { return o.Sessions.Sessions[0].State == "ready" })
+		},
 		func() error { return r.until(r.explained) },
-		func() error { return r.until(func(o overview) bool { return len(o.Runtime.Samples) >= 4 }) },
+		func() error {
+			return r.until(
+				func(o overview) bool { return len(o.Runtime.Samples) >= 4 })
+		},
 	}
 	for _, step := range steps {
 		if err = step(); err != nil {
@@ -151,7 +160,8 @@ func (r *recorder) work() (err error) {
 func (r *recorder) explained(o overview) bool {
 	for _, k := range o.Requests.Kept {
 		var detail struct{ Waits any }
-		if _, err := r.ask(http.MethodGet, "data/v1/requests/"+k.ids(), "", &detail); err == nil && detail.Waits != nil {
+		if _, err := r.ask(http.MethodGet, "data/v1/requests/"+k.ids(), "", &detail); err == nil &&
+			detail.Waits != nil {
 			r.waited = k.ids()
 			return true
 		}

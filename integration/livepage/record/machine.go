@@ -35,11 +35,13 @@ func thisMachine(ctx context.Context) (machine, error) {
 	}
 	cache, goroot, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return machine{strings.NewReplacer(
-		`"`+root+"/", `"/src/perfline/`, `"`+cache+"/", `"/go/pkg/mod/`, `"`+goroot+"/", `"/usr/local/go/`,
+		`"`+root+"/", `"/src/perfline/`, `"`+cache+"/", `"/go/pkg/mod/`, `"`+goroot+"/",
+		`"/usr/local/go/`,
 		`"host.name","value":"`+host+`"`, `"host.name","value":"host.example"`)}, nil
 }
 
 // text returns an answer without the names of the machine.
 func (m machine) text(answer json.RawMessage) json.RawMessage {
-	return json.RawMessage(containerID.ReplaceAllString(m.names.Replace(string(answer)), `$1"00000000000000000000000000000000"`))
+	return json.RawMessage(containerID.ReplaceAllString(m.names.Replace(string(answer)),
+		`$1"00000000000000000000000000000000"`))
 }

@@ -17,7 +17,8 @@ func (r *recorder) visit() error {
 	if err := r.chooseSampled(o); err != nil {
 		return err
 	}
-	return errors.Join(r.visitOverview(), r.visitRequests(o), r.visitComparisons(), r.visitProfiles(), r.visitSession())
+	return errors.Join(r.visitOverview(), r.visitRequests(o), r.visitComparisons(),
+		r.visitProfiles(), r.visitSession())
 }
 
 func (r *recorder) visitOverview() error {
@@ -37,7 +38,8 @@ func (r *recorder) visitRequests(o overview) error {
 	if len(orders.Requests) == 0 {
 		return errors.New("no order is in memory: record again")
 	}
-	for _, ids := range []string{o.Requests.Slowest[0].ids(), o.Requests.Slowest[1].ids(), orders.Requests[0].ids(), r.sampled, r.waited} {
+	for _, ids := range []string{o.Requests.Slowest[0].ids(), o.Requests.Slowest[1].ids(),
+		orders.Requests[0].ids(), r.sampled, r.waited} {
 		if err := r.visitRequest(ids); err != nil {
 			return err
 		}
@@ -55,7 +57,8 @@ func (r *recorder) visitRequest(ids string) error {
 		return err
 	}
 	if detail.Waits != nil {
-		if err := r.get(fmt.Sprintf("data/v1/requests/%s/states?columns=100&from=0&to=%g", ids, detail.Took/2), nil); err != nil {
+		if err := r.get(fmt.Sprintf("data/v1/requests/%s/states?columns=100&from=0&to=%g", ids,
+			detail.Took/2), nil); err != nil {
 			return err
 		}
 	}
@@ -65,7 +68,8 @@ func (r *recorder) visitRequest(ids string) error {
 	trace, span, _ := strings.Cut(ids, "/")
 	return errors.Join(
 		r.get("data/v1/requests/"+ids+"/samples", nil),
-		r.get("data/v1/profile/flame?"+query("session", strconv.Itoa(detail.Session), "trace", trace, "span", span), nil),
+		r.get("data/v1/profile/flame?"+
+			query("session", strconv.Itoa(detail.Session), "trace", trace, "span", span), nil),
 	)
 }
 
@@ -104,18 +108,21 @@ func (r *recorder) visitProfiles() error {
 	}
 	whole := []string{"session", strconv.Itoa(r.session)}
 	var top struct{ Functions []struct{ Name string } }
-	if err := errors.Join(r.get("data/v1/profile/flame?"+query(whole...), nil), r.get("data/v1/profile/functions?"+query(whole...), &top)); err != nil {
+	if err := errors.Join(r.get("data/v1/profile/flame?"+query(whole...), nil),
+		r.get("data/v1/profile/functions?"+query(whole...), &top)); err != nil {
 		return err
 	}
 	for _, f := range []string{"main.addParts", "main.makeIndex", top.Functions[0].Name} {
-		if err := r.get("data/v1/profile/sandwich?"+query(slices.Concat(whole, []string{"function", f})...), nil); err != nil {
+		if err := r.get("data/v1/profile/sandwich?"+
+			query(slices.Concat(whole, []string{"function", f})...), nil); err != nil {
 			return err
 		}
 	}
 	for i, route := range contents.Routes {
 		of := slices.Concat(whole, []string{"route", strconv.Itoa(route.Route)})
 		if i < 3 || route.Name == "GET /search" {
-			if err := r.get("data/v1/profile/difference?"+query(slices.Concat(whole, []string{"with", source(of...)})...), nil); err != nil {
+			if err := r.get("data/v1/profile/difference?"+
+				query(slices.Concat(whole, []string{"with", source(of...)})...), nil); err != nil {
 				return err
 			}
 		}
@@ -123,8 +130,10 @@ func (r *recorder) visitProfiles() error {
 			continue
 		}
 		if err := errors.Join(
-			r.get("data/v1/profile/flame?"+query(of...), nil), r.get("data/v1/profile/functions?"+query(of...), nil),
-			r.get("data/v1/profile/difference?"+query(slices.Concat(of, []string{"with", source(whole...)})...), nil)); err != nil {
+			r.get("data/v1/profile/flame?"+query(of...), nil),
+			r.get("data/v1/profile/functions?"+query(of...), nil),
+			r.get("data/v1/profile/difference?"+
+				query(slices.Concat(of, []string{"with", source(whole...)})...), nil)); err != nil {
 			return err
 		}
 	}
@@ -140,9 +149,12 @@ func (r *recorder) visitSession() error {
 		return err
 	}
 	for _, t := range s.TimelineList[:2] {
-		events := fmt.Sprintf(`{"sessionID": %d, "timelineID": %d, "maxDepth": 1, "limit": 200}`, r.session, t.TimelineID)
-		sums := fmt.Sprintf(`{"sessionID": %d, "timelineID": %d, "mode": "MODE_REDUCE_UNIQUE_EVENTS", "limit": 10000}`, r.session, t.TimelineID)
-		if err := errors.Join(r.call("GetEvents", events, nil), r.call("GetEvents", sums, nil)); err != nil {
+		events := fmt.Sprintf(`{"sessionID": %d, "timelineID": %d, "maxDepth": 1, "limit": 200}`,
+			r.session, t.TimelineID)
+		sums := fmt.Sprintf(
+			`{"sessionID": %d, "timelineID": %d, "mode": "MODE_REDUCE_UNIQUE_EVENTS", "limit": 10000}`, r.session, t.TimelineID)
+		if err := errors.Join(r.call("GetEvents", events, nil),
+			r.call("GetEvents", sums, nil)); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package spantest is a tracing system for the tests of packages observer and marks. It makes spans that have units, stands for spans of
-// other tracers, and keeps what it receives.
+// Package spantest is a tracing system for the tests of packages observer and marks. It makes spans
+// that have units, stands for spans of other tracers, and keeps what it receives.
 //
 //	tracing := spantest.New(timeline)
 //	root := tracing.NewRoot("GET /")

@@ -34,7 +34,8 @@ func (s *System) NewTentative(name string) *Span { return s.newRoot(name, true) 
 
 func (s *System) newRoot(name string, undecided bool) *Span {
 	start := time.Now()
-	r := &Span{Name: name, To: record.ToUnit, system: s, root: true, start: start, ids: record.SpanIDs{Self: s.newID()}}
+	r := &Span{Name: name, To: record.ToUnit, system: s, root: true, start: start,
+		ids: record.SpanIDs{Self: s.newID()}}
 	copy(r.ids.Trace[:], r.ids.Self[:])
 	r.unit = new(record.Unit)
 	s.Timeline.InitUnit(r.unit, start, s, undecided)
@@ -155,7 +156,8 @@ func (f *Foreign) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, f)
 }
 
-// Calls returns the calls that f got: "mark m [k=v]", "measure m [k=v]", and "start m" and "end m [k=v]" of the spans that were started under it.
+// Calls returns the calls that f got: "mark m [k=v]", "measure m [k=v]", and "start m" and "end m
+// [k=v]" of the spans that were started under it.
 func (f *Foreign) Calls() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A System is a tracing system that is attached to a timeline. Its fields are set before it is used.
+// A System is a tracing system that is attached to a timeline. Its fields are set before it is
+// used.
 type System struct {
 	Timeline *record.Timeline
 	Limit    int                    // of the marks of a span; negative for none
@@ -117,7 +118,8 @@ func Read(f *record.Finished) (part []Received) {
 			continue
 		}
 		span, _ := it.Span.(*Span)
-		r := Received{Span: span, IsSpan: it.IsSpan, Measure: it.Measure, Start: it.Start, Duration: it.Duration, Attrs: text(it.Attrs)}
+		r := Received{Span: span, IsSpan: it.IsSpan, Measure: it.Measure, Start: it.Start,
+			Duration: it.Duration, Attrs: text(it.Attrs)}
 		if it.IsSpan {
 			for m := f.LastMark(span); m.Valid(); m = m.Before() {
 				r.Marks = append(r.Marks, Mark{m.Name(), m.Time(), text(m.Attrs())})
@@ -224,7 +226,8 @@ func (s *System) newID() (id record.ID) {
 }
 
 // Start implements [record.Tracer].
-func (s *System) Start(ctx context.Context, to record.Destination, name string, start time.Time) (context.Context, record.Opened) {
+func (s *System) Start(ctx context.Context, to record.Destination, name string,
+	start time.Time) (context.Context, record.Opened) {
 	if s.NoStart {
 		return ctx, nil
 	}
@@ -241,7 +244,8 @@ func (s *System) Start(ctx context.Context, to record.Destination, name string, 
 	case *Span:
 		c.parent = &parent.calls
 	}
-	c.span = Foreign{Name: name, To: record.ToSpan, system: s, ids: record.SpanIDs{Self: s.newID(), Parent: c.parent.ids.Self}}
+	c.span = Foreign{Name: name, To: record.ToSpan, system: s,
+		ids: record.SpanIDs{Self: s.newID(), Parent: c.parent.ids.Self}}
 	if !s.Discard {
 		c.parent.note("start %q", name)
 	}

@@ -63,7 +63,8 @@ func Read(path string) (all []Figure, err error) {
 	for line := range strings.Lines(string(data)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(fields) != 4 {
-			return nil, fmt.Errorf("%s: line %q has %d fields, must have 4", path, line, len(fields))
+			return nil, fmt.Errorf("%s: line %q has %d fields, must have 4", path, line,
+				len(fields))
 		}
 		all = append(all, Figure{fields[0], fields[1], fields[2], fields[3]})
 	}

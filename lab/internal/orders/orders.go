@@ -62,7 +62,8 @@ func (o *Order) Reserve() {
 	}
 	for i := range o.Lines {
 		l := &o.Lines[i]
-		sum := sha256.Sum256(fmt.Appendf(nil, "order %d, part %06d, %d pieces in the north", o.ID, l.Part, l.Count))
+		sum := sha256.Sum256(
+			fmt.Appendf(nil, "order %d, part %06d, %d pieces in the north", o.ID, l.Part, l.Count))
 		l.Reservation = hex.EncodeToString(sum[:8])
 	}
 }
@@ -91,7 +92,8 @@ func (o *Order) Charge() {
 	receipt := fmt.Appendf(nil, "receipt of order %d\n", o.ID)
 	for i := range o.Lines {
 		l := &o.Lines[i]
-		receipt = fmt.Appendf(receipt, "%06d %3d × %6d = %s (%s)\n", l.Part, l.Count, l.Cents, l.Price, l.Reservation)
+		receipt = fmt.Appendf(receipt, "%06d %3d × %6d = %s (%s)\n", l.Part, l.Count, l.Cents,
+			l.Price, l.Reservation)
 	}
 	sum := sha256.Sum256(fmt.Appendf(receipt, "total %s by card", o.Total))
 	o.Receipt = hex.EncodeToString(sum[:])

@@ -1,5 +1,5 @@
-// Package otlp has a receiver of spans and log records that counts and forgets them. It decodes as little
-// as it can: it shares the processors with what is measured.
+// Package otlp has a receiver of spans and log records that counts and forgets them. It decodes as
+// little as it can: it shares the processors with what is measured.
 package otlp
 
 import (
@@ -77,13 +77,15 @@ func Listen(ctx context.Context) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Receiver{listener: l, server: grpc.NewServer(grpc.ForceServerCodec(raw{}), grpc.MaxRecvMsgSize(64<<20))}
+	r := &Receiver{listener: l,
+		server: grpc.NewServer(grpc.ForceServerCodec(raw{}), grpc.MaxRecvMsgSize(64<<20))}
 	r.server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "opentelemetry.proto.collector.trace.v1.TraceService",
 		HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{{
 			MethodName: "Export",
-			Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			Handler: func(_ any, _ context.Context, decode func(any) error,
+				_ grpc.UnaryServerInterceptor) (any, error) {
 				var request message
 				if err := decode(&request); err != nil {
 					return nil, err

@@ -18,10 +18,13 @@ type Usage struct {
 func Used() Usage {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return Usage{CPU: CPUTime(), Switches: Switches(), Allocations: m.Mallocs, Bytes: m.TotalAlloc, Collections: m.NumGC}
+	return Usage{CPU: CPUTime(), Switches: Switches(), Allocations: m.Mallocs, Bytes: m.TotalAlloc,
+		Collections: m.NumGC}
 }
 
 // Since returns what was used between before and u.
 func (u Usage) Since(before Usage) Usage {
-	return Usage{u.CPU - before.CPU, u.Switches - before.Switches, u.Allocations - before.Allocations, u.Bytes - before.Bytes, u.Collections - before.Collections}
+	return Usage{u.CPU - before.CPU, u.Switches - before.Switches,
+		u.Allocations - before.Allocations, u.Bytes - before.Bytes,
+		u.Collections - before.Collections}
 }

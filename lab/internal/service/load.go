@@ -23,7 +23,8 @@ func NewClient() *http.Client {
 //
 // At a rate, each request has a moment at which it is due. A request that cannot be made then,
 // because all clients wait for the service, counts from that moment on.
-func Repeat(ctx context.Context, rate int, length time.Duration, ask func(context.Context) error) ([]time.Duration, error) {
+func Repeat(ctx context.Context, rate int, length time.Duration,
+	ask func(context.Context) error) ([]time.Duration, error) {
 	parallel := clients
 	if rate > 0 {
 		parallel = 4 * clients
@@ -37,7 +38,8 @@ func Repeat(ctx context.Context, rate int, length time.Duration, ask func(contex
 			for errs[i] == nil {
 				began := time.Now()
 				if rate > 0 {
-					due := start.Add(time.Duration(number.Add(1)-1) * time.Second / time.Duration(rate))
+					due := start.Add(time.Duration(number.Add(1)-1) * time.Second / time.Duration(
+						rate))
 					if due.Sub(start) >= length {
 						return
 					}

@@ -69,7 +69,8 @@ func (p *Process) Load(ctx context.Context, l Load) (did Loaded, err error) {
 
 // post makes one of the package's own requests, and decodes its answer.
 func (p *Process) post(ctx context.Context, path string, answer any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Requests+path, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Requests+path,
+		http.NoBody)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type Loaded struct {
 
 func (l Load) query() string {
 	return url.Values{
-		"path": {l.Path}, "rate": {strconv.Itoa(l.Rate)}, "length": {l.Length.String()}, "profiled": {strconv.FormatBool(l.Profiled)},
+		"path": {l.Path}, "rate": {strconv.Itoa(l.Rate)}, "length": {l.Length.String()},
+		"profiled": {strconv.FormatBool(l.Profiled)},
 	}.Encode()
 }
 
@@ -75,7 +76,10 @@ func (c loader) load(ctx context.Context, l Load) (did Loaded, err error) {
 	}
 	ask := func(ctx context.Context) error { return Get(ctx, c.client, c.self+l.Path) }
 	if c.want != nil {
-		ask = func(ctx context.Context) error { return Expect(ctx, c.client, c.self+l.Path, c.want) }
+		ask = func(ctx context.Context) error {
+			return Expect(ctx, c.client, c.self+l.Path,
+				c.want)
+		}
 	}
 	begin := time.Now()
 	took, err := Repeat(ctx, l.Rate, l.Length, ask)

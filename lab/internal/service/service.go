@@ -20,14 +20,16 @@ import (
 // The paths of the package's own requests.
 const (
 	ownPaths = "/benchmark/"
-	usedPath = ownPaths + "used" // delivers what is left to deliver, and returns what the process has used
+	// delivers what is left to deliver, and returns what the process has used
+	usedPath = ownPaths + "used"
 	loadPath = ownPaths + "load" // makes requests to the process itself
 )
 
 // A Service is what a process serves.
 type Service struct {
-	Handler         http.Handler
-	Answer          []byte                                 // to each request of a load; nil: not compared
+	Handler http.Handler
+	// to each request of a load; nil: not compared
+	Answer          []byte
 	Calls           interface{ Serve(net.Listener) error } // a gRPC server; may be nil
 	Flush, Shutdown func(context.Context) error
 }

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// maxFactor bounds the calibration: the time of threads that are not sampled at all must not count
-	// for those that are.
+	// maxFactor bounds the calibration: the time of threads that are not sampled at all must not
+	// count for those that are.
 	maxFactor = 2
-	// A calibration needs minCalibrated samples: fewer ones are few or many by chance. Beyond maxCalibrated it
-	// forgets old ones, which say little about what the program does now.
+	// A calibration needs minCalibrated samples: fewer ones are few or many by chance. Beyond
+	// maxCalibrated it forgets old ones, which say little about what the program does now.
 	minCalibrated, maxCalibrated = 20, 2000
 )
 
@@ -31,8 +31,8 @@ func (c *calibration) of(t *profile.Trace) float64 {
 	return c.factor(t.CPUTime, sampled, t.Interval)
 }
 
-// factor returns the factor for weights, from 1 to maxFactor, after one more part, in which the process
-// used some CPU time and samples of some weight were taken. A used time of 0 is unknown.
+// factor returns the factor for weights, from 1 to maxFactor, after one more part, in which the
+// process used some CPU time and samples of some weight were taken. A used time of 0 is unknown.
 func (c *calibration) factor(used, sampled, interval time.Duration) float64 {
 	if used > 0 {
 		c.used += float64(used)

@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// The options of the CPU profiler. A sample takes 48 bytes, and a core gives at most one each 10 ms: the buffer is
-// for some hundred cores through the default interval.
+// The options of the CPU profiler. A sample takes 48 bytes, and a core gives at most one each 10
+// ms: the buffer is for some hundred cores through the default interval.
 const (
 	sampleInterval = 10 * time.Millisecond
 	bufferSize     = 1 << 20
@@ -27,12 +27,14 @@ type Profiler interface {
 
 var _ Profiler = (*profiling.Profiler)(nil)
 
-// A cpuProfile is the CPU profile of the process, cut into parts without gaps. It belongs to the source's goroutine,
-// except for status.
+// A cpuProfile is the CPU profile of the process, cut into parts without gaps. It belongs to the
+// source's goroutine, except for status.
 type cpuProfile struct {
-	start       func(full func()) (Profiler, error)
-	full        chan struct{}            // has a value when the profiler has stopped because its buffer is full
-	current     atomic.Pointer[Profiler] // nil when the last one ended and no other could be started
+	start func(full func()) (Profiler, error)
+	// has a value when the profiler has stopped because its buffer is full
+	full chan struct{}
+	// nil when the last one ended and no other could be started
+	current     atomic.Pointer[Profiler]
 	calibration calibration
 }
 
@@ -60,8 +62,8 @@ func (c *cpuProfile) begin() error {
 	return nil
 }
 
-// cut returns the samples since the last cut. It restarts a profiler that has ended, except at the last cut. With an
-// error it also returns the samples that there were.
+// cut returns the samples since the last cut. It restarts a profiler that has ended, except at the
+// last cut. With an error it also returns the samples that there were.
 func (c *cpuProfile) cut(last bool) (parts []*profile.Trace, restarted bool, err error) {
 	current := c.current.Load()
 	if current == nil {

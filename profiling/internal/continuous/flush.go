@@ -8,9 +8,10 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// Flush takes profiles now, except of leaked goroutines. It returns when all profiles in q, the queue that the source's sink fills,
-// are delivered or lost. The error says how many were lost and why; to names the receiver in it. It is also an error when the queue
-// gives up or ctx ends: then profiles still wait. After [Source.Stop], Flush does nothing.
+// Flush takes profiles now, except of leaked goroutines. It returns when all profiles in q, the
+// queue that the source's sink fills, are delivered or lost. The error says how many were lost and
+// why; to names the receiver in it. It is also an error when the queue gives up or ctx ends: then
+// profiles still wait. After [Source.Stop], Flush does nothing.
 func Flush[T queue.Item](ctx context.Context, s *Source, q *queue.Queue[T], to string) error {
 	before := q.Stats()
 	switch err := s.Take(ctx); {

@@ -26,8 +26,9 @@ func CheckInterval(name string, d time.Duration) error {
 	return nil
 }
 
-// ReadLeakInterval returns the interval of a field LeakInterval, or else of PERFLINE_LEAK_INTERVAL. It is negative unless leaked
-// goroutines are to be profiled. A wrong variable is logged by vars, and means the same.
+// ReadLeakInterval returns the interval of a field LeakInterval, or else of PERFLINE_LEAK_INTERVAL.
+// It is negative unless leaked goroutines are to be profiled. A wrong variable is logged by vars,
+// and means the same.
 func ReadLeakInterval(vars *environ.Reader, field time.Duration) (time.Duration, error) {
 	inRange := func(d time.Duration) bool { return d >= minInterval && d <= maxLeakInterval }
 	switch {
@@ -40,7 +41,8 @@ func ReadLeakInterval(vars *environ.Reader, field time.Duration) (time.Duration,
 			return d, err == nil && inRange(d)
 		}, envLeaks), nil
 	case field > 0 && !inRange(field):
-		return 0, fmt.Errorf("LeakInterval %v: must be between %v and %v, or negative for none", field, minInterval, maxLeakInterval)
+		return 0, fmt.Errorf("LeakInterval %v: must be between %v and %v, or negative for none",
+			field, minInterval, maxLeakInterval)
 	default:
 		return field, nil
 	}

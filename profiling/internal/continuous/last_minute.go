@@ -24,10 +24,10 @@ type memory struct {
 	until   time.Time // the end of the time in which parts are added
 }
 
-// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples are taken at each interval. The
-// first call returns an empty trace. From then on the source holds the samples in memory, until no call came for
-// five minutes. It holds at most 2^18 samples, and then not all of a minute. Started and Stopped of the trace have the time of
-// the samples.
+// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples
+// are taken at each interval. The first call returns an empty trace. From then on the source holds
+// the samples in memory, until no call came for five minutes. It holds at most 2^18 samples, and
+// then not all of a minute. Started and Stopped of the trace have the time of the samples.
 func (s *Source) LastMinute() *profile.Trace {
 	now := s.c.Process.Now()
 	m := s.memory.Load()
@@ -46,7 +46,8 @@ func (m *memory) read(now time.Time) *profile.Trace {
 	m.mu.Unlock()
 	traces := make([]*profile.Trace, 0, len(parts))
 	for _, p := range parts {
-		from := p.Trace.Stopped - max(0, remembered-now.Sub(p.End)) // of the part, by the clock of the trace
+		// of the part, by the clock of the trace
+		from := p.Trace.Stopped - max(0, remembered-now.Sub(p.End))
 		if p.Trace.Started < from {
 			late := p.Trace.Select(func(s profile.Sample) bool { return s.Timestamp >= from })
 			late.Started = from
@@ -75,7 +76,8 @@ func (m *memory) add(c CPU, now time.Time) {
 	m.forget(now)
 }
 
-// forget removes the parts that ended before the last minute, and the oldest if there are too many samples. m.mu is held.
+// forget removes the parts that ended before the last minute, and the oldest if there are too many
+// samples. m.mu is held.
 func (m *memory) forget(now time.Time) {
 	for len(m.parts) > 0 && (m.samples > maxRemembered || now.Sub(m.parts[0].End) >= remembered) {
 		m.samples -= len(m.parts[0].Trace.Samples)

@@ -22,8 +22,8 @@ const (
 	Leak      = "goroutineleak" // also the name of the runtime's profile
 )
 
-// A Snapshot is a profile that the runtime keeps. It has what was added since the last snapshot, except for
-// memory in use and goroutines, which are of the moment. Each frame has a name.
+// A Snapshot is a profile that the runtime keeps. It has what was added since the last snapshot,
+// except for memory in use and goroutines, which are of the moment. Each frame has a name.
 type Snapshot struct {
 	Kind string
 	// Take writes the profile in pprof's format. It writes nothing if there is nothing in it.
@@ -49,8 +49,8 @@ func leaks() *Snapshot {
 	return &s
 }
 
-// newSnapshot returns the snapshot of a profile as runtime/pprof writes it. Its first columns are sums since the program
-// began.
+// newSnapshot returns the snapshot of a profile as runtime/pprof writes it. Its first columns are
+// sums since the program began.
 func newSnapshot(kind string, sums int) Snapshot {
 	d := newDeltas(sums)
 	return Snapshot{kind, func(w io.Writer) error {
@@ -73,8 +73,8 @@ func (d *deltas) rewrite(w io.Writer, whole []byte) error {
 	return p.Compact().Write(w)
 }
 
-// unlessEmpty takes a profile only if the runtime has a record. It has none unless the application switched that
-// profile on.
+// unlessEmpty takes a profile only if the runtime has a record. It has none unless the application
+// switched that profile on.
 func unlessEmpty(records func([]runtime.BlockProfileRecord) (int, bool), s Snapshot) Snapshot {
 	return Snapshot{s.Kind, func(w io.Writer) error {
 		if n, _ := records(nil); n == 0 {
@@ -125,7 +125,8 @@ func (d *deltas) subtract(p *profile.Profile) {
 	})
 }
 
-// stackOf appends what tells the stack of a sample from others: its addresses, and the size of its allocations.
+// stackOf appends what tells the stack of a sample from others: its addresses, and the size of its
+// allocations.
 func stackOf(key []byte, s *profile.Sample) []byte {
 	for _, l := range s.Location {
 		key = binary.NativeEndian.AppendUint64(key, l.Address)
@@ -136,8 +137,8 @@ func stackOf(key []byte, s *profile.Sample) []byte {
 	return key
 }
 
-// nameFrames gives a name to frames that have none, as those of C code do: the program counter. Viewers leave nameless
-// frames out, or join them.
+// nameFrames gives a name to frames that have none, as those of C code do: the program counter.
+// Viewers leave nameless frames out, or join them.
 func nameFrames(p *profile.Profile) {
 	last := uint64(0)
 	for _, f := range p.Function {
@@ -175,7 +176,8 @@ func (s *Snapshot) give(use func(data []byte) error) error {
 	})
 }
 
-// recovered calls f, and returns its panic as an error. Profiles may have anything: they must not end the program.
+// recovered calls f, and returns its panic as an error. Profiles may have anything: they must not
+// end the program.
 func recovered(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

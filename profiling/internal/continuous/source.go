@@ -16,8 +16,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// What profiles take must not grow with the program: a profile of 100 000 goroutines with labels takes more than a second of a processor. These bound
-// the shares of time: one in so many.
+// What profiles take must not grow with the program: a profile of 100 000 goroutines with labels
+// takes more than a second of a processor. These bound the shares of time: one in so many.
 const (
 	snapshotShare = 100  // of a kind of profile
 	leakShare     = 1000 // of looking for leaked goroutines
@@ -29,8 +29,8 @@ const worthPuttingOff = 100 * time.Millisecond
 // ErrStopped is the error of [Source.Take] after [Source.Stop].
 var ErrStopped = errors.New("profiling is stopped")
 
-// A Sink gets the profiles, one after another, on the source's goroutine. An error, or a panic, counts as a
-// profile that could not be taken.
+// A Sink gets the profiles, one after another, on the source's goroutine. An error, or a panic,
+// counts as a profile that could not be taken.
 type Sink interface {
 	// CPU takes the CPU samples of a time. There is at least one.
 	CPU(CPU) error
@@ -40,8 +40,9 @@ type Sink interface {
 
 // CPU has the samples of a time.
 type CPU struct {
-	Trace  *profile.Trace
-	Factor float64   // multiply the samples' weights by it: then they stand for the CPU time that the process used
+	Trace *profile.Trace
+	// multiply the samples' weights by it: then they stand for the CPU time that the process used
+	Factor float64
 	End    time.Time // when Trace stopped, by the wall clock
 }
 
@@ -55,8 +56,9 @@ type Runtime struct {
 
 // Config configures [Start]. All fields but LeakInterval have to be set.
 type Config struct {
-	Interval     time.Duration // between two profiles of a kind
-	LeakInterval time.Duration // between two profiles of leaked goroutines; 0 and less: there are none
+	Interval time.Duration // between two profiles of a kind
+	// between two profiles of leaked goroutines; 0 and less: there are none
+	LeakInterval time.Duration
 	Sink         Sink
 	Process      Process
 	Counts       string // where the program finds the counts, for log lines: "Stats"
@@ -65,33 +67,40 @@ type Config struct {
 
 // A Process is the origin of profiles.
 type Process struct {
-	Now       func() time.Time
-	Clock     func() time.Duration                // the time by the clock of traces
-	Spent     func(f func()) time.Duration        // calls f, and returns its CPU time
-	Profiler  func(full func()) (Profiler, error) // calls full when it has stopped because its buffer is full
+	Now   func() time.Time
+	Clock func() time.Duration         // the time by the clock of traces
+	Spent func(f func()) time.Duration // calls f, and returns its CPU time
+	// calls full when it has stopped because its buffer is full
+	Profiler  func(full func()) (Profiler, error)
 	Snapshots []Snapshot
 	Leaks     *Snapshot // nil: the runtime has no profile of leaked goroutines
 }
 
-// ThisProcess returns the program's own process. The CPU samples name the spans that the selection says.
+// ThisProcess returns the program's own process. The CPU samples name the spans that the selection
+// says.
 func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 	timeline := observer.ProcessTimeline()
-	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent, Snapshots: RuntimeSnapshots(), Leaks: leaks(), Profiler: func(full func()) (Profiler, error) {
-		// A timeline in ctx may have a clock of its own; profiles are of real time.
-		p, err := profiling.Start(observer.NewContext(context.WithoutCancel(ctx), timeline), profiling.Options{SampleInterval: sampleInterval, MaxBufferSize: bufferSize, Spans: spans})
-		if err != nil {
-			return nil, err
-		}
-		p.OnSampleBufferFull(full)
-		return p, nil
-	}}
+	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent,
+		Snapshots: RuntimeSnapshots(), Leaks: leaks(),
+		Profiler: func(full func()) (Profiler, error) {
+			// A timeline in ctx may have a clock of its own; profiles are of real time.
+			p, err := profiling.Start(observer.NewContext(context.WithoutCancel(ctx), timeline),
+				profiling.Options{SampleInterval: sampleInterval, MaxBufferSize: bufferSize,
+					Spans: spans})
+			if err != nil {
+				return nil, err
+			}
+			p.OnSampleBufferFull(full)
+			return p, nil
+		}}
 }
 
 // A Source takes profiles. Its methods may be called concurrently.
 type Source struct {
-	c     Config
-	cpu   cpuProfile
-	since map[string]time.Time // when the last snapshot was taken, by kind; the loop's, as due and logged
+	c   Config
+	cpu cpuProfile
+	// when the last snapshot was taken, by kind; the loop's, as due and logged
+	since map[string]time.Time
 	due   map[string]time.Time // when the next one may be taken
 
 	logged map[string]bool    // events that have their one log line
@@ -106,17 +115,21 @@ type Source struct {
 	stats profiling.ContinuousStats
 }
 
-// Start takes profiles from now on. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling.
+// Start takes profiles from now on. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING
+// forbids profiling.
 func Start(c Config) (*Source, error) {
 	s := &Source{
-		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)}, since: map[string]time.Time{}, due: map[string]time.Time{},
-		logged: map[string]bool{}, takes: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)},
+		since: map[string]time.Time{}, due: map[string]time.Time{},
+		logged: map[string]bool{}, takes: make(chan chan struct{}), stop: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 	if err := s.cpu.begin(); err != nil {
 		return nil, err
 	}
 	for i := range c.Process.Snapshots {
-		// The first profile must not have what was before Start. An error will come again when the profile is due.
+		// The first profile must not have what was before Start. An error will come again when the
+		// profile is due.
 		of := &c.Process.Snapshots[i]
 		_ = of.give(func([]byte) error { return nil })
 		s.since[of.Kind] = c.Process.Now()
@@ -129,8 +142,8 @@ func Start(c Config) (*Source, error) {
 	return s, nil
 }
 
-// Unlabelled calls f on a goroutine without labels, and returns when f has. The goroutines that f starts have none either: the
-// time of profiling and of delivery must not count as a request's.
+// Unlabelled calls f on a goroutine without labels, and returns when f has. The goroutines that f
+// starts have none either: the time of profiling and of delivery must not count as a request's.
 func Unlabelled(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -171,7 +184,8 @@ func (s *Source) run() {
 	}
 }
 
-// take takes a profile of each kind, except of leaked goroutines. Kinds that take too long are put off, unless all are asked for.
+// take takes a profile of each kind, except of leaked goroutines. Kinds that take too long are put
+// off, unless all are asked for.
 func (s *Source) take(last, all bool) {
 	s.takeCPU(last)
 	for i := range s.c.Process.Snapshots {
@@ -186,7 +200,8 @@ func (s *Source) take(last, all bool) {
 	}
 }
 
-// spend takes a profile, and decides when the next one of its kind may be taken. The CPU time decides: on a busy machine, any profile takes long.
+// spend takes a profile, and decides when the next one of its kind may be taken. The CPU time
+// decides: on a busy machine, any profile takes long.
 func (s *Source) spend(of *Snapshot) {
 	began := s.c.Process.Now()
 	took := s.c.Process.Spent(func() { s.takeSnapshot(of) })
@@ -196,8 +211,9 @@ func (s *Source) spend(of *Snapshot) {
 	next := snapshotShare * took
 	s.due[of.Kind] = began.Add(next)
 	if next > s.c.Interval {
-		s.log("put off "+of.Kind, fmt.Sprintf("perfline: a %s profile took %v of CPU time, so that the next one comes after %v; %s.PutOff counts those that are left out",
-			of.Kind, took.Round(time.Millisecond), next.Round(time.Second), s.c.Counts), nil)
+		s.log("put off "+of.Kind,
+			fmt.Sprintf("perfline: a %s profile took %v of CPU time, so that the next one comes after %v; %s.PutOff counts those that are left out",
+				of.Kind, took.Round(time.Millisecond), next.Round(time.Second), s.c.Counts), nil)
 	}
 }
 
@@ -210,14 +226,16 @@ func (s *Source) lookForLeaks() time.Duration {
 	if next <= s.c.LeakInterval {
 		return s.c.LeakInterval
 	}
-	s.log("put off leaks", fmt.Sprintf("perfline: a profile of leaked goroutines took %v, so that the next one comes after %v", took.Round(time.Millisecond), next.Round(time.Second)), nil)
+	s.log("put off leaks",
+		fmt.Sprintf("perfline: a profile of leaked goroutines took %v, so that the next one comes after %v", took.Round(time.Millisecond), next.Round(time.Second)), nil)
 	return next
 }
 
 func (s *Source) takeSnapshot(of *Snapshot) {
 	taken := s.c.Process.Now()
 	err := of.give(func(data []byte) error {
-		return s.c.Sink.Runtime(Runtime{Kind: of.Kind, Data: data, Since: s.since[of.Kind], Taken: taken})
+		return s.c.Sink.Runtime(
+			Runtime{Kind: of.Kind, Data: data, Since: s.since[of.Kind], Taken: taken})
 	})
 	s.since[of.Kind] = taken
 	if err != nil {
@@ -263,7 +281,8 @@ func (s *Source) fail(kind string, err error) {
 	s.mu.Lock()
 	s.stats.Failed++
 	s.mu.Unlock()
-	s.log(kind, fmt.Sprintf("perfline: taking a %s profile failed; further failures are counted in %s.Failed but not logged", kind, s.c.Counts), err)
+	s.log(kind, fmt.Sprintf(
+		"perfline: taking a %s profile failed; further failures are counted in %s.Failed but not logged", kind, s.c.Counts), err)
 }
 
 // log logs the first event of its name.
@@ -279,8 +298,8 @@ func (s *Source) log(event, message string, err error) {
 	s.c.Logger.Warn(message, "error", err)
 }
 
-// Take takes profiles now, except of leaked goroutines, and returns when the sink has them. The error is [ErrStopped], or the cause
-// of ctx if that ended. Nothing is taken if it ended before.
+// Take takes profiles now, except of leaked goroutines, and returns when the sink has them. The
+// error is [ErrStopped], or the cause of ctx if that ended. Nothing is taken if it ended before.
 func (s *Source) Take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -301,8 +320,8 @@ func (s *Source) Take(ctx context.Context) error {
 	}
 }
 
-// Stop takes the last profiles, except of leaked goroutines, and returns when the sink has them. The error is the cause of ctx if that
-// ended before. Further calls wait for the same end.
+// Stop takes the last profiles, except of leaked goroutines, and returns when the sink has them.
+// The error is the cause of ctx if that ended before. Further calls wait for the same end.
 func (s *Source) Stop(ctx context.Context) error {
 	s.once.Do(func() { close(s.stop) })
 	select {

@@ -29,7 +29,8 @@ type decoder struct {
 
 // decode hands the records of one read to each. Where the data is malformed it stops,
 // and says how many records were dropped, as far as that can be told.
-func (d *decoder) decode(data []uint64, tags []unsafe.Pointer, each func(record)) (dropped int, err error) {
+func (d *decoder) decode(data []uint64, tags []unsafe.Pointer, each func(record)) (dropped int,
+	err error) {
 	for len(data) > 0 {
 		if err := d.check(data, len(tags)); err != nil {
 			return max(1, len(tags)), err
@@ -68,9 +69,11 @@ func (d *decoder) check(data []uint64, tags int) error {
 	case data[2] > most:
 		return fmt.Errorf("a record that counts %d: at most %d", data[2], most)
 	case d.hz == 0 && (data[0] != 3 || data[2] == 0):
-		return fmt.Errorf("a header of %d words with rate %d: it has 3, and a rate", data[0], data[2])
+		return fmt.Errorf("a header of %d words with rate %d: it has 3, and a rate", data[0],
+			data[2])
 	case d.hz != 0 && data[2] == 0 && (data[0] != 4 || data[3] == 0 || data[3] > most):
-		return fmt.Errorf("a record of %d words that counts nothing: it has 4, the last 1 to %d", data[0], most)
+		return fmt.Errorf("a record of %d words that counts nothing: it has 4, the last 1 to %d",
+			data[0], most)
 	}
 	return nil
 }

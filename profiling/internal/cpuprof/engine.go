@@ -72,19 +72,19 @@ func newEngine(symbols *sampling.Symbols, answerTimeout time.Duration, cpu profi
 // Name is "cpu".
 func (e *Engine) Name() profile.Engine { return profile.EngineCPU }
 
-// Period is the time between calls of Tick. It keeps the log, which holds at least 1 900 deep stacks,
-// from getting full. Other code that stops our profile waits no longer than that.
+// Period is the time between calls of Tick. It keeps the log, which holds at least 1 900 deep
+// stacks, from getting full. Other code that stops our profile waits no longer than that.
 func (e *Engine) Period() time.Duration { return period }
 
 // Lost returns how many samples were dropped because the log was full or undecodable.
 func (e *Engine) Lost() uint64 { return e.lost }
 
-// Cost returns how long a sample stops its thread: the shortest time that sending ourselves the signal
-// has taken, the sending included. It is 0 before the first signal.
+// Cost returns how long a sample stops its thread: the shortest time that sending ourselves the
+// signal has taken, the sending included. It is 0 before the first signal.
 func (e *Engine) Cost() time.Duration { return e.cost }
 
-// Interval returns a whole fraction of a second: 1 s at most, and at least the kernel's tick, because
-// the kernel looks at timers of CPU time only then.
+// Interval returns a whole fraction of a second: 1 s at most, and at least the kernel's tick,
+// because the kernel looks at timers of CPU time only then.
 func (e *Engine) Interval(requested time.Duration) time.Duration {
 	return time.Second / time.Duration(e.rate(requested))
 }
@@ -92,8 +92,9 @@ func (e *Engine) Interval(requested time.Duration) time.Duration {
 // rate returns how often a second to sample for an interval that is not longer than requested.
 func (e *Engine) rate(requested time.Duration) int {
 	requested = min(max(requested, e.shortest), time.Second)
-	// The lowest n for which 1 s / n, rounded down, is at most requested: Interval must return the same
-	// interval for its own result. The interval must not be shorter than a tick that is no whole fraction.
+	// The lowest n for which 1 s / n, rounded down, is at most requested: Interval must return the
+	// same interval for its own result. The interval must not be shorter than a tick that is no
+	// whole fraction.
 	return int(min(time.Second/(requested+1)+1, time.Second/e.shortest))
 }
 
@@ -185,7 +186,8 @@ func (e *Engine) read(emit func(*sampling.Sample)) error {
 	err := e.readNudged(emit)
 	if !alarm.Stop() {
 		<-expired
-		return transient{fmt.Errorf("no signal within %v", overdue)} // the process may have been stopped
+		// the process may have been stopped
+		return transient{fmt.Errorf("no signal within %v", overdue)}
 	}
 	return err
 }
@@ -222,7 +224,8 @@ func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 
 // records emits the samples of one read. It reports whether the record of a nudge was
 // among them, or may have been, and whether the log was full.
-func (e *Engine) records(data []uint64, tags []unsafe.Pointer, emit func(*sampling.Sample)) (nudged, full bool) {
+func (e *Engine) records(data []uint64, tags []unsafe.Pointer, emit func(*sampling.Sample)) (nudged,
+	full bool) {
 	dropped, err := e.decoder.decode(data, tags, func(r record) {
 		switch {
 		case r.lost > 0:
@@ -276,7 +279,8 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 		case "runtime._LostExternalCode", "runtime._LostSIGPROFDuringAtomic64":
 			e.lost += uint64(r.count)
 			return
-		case "runtime.main", "runtime.mstart", "runtime.mstart0", "runtime.mstart1", "runtime.rt0_go":
+		case "runtime.main", "runtime.mstart", "runtime.mstart0", "runtime.mstart1",
+			"runtime.rt0_go":
 			cut = false
 		case "runtime.goexit":
 			cut = false
@@ -291,8 +295,8 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	s.Tag = nil
 }
 
-// A transient error wraps [sampling.ErrTransient], and has the text of another error. Its cause may pass: the
-// process was stopped for a while, or other code set the profiler's rate.
+// A transient error wraps [sampling.ErrTransient], and has the text of another error. Its cause may
+// pass: the process was stopped for a while, or other code set the profiler's rate.
 type transient struct{ error }
 
 func (transient) Is(target error) bool { return target == sampling.ErrTransient }

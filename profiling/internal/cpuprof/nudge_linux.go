@@ -25,7 +25,8 @@ func nudge() error {
 func tick() time.Duration {
 	const coarse = 6 // CLOCK_MONOTONIC_COARSE, which steps at each tick
 	var res syscall.Timespec
-	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETRES, coarse, uintptr(unsafe.Pointer(&res)), 0)
+	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETRES, coarse, uintptr(unsafe.Pointer(&res)),
+		0)
 	t := time.Duration(res.Nano())
 	// Kernels are built with 100 to 1000 ticks a second; what else is told is not a tick.
 	if errno != 0 || t < time.Millisecond || t > usualTick {

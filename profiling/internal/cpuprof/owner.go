@@ -22,24 +22,24 @@ import (
 //     off, and it is ours: StartCPUProfile of other code fails, and their StopCPUProfile
 //     waits, with runtime/pprof's lock, until that reader ends, which takes an open
 //     gate. Then acquire turns the rate on again.
-//   - When other code calls StopCPUProfile, the rate is off, and we read EOF. Then
-//     handOver opens the gate, and the other code goes on. We must not stop anything, since it may be
-//     their next profile.
-//   - When other code calls SetCPUProfileRate(0), the rate is off, too. runtime/pprof still takes our
-//     profile for running, and only we can end it: handOver finds no goroutine in
+//   - When other code calls StopCPUProfile, the rate is off, and we read EOF. Then handOver opens
+//     the gate, and the other code goes on. We must not stop anything, since it may be their next
+//     profile.
+//   - When other code calls SetCPUProfileRate(0), the rate is off, too. runtime/pprof still takes
+//     our profile for running, and only we can end it: handOver finds no goroutine in
 //     StopCPUProfile, and releases the log.
 //   - release stops our profile: rate off, log read to EOF, StopCPUProfile, gate open.
 //
 // Calls of other code may come in between:
 //
-//   - StopCPUProfile while acquire waits for the reader, or until it turns the rate on. It waits
-//     at the gate, but the log that it turned off is on again, and we would never see
-//     EOF. So acquire calls StartCPUProfile once more, with the rate on. If that is
-//     refused, no other code has the lock while our profile runs: any later StopCPUProfile
-//     turns our log off. If it is not answered, it waits for the lock. Then we look whether a goroutine is
-//     in StopCPUProfile and waits for the reader; our own never does at that time. If so, we
-//     give up the log. Our second call is then refused because other code profiles, or it is
-//     a new profile of ours, with which acquire begins anew.
+//   - StopCPUProfile while acquire waits for the reader, or until it turns the rate on. It waits at
+//     the gate, but the log that it turned off is on again, and we would never see EOF. So acquire
+//     calls StartCPUProfile once more, with the rate on. If that is refused, no other code has the
+//     lock while our profile runs: any later StopCPUProfile turns our log off. If it is not
+//     answered, it waits for the lock. Then we look whether a goroutine is in StopCPUProfile and
+//     waits for the reader; our own never does at that time. If so, we give up the log. Our second
+//     call is then refused because other code profiles, or it is a new profile of ours, with which
+//     acquire begins anew.
 //   - StopCPUProfile while we release. release checks in the same way before it stops, so that it
 //     never queues up behind another StopCPUProfile: it would end the next profile of the other
 //     code. A gap remains between the refusal and the moment at which we have the lock, some
@@ -97,9 +97,9 @@ func (o *owner) cancelRequest() {
 	}()
 }
 
-// acquire takes the log, and turns it on at hz. Its error wraps
-// [sampling.ErrBusy], or [ErrUnsupported] if the profile's reader may not have ended. If it is busy because
-// the request has no answer yet, the next call gets the answer, or cancelRequest does.
+// acquire takes the log, and turns it on at hz. Its error wraps [sampling.ErrBusy], or
+// [ErrUnsupported] if the profile's reader may not have ended. If it is busy because the request
+// has no answer yet, the next call gets the answer, or cancelRequest does.
 func (o *owner) acquire(hz int) error {
 	if o.request == nil {
 		if sampling.Stopping(o.cpu) {
@@ -143,7 +143,8 @@ func (o *owner) acquire(hz int) error {
 	return fmt.Errorf("%w: %w", sampling.ErrBusy, err)
 }
 
-// waitForRefusal returns true when the answer arrives, and false when a StopCPUProfile waits for us.
+// waitForRefusal returns true when the answer arrives, and false when a StopCPUProfile waits for
+// us.
 func (o *owner) waitForRefusal(answered <-chan struct{}) bool {
 	for wait := firstLook; ; wait *= 2 {
 		select {
@@ -168,8 +169,8 @@ func (o *owner) drain(each func([]uint64, []unsafe.Pointer)) {
 	}
 }
 
-// handOver leaves the log to the other code that ended it: an EOF was read before we turned the rate off. It
-// returns the call that ended the log.
+// handOver leaves the log to the other code that ended it: an EOF was read before we turned the
+// rate off. It returns the call that ended the log.
 func (o *owner) handOver() error {
 	if !sampling.Stopped(o.cpu) {
 		o.release()
@@ -204,7 +205,8 @@ func (o *owner) stop() *gate {
 	time.Sleep(usualAnswer)
 	for wait := firstLook; state.Load() == checking; wait *= 2 {
 		time.Sleep(wait)
-		if state.Load() == checking && sampling.StopWaits(o.cpu) && state.CompareAndSwap(checking, otherStops) {
+		if state.Load() == checking && sampling.StopWaits(o.cpu) &&
+			state.CompareAndSwap(checking, otherStops) {
 			break
 		}
 	}
@@ -229,7 +231,8 @@ type gate struct {
 	opened  chan struct{}
 	once    sync.Once
 	cpu     profiler
-	caller  string // the function of runtime/pprof that called Write, normally afterEOF; set before reached
+	// the function of runtime/pprof that called Write, normally afterEOF; set before reached
+	caller string
 }
 
 func newGate(cpu profiler) *gate {

@@ -34,7 +34,10 @@ var _ profiler = process{}
 func (process) SetRate(hz int)                           { runtime.SetCPUProfileRate(hz) }
 func (process) Read() ([]uint64, []unsafe.Pointer, bool) { return goruntime.ReadProfile() }
 func (process) Nudge() error                             { return nudge() }
-func (process) Signal() error                            { return syscall.Kill(syscall.Getpid(), syscall.SIGPROF) }
+func (process) Signal() error {
+	return syscall.Kill(syscall.Getpid(),
+		syscall.SIGPROF)
+}
 
 // Writing returns afterEOF if that is on the stack, else the innermost function of runtime/pprof.
 func (process) Writing() string {

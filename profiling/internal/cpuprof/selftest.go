@@ -18,7 +18,8 @@ import (
 func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 	own := goruntime.Labels()
 	defer goruntime.SetLabels(own)
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
+	pprof.SetGoroutineLabels(
+		pprof.WithLabels(context.Background(), pprof.Labels("perfline", "test")))
 	labels := goruntime.Labels()
 
 	e.nudged = record{}
@@ -40,7 +41,8 @@ func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
 	case n.count != 1:
 		return errors.New("a signal that was sent is not in the log")
 	case n.at < before || n.at > after:
-		return fmt.Errorf("a signal sent between %d and %d is in the log at %d", before, after, n.at)
+		return fmt.Errorf("a signal sent between %d and %d is in the log at %d", before, after,
+			n.at)
 	case n.tag != labels:
 		return errors.New("a signal's record does not have the labels of the goroutine that got it")
 	}

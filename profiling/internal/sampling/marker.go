@@ -51,7 +51,8 @@ func Classify(stack []*profile.Call) profile.Marker {
 func collects(name string) bool {
 	name, _, _ = strings.Cut(name, ".") // the literals in f are f.func1, f.func2 …
 	switch name {
-	case "gcBgMarkWorker", "bgsweep", "bgscavenge", "gcStart", "gcMarkDone", "gcMarkTermination", "deductSweepCredit", "_GC":
+	case "gcBgMarkWorker", "bgsweep", "bgscavenge", "gcStart", "gcMarkDone", "gcMarkTermination",
+		"deductSweepCredit", "_GC":
 		return true
 	}
 	return strings.HasPrefix(name, "gcAssistAlloc")
@@ -74,5 +75,6 @@ func entersKernel(name string) bool {
 	}
 	name, ok := strings.CutPrefix(name, "syscall.")
 	return ok && (strings.HasPrefix(name, "Syscall") || strings.HasPrefix(name, "RawSyscall") ||
-		strings.HasPrefix(name, "syscall") || strings.HasPrefix(name, "rawSyscall") || strings.HasPrefix(name, "rawVfork"))
+		strings.HasPrefix(name, "syscall") || strings.HasPrefix(name, "rawSyscall") ||
+		strings.HasPrefix(name, "rawVfork"))
 }

@@ -27,7 +27,8 @@ func (t *Symbols) PC(pc uintptr) *profile.Call {
 		return s
 	}
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	s := profile.Call{Name: goruntime.FrameName(&f), File: f.File, Line: f.Line, StartLine: goruntime.FrameStartLine(&f)}
+	s := profile.Call{Name: goruntime.FrameName(&f), File: f.File, Line: f.Line,
+		StartLine: goruntime.FrameStartLine(&f)}
 	if s.Name == "" {
 		s.Name = "unknown"
 	}

@@ -63,8 +63,9 @@ func (l *profileLog) change() {
 // NewCPUProfiler makes a CPUProfiler that is free.
 func NewCPUProfiler(t testing.TB) *CPUProfiler {
 	return &CPUProfiler{
-		t: t, Caller: "runtime/pprof.(*profileBuilder).build", Profile: func(int) []byte { return []byte("profile") },
-		lock: make(chan struct{}, 1), done: make(chan struct{}),
+		t: t, Caller: "runtime/pprof.(*profileBuilder).build",
+		Profile: func(int) []byte { return []byte("profile") },
+		lock:    make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 

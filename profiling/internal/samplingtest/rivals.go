@@ -105,10 +105,10 @@ type ambush struct {
 // later meet an engine that has got over the first.
 const apart = 3
 
-// Conflicts lets rivals act before each call that an engine makes of the CPU profiler: one of
-// them, and two at calls that are close to each other. Whatever they do at whatever moment, other code gets whole
-// profiles, nothing waits for ever (or the bubble would end the test), and the engine resumes. The
-// engine ends no profile of other code, as [CPUProfiler.Cut] counts them.
+// Conflicts lets rivals act before each call that an engine makes of the CPU profiler: one of them,
+// and two at calls that are close to each other. Whatever they do at whatever moment, other code
+// gets whole profiles, nothing waits for ever (or the bubble would end the test), and the engine
+// resumes. The engine ends no profile of other code, as [CPUProfiler.Cut] counts them.
 //
 // It fails the test unless rivals acted before each of the named calls.
 func Conflicts(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, calls ...string) {
@@ -143,14 +143,16 @@ func Conflicts(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, calls
 
 // survive has an engine sample as the hub does, while rivals act. It returns before which calls of
 // the engine they acted, "" for those that came too late.
-func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, all ...ambush) (before []string) {
+func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine,
+	all ...ambush) (before []string) {
 	before = make([]string, len(all))
 	synctest.Test(t, func(t *testing.T) {
 		p := NewCPUProfiler(t)
 		e := newEngine(p)
 		var (
-			calls  int
-			turn   = make(chan struct{}, 1) // for one caller at a time: only one goroutine of a bubble may wait for it
+			calls int
+			// for one caller at a time: only one goroutine of a bubble may wait for it
+			turn   = make(chan struct{}, 1)
 			acting sync.WaitGroup
 		)
 		p.Before = func(call string) {
@@ -176,7 +178,8 @@ func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, all ...
 				err = e.Tick(emit)
 			}
 			if err != nil {
-				if !errors.Is(err, sampling.ErrBusy) && !errors.Is(err, sampling.ErrTaken) && !errors.Is(err, sampling.ErrTransient) {
+				if !errors.Is(err, sampling.ErrBusy) && !errors.Is(err, sampling.ErrTaken) &&
+					!errors.Is(err, sampling.ErrTransient) {
 					t.Errorf("the engine: %v", err)
 				}
 				time.Sleep(time.Second)
@@ -186,7 +189,8 @@ func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, all ...
 		time.Sleep(time.Second)
 		acting.Wait()
 		if n := p.Cut(); n > 0 {
-			t.Errorf("the engine ended %d profiles of other code that acted before its %q", n, before)
+			t.Errorf("the engine ended %d profiles of other code that acted before its %q", n,
+				before)
 		}
 		WantFree(t, p)
 	})

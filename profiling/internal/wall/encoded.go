@@ -25,7 +25,8 @@ type encodedProfile struct{ buf bytes.Buffer }
 func newEncodedProfile() goroutines { return &encodedProfile{} }
 
 // profile implements [goroutines].
-func (g *encodedProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int) {
+func (g *encodedProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
+	each func()) (missed int) {
 	g.buf.Reset()
 	if err := pprof.Lookup("goroutine").WriteTo(&g.buf, 0); err != nil {
 		return 1

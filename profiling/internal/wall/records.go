@@ -35,7 +35,8 @@ func newRecordProfile() goroutines {
 }
 
 // profile implements [goroutines].
-func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int) {
+func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
+	each func()) (missed int) {
 	n, ok := g.read()
 	if !ok {
 		return n
@@ -45,7 +46,8 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols, e
 			continue
 		}
 		words := unsafe.SliceData(r.Stack)
-		k := key{unsafe.String((*byte)(unsafe.Pointer(words)), len(r.Stack)*int(unsafe.Sizeof(*words))), g.tags[i]}
+		k := key{unsafe.String((*byte)(unsafe.Pointer(words)),
+			len(r.Stack)*int(unsafe.Sizeof(*words))), g.tags[i]}
 		at, known := g.index[k]
 		if !known {
 			at = len(g.groups)

@@ -88,9 +88,12 @@ func New(budget float64, symbols *sampling.Symbols) (*Engine, error) {
 		budget = defaultBudget
 	}
 	if !(budget > 0 && budget <= 1) { // so written, it refuses NaN
-		return nil, fmt.Errorf("wall: budget %v: must be a fraction of one core, above 0 and at most 1, or 0 for %v", budget, defaultBudget)
+		return nil, fmt.Errorf(
+			"wall: budget %v: must be a fraction of one core, above 0 and at most 1, or 0 for %v",
+			budget, defaultBudget)
 	}
-	return newEngine(budget, symbols, cmp.Or(goruntime.CheckGoroutineProfile(), goruntime.CheckLabels())), nil
+	return newEngine(budget, symbols,
+		cmp.Or(goruntime.CheckGoroutineProfile(), goruntime.CheckLabels())), nil
 }
 
 func newEngine(budget float64, symbols *sampling.Symbols, fallback error) *Engine {

@@ -17,7 +17,8 @@
 // a profile in that time, the engine ends that profile.
 //
 // SetCPUProfileRate(0) ends the window, too, though runtime/pprof takes it for running. The
-// window's writer finds no goroutine in StopCPUProfile then, and calls it: the CPU profiler is free.
+// window's writer finds no goroutine in StopCPUProfile then, and calls it: the CPU profiler is
+// free.
 package window
 
 import (
@@ -43,17 +44,18 @@ const (
 type Engine struct {
 	cpu           sampling.CPUProfiler
 	answerTimeout time.Duration
-	window        *window          // the current one; nil while the engine does not run
-	request       chan startAnswer // gets the answer for a Start that was busy without one; nil for none
-	symbols       *sampling.Symbols
-	lost          uint64
-	sample        sampling.Sample // the one that is emitted, to reuse its memory
+	window        *window // the current one; nil while the engine does not run
+	// gets the answer for a Start that was busy without one; nil for none
+	request chan startAnswer
+	symbols *sampling.Symbols
+	lost    uint64
+	sample  sampling.Sample // the one that is emitted, to reuse its memory
 }
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New makes an engine that samples by a CPU profiler. Start waits for the answer of StartCPUProfile,
-// which waits while a StopCPUProfile writes, no longer than answerTimeout.
+// New makes an engine that samples by a CPU profiler. Start waits for the answer of
+// StartCPUProfile, which waits while a StopCPUProfile writes, no longer than answerTimeout.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration, cpu sampling.CPUProfiler) *Engine {
 	return &Engine{cpu: cpu, answerTimeout: answerTimeout, symbols: symbols}
 }
@@ -73,8 +75,8 @@ func (e *Engine) Start(time.Duration) error {
 	if e.window != nil {
 		return nil
 	}
-	// StartCPUProfile waits while a StopCPUProfile writes a profile of other code, for as long as their
-	// writer takes.
+	// StartCPUProfile waits while a StopCPUProfile writes a profile of other code, for as long as
+	// their writer takes.
 	if e.request == nil {
 		if sampling.Stopping(e.cpu) {
 			return sampling.ErrStopping
@@ -191,7 +193,8 @@ func isLost(stack []*profile.Call) bool {
 		return false
 	}
 	switch stack[0].Name {
-	case "runtime/pprof.lostProfileEvent", "runtime._LostExternalCode", "runtime._LostSIGPROFDuringAtomic64":
+	case "runtime/pprof.lostProfileEvent", "runtime._LostExternalCode",
+		"runtime._LostSIGPROFDuringAtomic64":
 		return true
 	}
 	return false
@@ -203,10 +206,12 @@ type window struct {
 	cpu     sampling.CPUProfiler
 	begun   int64 // by [sampling.Now]
 	profile bytes.Buffer
-	ours    atomic.Bool   // the engine ends it
-	ended   atomic.Int64  // by [sampling.Now]; 0 until runtime/pprof writes, which it does at the end only
-	looked  chan struct{} // closed when the first Write knows what ended it
-	freed   chan struct{} // nil unless SetCPUProfileRate(0) did; closed when runtime/pprof knows, too
+	ours    atomic.Bool // the engine ends it
+	// by [sampling.Now]; 0 until runtime/pprof writes, which it does at the end only
+	ended  atomic.Int64
+	looked chan struct{} // closed when the first Write knows what ended it
+	// nil unless SetCPUProfileRate(0) did; closed when runtime/pprof knows, too
+	freed chan struct{}
 }
 
 func begin(cpu sampling.CPUProfiler) (*window, error) {

@@ -15,25 +15,29 @@ const (
 	maxMetrics = 64      // of one message
 )
 
-// Parse reads the values of a message's Server-Timing fields, in their order, as browsers do. Nothing it returns refers
-// to values.
+// Parse reads the values of a message's Server-Timing fields, in their order, as browsers do.
+// Nothing it returns refers to values.
 //
-// The grammar is section 2 of Server Timing. What does not belong there is skipped, so that a field has one result:
+// The grammar is section 2 of Server Timing. What does not belong there is skipped, so that a field
+// has one result:
 //
-//   - A metric is a token and its parameters. What follows the token is skipped until the next semicolon or comma.
-//     An element of the list that does not begin with a token has no metric, and counts in malformed.
-//   - The value of a parameter is a token or a quoted string. What follows the value is skipped until the next semicolon or
-//     comma. A parameter without a value has the value "". A quoted string that does not end has the value "", and all
-//     that follows belongs to it. A parameter without a name is skipped.
-//   - Names of parameters are case-insensitive. The first parameter of a name counts, also if its value is of no use.
-//     Other parameters than dur and desc are ignored.
-//   - A dur is a number of milliseconds by HTML's rules for floating-point numbers (section 3.2): characters after the
-//     number are ignored. Without a number, the metric has no duration. The same holds for a negative number, which no
-//     entry can have, and for one that time.Duration cannot hold. Fractions of a nanosecond are lost.
+//   - A metric is a token and its parameters. What follows the token is skipped until the next
+//     semicolon or comma. An element of the list that does not begin with a token has no metric,
+//     and counts in malformed.
+//   - The value of a parameter is a token or a quoted string. What follows the value is skipped
+//     until the next semicolon or comma. A parameter without a value has the value "". A quoted
+//     string that does not end has the value "", and all that follows belongs to it. A parameter
+//     without a name is skipped.
+//   - Names of parameters are case-insensitive. The first parameter of a name counts, also if its
+//     value is of no use. Other parameters than dur and desc are ignored.
+//   - A dur is a number of milliseconds by HTML's rules for floating-point numbers (section 3.2):
+//     characters after the number are ignored. Without a number, the metric has no duration. The
+//     same holds for a negative number, which no entry can have, and for one that time.Duration
+//     cannot hold. Fractions of a nanosecond are lost.
 //   - A description keeps its UTF-8. Other bytes and control characters become U+FFFD.
 //
-// A value of more than 4 KiB is left out as a whole and counts in malformed. Parse returns the first 64 metrics of the
-// message. dropped counts the ones after them.
+// A value of more than 4 KiB is left out as a whole and counts in malformed. Parse returns the
+// first 64 metrics of the message. dropped counts the ones after them.
 func Parse(values []string) (metrics []Metric, malformed, dropped int) {
 	for _, s := range values {
 		if len(s) > maxValue {
@@ -58,7 +62,8 @@ func Parse(values []string) (metrics []Metric, malformed, dropped int) {
 	return metrics, malformed, dropped
 }
 
-// parseMetric reads an element of the list, up to its comma. The strings of the metric may be part of s.
+// parseMetric reads an element of the list, up to its comma. The strings of the metric may be part
+// of s.
 func parseMetric(s string) (m Metric, rest string, ok bool) {
 	m.Name, s = token(s)
 	s = skipTo(s, ";,")
@@ -108,8 +113,8 @@ func skipTo(s, chars string) string {
 	return ""
 }
 
-// parseMilliseconds reads the number at the beginning of s: perhaps a sign, digits, a dot and digits, or both, and perhaps
-// an exponent.
+// parseMilliseconds reads the number at the beginning of s: perhaps a sign, digits, a dot and
+// digits, or both, and perhaps an exponent.
 func parseMilliseconds(s string) (_ time.Duration, ok bool) {
 	s = strings.TrimPrefix(strings.TrimLeft(s, " \t\n\f\r"), "+")
 	end := digits(s)
@@ -149,8 +154,9 @@ func exponentLength(s string) int {
 // digits returns how many digits are at the beginning of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// Unquote reads a quoted-string (RFC 9110, section 5.6.4) from after its opening quote on. It returns what the string says,
-// and the text after its closing quote. It returns false without a closing quote.
+// Unquote reads a quoted-string (RFC 9110, section 5.6.4) from after its opening quote on. It
+// returns what the string says, and the text after its closing quote. It returns false without a
+// closing quote.
 func Unquote(s string) (value, rest string, ok bool) {
 	end := strings.IndexAny(s, `"\`)
 	if end >= 0 && s[end] == '"' {

@@ -1,4 +1,5 @@
-// Package leaktest is internal/leaktest for a module without perfline: it finds goroutines that tests leave behind.
+// Package leaktest is internal/leaktest for a module without perfline: it finds goroutines that
+// tests leave behind.
 package leaktest
 
 import (
@@ -10,11 +11,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long goroutines may take to end. Only a leak takes so long. goleak alone waits for 0.4 s, in which a busy machine
-// may not have run them.
+// patience is how long goroutines may take to end. Only a leak takes so long. goleak alone waits
+// for 0.4 s, in which a busy machine may not have run them.
 const patience = time.Minute
 
-// Main runs the tests of a package and exits. If the tests pass and leave goroutines behind, the exit code is 1.
+// Main runs the tests of a package and exits. If the tests pass and leave goroutines behind, the
+// exit code is 1.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	if code == 0 {

@@ -1,5 +1,5 @@
-// Command page is hello with all that the README's program has: perfline.Start, the middleware, marks
-// and the live page.
+// Command page is hello with all that the README's program has: perfline.Start, the middleware,
+// marks and the live page.
 package main
 
 import (
@@ -19,10 +19,12 @@ func main() {
 	if err != nil {
 		os.Exit(1)
 	}
-	root := live.Handler(pl, live.Config{Next: bridgehttp.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer marks.Time(r.Context(), "render").End()
-		_, _ = io.WriteString(w, "hello")
-	}))})
+	root := live.Handler(pl,
+		live.Config{Next: bridgehttp.Middleware(
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer marks.Time(r.Context(), "render").End()
+				_, _ = io.WriteString(w, "hello")
+			}))})
 	if err := http.ListenAndServe("localhost:8080", root); err != nil { //nolint:gosec // only built
 		os.Exit(1)
 	}

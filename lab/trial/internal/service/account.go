@@ -11,7 +11,8 @@ import (
 
 // An Account is what the service uses and what became of what it recorded.
 type Account struct {
-	Memory         uint64 // bytes that the runtime has of the system, without what it has given back
+	// bytes that the runtime has of the system, without what it has given back
+	Memory         uint64
 	MemoryPeak     uint64 // since the last account
 	LiveHeap       uint64 // bytes that the last garbage collection found in use
 	Goroutines     int

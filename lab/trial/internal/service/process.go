@@ -47,11 +47,13 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	}
 	p := &Process{cmd: exec.Command(self), client: &http.Client{Timeout: 10 * time.Second}} //nolint:noctx // it outlives ctx, until Terminate or Kill
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "OTEL_") && !strings.HasPrefix(v, "PYROSCOPE_") && !strings.HasPrefix(v, "PERFLINE_") {
+		if !strings.HasPrefix(v, "OTEL_") && !strings.HasPrefix(v, "PYROSCOPE_") &&
+			!strings.HasPrefix(v, "PERFLINE_") {
 			p.cmd.Env = append(p.cmd.Env, v)
 		}
 	}
-	p.cmd.Env = append(append(p.cmd.Env, c.Env...), variable+"="+cmp.Or(c.Deadline, 10*time.Second).String())
+	p.cmd.Env = append(append(p.cmd.Env, c.Env...), variable+"="+
+		cmp.Or(c.Deadline, 10*time.Second).String())
 	p.cmd.Stderr = c.Log
 	p.cmd.WaitDelay = 5 * time.Second
 	stdout, err := p.cmd.StdoutPipe()
@@ -81,7 +83,8 @@ func (p *Process) Account(ctx context.Context) (Account, error) { return p.ask(c
 func (p *Process) Collected(ctx context.Context) (Account, error) { return p.ask(ctx, "/collect") }
 
 func (p *Process) ask(ctx context.Context, path string) (a Account, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.addresses.Accounts+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.addresses.Accounts+path,
+		http.NoBody)
 	if err != nil {
 		return a, err
 	}

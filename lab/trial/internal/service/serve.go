@@ -108,15 +108,16 @@ func serve(raw string) error {
 	}
 	account := func() Account {
 		a := watch.account()
-		// In this order: what is answered has begun, spans and marks are of requests that have begun, and
-		// what is counted later is no less.
+		// In this order: what is answered has begun, spans and marks are of requests that have
+		// begun, and what is counted later is no less.
 		a.Answered = answered.Load()
 		a.Stats = pl.Stats()
 		a.Begun = begun.Load()
 		a.Connections = int(connections.Load())
 		return a
 	}
-	accounts, accountsURL, err := listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	accounts, accountsURL,
+		err := listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/collect" {
 			runtime.GC()
 		}
@@ -146,20 +147,22 @@ func serve(raw string) error {
 }
 
 // listen serves h on a loopback port of its own, and counts its connections.
-func listen(ctx context.Context, h http.Handler, connections *atomic.Int64) (srv *http.Server, url string, err error) {
+func listen(ctx context.Context, h http.Handler, connections *atomic.Int64) (srv *http.Server,
+	url string, err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", err
 	}
-	srv = &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ConnState: func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			connections.Add(1)
-		case http.StateClosed, http.StateHijacked:
-			connections.Add(-1)
-		default:
-		}
-	}}
+	srv = &http.Server{Handler: h, ReadHeaderTimeout: time.Minute,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				connections.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				connections.Add(-1)
+			default:
+			}
+		}}
 	go func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			slog.Error("the service's listener ended", "error", err)

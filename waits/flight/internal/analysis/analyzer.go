@@ -7,7 +7,8 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// An analyzer follows the goroutines and the spans of a trace, and keeps what happens in its windows.
+// An analyzer follows the goroutines and the spans of a trace, and keeps what happens in its
+// windows.
 type analyzer struct {
 	roots   []Root
 	windows []window
@@ -77,7 +78,8 @@ func (a *analyzer) event(event *xtrace.Event) {
 		a.span(event)
 	case xtrace.EventLabel:
 		label := event.Label()
-		if g := a.goroutines[event.Goroutine()]; g != nil && strings.HasPrefix(label.Label, "GC (") {
+		if g := a.goroutines[event.Goroutine()]; g != nil &&
+			strings.HasPrefix(label.Label, "GC (") {
 			g.collects = true
 		}
 	case xtrace.EventStackSample:

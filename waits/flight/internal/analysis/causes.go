@@ -15,8 +15,9 @@ import (
 // deepest is how many goroutines are followed that wait for each other.
 const deepest = 32
 
-// freeProcessor is how long a goroutine that is ready may wait while a processor of the runtime is free. The runtime needs
-// microseconds for it. After that time the operating system did not run the thread.
+// freeProcessor is how long a goroutine that is ready may wait while a processor of the runtime is
+// free. The runtime needs microseconds for it. After that time the operating system did not run the
+// thread.
 const freeProcessor = time.Millisecond
 
 // A place says for which part of the request a goroutine is followed.
@@ -62,8 +63,10 @@ func (b *builder) causes() []waits.Cause {
 		list = append(list, cause.result(b.root))
 	}
 	slices.SortFunc(list, func(x, y waits.Cause) int {
-		return cmp.Or(cmp.Compare(y.Duration, x.Duration), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Function, y.Function),
-			cmp.Compare(x.Span, y.Span), slices.Compare(x.SpanID[:], y.SpanID[:]), cmp.Compare(byFunction(x.By), byFunction(y.By)))
+		return cmp.Or(cmp.Compare(y.Duration, x.Duration), cmp.Compare(x.Kind, y.Kind),
+			cmp.Compare(x.Function, y.Function),
+			cmp.Compare(x.Span, y.Span), slices.Compare(x.SpanID[:], y.SpanID[:]),
+			cmp.Compare(byFunction(x.By), byFunction(y.By)))
 	})
 	return list
 }
@@ -81,8 +84,8 @@ type collector struct {
 	causes map[causeKey]*cause
 }
 
-// follow attributes the time of pieces of g to what g did. A wait for g explains the time that the trace does not have of
-// g. Without one, it is a gap.
+// follow attributes the time of pieces of g to what g did. A wait for g explains the time that the
+// trace does not have of g. Without one, it is a gap.
 func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiting *piece) {
 	for p := range pieces {
 		here := at
@@ -162,8 +165,8 @@ func (c *collector) blamed(p piece, at place) {
 	c.add(key, p, at, by)
 }
 
-// heldBy attributes a wait for a mutex or for a connection to the goroutines that held it. The last one ended the wait. If that one
-// waited meanwhile in the same manner, another one held it before.
+// heldBy attributes a wait for a mutex or for a connection to the goroutines that held it. The last
+// one ended the wait. If that one waited meanwhile in the same manner, another one held it before.
 func (c *collector) heldBy(p piece, at place) {
 	for steps := 0; p.wake != nil && p.wake.by != nil && steps < deepest; steps++ {
 		earlier, ok := c.lastWait(p)
@@ -178,13 +181,15 @@ func (c *collector) heldBy(p piece, at place) {
 	c.blamed(p, at)
 }
 
-// lastWait returns the last wait of the goroutine that ended p, if it was of the same kind and ended within p.
+// lastWait returns the last wait of the goroutine that ended p, if it was of the same kind and
+// ended within p.
 func (c *collector) lastWait(p piece) (segment, bool) {
 	g := p.wake.by
 	first, end := g.segments(p.start, p.end)
 	for i := end - 1; i >= first; i-- {
 		s := c.segment(g, i)
-		if s.activity >= waitingUnknown && s.kind(c.stacks) == p.kind && s.wake != nil && s.end < p.end {
+		if s.activity >= waitingUnknown && s.kind(c.stacks) == p.kind && s.wake != nil &&
+			s.end < p.end {
 			return s, true
 		}
 	}
@@ -216,7 +221,8 @@ func (c *collector) ranOn(g *goroutine, p piece, at place) {
 	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.past[p.index].seen())
 }
 
-// withoutLacks takes the time away from a piece in which the operating system did not run the process.
+// withoutLacks takes the time away from a piece in which the operating system did not run the
+// process.
 func (c *collector) withoutLacks(p piece, at place) piece {
 	for _, l := range c.processors.stolen(p.start, p.end) {
 		part := p
@@ -258,7 +264,8 @@ func (c *collector) runnable(g *goroutine, p piece, at place) {
 func (c *collector) add(key causeKey, p piece, at place, by *waits.Party) *cause {
 	entry := c.causes[key]
 	if entry == nil {
-		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{}, parties: map[partyKey]*partyShare{}, calls: calls{}}
+		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{},
+			parties: map[partyKey]*partyShare{}, calls: calls{}}
 		c.causes[key] = entry
 	}
 	d := p.end.Sub(p.start)

@@ -8,13 +8,15 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// coarsen puts intervals together that lie within one grain of time and belong to one span. Each group has one interval
-// for each kind, with the total of its durations and the stack of the longest one. It changes the slice, and returns it.
+// coarsen puts intervals together that lie within one grain of time and belong to one span. Each
+// group has one interval for each kind, with the total of its durations and the stack of the
+// longest one. It changes the slice, and returns it.
 func coarsen(intervals []waits.Interval, grain time.Duration) []waits.Interval {
 	result := intervals[:0]
 	for len(intervals) > 0 {
 		group, start := 1, intervals[0].Start
-		for group < len(intervals) && belongs(&intervals[group-1], &intervals[group]) && intervals[group].End-start <= grain {
+		for group < len(intervals) && belongs(&intervals[group-1], &intervals[group]) &&
+			intervals[group].End-start <= grain {
 			group++
 		}
 		result = append(result, byKind(intervals[:group])...)

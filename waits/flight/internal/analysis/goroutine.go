@@ -25,7 +25,8 @@ const (
 	waitingOther
 )
 
-// reasons has the reasons of package runtime for blocking: traceBlockReasonStrings in traceruntime.go.
+// reasons has the reasons of package runtime for blocking: traceBlockReasonStrings in
+// traceruntime.go.
 var reasons = map[string]activity{
 	"sync":                         waitingSync,
 	"chan receive":                 waitingReceive,
@@ -92,7 +93,8 @@ func (a *analyzer) transition(event *xtrace.Event) {
 		if from == xtrace.GoNotExist {
 			a.create(g, event, t.Stack)
 		} else {
-			// Any event of a goroutine comes after its status. Without one, it has been in this state since the trace began.
+			// Any event of a goroutine comes after its status. Without one, it has been in this
+			// state since the trace began.
 			g.now.start = a.first
 		}
 	}
@@ -133,7 +135,8 @@ func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack)
 }
 
 // status takes the state of a goroutine at the beginning of the trace, or of a generation of it.
-func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoState, stack xtrace.Stack) {
+func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoState,
+	stack xtrace.Stack) {
 	if g.state == state {
 		if g.now.stack == xtrace.NoStack && g.now.activity >= runnable {
 			g.now.stack = stack
@@ -160,7 +163,8 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 }
 
 // ready handles a goroutine that waits for a processor from now on.
-func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState, stack xtrace.Stack) {
+func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
+	stack xtrace.Stack) {
 	var w *wake
 	switch from {
 	case xtrace.GoWaiting:

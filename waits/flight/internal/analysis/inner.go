@@ -15,8 +15,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// An inner is a span that started on the goroutine of its parent. The trace has it at its end. Until then, its goroutine counts for
-// the span around it.
+// An inner is a span that started on the goroutine of its parent. The trace has it at its end.
+// Until then, its goroutine counts for the span around it.
 type inner struct {
 	id         trace.SpanID
 	name       string
@@ -32,7 +32,8 @@ func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 		return
 	}
 	zero := a.clock.Trace - xtrace.Time(a.clock.Mono) //nolint:gosec // nanoseconds since the machine's start
-	i := inner{id: n.SpanID, name: n.Name, start: zero + xtrace.Time(n.Start), end: min(zero+xtrace.Time(n.End), event.Time())}
+	i := inner{id: n.SpanID, name: n.Name, start: zero + xtrace.Time(n.Start),
+		end: min(zero+xtrace.Time(n.End), event.Time())}
 	if i.start >= i.end || i.start < g.served || !overlap(a.windows, i.start, i.end) {
 		return // of an earlier request, perhaps
 	}
@@ -45,14 +46,16 @@ func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 	g.inner = append(g.inner, i)
 }
 
-// A stretch is a time in which a goroutine worked for an inner span, and for no span inside that one.
+// A stretch is a time in which a goroutine worked for an inner span, and for no span inside that
+// one.
 type stretch struct {
 	start, end xtrace.Time
 	span       *span
 	calls      []waits.Frame // that the goroutine had all the time, as far as known
 }
 
-// stretches returns the times of a goroutine in which it worked for inner spans of the request: in order, disjoint.
+// stretches returns the times of a goroutine in which it worked for inner spans of the request: in
+// order, disjoint.
 func (b *builder) stretches(g *goroutine) []stretch {
 	if all, ok := b.inner[g]; ok || len(g.inner) == 0 {
 		return all
@@ -61,10 +64,16 @@ func (b *builder) stretches(g *goroutine) []stretch {
 	for _, i := range g.inner {
 		if i.root == b.root || i.root == nil && g == b.root.server {
 			b.root.names[i.id] = i.name
-			starts = append(starts, stretch{i.start, i.end, &span{id: i.id, root: b.root, start: i.start}, ender(b.stacks.frames(i.stack))})
+			starts = append(starts,
+				stretch{i.start, i.end, &span{id: i.id, root: b.root, start: i.start},
+					ender(b.stacks.frames(i.stack))})
 		}
 	}
-	slices.SortStableFunc(starts, func(x, y stretch) int { return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(y.end, x.end)) })
+	slices.SortStableFunc(starts,
+		func(x, y stretch) int {
+			return cmp.Or(cmp.Compare(x.start, y.start),
+				cmp.Compare(y.end, x.end))
+		})
 	var all, open []stretch
 	at := xtrace.Time(0)
 	until := func(end xtrace.Time) {
@@ -112,8 +121,8 @@ func (b *builder) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq
 	}
 }
 
-// resolve returns the span for which a goroutine works that has got its span from another one. That one may have worked for an inner
-// span when it passed its span on.
+// resolve returns the span for which a goroutine works that has got its span from another one. That
+// one may have worked for an inner span when it passed its span on.
 func (b *builder) resolve(s *span) *span {
 	for s != nil && s.via != nil {
 		all := b.stretches(s.via)
@@ -126,10 +135,11 @@ func (b *builder) resolve(s *span) *span {
 	return s
 }
 
-// refine yields a piece with its innermost span. A goroutine must run to start or end a span: time on the processor may have several
-// spans. Any other piece has one.
+// refine yields a piece with its innermost span. A goroutine must run to start or end a span: time
+// on the processor may have several spans. Any other piece has one.
 func (b *builder) refine(g *goroutine, p piece, stretches []stretch, yield func(piece) bool) bool {
-	if p.index < 0 || p.span == nil && g != b.root.server || p.span != nil && p.span.root != b.root {
+	if p.index < 0 || p.span == nil && g != b.root.server || p.span != nil &&
+		p.span.root != b.root {
 		return yield(p)
 	}
 	p.span = b.resolve(p.span)
@@ -139,7 +149,9 @@ func (b *builder) refine(g *goroutine, p piece, stretches []stretch, yield func(
 		to = from + 1
 	}
 	rest := p
-	for i := sort.Search(len(stretches), func(i int) bool { return stretches[i].end > from }); i < len(stretches) && stretches[i].start < to; i++ {
+	for i := sort.Search(len(stretches),
+		func(i int) bool { return stretches[i].end > from }); i < len(stretches) &&
+		stretches[i].start < to; i++ {
 		s := &stretches[i]
 		if p.span != nil && s.span.start < p.span.start {
 			continue

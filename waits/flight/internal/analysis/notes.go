@@ -125,8 +125,8 @@ func (a *analyzer) endRoot(r *root, g *goroutine, at xtrace.Time, name string) {
 	}
 }
 
-// endEarlier handles the end of a span that started before the trace. If it is a wanted root, it is taken to have been on
-// this goroutine all the time.
+// endEarlier handles the end of a span that started before the trace. If it is a wanted root, it is
+// taken to have been on this goroutine all the time.
 func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note) {
 	r, wanted := a.wanted[n.SpanID]
 	if !wanted || r != nil || g == nil {
@@ -148,7 +148,8 @@ func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note
 	a.reassign(g, event)
 }
 
-// reassign begins a new segment if the goroutine works for another span since a note. A wait stays whole: it has one end.
+// reassign begins a new segment if the goroutine works for another span since a note. A wait stays
+// whole: it has one end.
 func (a *analyzer) reassign(g *goroutine, note *xtrace.Event) {
 	if g.state != xtrace.GoRunning || g.owner.current() == g.now.span {
 		return

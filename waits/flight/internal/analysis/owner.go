@@ -35,8 +35,8 @@ type span struct {
 	ended  bool
 	index  uint32 // in analyzer.stored
 
-	// A passed span stands for its parent. It has the goroutine that passed the span on to another one, and when. The first one may
-	// have worked for an inner span at that time.
+	// A passed span stands for its parent. It has the goroutine that passed the span on to another
+	// one, and when. The first one may have worked for an inner span at that time.
 	via    *goroutine
 	at     xtrace.Time
 	passes int // from goroutine to goroutine
@@ -45,12 +45,14 @@ type span struct {
 // maxPasses is how often a span is passed on before it is taken as it is.
 const maxPasses = 8
 
-// pass returns the span that a goroutine works for which another one, via, has created or given a job.
+// pass returns the span that a goroutine works for which another one, via, has created or given a
+// job.
 func (a *analyzer) pass(s *span, via *goroutine, at xtrace.Time) *span {
 	if s == nil || s.passes == maxPasses || !overlap(a.windows, at, at) {
 		return s
 	}
-	return &span{id: s.id, root: s.root, parent: s, start: s.start, via: via, at: at, passes: s.passes + 1}
+	return &span{id: s.id, root: s.root, parent: s, start: s.start, via: via, at: at,
+		passes: s.passes + 1}
 }
 
 // open returns the innermost span around s that has not ended, or nil.
@@ -70,15 +72,17 @@ func (s *span) open() *span {
 	return nil
 }
 
-// An owner knows for which span a goroutine works. Its own spans come first. Without one, it is the span of its creator, as
-// long as that request runs. Without that, a worker of a pool works for the request that woke it.
+// An owner knows for which span a goroutine works. Its own spans come first. Without one, it is the
+// span of its creator, as long as that request runs. Without that, a worker of a pool works for the
+// request that woke it.
 type owner struct {
 	own       []*span // started on this goroutine; ended ones are removed when they are met
 	inherited *span
 	adopted   *span
 
-	// Where a worker of a pool waited before it was adopted. When it waits there again, its job is done. A wait that began
-	// before the trace may have no stack: then the job ends with the request, or when another request wakes the worker.
+	// Where a worker of a pool waited before it was adopted. When it waits there again, its job is
+	// done. A wait that began before the trace may have no stack: then the job ends with the
+	// request, or when another request wakes the worker.
 	idle      activity
 	idleStack xtrace.Stack
 }
@@ -102,8 +106,8 @@ func (o *owner) current() *span {
 	return o.adopted
 }
 
-// woken tells a goroutine that one that works for a span, or for none, has ended its wait. It returns true if the goroutine works
-// for the same span from now on.
+// woken tells a goroutine that one that works for a span, or for none, has ended its wait. It
+// returns true if the goroutine works for the same span from now on.
 func (o *owner) woken(from activity, stack xtrace.Stack, by *span) bool {
 	if by == nil || from != waitingReceive && from != waitingSelect && from != waitingCondition {
 		return false
@@ -125,8 +129,8 @@ func (o *owner) blocked(activity activity, stack xtrace.Stack) {
 	}
 }
 
-// samePlace reports whether two stacks are of the same calls. Stacks of different generations of the trace never compare
-// equal.
+// samePlace reports whether two stacks are of the same calls. Stacks of different generations of
+// the trace never compare equal.
 func samePlace(a, b xtrace.Stack) bool {
 	if a == b {
 		return true

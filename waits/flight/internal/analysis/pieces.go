@@ -27,7 +27,8 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 		gap := func(until xtrace.Time) bool {
 			start := at
 			at = until
-			return !gaps || start >= until || yield(piece{segment: segment{start: start, end: until}, kind: waits.Gap, index: -1})
+			return !gaps || start >= until ||
+				yield(piece{segment: segment{start: start, end: until}, kind: waits.Gap, index: -1})
 		}
 		first, end := g.segments(from, to)
 		for i := first; i < end; i++ {
@@ -36,7 +37,8 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 			}
 			s := a.segment(g, i)
 			s.start, s.end = max(s.start, from), min(s.end, to)
-			if !gap(s.start) || !a.split(g, piece{segment: s, kind: s.kind(a.stacks), index: i}, yield) {
+			if !gap(s.start) || !a.split(g, piece{segment: s, kind: s.kind(a.stacks), index: i},
+				yield) {
 				return
 			}
 			at = s.end
@@ -54,7 +56,8 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	stops := a.stopsIn(p.start, p.end)
 	for i := range stops {
 		s := &stops[i]
-		// The goroutine that stops the world runs meanwhile. Others that run have not been stopped yet.
+		// The goroutine that stops the world runs meanwhile. Others that run have not been stopped
+		// yet.
 		if s.end <= rest.start || s.start >= rest.end || p.kind == waits.OnCPU && s.by != g {
 			continue
 		}
@@ -66,7 +69,8 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 			}
 		}
 		part := rest
-		part.kind, part.start, part.end = waits.StopTheWorld, max(rest.start, s.start), min(rest.end, s.end)
+		part.kind, part.start, part.end = waits.StopTheWorld, max(rest.start, s.start),
+			min(rest.end, s.end)
 		part.wake, part.stack = &s.wake, s.wake.stack
 		if !yield(part) {
 			return false
@@ -76,7 +80,8 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	return rest.start >= rest.end || yield(rest)
 }
 
-// stopsIn returns the stops of the world that overlap with [from, to), by time. Only one can go on at a time.
+// stopsIn returns the stops of the world that overlap with [from, to), by time. Only one can go on
+// at a time.
 func (a *analyzer) stopsIn(from, to xtrace.Time) []stop {
 	first := sort.Search(len(a.stops), func(i int) bool { return a.stops[i].end > from })
 	end := first

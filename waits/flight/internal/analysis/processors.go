@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// processors know which goroutines ran on the processors of the runtime (its Ps), and how much CPU time the process got.
+// processors know which goroutines ran on the processors of the runtime (its Ps), and how much CPU
+// time the process got.
 type processors struct {
 	windows []window
 	runs    map[xtrace.ProcID]*chunks[run] // in the windows: for each processor in order, disjoint
@@ -60,8 +61,9 @@ func (p *processors) see(id xtrace.ProcID) {
 	}
 }
 
-// shortSyscall is the length of a system call that is taken for CPU time. After that time the runtime may take
-// the processor away from a goroutine (sysmon in proc.go). Longer calls probably wait.
+// shortSyscall is the length of a system call that is taken for CPU time. After that time the
+// runtime may take the processor away from a goroutine (sysmon in proc.go). Longer calls probably
+// wait.
 const shortSyscall = 20 * time.Microsecond
 
 func (p *processors) syscall(length time.Duration) { p.busy += min(length, shortSyscall) }
@@ -104,10 +106,11 @@ func (p *processors) account(at xtrace.Time, got cputime.Usage) {
 type holder struct {
 	by      *goroutine // nil if only the garbage collector ran
 	longest run        // of it
-	free    bool       // one processor was free for most of the time: the runtime could have started another goroutine on it
+	// one processor was free for most of the time: the runtime could have started another goroutine on it
+	free bool
 
-	// The garbage collector: the worker that ran most, nil if none did, and the part of the time in use that went to all
-	// workers and to goroutines that helped.
+	// The garbage collector: the worker that ran most, nil if none did, and the part of the time in
+	// use that went to all workers and to goroutines that helped.
 	worker    *goroutine
 	collected float64
 }
@@ -153,7 +156,8 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 		if g.collects {
 			best = &h.worker
 		}
-		if old := *best; old == nil || g.tally.total > old.tally.total || g.tally.total == old.tally.total && g.id < old.id {
+		if old := *best; old == nil || g.tally.total > old.tally.total ||
+			g.tally.total == old.tally.total && g.id < old.id {
 			*best = g
 		}
 	}
@@ -169,8 +173,8 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 	return h
 }
 
-// The process was kept from running when it got less CPU time than this part of the time in which its goroutines
-// ran, as the runtime sees it. It must also have missed more than leastMissed.
+// The process was kept from running when it got less CPU time than this part of the time in which
+// its goroutines ran, as the runtime sees it. It must also have missed more than leastMissed.
 const (
 	fullShare   = 0.8
 	leastMissed = 2 * time.Millisecond
@@ -194,12 +198,17 @@ func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
 		length := min(to, after.at).Sub(max(from, before.at))
 		part := float64(length) / float64(busy) // of what is missed between the two notes
 		throttled := min(missed, limited(before, after))
-		all = addLack(all, lack{waits.CPULimit, after.got.Limit, time.Duration(part * float64(throttled))})
+		all = addLack(all, lack{waits.CPULimit, after.got.Limit,
+			time.Duration(part * float64(throttled))})
 		rest := missed - throttled
-		delayed := max(0, min(rest, after.got.Delayed-before.got.Delayed)) // threads that ended are not in the later note
-		all = addLack(all, lack{kind: waits.OtherPrograms, time: time.Duration(part * float64(delayed))})
-		// The process was stopped by a signal or a debugger, its group is frozen, or the machine stood still.
-		all = addLack(all, lack{kind: waits.NotRun, time: time.Duration(part * float64(rest-delayed))})
+		// threads that ended are not in the later note
+		delayed := max(0, min(rest, after.got.Delayed-before.got.Delayed))
+		all = addLack(all, lack{kind: waits.OtherPrograms,
+			time: time.Duration(part * float64(delayed))})
+		// The process was stopped by a signal or a debugger, its group is frozen, or the machine
+		// stood still.
+		all = addLack(all, lack{kind: waits.NotRun,
+			time: time.Duration(part * float64(rest-delayed))})
 	}
 	left := to.Sub(from)
 	for i := range all {
@@ -209,9 +218,11 @@ func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
 	return all
 }
 
-// limited returns how long a limit has kept the process from running between two notes. The kernel counts that for each processor, and when
-// the stop ends: of two threads that wait on one processor it counts one, and a stop may be in a later note. So limited returns no less than
-// what the goroutines needed beyond the limit, if the later note has the limit. Delayed cannot tell: the kernel counts stopped threads there, too.
+// limited returns how long a limit has kept the process from running between two notes. The kernel
+// counts that for each processor, and when the stop ends: of two threads that wait on one processor
+// it counts one, and a stop may be in a later note. So limited returns no less than what the
+// goroutines needed beyond the limit, if the later note has the limit. Delayed cannot tell: the
+// kernel counts stopped threads there, too.
 func limited(before, after account) time.Duration {
 	throttled := after.got.Throttled - before.got.Throttled
 	if throttled <= 0 || after.got.Limit == 0 {
@@ -235,7 +246,8 @@ func addLack(all []lack, l lack) []lack {
 	return append(all, l)
 }
 
-// kept returns why a goroutine that was ready in [from, to) did not run on a processor of the runtime that was free.
+// kept returns why a goroutine that was ready in [from, to) did not run on a processor of the
+// runtime that was free.
 func (p *processors) kept(from, to xtrace.Time) lack {
 	l := lack{kind: waits.NotRun, time: to.Sub(from)}
 	for before, after := range p.between(from, to) {
@@ -249,7 +261,8 @@ func (p *processors) kept(from, to xtrace.Time) lack {
 	return l
 }
 
-// between yields each two notes that follow each other, where the time between them overlaps with [from, to).
+// between yields each two notes that follow each other, where the time between them overlaps with
+// [from, to).
 func (p *processors) between(from, to xtrace.Time) iter.Seq2[account, account] {
 	return func(yield func(before, after account) bool) {
 		i := sort.Search(len(p.accounts), func(i int) bool { return p.accounts[i].at > from })

@@ -24,9 +24,10 @@ func (a *analyzer) requests() []waits.Request {
 // A builder makes one request.
 type builder struct {
 	*analyzer
-	root       *root
-	from, to   xtrace.Time
-	handedOver xtrace.Time // when the serving goroutine served no more; to if it served until the end
+	root     *root
+	from, to xtrace.Time
+	// when the serving goroutine served no more; to if it served until the end
+	handedOver xtrace.Time
 	inner      map[*goroutine][]stretch
 }
 
@@ -70,8 +71,8 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 	return request
 }
 
-// A goroutine has at most mostIntervals, more or less. After mostOfOthers in all, further goroutines are left out: results
-// stay in memory for long.
+// A goroutine has at most mostIntervals, more or less. After mostOfOthers in all, further
+// goroutines are left out: results stay in memory for long.
 const (
 	mostIntervals = 4096
 	mostOfOthers  = 4 * mostIntervals
@@ -81,7 +82,8 @@ func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) waits.Goroutin
 	result := waits.Goroutine{ID: uint64(g.id), Function: g.function(b.stacks)}
 	limit, grain := 2*mostIntervals, time.Microsecond
 	for p := range pieces {
-		if result.Intervals = append(result.Intervals, b.interval(g, p)); len(result.Intervals) < limit {
+		if result.Intervals = append(result.Intervals,
+			b.interval(g, p)); len(result.Intervals) < limit {
 			continue
 		}
 		for len(result.Intervals) > mostIntervals && grain < b.to.Sub(b.from) {
@@ -104,8 +106,8 @@ func (b *builder) working(g *goroutine) iter.Seq[piece] {
 	}
 }
 
-// handOver finds the time from which the serving goroutine does not serve the request any more: it has ended, or serves
-// another request, while this one ends on another goroutine.
+// handOver finds the time from which the serving goroutine does not serve the request any more: it
+// has ended, or serves another request, while this one ends on another goroutine.
 func (b *builder) handOver() {
 	b.handedOver = b.to
 	server := b.root.server
@@ -121,8 +123,8 @@ func (b *builder) handOver() {
 	}
 }
 
-// serving yields what the serving goroutine did. The pieces cover the request. After a handover, it waits for the goroutine
-// on which the request ends.
+// serving yields what the serving goroutine did. The pieces cover the request. After a handover, it
+// waits for the goroutine on which the request ends.
 func (b *builder) serving() iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range b.pieces(b.root.server, b.from, b.handedOver, true) {
@@ -133,7 +135,8 @@ func (b *builder) serving() iter.Seq[piece] {
 		if b.handedOver == b.to {
 			return
 		}
-		rest := piece{segment: segment{start: b.handedOver, end: b.to, activity: waitingOther}, kind: waits.Wait, index: -1}
+		rest := piece{segment: segment{start: b.handedOver, end: b.to, activity: waitingOther},
+			kind: waits.Wait, index: -1}
 		if b.root.ender != b.root.server && b.root.ender != nil {
 			rest.wake = &wake{by: b.root.ender, span: b.root.span}
 		}
@@ -157,7 +160,8 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 		switch h := b.processors.most(p.start, p.end, g); {
 		case h.free:
 		case h.collected > 0.5 && h.worker != nil:
-			i.By = &waits.Party{Goroutine: uint64(h.worker.id), Function: h.worker.function(b.stacks)}
+			i.By = &waits.Party{Goroutine: uint64(h.worker.id),
+				Function: h.worker.function(b.stacks)}
 		default:
 			i.By = b.holding(h)
 		}
@@ -169,7 +173,8 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 
 // party describes the goroutine that ended a wait.
 func (b *builder) party(w *wake) *waits.Party {
-	p := &waits.Party{Goroutine: uint64(w.by.id), Function: b.stacks.function(w.stack), Stack: b.stacks.frames(w.stack)}
+	p := &waits.Party{Goroutine: uint64(w.by.id), Function: b.stacks.function(w.stack),
+		Stack: b.stacks.frames(w.stack)}
 	work(p, w.span)
 	return p
 }
@@ -211,8 +216,9 @@ func (b *builder) calls(g *goroutine, p piece) []waits.Frame {
 	return frames
 }
 
-// ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it ran, the calls that it had
-// before and after. The calls that wrote a note say nothing by themselves.
+// ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it
+// ran, the calls that it had before and after. The calls that wrote a note say nothing by
+// themselves.
 func (b *builder) ran(g *goroutine, i int) []waits.Frame {
 	s := &g.past[i]
 	if s.activity != noted && (s.stack != 0 || s.activity > assisting) {

@@ -37,8 +37,8 @@ type segment struct {
 	wake       *wake // that ended the wait
 }
 
-// A record is a segment in memory. It has no pointers, for the sake of the garbage collector: a trace of 10 MB has
-// a million segments.
+// A record is a segment in memory. It has no pointers, for the sake of the garbage collector: a
+// trace of 10 MB has a million segments.
 type record struct {
 	start, end xtrace.Time
 	stack      stackID
@@ -57,7 +57,8 @@ type wake struct {
 }
 
 // change ends the current segment and begins the next one, at the time of an event.
-func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack, w *wake) {
+func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack,
+	w *wake) {
 	a.end(g, at, w)
 	g.now = open{start: at, activity: next, stack: stack, span: g.owner.current()}
 	a.join(g)
@@ -90,7 +91,8 @@ func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
 // segment returns a segment of a goroutine.
 func (a *analyzer) segment(g *goroutine, i int) segment {
 	r := &g.past[i]
-	s := segment{start: r.start, end: r.end, activity: r.activity, stack: r.stack, span: a.stored[r.span]}
+	s := segment{start: r.start, end: r.end, activity: r.activity, stack: r.stack,
+		span: a.stored[r.span]}
 	if r.wake > 0 {
 		s.wake = a.wakes.at(int(r.wake))
 	}
@@ -121,7 +123,8 @@ func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
 
 // kind returns what the goroutine did in a segment.
 func (s *segment) kind(stacks *stacks) waits.Kind {
-	timer := s.wake != nil && s.wake.by == nil // no goroutine ended the wait, and the network poller has a reason of its own
+	// no goroutine ended the wait, and the network poller has a reason of its own
+	timer := s.wake != nil && s.wake.by == nil
 	switch s.activity {
 	case executing, noted:
 		return waits.OnCPU

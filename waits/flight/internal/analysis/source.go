@@ -25,8 +25,8 @@ func (s *source) pause() {
 	}
 }
 
-// recovered makes an error of a panic. The decoder panics where it does not check its tables. A panic of the caller, in
-// pause, passes.
+// recovered makes an error of a panic. The decoder panics where it does not check its tables. A
+// panic of the caller, in pause, passes.
 func (s *source) recovered(err *error) {
 	if s.pausing {
 		return
@@ -83,8 +83,8 @@ func (s *source) events(f func(*xtrace.Event)) error {
 	return nil
 }
 
-// bytesPerPause are decoded in less than a millisecond: of a generation of the trace, the decoder reads all batches before
-// the first event.
+// bytesPerPause are decoded in less than a millisecond: of a generation of the trace, the decoder
+// reads all batches before the first event.
 const bytesPerPause = 64 << 10
 
 // Read is for the decoder.

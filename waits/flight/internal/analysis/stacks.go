@@ -50,7 +50,8 @@ func (s *stacks) get(id stackID) *stack {
 	}
 	entry.known = true
 	for f := range entry.of.Frames() {
-		entry.frames = append(entry.frames, waits.Frame{Function: f.Func, File: f.File, Line: int(f.Line)})
+		entry.frames = append(entry.frames,
+			waits.Frame{Function: f.Func, File: f.File, Line: int(f.Line)})
 	}
 	entry.function = innermost(entry.frames)
 	entry.wait = classify(entry.frames)
@@ -63,8 +64,8 @@ func (s *stacks) frames(id stackID) []waits.Frame { return s.get(id).frames }
 // function returns the innermost function of a stack outside the standard library, or "".
 func (s *stacks) function(id stackID) string { return s.get(id).function }
 
-// wait returns what a goroutine with this stack waits for in package sync or in a channel. It is Wait if the stack does not
-// tell.
+// wait returns what a goroutine with this stack waits for in package sync or in a channel. It is
+// Wait if the stack does not tell.
 func (s *stacks) wait(id stackID) waits.Kind { return s.get(id).wait }
 
 // polled returns what a goroutine with this stack waits for in the network poller.
@@ -112,7 +113,8 @@ func classify(frames []waits.Frame) waits.Kind {
 	for _, f := range frames {
 		switch name := f.Function; {
 		case strings.HasPrefix(name, "sync.(*Mutex)"), strings.HasPrefix(name, "sync.(*RWMutex)"),
-			strings.HasPrefix(name, "internal/sync.(*Mutex)"), strings.HasPrefix(name, "internal/poll.(*fdMutex)"):
+			strings.HasPrefix(name, "internal/sync.(*Mutex)"),
+			strings.HasPrefix(name, "internal/poll.(*fdMutex)"):
 			return waits.Mutex
 		case strings.HasPrefix(name, "sync.(*WaitGroup)"):
 			return waits.WaitGroup
@@ -158,7 +160,8 @@ func (s *stacks) blocked(stack stackID) activity {
 func (s *stacks) ended(by stackID) activity {
 	for _, f := range s.frames(by) {
 		switch name := f.Function; {
-		case strings.HasPrefix(name, "runtime.chansend"), name == "runtime.closechan", name == "runtime.selectgo":
+		case strings.HasPrefix(name, "runtime.chansend"), name == "runtime.closechan",
+			name == "runtime.selectgo":
 			return waitingReceive
 		case strings.HasPrefix(name, "runtime.chanrecv"):
 			return waitingSend
@@ -184,7 +187,8 @@ func (s *stacks) collector(stack stackID) bool {
 	return false
 }
 
-// opens reports whether the stack is of a goroutine that opens a connection for a pool of package database/sql.
+// opens reports whether the stack is of a goroutine that opens a connection for a pool of package
+// database/sql.
 func (s *stacks) opens(stack stackID) bool {
 	for _, f := range s.frames(stack) {
 		if f.Function == "database/sql.(*DB).openNewConnection" {

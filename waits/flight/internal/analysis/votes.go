@@ -23,8 +23,8 @@ func (v votes[K]) most(less func(a, b K) int) (best K) {
 	return best
 }
 
-// calls are how long a goroutine ran with each stack. Stacks are translated once, so that the first frame and the number
-// of frames identify the frames.
+// calls are how long a goroutine ran with each stack. Stacks are translated once, so that the first
+// frame and the number of frames identify the frames.
 type calls map[callsKey]*call
 
 type callsKey struct {
@@ -49,8 +49,9 @@ func (c calls) add(frames []waits.Frame, d time.Duration, seen bool) {
 	c[key].duration += d
 }
 
-// heaviest returns the innermost function outside the standard library that was called during more than half of the time.
-// Where the goroutine was seen counts alone, if that is a quarter of the time or more: it stands for the rest.
+// heaviest returns the innermost function outside the standard library that was called during more
+// than half of the time. Where the goroutine was seen counts alone, if that is a quarter of the
+// time or more: it stands for the rest.
 func (c calls) heaviest() string {
 	var all, seen time.Duration
 	for k, call := range c {
@@ -96,8 +97,10 @@ func (c calls) heaviest() string {
 
 // result returns the cause.
 func (c *cause) result(r *root) waits.Cause {
-	result := waits.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration, Function: c.functions.most(cmp.Compare[string])}
-	result.SpanID = c.spans.most(func(a, b trace.SpanID) int { return cmp.Compare(a.String(), b.String()) })
+	result := waits.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration,
+		Function: c.functions.most(cmp.Compare[string])}
+	result.SpanID = c.spans.most(
+		func(a, b trace.SpanID) int { return cmp.Compare(a.String(), b.String()) })
 	result.Span = r.names[result.SpanID]
 	if f := c.calls.heaviest(); f != "" {
 		result.Function = f

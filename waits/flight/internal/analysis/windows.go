@@ -77,7 +77,8 @@ func union(windows []window) []window {
 	return merged
 }
 
-// overlap reports whether a part of [from, to] lies in one of the windows. It is called for each event.
+// overlap reports whether a part of [from, to] lies in one of the windows. It is called for each
+// event.
 func overlap(windows []window, from, to xtrace.Time) bool {
 	low, high := 0, len(windows)
 	for low < high {
