@@ -8,6 +8,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/observer"
 )
@@ -41,17 +42,11 @@ func typeOf(k trace.SpanKind) record.Type {
 
 func detailValue(v attribute.Value) slog.Value {
 	switch v.Type() {
-	case attribute.BOOL:
-		return slog.BoolValue(v.AsBool())
-	case attribute.INT64:
-		return slog.Int64Value(v.AsInt64())
-	case attribute.FLOAT64:
-		return slog.Float64Value(v.AsFloat64())
 	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE,
 		attribute.BYTESLICE:
 		return slog.AnyValue(v.AsInterface())
-	default: // a string, or the JSON of a list of values or of a map
-		return slog.StringValue(v.String())
+	default: // of a list of values and of a map, the JSON
+		return otlpenc.Detail(v)
 	}
 }
 

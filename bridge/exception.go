@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"reflect"
 	"runtime"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -28,7 +27,7 @@ const maxStack = 2048
 
 // addException adds the event of an error or of a panic's value.
 func (s *recordedSpan) addException(v any, message, stack string, c trace.EventConfig) {
-	attrs := append(c.Attributes(), semconv.ExceptionType(typeName(v)),
+	attrs := append(c.Attributes(), semconv.ExceptionType(record.TypeName(v)),
 		semconv.ExceptionMessage(message))
 	if stack != "" {
 		attrs = append(attrs, semconv.ExceptionStacktrace(stack))
@@ -44,13 +43,4 @@ func stackOf(wanted bool) string {
 	}
 	text := make([]byte, maxStack)
 	return string(text[:runtime.Stack(text, false)])
-}
-
-// typeName returns the type of v with its import path. A type without a name has none.
-func typeName(v any) string {
-	t := reflect.TypeOf(v)
-	if t.PkgPath() == "" && t.Name() == "" {
-		return t.String()
-	}
-	return t.PkgPath() + "." + t.Name()
 }

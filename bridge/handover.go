@@ -11,6 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
+	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
@@ -35,29 +37,21 @@ func (s *recordedSpan) Size() int {
 	if s.served != nil {
 		size = int(unsafe.Sizeof(*s.served))
 	}
-	size += len(s.name) + len(s.status.Description) + attributesSize(s.attributes)
+	size += len(s.name) + len(s.status.Description) + attributes.Size(s.attributes)
 	if s.request != nil {
 		size += s.request.Size()
 	}
 	d := s.readDetails()
 	for i := range d.events.values {
 		e := &d.events.values[i]
-		size += int(unsafe.Sizeof(*e)) + len(e.Name) + attributesSize(e.Attributes)
+		size += int(unsafe.Sizeof(*e)) + len(e.Name) + attributes.Size(e.Attributes)
 	}
 	for i := range d.links.values {
 		l := &d.links.values[i]
 		state := l.SpanContext.TraceState()
 		// a key and a value each
-		size += int(unsafe.Sizeof(*l)) + attributesSize(l.Attributes) + len(
+		size += int(unsafe.Sizeof(*l)) + attributes.Size(l.Attributes) + len(
 			state.String()) + state.Len()*2*int(unsafe.Sizeof(""))
-	}
-	return size
-}
-
-func attributesSize(attrs []attribute.KeyValue) int {
-	size := len(attrs) * int(unsafe.Sizeof(attribute.KeyValue{}))
-	for i := range attrs {
-		size += len(attrs[i].Key) + valueSize(attrs[i].Value)
 	}
 	return size
 }
@@ -322,7 +316,7 @@ func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
 	if !s.exports || span.sampled {
 		return span.spanContext
 	}
-	return span.spanContext.WithTraceState(withoutThreshold(span.spanContext.TraceState()))
+	return span.spanContext.WithTraceState(keep.WithoutThreshold(span.spanContext.TraceState()))
 }
 
 // appendRequest appends the attributes of the request whose span is s.span.
@@ -414,14 +408,14 @@ func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
 func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribute.KeyValue,
 	more []slog.Attr) (all []attribute.KeyValue, dropped int) {
 	n := len(s.attributes)
-	s.attributes = appendConverted(append(s.attributes, have...), more)
+	s.attributes = attributes.AppendConverted(append(s.attributes, have...), more)
 	all = s.attributes[n:]
 	added := all[len(have):]
 	for i := range added {
-		limitAttribute(&added[i], limits)
+		attributes.Limit(&added[i], limits)
 	}
 	if len(have) > 0 {
-		all = unique(all)
+		all = attributes.Unique(all)
 	}
 	if limit := limits.AttributeCountLimit; limit >= 0 && len(all) > limit {
 		return all[:limit], len(all) - limit
@@ -439,9 +433,9 @@ func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (even
 	marks, most := 0, limits.EventCountLimit
 	for m := last; m.Valid() && (most < 0 || marks < most); m = m.Before() {
 		from := len(s.attributes)
-		s.attributes = appendConverted(s.attributes, m.Attrs())
+		s.attributes = attributes.AppendConverted(s.attributes, m.Attrs())
 		e := sdktrace.Event{Name: m.Name(), Time: m.Time()}
-		e.Attributes, e.DroppedAttributeCount = limitedList(s.attributes[from:],
+		e.Attributes, e.DroppedAttributeCount = attributes.LimitList(s.attributes[from:],
 			limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
 		s.events = append(s.events, e)
 		marks++

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/spanlabels"
@@ -134,12 +135,14 @@ func (j *joined) Mark(active any, name string, at time.Time, attrs []slog.Attr) 
 func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) bool {
 	name = text.Valid(name)
 	if own, ok := span.(*recordedSpan); ok {
-		return own.addEvent(sdktrace.Event{Name: name, Attributes: convert(attrs), Time: at})
+		return own.addEvent(
+			sdktrace.Event{Name: name, Attributes: attributes.Convert(attrs), Time: at})
 	}
 	if len(attrs) == 0 { // an option less
 		span.AddEvent(name, trace.WithTimestamp(at))
 	} else {
-		span.AddEvent(name, trace.WithTimestamp(at), trace.WithAttributes(convert(attrs)...))
+		span.AddEvent(name, trace.WithTimestamp(at),
+			trace.WithAttributes(attributes.Convert(attrs)...))
 	}
 	return true
 }
@@ -157,7 +160,7 @@ func (j *joined) Measure(active any, m record.Measured) {
 		}
 		start, end := ordered(m.Start, m.Duration)
 		_, span := j.tracerUnder(parent).Start(ctx, text.Valid(m.Name), trace.WithTimestamp(start),
-			trace.WithAttributes(convert(m.Attrs)...))
+			trace.WithAttributes(attributes.Convert(m.Attrs)...))
 		if own, ok := span.(*recordedSpan); ok {
 			own.measure = true
 		} else if span.IsRecording() {
@@ -250,7 +253,7 @@ func (o *openedSpan) IDs() record.SpanIDs {
 func (o *openedSpan) Fail(f record.Failure) { o.joined.try(func() { fail(o.span, f) }) }
 
 func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
-	o.joined.try(func() { o.span.SetAttributes(convert(attrs)...) })
+	o.joined.try(func() { o.span.SetAttributes(attributes.Convert(attrs)...) })
 	o.joined.try(func() { o.span.End(trace.WithTimestamp(at)) })
 	if o.recorded && !o.own {
 		o.joined.stats[measureSpans].Add(1)

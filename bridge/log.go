@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
-	"slices"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -28,13 +27,7 @@ func NewHandler(next slog.Handler) slog.Handler { return &logHandler{next: recor
 // A logHandler does not change: WithAttrs and WithGroup make another.
 type logHandler struct {
 	next   slog.Handler
-	groups []logGroup // outermost first; next knows nothing of them
-}
-
-// A logGroup is a group that WithGroup opened, with the attributes that WithAttrs put into it.
-type logGroup struct {
-	name  string
-	attrs []slog.Attr
+	groups record.LogGroups // next knows nothing of them
 }
 
 var _ slog.Handler = (*logHandler)(nil)
@@ -45,7 +38,9 @@ func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if len(h.groups) > 0 {
-		r = h.grouped(r)
+		attrs := h.groups.Around(r)
+		r = slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+		r.AddAttrs(attrs...)
 	}
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		tid, sid := sc.TraceID(), sc.SpanID()
@@ -58,35 +53,16 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r)
 }
 
-// grouped returns r with its attributes inside the open groups.
-func (h *logHandler) grouped(r slog.Record) slog.Record {
-	attrs := make([]slog.Attr, 0, r.NumAttrs())
-	r.Attrs(func(a slog.Attr) bool {
-		attrs = append(attrs, a)
-		return true
-	})
-	for _, g := range slices.Backward(h.groups) {
-		attrs = []slog.Attr{{Key: g.name,
-			Value: slog.GroupValue(append(slices.Clip(g.attrs), attrs...)...)}}
-	}
-	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
-	out.AddAttrs(attrs...)
-	return out
-}
-
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	n := len(h.groups)
-	if n == 0 {
+	if len(h.groups) == 0 {
 		return &logHandler{next: h.next.WithAttrs(attrs)}
 	}
-	groups := slices.Clone(h.groups)
-	groups[n-1].attrs = append(slices.Clip(groups[n-1].attrs), attrs...)
-	return &logHandler{next: h.next, groups: groups}
+	return &logHandler{h.next, h.groups.With(attrs)}
 }
 
 func (h *logHandler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
 	}
-	return &logHandler{next: h.next, groups: append(slices.Clip(h.groups), logGroup{name: name})}
+	return &logHandler{h.next, h.groups.Open(name)}
 }

@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
@@ -144,8 +145,8 @@ func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at 
 		return
 	}
 	n := len(s.attributes)
-	s.attributes = appendConverted(s.attributes, attrs)
-	r.Attributes, r.DroppedAttributes = limitedList(s.attributes[n:],
+	s.attributes = attributes.AppendConverted(s.attributes, attrs)
+	r.Attributes, r.DroppedAttributes = attributes.LimitList(s.attributes[n:],
 		sdktrace.DefaultAttributeValueDepthLimit, l.limits.AttributeValueLength,
 		l.limits.AttributeCount)
 	s.bytes = r.Append(s.bytes, nil)

@@ -3,20 +3,15 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/measures"
 	"github.com/perfline/perfline/internal/record"
-	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -46,18 +41,6 @@ type MeasureConfig struct {
 	Timeline *observer.Timeline
 }
 
-const (
-	defaultSeries = 200
-	maxSeries     = 2000 // as in the SDK, which has a bound of its own
-)
-
-// Attributes of the histogram that its own code sets.
-const (
-	measureName     = "perfline.measure.name"
-	measureFailure  = string(semconv.ErrorTypeKey)
-	measureOverflow = "otel.metric.overflow"
-)
-
 // Check returns an error that names the first wrong field.
 func (c MeasureConfig) Check() error {
 	for i, name := range c.Names {
@@ -70,16 +53,16 @@ func (c MeasureConfig) Check() error {
 		if key == "" || !utf8.ValidString(key) {
 			return fmt.Errorf("MeasureConfig.Attributes[%d] %q: must be a key in UTF-8", i, key)
 		}
-		if key == measureName || key == measureFailure || key == measureOverflow {
+		if key == measures.NameKey || key == measures.FailureKey || key == measures.OverflowKey {
 			return fmt.Errorf("MeasureConfig.Attributes[%d] %q: must be another key, because the histogram sets this one itself", i, key)
 		}
 		if slices.Contains(c.Attributes[:i], key) {
 			return fmt.Errorf("MeasureConfig.Attributes[%d] %q: must not be listed twice", i, key)
 		}
 	}
-	if c.MaxSeries < 0 || c.MaxSeries > maxSeries {
+	if c.MaxSeries < 0 || c.MaxSeries > measures.MaxSeries {
 		return fmt.Errorf("MeasureConfig.MaxSeries %d: must be from 1 to %d, or 0 for %d",
-			c.MaxSeries, maxSeries, defaultSeries)
+			c.MaxSeries, measures.MaxSeries, measures.DefaultSeries)
 	}
 	return nil
 }
@@ -106,11 +89,8 @@ func (c MeasureConfig) Check() error {
 // the SDK choose others, or an exponential histogram. Texts have 128 bytes at most. A measure that
 // ended before its start counts as positive, as in its span.
 type MeasureHistogram struct {
-	names     []string // as in MeasureConfig
-	series    measureSeries
-	histogram metric.Float64Histogram
+	histogram *measures.Histogram
 	detach    func()
-	panics    atomic.Uint64
 }
 
 // MeasureStats count what the histogram itself does not count.
@@ -121,10 +101,6 @@ type MeasureStats struct {
 	Panics   uint64 // measures that the histogram lost, because the meter provider panicked
 }
 
-// measureBounds are the recommended bounds of buckets, in seconds.
-var measureBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5,
-	1, 2.5, 5, 10}
-
 // NewMeasureHistogram returns a histogram, which gets measures from now on until Stop. If a
 // timeline has several histograms, only the last one gets them. The error names a wrong field, or
 // is the meter provider's.
@@ -132,22 +108,16 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
-	mp := c.MeterProvider
-	if mp == nil {
-		mp = otel.GetMeterProvider()
-	}
-	histogram, err := scope.Meter(mp).Float64Histogram("perfline.measure.duration",
-		metric.WithUnit("s"),
-		metric.WithDescription("Duration of measures, by name."),
-		metric.WithExplicitBucketBoundaries(measureBounds...))
+	histogram, err := measures.New(measures.Config{
+		Names: c.Names, Attributes: c.Attributes, MaxSeries: c.MaxSeries,
+		MeterProvider: c.MeterProvider, Exemplar: sampledContext,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)
 	}
-	h := &MeasureHistogram{names: slices.Clone(c.Names), histogram: histogram}
-	h.series.init(c)
 	learn()
-	h.detach = processTimeline((*record.Timeline)(c.Timeline)).Meter((*meter)(h))
-	return h, nil
+	detach := processTimeline((*record.Timeline)(c.Timeline)).Meter(histogram)
+	return &MeasureHistogram{histogram, detach}, nil
 }
 
 // Stop leaves the timeline. Further calls do nothing.
@@ -155,51 +125,8 @@ func (h *MeasureHistogram) Stop() { h.detach() }
 
 // Stats returns the counts. It may be called after Stop.
 func (h *MeasureHistogram) Stats() MeasureStats {
-	s := MeasureStats{Series: uint64(len(*h.series.known.Load())),
-		Overflow: h.series.overflow.Load(), Panics: h.panics.Load()}
-	if s.Overflow > 0 {
-		s.Series++
-	}
-	return s
-}
-
-// A meter is a MeasureHistogram as the timeline sees it. It is a type of its own, so that users see
-// neither its methods nor the types that these need.
-type meter MeasureHistogram
-
-var _ record.Meter = (*meter)(nil)
-
-// Wants implements [record.Meter].
-func (m *meter) Wants(name string) (wanted bool) {
-	if !slices.ContainsFunc(m.names, func(allowed string) bool {
-		prefix, all := strings.CutSuffix(allowed, "*")
-		return name == allowed || all && strings.HasPrefix(name, prefix)
-	}) {
-		return false
-	}
-	defer m.noteProgramPanic()
-	return m.histogram.Enabled(context.Background())
-}
-
-// Measured implements [record.Meter].
-func (m *meter) Measured(span any, name string, duration time.Duration, attrs []slog.Attr,
-	failure *record.Failure) {
-	defer m.noteProgramPanic()
-	kind := ""
-	if failure != nil {
-		kind = failure.Type
-	}
-	m.histogram.Record(sampledContext(span), duration.Abs().Seconds(),
-		m.series.get(name, kind, attrs)...)
-}
-
-// noteProgramPanic is deferred. It counts a panic of the meter provider, and reports the first one.
-func (m *meter) noteProgramPanic() {
-	if p := recover(); p != nil && m.panics.Add(1) == 1 {
-		defer func() { _ = recover() }() // of the error handler, which is the program's, too
-		otel.Handle(fmt.Errorf(
-			"perfline: the meter provider panicked; the histogram perfline.measure.duration lacks this measure and maybe others: %v", p))
-	}
+	series, overflow, panics := h.histogram.Stats()
+	return MeasureStats{Series: series, Overflow: overflow, Panics: panics}
 }
 
 // sampledContext returns a context with the span that an exemplar of a measure leads to. span is

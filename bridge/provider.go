@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
+	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
@@ -118,8 +120,9 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keeper // nil without a policy
-	dropped      record.PerProcessor[droppedList]
+	keeper       *keep.Keeper // nil without a policy
+	onSlow       func(Root)   // may be nil
+	dropped      keep.Dropped
 	routes       *routes.Table // counts local roots; nil: nothing counts them
 
 	timeline *record.Timeline
@@ -145,7 +148,7 @@ var _ trace.TracerProvider = (*TracerProvider)(nil)
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
-		sampler: c.Sampler, ids: c.IDs, resource: c.Resource,
+		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, onSlow: c.OnSlow,
 		recordPanics: !c.WithoutPanicRecording,
 		exporters:    c.Exporters, recorders: c.Recorders, routes: routesOf(c.Recorders),
 		tracers: map[instrumentation.Scope]*tracer{},
@@ -153,11 +156,12 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	if p.sampler == nil {
 		p.sampler = spanconfig.ReadSampler(vars, nil)
 	}
-	if p.keeper = newKeeper(c.Keep, c.OnSlow); p.keeper != nil && c.Keep.Factor > 0 {
-		if p.routes == nil {
+	p.dropped.Count = p.countRoot
+	if c.Keep != nil && !c.Keep.Off {
+		if c.Keep.Factor > 0 && p.routes == nil {
 			p.routes = routes.NewTable(routes.Config{})
 		}
-		p.keeper.usual = p.routes.Usual
+		p.keeper = keep.New(keep.Policy(*c.Keep), p.routes)
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
@@ -231,7 +235,7 @@ const longestRead = time.Second
 
 // handOverEnded hands over, and counts, what has ended.
 func (p *TracerProvider) handOverEnded() {
-	p.countDroppedNow()
+	p.dropped.CountNow()
 	ctx, cancel := context.WithTimeout(context.Background(), longestRead)
 	defer cancel()
 	_ = p.timeline.HandOverEnded(ctx)
@@ -265,7 +269,8 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 		Attributes: c.InstrumentationAttributes(),
 	}
 	if scope.Attributes.Len() > 0 {
-		all, _ := limitedList(scope.Attributes.ToSlice(), p.limits.AttributeValueDepthLimit, -1, -1)
+		all, _ := attributes.LimitList(scope.Attributes.ToSlice(),
+			p.limits.AttributeValueDepthLimit, -1, -1)
 		scope.Attributes = attribute.NewSet(all...)
 	}
 	return p.tracer(scope)

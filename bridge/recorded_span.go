@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
@@ -175,7 +176,7 @@ func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 // ended.
 func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	limits := &s.tracer.provider.limits
-	e.Attributes, e.DroppedAttributeCount = limitedList(e.Attributes,
+	e.Attributes, e.DroppedAttributeCount = attributes.LimitList(e.Attributes,
 		limits.AttributeValueDepthLimit, -1, limits.AttributePerEventCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +196,7 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	}
 	limits := &s.tracer.provider.limits
 	l := sdktrace.Link{SpanContext: link.SpanContext}
-	l.Attributes, l.DroppedAttributeCount = limitedList(slices.Clone(link.Attributes),
+	l.Attributes, l.DroppedAttributeCount = attributes.LimitList(slices.Clone(link.Attributes),
 		limits.AttributeValueDepthLimit, -1, limits.AttributePerLinkCountLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,23 +256,23 @@ func (s *recordedSpan) end(at time.Time) {
 // decideOrNote decides whether the request of a local root is kept, or notes the failure of another
 // span for that decision.
 func (s *recordedSpan) decideOrNote(unit *record.Unit) {
-	k := s.tracer.provider.keeper
+	p := s.tracer.provider
 	switch {
-	case k == nil:
+	case p.keeper == nil:
 	case !s.root:
 		if s.failed() {
 			unit.Failed.Store(true)
 		}
 	default:
 		if s.tentative {
-			s.tracer.roots.end()
+			s.tracer.roots.End()
 		}
-		k.decide(s, unit)
+		p.decide(s, unit)
 	}
 }
 
-// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept.
-// Otherwise, the root is only counted.
+// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept: to
+// the exporters only in the process that began the trace. Otherwise, the root is only counted.
 func (s *recordedSpan) endTentative() {
 	switch p := s.tracer.provider; {
 	case s.keep == local.NotKept:
@@ -279,7 +280,7 @@ func (s *recordedSpan) endTentative() {
 			unit.Discard(s)
 		}
 		p.countDropped(s)
-	case p.keeper.exports(s):
+	case p.keeper.Exports() && len(p.exporters) > 0 && !s.parent.elsewhere:
 		s.Unit().Export(s)
 	default:
 		s.Unit().End(s)

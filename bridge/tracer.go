@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
+	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
@@ -23,7 +24,7 @@ type tracer struct {
 	provider *TracerProvider
 	scope    instrumentation.Scope
 	group    *otlpenc.Group
-	roots    tentativeRoots
+	roots    keep.Roots // that wait for the policy
 }
 
 // A spanStart says how a span starts.
@@ -79,7 +80,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
 	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil &&
-		(unit != nil && unit.Tentative() || unit == nil && t.roots.begin(&t.provider.joined.stats))
+		(unit != nil && unit.Tentative() || unit == nil && t.beginTentative())
 	if dropped && !tentative {
 		var c *droppedContext
 		root := unit == nil && droppedRoot == nil

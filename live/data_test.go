@@ -2,7 +2,6 @@ package live_test
 
 import (
 	"errors"
-	"github.com/perfline/perfline/internal/runtimestats"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/perfline/perfline/internal/runtimestats"
 
 	otelattribute "go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"

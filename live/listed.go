@@ -3,6 +3,7 @@ package live
 import (
 	"slices"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/live/internal/view"
@@ -39,8 +40,8 @@ func (h *handler) snapshot(traceID, spanID string) (requests.Snapshot, error) {
 	return s, nil
 }
 
-func (h *handler) snapshotOf(id lookup.ID) (s requests.Snapshot, ok bool) {
-	s, ok = h.recent().Snapshot(id.Trace, id.Root) // which may have got spans meanwhile
+func (h *handler) snapshotOf(id local.ID) (s requests.Snapshot, ok bool) {
+	s, ok = h.recent().Snapshot(id.Trace, id.Span) // which may have got spans meanwhile
 	if !ok {
 		s, ok = h.listed.Get(id)
 	}
@@ -51,7 +52,7 @@ func (h *handler) snapshotOf(id lookup.ID) (s requests.Snapshot, ok bool) {
 }
 
 // has reports whether the page has a request.
-func (h *handler) has(id lookup.ID) bool {
+func (h *handler) has(id local.ID) bool {
 	_, ok := h.snapshotOf(id)
 	return ok
 }

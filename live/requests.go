@@ -14,7 +14,6 @@ import (
 
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/live/internal/view"
 	"github.com/perfline/perfline/observer"
 )
@@ -98,7 +97,11 @@ func (h *handler) compare(r *http.Request) (maker[view.Comparison], error) {
 	if query.Has("b") {
 		b, err = h.named(query.Get("b"))
 	} else {
-		b, median, err = h.usual(a, a.Name)
+		var ok bool
+		if b, median, ok = lookup.Usual(h.recent(), a); !ok {
+			err = errors.New("no other request " + view.Shown(a.Name) +
+				" without an error is in memory: send one, and compare again")
+		}
 	}
 	return func(context.Context) (view.Comparison, error) {
 		h.opened.Add(b)
@@ -126,29 +129,11 @@ func (h *handler) named(ids string) (requests.Snapshot, error) {
 	return h.snapshot(traceID, spanID)
 }
 
-// usual returns another request of a route: the nearest one to the median since the start, or the
-// median of the requests in memory. The second result is the median since the start, or 0.
-func (h *handler) usual(a requests.Snapshot, route string) (requests.Snapshot, time.Duration,
-	error) {
-	var most routes.Summary
-	for _, s := range h.recent().Routes().Summaries(routes.SinceStart).Routes {
-		if s.Route == route && s.Count > most.Count {
-			most = s
-		}
-	}
-	b, ok := requests.Usual(h.recent().All(), route, most.P50, a.SpanID)
-	if !ok {
-		return b, 0, errors.New("no other request " + view.Shown(route) +
-			" without an error is in memory: send one, and compare again")
-	}
-	return b, most.P50, nil
-}
-
 // choices returns the requests of a route in memory without the compared ones, the newest first.
 func (h *handler) choices(route string, compared ...requests.Snapshot) []requests.Snapshot {
 	return slices.DeleteFunc(requests.OfRoute(h.recent().All(), route),
 		func(s requests.Snapshot) bool {
 			return slices.ContainsFunc(compared,
-				func(c requests.Snapshot) bool { return lookup.IDOf(c) == lookup.IDOf(s) })
+				func(c requests.Snapshot) bool { return c.ID() == s.ID() })
 		})
 }

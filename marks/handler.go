@@ -47,14 +47,8 @@ func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 type handler struct {
 	next   slog.Handler // nil: none
 	level  slog.Leveler
-	attrs  []slog.Attr // outside any group; frozen at WithAttrs
-	groups []group     // outermost first
-}
-
-// A group is one that WithGroup opened, with what WithAttrs put into it, frozen.
-type group struct {
-	name  string
-	attrs []slog.Attr
+	attrs  []slog.Attr      // outside any group; frozen at WithAttrs
+	groups record.LogGroups // with frozen attributes
 }
 
 var _ slog.Handler = (*handler)(nil)
@@ -96,7 +90,7 @@ func (h *handler) mark(ctx context.Context, r slog.Record) {
 	attrs := append(room[:0], slog.String(slog.LevelKey, r.Level.String()))
 	attrs = append(attrs, h.attrs...)
 	if len(h.groups) > 0 {
-		attrs = append(attrs, h.grouped(r)...)
+		attrs = append(attrs, h.groups.Around(r)...)
 	} else {
 		r.Attrs(func(a slog.Attr) bool {
 			attrs = append(attrs, a)
@@ -106,31 +100,15 @@ func (h *handler) mark(ctx context.Context, r slog.Record) {
 	p.Record(record.Mark, r.Message, p.Timeline.Now(), 0, attrs)
 }
 
-// grouped are the record's attributes inside the open groups, or nothing.
-func (h *handler) grouped(r slog.Record) []slog.Attr {
-	inner := make([]slog.Attr, 0, r.NumAttrs())
-	r.Attrs(func(a slog.Attr) bool {
-		inner = append(inner, a)
-		return true
-	})
-	for _, g := range slices.Backward(h.groups) {
-		if all := slices.Concat(g.attrs, inner); len(all) > 0 {
-			inner = []slog.Attr{{Key: g.name, Value: slog.GroupValue(all...)}}
-		}
-	}
-	return inner
-}
-
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := *h
 	if h.next != nil {
 		c.next = h.next.WithAttrs(attrs)
 	}
-	if n := len(h.groups); n > 0 {
-		c.groups = slices.Clone(h.groups)
-		c.groups[n-1].attrs = appendFrozen(h.groups[n-1].attrs, attrs)
+	if attrs = record.Freeze(attrs); len(h.groups) > 0 {
+		c.groups = h.groups.With(attrs)
 	} else {
-		c.attrs = appendFrozen(h.attrs, attrs)
+		c.attrs = slices.Concat(h.attrs, attrs)
 	}
 	return &c
 }
@@ -143,11 +121,6 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	if h.next != nil {
 		c.next = h.next.WithGroup(name)
 	}
-	c.groups = append(slices.Clip(h.groups), group{name: name})
+	c.groups = h.groups.Open(name)
 	return &c
-}
-
-// appendFrozen returns old, which other handlers share, and attrs as they are now.
-func appendFrozen(old, attrs []slog.Attr) []slog.Attr {
-	return append(slices.Clip(old), record.Freeze(attrs)...)
 }

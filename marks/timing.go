@@ -2,9 +2,7 @@ package marks
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -108,17 +106,9 @@ func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return
 	}
-	t.failed = &record.Failure{At: time.Now(), Type: typeName(err), Message: record.GoexitText}
+	t.failed = &record.Failure{At: time.Now(), Type: record.TypeName(err),
+		Message: record.GoexitText}
 	t.failed.Message = record.ErrorText(err)
-}
-
-// typeName returns the type of an error with its import path.
-func typeName(err error) string {
-	t := reflect.TypeOf(err)
-	if t.PkgPath() == "" && t.Name() == "" {
-		return t.String()
-	}
-	return fmt.Sprintf("%s.%s", t.PkgPath(), t.Name())
 }
 
 // End records the measure, with the attributes given when it began and those

@@ -1,6 +1,10 @@
 package mcpserver
 
-import "context"
+import (
+	"context"
+
+	"github.com/perfline/perfline/internal/serve"
+)
 
 // callKey is the key of the HTTP request's context in the context of a tool. The protocol's older
 // versions do not end a tool when its client leaves.
@@ -14,10 +18,5 @@ func untilGone(ctx context.Context) (_ context.Context, done func()) {
 	if !ok {
 		return ctx, func() {}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	unregister := context.AfterFunc(call, func() { cancel(context.Cause(call)) })
-	return ctx, func() {
-		unregister()
-		cancel(nil)
-	}
+	return serve.Until(ctx, call)
 }

@@ -9,10 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/routes"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -37,7 +35,7 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest,
 	if refused != nil {
 		return nil, refused
 	}
-	if lookup.IDOf(slow) == lookup.IDOf(usual) {
+	if slow.ID() == usual.ID() {
 		return nil, refuse("usual %s: must be another request than slow", in.Usual)
 	}
 	a, b := s.withWaits(ctx, slow), s.withWaits(ctx, usual)
@@ -73,26 +71,15 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 	if id != "" {
 		return s.find(id)
 	}
-	route := slow.Name
-	usual, ok := requests.Usual(s.recent().All(), route, s.median(route), slow.SpanID)
+	usual, _, ok := lookup.Usual(s.recent(), slow)
 	if !ok {
 		return usual, refuse(
-			"no other request of %s without an error is in memory: repeat this call after the program has served some", route).
+			"no other request of %s without an error is in memory: repeat this call after the program has served some", slow.Name).
 			or(toolListRequests, struct{}{},
 				"another request to compare with, as the argument usual")
 	}
 	s.listed.Add(usual)
 	return usual, nil
-}
-
-// median returns the median duration of a route since the start, or 0 if it has none.
-func (s *server) median(route string) time.Duration {
-	for _, r := range s.recent().Routes().Summaries(routes.SinceStart).Routes {
-		if r.Class == local.Request && r.Route == route {
-			return r.P50
-		}
-	}
-	return 0
 }
 
 // recordedOf returns the profile of the last session of a tool, if it has samples of the request.

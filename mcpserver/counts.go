@@ -41,15 +41,11 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 		a.line("perfline has lost data since the program began: %d counts begin with LOST.", lost)
 	}
 	a.line("counts from %d on, of %d: number, group, name, meaning", in.Offset, len(all))
-	shown := 0
-	for _, c := range page(all, in.Offset, limit) {
-		if !a.row(countLine(c)) {
-			break
-		}
-		shown++
-	}
-	if more := len(all) - in.Offset - shown; more > 0 {
-		in.Offset += shown
+	shown, more := writePage(a, all, in.Offset, limit, func(c exporter.Count) []string {
+		return []string{countLine(c)}
+	})
+	if more > 0 {
+		in.Offset += len(shown)
 		a.suggest(toolCounts, in, word(fmt.Sprintf("%d more counts", more)))
 	}
 	a.suggest(toolListRoutes, struct{}{}, "routes and how long their requests take")

@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/internal/local"
-	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
 )
 
@@ -69,39 +68,39 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 	a.line("requests in memory that match: %d%s", len(found),
 		word(map[bool]string{true: " after the page before"}[in.After != ""]))
 	a.line("id, end, duration ms, result, why it is kept, name")
-	last := requests.Snapshot{}
-	shown := 0
-	for _, one := range found[:min(limit, len(found))] {
-		root := one.RootSpan()
-		result := word("ok")
-		if one.Failed {
-			result = "failed"
-		}
-		if protocol := requests.ProtocolStatus(&root); protocol != "" {
-			result += word(formatted(" %s", protocol))
-		}
-		if !a.row(formatted("%v %s %s %s %s %s", one.SpanID, moment(one.End), ms(one.Took()),
-			result, word(cmp.Or(one.Keep.String(), "-")), one.Name)) {
-			break
-		}
+	shown, more := writePage(a, found, 0, limit, listedLine)
+	for _, one := range shown {
 		s.listed.Add(one)
-		shown++
-		last = one
 	}
 	first := found[0].SpanID.String()
 	a.suggest(toolGetRequest, requestArguments{Request: first},
 		"the spans of the first request, and the cause of its duration; another id gives another one")
-	if shown < len(found) {
-		next := in
-		next.After, next.Route = last.SpanID.String(), s.safeRoute(in.Route)
+	if more > 0 {
+		next, last := in, shown[len(shown)-1].SpanID
+		next.After, next.Route = last.String(), s.safeRoute(in.Route)
 		if next.Text == "" && next.Attribute == "" {
 			a.suggest(toolListRequests, next, "the next page")
 		} else {
 			a.line("there are more: call %s again with the same arguments and after %v",
-				toolListRequests, last.SpanID)
+				toolListRequests, last)
 		}
 	}
 	return a, nil
+}
+
+// listedLine returns the line of a request in a list.
+func listedLine(of requests.Snapshot) []string {
+	root := of.RootSpan()
+	result := word("ok")
+	if of.Failed {
+		result = "failed"
+	}
+	if protocol := requests.ProtocolStatus(&root); protocol != "" {
+		result += word(formatted(" %s", protocol))
+	}
+	kept := word(cmp.Or(of.Keep.String(), "-"))
+	return []string{formatted("%v %s %s %s %s %s",
+		of.SpanID, moment(of.End), ms(of.Took()), result, kept, of.Name)}
 }
 
 // query returns the query of arguments.
@@ -156,7 +155,7 @@ func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.
 		return nil, refuse("after %s: the request is no longer in memory: call %s again without after", in.After, toolListRequests)
 	}
 	for i, one := range found {
-		if lookup.IDOf(one) == lookup.IDOf(last) {
+		if one.ID() == last.ID() {
 			return found[i+1:], nil
 		}
 	}

@@ -21,7 +21,7 @@ func missing(a *answer, t *profile.Trace) (unknown bool) {
 		}
 		note += "."
 		if len(t.Modules) > 0 {
-			note += " It shows functions of " + modules(t.Modules) +
+			note += " It shows functions of " + moduleNames(t.Modules) +
 				". The time of other functions counts for their callers."
 		}
 		a.line("%s", note)
@@ -36,8 +36,8 @@ func missing(a *answer, t *profile.Trace) (unknown bool) {
 	return s.Lost > 0 || s.BusyTime > 0
 }
 
-// modules returns the names of modules.
-func modules(all []string) word {
+// moduleNames returns the names of modules.
+func moduleNames(all []string) word {
 	var names []string
 	for i, name := range all {
 		if i == mostModules {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"path"
 	"slices"
 	"sync"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/profiles"
-	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -155,14 +154,10 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	limit int) *answer {
 	a := new(answer)
 	t := recorded.Trace()
-	count := 0
-	for _, timeline := range recorded.Timelines() {
-		if timeline.Name == name && timeline.Lane == 0 && !timeline.BetweenMarks {
-			count++
-		}
-	}
-	of := word("the whole program")
+	ofRoute := func(t sessions.Timeline) bool { return t.Name == name }
+	count, of := 0, word("the whole program")
 	if name != "" {
+		count = lookup.CountRequests(recorded, ofRoute)
 		of = word(formatted("%s of %s", number(count, "request"), name))
 	}
 	a.line("session of %.1f s, %s", recorded.Length().Seconds(), of)
@@ -172,7 +167,7 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	}
 	samples := slices.Values(t.Samples)
 	if name != "" {
-		samples = samplesOf(recorded, name)
+		samples = lookup.Samples(recorded, ofRoute)
 	}
 	n, total := 0, time.Duration(0)
 	for sample := range samples {
@@ -237,20 +232,4 @@ func place(name string, line int) word {
 	}
 	dir, file := path.Split(name)
 	return word(formatted("%s line %d", path.Join(path.Base(dir), file), line))
-}
-
-// samplesOf returns the samples of a route.
-func samplesOf(recorded *sessions.Session, route string) iter.Seq[profile.Sample] {
-	return func(yield func(profile.Sample) bool) {
-		for _, t := range recorded.Timelines() {
-			if t.Name != route {
-				continue
-			}
-			for sample := range recorded.Samples(t.ID) {
-				if !yield(sample) {
-					return
-				}
-			}
-		}
-	}
 }

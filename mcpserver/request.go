@@ -44,11 +44,10 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest,
 	a := new(answer)
 	header(a, q)
 	s.causes(a, q)
-	shown := waterfall(a, q, in.Offset, limit)
-	if more := len(q.Spans) - in.Offset - shown; more > 0 {
-		a.suggest(toolGetRequest,
-			requestArguments{Request: q.Root.SpanID.String(), Offset: in.Offset + shown,
-				Limit: in.Limit}, word(fmt.Sprintf("%d more spans", more)))
+	if more := waterfall(a, q, in.Offset, limit); more > 0 {
+		next := in
+		next.Request, next.Offset = q.Root.SpanID.String(), len(q.Spans)-more
+		a.suggest(toolGetRequest, next, word(fmt.Sprintf("%d more spans", more)))
 	}
 	s.suggestAbout(a, q)
 	return a, nil
@@ -117,8 +116,8 @@ func (s *server) noResult() word {
 	return "the waits recorder has no result for this request"
 }
 
-// waterfall writes spans with their marks and waits. It returns the number of spans.
-func waterfall(a *answer, q requests.Request, offset, limit int) (shown int) {
+// waterfall writes spans with their marks and waits. It returns how many spans follow.
+func waterfall(a *answer, q requests.Request, offset, limit int) (more int) {
 	rows := requests.Rows(q)
 	if offset >= len(rows) {
 		a.line("no span from %d on: there are %d", offset, len(rows))
@@ -131,13 +130,10 @@ func waterfall(a *answer, q requests.Request, offset, limit int) (shown int) {
 	} else {
 		a.line("bars: %s", legend)
 	}
-	for _, r := range page(rows, offset, limit) {
-		if !a.row(spanLines(q, r, all[r.Span.SpanID], waits[r.Span.SpanID])...) {
-			break
-		}
-		shown++
-	}
-	return shown
+	_, more = writePage(a, rows, offset, limit, func(r requests.Row) []string {
+		return spanLines(q, r, all[r.Span.SpanID], waits[r.Span.SpanID])
+	})
+	return more
 }
 
 // spanLines returns the lines of a span.

@@ -65,22 +65,17 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 		return a, nil
 	}
 	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name")
-	listed := page(report.Routes, in.Offset, limit)
-	shown := 0
-	for _, r := range listed {
-		if !a.row(formatted("%s %s %d %.2f %d %s %s %s %s %s", word(routeID(r.Route)),
-			word(r.Class.String()), r.Count, r.PerSecond, r.Failed,
-			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)) {
-			break
-		}
-		shown++
-	}
-	if more := len(report.Routes) - in.Offset - shown; more > 0 {
-		in.Offset += shown
+	listed, more := writePage(a, report.Routes, in.Offset, limit, func(r routes.Summary) []string {
+		return []string{formatted("%s %s %d %.2f %d %s %s %s %s %s",
+			word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed,
+			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)}
+	})
+	if more > 0 {
+		in.Offset += len(listed)
 		a.suggest(toolListRoutes, in, word(fmt.Sprintf("%d more routes", more)))
 	}
 	if s.data == guard.Everything {
-		suggestRoutes(a, listed[:shown])
+		suggestRoutes(a, listed)
 	}
 	a.suggest(toolRuntime, struct{}{}, "memory, garbage collection and processors of the process")
 	return a, nil

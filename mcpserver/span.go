@@ -54,17 +54,12 @@ func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArgum
 		return nil, refuse("offset %d: must be less than %d", in.Offset, len(rows))
 	}
 	a.line("attributes and marks from %d on, of %d:", in.Offset, len(rows))
-	shown := 0
-	for _, row := range page(rows, in.Offset, limit) {
-		if !a.row(row) {
-			break
-		}
-		shown++
-	}
-	if in.Offset+shown < len(rows) {
-		a.suggest(toolGetSpan,
-			spanArguments{Request: q.Root.SpanID.String(), Span: span.SpanID.String(),
-				Offset: in.Offset + shown, Limit: in.Limit}, "more of them")
+	shown, more := writePage(a, rows, in.Offset, limit, func(row string) []string {
+		return []string{row}
+	})
+	if more > 0 {
+		in.Request, in.Offset = q.Root.SpanID.String(), in.Offset+len(shown)
+		a.suggest(toolGetSpan, in, "more of them")
 	}
 	a.suggest(toolGetRequest, requestArguments{Request: q.Root.SpanID.String()},
 		"the whole request")

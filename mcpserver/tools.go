@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perfline/perfline/guard"
+	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/record"
 )
 
@@ -48,33 +50,22 @@ type tool struct {
 	starts      bool // starts something: the recorder's policy decides
 }
 
+const module = "github.com/perfline/perfline/mcpserver"
+
 // tools returns the server of the SDK with the tools for s.data.
 func (s *server) tools() *mcp.Server {
-	m := mcp.NewServer(&mcp.Implementation{Name: "perfline", Title: "perfline", Version: version()},
-		&mcp.ServerOptions{
-			Instructions: instructions,
-			// The tools do not change, and the server sends no log.
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-		})
+	m := mcp.NewServer(&mcp.Implementation{Name: "perfline", Title: "perfline",
+		Version: cmp.Or(modules.Version(module), "(devel)")}, &mcp.ServerOptions{
+		Instructions: instructions,
+		// The tools do not change, and the server sends no log.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
 	s.addFigures(m)
 	if s.data == guard.Everything {
 		s.addRequests(m)
 		s.addStarts(m)
 	}
 	return m
-}
-
-// version returns the version of this module in the program.
-func version() string {
-	const path = "github.com/perfline/perfline/mcpserver"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				return m.Version
-			}
-		}
-	}
-	return "(devel)"
 }
 
 // add adds a tool with arguments of type In. Wrong arguments are errors that the model can read,
@@ -171,9 +162,14 @@ func pageOf(offset, limit, usual, most int) (int, *refusal) {
 	return limit, nil
 }
 
-// page returns the rows of a list from an offset on, limit at most. The offset is 0 or more. A page
-// after the end of the list is empty.
-func page[T any](all []T, offset, limit int) []T {
+// writePage writes the elements of a list from an offset on, limit at most, as far as the answer
+// has room. It returns these elements, and how many follow. The offset is 0 or more.
+func writePage[T any](
+	a *answer, all []T, offset, limit int, lines func(T) []string,
+) (shown []T, more int) {
 	rest := all[min(offset, len(all)):]
-	return rest[:min(limit, len(rest))]
+	for len(shown) < min(limit, len(rest)) && a.row(lines(rest[len(shown)])...) {
+		shown = rest[:len(shown)+1]
+	}
+	return shown, len(rest) - len(shown)
 }

@@ -24,7 +24,7 @@ type fakeEngine struct {
 	busy, taken bool
 	fails       error
 	failsAt     time.Duration // the interval at which Start fails, and nothing else; 0 for none
-	panics      string        // the method that does
+	panics      string        // the methods that do
 	on          bool
 	starts      []time.Duration // the intervals of each Start
 	tries       []time.Time     // of Start while it is busy
@@ -49,10 +49,10 @@ func (e *fakeEngine) Start(interval time.Duration) error {
 	switch {
 	case e.on:
 		return errors.New("started twice")
-	case e.panics == "Start":
+	case strings.HasPrefix(e.panics, "Start"):
 		e.on = true
 		panic("broken")
-	case e.failsAt == always || e.failsAt != 0 && e.failsAt == interval:
+	case e.failsAt == always || e.failsAt == everywhere || e.failsAt != 0 && e.failsAt == interval:
 		return e.fails
 	case e.busy:
 		e.tries = append(e.tries, time.Now())
@@ -71,7 +71,7 @@ func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
 	}
 	e.queue = nil
 	switch {
-	case e.panics == "Tick":
+	case strings.HasSuffix(e.panics, "Tick"):
 		panic("broken")
 	case !e.on:
 		return errors.New("read while it does not run")
@@ -79,10 +79,10 @@ func (e *fakeEngine) read(emit func(*sampling.Sample)) error {
 		e.on, e.taken = false, false
 		return sampling.ErrTaken
 	}
-	if e.failsAt != 0 {
-		return nil
+	if e.failsAt == 0 || e.failsAt == everywhere {
+		return e.fails
 	}
-	return e.fails
+	return nil
 }
 
 func (e *fakeEngine) Tick(emit func(*sampling.Sample)) error  { return e.read(emit) }
@@ -113,8 +113,11 @@ func (e *fakeEngine) Stop(emit func(*sampling.Sample)) {
 	}
 }
 
-// always is a fakeEngine.failsAt of any interval.
-const always = -1
+// A fakeEngine.failsAt of any interval. With everywhere, the engine also fails when it is read.
+const (
+	always     = -1
+	everywhere = -2
+)
 
 // A desk is a hub with a fake engine, in a bubble.
 type desk struct {
@@ -132,8 +135,8 @@ func onDesk(t *testing.T, test func(*desk)) {
 
 func newDesk(t *testing.T, wall bool) *desk {
 	d := &desk{T: t, hub: newHub(wall), engine: &fakeEngine{name: "fake"}}
-	d.hub.newBest = func(float64) (sampling.Engine, error) { return d.engine, nil }
-	d.hub.newFallback = nil
+	d.hub.keeper.newBest = func(float64) (sampling.Engine, error) { return d.engine, nil }
+	d.hub.keeper.newFallback = nil
 	return d
 }
 

@@ -28,7 +28,7 @@ func TestEnginesOfAPortableBuild(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &desk{T: t, hub: newHub(c.wall)}
 				if !c.wall { // a real profile's reader is in no bubble
-					d.hub.newFallback = func() sampling.Engine { return &fakeEngine{name: "window"} }
+					d.hub.keeper.newFallback = func() sampling.Engine { return &fakeEngine{name: "window"} }
 				}
 				for range 2 {
 					p := d.start(t.Context(), 10*time.Millisecond, 0)

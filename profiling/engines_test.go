@@ -16,8 +16,8 @@ import (
 // withFallback gives the desk a second engine, which samples when the first does not work.
 func (d *desk) withFallback() (first, second *fakeEngine) {
 	first, second = d.engine, &fakeEngine{name: "fallback"}
-	d.hub.newBest = func(float64) (sampling.Engine, error) { return first, nil }
-	d.hub.newFallback = func() sampling.Engine { return second }
+	d.hub.keeper.newBest = func(float64) (sampling.Engine, error) { return first, nil }
+	d.hub.keeper.newFallback = func() sampling.Engine { return second }
 	return first, second
 }
 
@@ -266,7 +266,7 @@ func TestOnlyEnginePanics(t *testing.T) {
 func TestNoEngine(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		_, second := d.withFallback()
-		d.hub.newBest = func(float64) (sampling.Engine, error) { return nil, errors.New("not on this system") }
+		d.hub.keeper.newBest = func(float64) (sampling.Engine, error) { return nil, errors.New("not on this system") }
 		d.engine = second
 		p := d.start(d.Context(), 10*time.Millisecond, 0)
 		d.wantEngine(p, "fallback", "not on this system")

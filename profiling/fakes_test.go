@@ -29,9 +29,9 @@ func keepHubs(t testing.TB) {
 func fakeEngines() *Fakes {
 	f := &Fakes{&fakeEngine{name: profile.EngineCPU}, &fakeEngine{name: profile.EngineWall}}
 	cpu, wallClock = newHub(false), newHub(true)
-	cpu.newBest = func(float64) (sampling.Engine, error) { return f.cpu, nil }
-	wallClock.newBest = func(float64) (sampling.Engine, error) { return f.wall, nil }
-	cpu.newFallback = nil
+	cpu.keeper.newBest = func(float64) (sampling.Engine, error) { return f.cpu, nil }
+	wallClock.keeper.newBest = func(float64) (sampling.Engine, error) { return f.wall, nil }
+	cpu.keeper.newFallback = nil
 	return f
 }
 
@@ -76,8 +76,8 @@ func LiveWindows(t testing.TB) {
 	t.Helper()
 	LiveEngines(t)
 	h := cpu
-	h.newBest = func(float64) (sampling.Engine, error) {
-		return window.New(h.symbols, time.Minute, sampling.Process{}), nil
+	h.keeper.newBest = func(float64) (sampling.Engine, error) {
+		return window.New(h.keeper.symbols, time.Minute, sampling.Process{}), nil
 	}
 }
 

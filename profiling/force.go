@@ -39,13 +39,13 @@ func readAxes(profilers []*Profiler) {
 }
 
 func (h *hub) force(pcs []uintptr, tag unsafe.Pointer) {
-	if !h.sampling {
+	if h.keeper.state != engineRunning {
 		return
 	}
 	h.flush()
 	sm := sampling.Sample{At: sampling.Now(), Tag: tag, Count: 1, Cut: len(pcs) == 64}
 	for _, pc := range pcs {
-		sm.Stack = append(sm.Stack, h.symbols.PC(pc))
+		sm.Stack = append(sm.Stack, h.keeper.symbols.PC(pc))
 	}
 	h.distribute(&sm, true)
 }

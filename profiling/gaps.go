@@ -8,6 +8,18 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
+// follow begins or ends a gap, by what the engine does from a moment on.
+func (p *Profiler) follow(s engineState, at int64) {
+	if s == engineRunning {
+		p.resume(at)
+		return
+	}
+	p.pause(at)
+	if s == enginePaused {
+		p.markBusy()
+	}
+}
+
 // pause and resume begin and end a gap, in which nothing is sampled. A gap ends with the profiler
 // at the latest.
 func (p *Profiler) pause(at int64) {

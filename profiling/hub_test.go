@@ -87,7 +87,7 @@ func TestTriesWhileBusy(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{0: time.Second, 10 * time.Millisecond: time.Second, 100 * time.Millisecond: 10 * time.Second, time.Second: time.Minute} {
 		t.Run(took.String(), func(t *testing.T) {
 			onDesk(t, func(d *desk) {
-				d.hub.spent = func(try func()) time.Duration {
+				d.hub.keeper.spent = func(try func()) time.Duration {
 					try()
 					return took
 				}
@@ -505,7 +505,7 @@ func TestCallbackPanics(t *testing.T) {
 func TestWallIntervals_JSP20(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{T: t, hub: newHub(true), engine: &fakeEngine{name: "fake", period: 10 * time.Millisecond}}
-		d.hub.newBest = func(float64) (sampling.Engine, error) { return d.engine, nil }
+		d.hub.keeper.newBest = func(float64) (sampling.Engine, error) { return d.engine, nil }
 		const ms = time.Millisecond
 		for asked, want := range map[time.Duration]time.Duration{0: 10 * ms, 10 * ms: 10 * ms, 15 * ms: 10 * ms, 25 * ms: 20 * ms, 30 * ms: 30 * ms} {
 			fast := d.start(t.Context(), 10*time.Millisecond, 0)

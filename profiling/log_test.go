@@ -62,7 +62,7 @@ func lineOf(r slog.Record) string {
 func TestLogIsBounded(t *testing.T) {
 	const lines = 32
 	synctest.Test(t, func(t *testing.T) {
-		var q hubLog
+		var q engineLog
 		open := make(chan struct{})
 		var got []string
 		logTo(t, handle{do: func(r slog.Record) {
@@ -97,7 +97,7 @@ func TestLogHandlerFails(t *testing.T) {
 	for name, fail := range map[string]func(){"panic": func() { panic("handler") }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var q hubLog
+				var q engineLog
 				var got []string
 				logTo(t, handle{do: func(r slog.Record) {
 					if r.Message == "bad" {
@@ -122,7 +122,7 @@ func TestLogHandlerFails(t *testing.T) {
 // A message is logged once for each reason, and only for so many reasons.
 func TestLogOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q hubLog
+		var q engineLog
 		var got []string
 		logTo(t, handle{do: func(r slog.Record) { got = append(got, lineOf(r)) }})
 		for n := range 3 * maxReasons {
@@ -138,7 +138,7 @@ func TestLogOnce(t *testing.T) {
 // The handler is asked for a line's level, and does not get the labels of the code that logs.
 func TestLogHandlerIsCalledAsBySlog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q hubLog
+		var q engineLog
 		var out bytes.Buffer
 		logTo(t, slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		q.log(slog.LevelInfo, "quiet")

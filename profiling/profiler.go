@@ -102,8 +102,10 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 
 func newProfiler(h *hub, o Options, tl *observer.Timeline,
 	keep func(*profile.Call) bool) *Profiler {
-	p := &Profiler{hub: h, o: o, keep: keep, part: newPart(keep), axis: axis{timeline: tl},
-		listeners: listeners{report: (*record.Timeline)(tl)}}
+	p := &Profiler{
+		hub: h, o: o, keep: keep, part: newPart(keep), thin: thinner{wall: h.wall},
+		axis: axis{timeline: tl}, listeners: listeners{report: (*record.Timeline)(tl)},
+	}
 	p.ready.Lock()
 	p.axis.read()
 	return p

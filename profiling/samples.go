@@ -11,7 +11,7 @@ import (
 
 // begin lets the profiler take samples.
 func (p *Profiler) begin(at int64) {
-	p.begun, p.from = at, at
+	p.begun, p.from, p.thin.begun = at, at, at
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cpuMark = cputime.Process()

@@ -27,8 +27,7 @@ type thinner struct {
 }
 
 // set changes the interval. The engine's interval is not longer.
-func (t *thinner) set(wall bool, interval time.Duration, begun int64) {
-	t.wall, t.begun = wall, begun
+func (t *thinner) set(interval time.Duration) {
 	if interval != t.interval {
 		t.interval, t.passed, t.stratum = interval, 0, 0
 		t.due = rand.Float64() * float64(interval)

@@ -23,7 +23,7 @@ func TestThinnerTakesItsShare_JSP3_JSP20(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var th thinner
-			th.set(false, tt.profiler, 0)
+			th.set(tt.profiler)
 			n, weight := 0, time.Duration(0)
 			for range total {
 				s := sampling.Sample{Count: 1, Weight: tt.engine}
@@ -47,7 +47,7 @@ func TestThinnerTakesItsShare_JSP3_JSP20(t *testing.T) {
 // sample would be of one of them only.
 func TestThinnerIsFair(t *testing.T) {
 	var th thinner
-	th.set(false, 20*time.Millisecond, 0)
+	th.set(20 * time.Millisecond)
 	var of [2]int
 	const total = 20_000
 	for i := range total {
@@ -65,7 +65,7 @@ func TestThinnerIsFair(t *testing.T) {
 // A sample of several counts for several.
 func TestThinnerThinsCounts(t *testing.T) {
 	var th thinner
-	th.set(false, 50*time.Millisecond, 0)
+	th.set(50 * time.Millisecond)
 	s := sampling.Sample{Count: 100, Weight: time.Second}
 	if !th.turn(&s) || s.Count < 19 || s.Count > 20 || s.Weight != time.Duration(s.Count)*50*time.Millisecond {
 		t.Errorf("100 samples of 10 ms became %d for %v, want 20 for 1s", s.Count, s.Weight)
@@ -75,8 +75,8 @@ func TestThinnerThinsCounts(t *testing.T) {
 // All samples of a tick are taken or none, and what is taken stands for the time
 // since the tick taken before.
 func TestThinnerOfWallTicks(t *testing.T) {
-	var th thinner
-	th.set(true, 30*time.Millisecond, 0)
+	th := thinner{wall: true}
+	th.set(30 * time.Millisecond)
 	weight := map[int]time.Duration{}
 	for tick := range 301 {
 		for goroutines := 1; goroutines <= 2; goroutines++ {
@@ -90,8 +90,8 @@ func TestThinnerOfWallTicks(t *testing.T) {
 		}
 	}
 	// The first tick stands for the engine's own interval.
-	var late thinner
-	late.set(true, 30*time.Millisecond, int64(time.Second))
+	late := thinner{wall: true, begun: int64(time.Second)}
+	late.set(30 * time.Millisecond)
 	s := sampling.Sample{At: int64(time.Second) + int64(time.Millisecond), Count: 2, Weight: 2 * time.Minute}
 	if !late.turn(&s) || s.Weight != 2*time.Millisecond {
 		t.Errorf("a first tick a millisecond after the profiler began weighs %v for 2 goroutines, want 2ms", s.Weight)

@@ -13,6 +13,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp/internal/servertiming"
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
 )
 
@@ -47,13 +48,6 @@ type ServerTiming struct {
 }
 
 const serverTimingKey = "Server-Timing"
-
-func (c *ServerTiming) allows(name string) bool {
-	return slices.ContainsFunc(c.Names, func(allowed string) bool {
-		prefix, ok := strings.CutSuffix(allowed, "*")
-		return name == allowed || ok && strings.HasPrefix(name, prefix)
-	})
-}
 
 // trailers reports whether a response to r may have a Server-Timing trailer.
 func (c *ServerTiming) trailers(r *http.Request) bool {
@@ -178,7 +172,9 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	}
 	all := (*observer.Timeline)(tl).Entries(observer.Filter{Type: observer.Measure},
 		observer.Filter{Type: observer.Resource})
-	return slices.DeleteFunc(all, func(e observer.Entry) bool { return !c.allows(e.Name()) })
+	return slices.DeleteFunc(all, func(e observer.Entry) bool {
+		return !text.Matches(c.Names, e.Name())
+	})
 }
 
 // appendTrace begins a value with the trace that a span belongs to, as far as there is room.

@@ -84,3 +84,12 @@ func isHousekeeping(name string) bool {
 	}
 	return false
 }
+
+// An ID identifies a local root, or any span.
+type ID struct {
+	Trace trace.TraceID
+	Span  trace.SpanID
+}
+
+// ID returns the id of r.
+func (r Root) ID() ID { return ID{r.TraceID, r.SpanID} }

@@ -6,25 +6,17 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// An ID identifies a request.
-type ID struct {
-	Trace trace.TraceID
-	Root  trace.SpanID
-}
-
-// IDOf returns the id of a request in memory.
-func IDOf(s requests.Snapshot) ID { return ID{s.TraceID, s.SpanID} }
-
 // ParseID returns the id of a request from the hexadecimal digits of its trace and of its root
 // span.
-func ParseID(traceID, spanID string) (id ID, err error) {
+func ParseID(traceID, spanID string) (id local.ID, err error) {
 	if id.Trace, err = trace.TraceIDFromHex(traceID); err != nil {
 		return id, err
 	}
-	id.Root, err = trace.SpanIDFromHex(spanID)
+	id.Span, err = trace.SpanIDFromHex(spanID)
 	return id, err
 }
 
@@ -35,18 +27,18 @@ type Cache struct {
 	most, mostBytes int
 
 	mu       sync.Mutex // guards what follows
-	requests map[ID]requests.Snapshot
-	order    []ID // the request that was added last is at the end
+	requests map[local.ID]requests.Snapshot
+	order    []local.ID // the request that was added last is at the end
 	bytes    int
 }
 
 // NewCache returns a cache of at most so many requests, with at most so many bytes together.
 func NewCache(most, mostBytes int) *Cache {
-	return &Cache{most: most, mostBytes: mostBytes, requests: map[ID]requests.Snapshot{}}
+	return &Cache{most: most, mostBytes: mostBytes, requests: map[local.ID]requests.Snapshot{}}
 }
 
 // Get returns a request.
-func (c *Cache) Get(id ID) (requests.Snapshot, bool) {
+func (c *Cache) Get(id local.ID) (requests.Snapshot, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.requests[id]
@@ -77,7 +69,7 @@ func (c *Cache) AddNew(all []requests.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range slices.Backward(all) {
-		if _, known := c.requests[IDOf(s)]; !known {
+		if _, known := c.requests[s.ID()]; !known {
 			c.put(s)
 		}
 	}
@@ -89,9 +81,9 @@ func (c *Cache) put(s requests.Snapshot) {
 	if s.Bytes() > c.mostBytes {
 		return
 	}
-	id := IDOf(s)
+	id := s.ID()
 	if before, known := c.requests[id]; known {
-		c.order = slices.DeleteFunc(c.order, func(o ID) bool { return o == id })
+		c.order = slices.DeleteFunc(c.order, func(o local.ID) bool { return o == id })
 		c.bytes -= before.Bytes()
 	}
 	c.requests[id] = s.Clone()

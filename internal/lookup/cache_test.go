@@ -68,7 +68,7 @@ func TestCache(t *testing.T) {
 				t.Errorf("the cache has %q, want %q", got, c.want)
 			}
 			for i := range s {
-				_, got := cache.Get(lookup.IDOf(s[i]))
+				_, got := cache.Get(s[i].ID())
 				if want := strings.Contains(c.want, fmt.Sprint(i+1)); got != want {
 					t.Errorf("it has request %d: %v, want %v", i+1, got, want)
 				}
@@ -78,11 +78,11 @@ func TestCache(t *testing.T) {
 }
 
 func TestParseID(t *testing.T) {
-	want := lookup.IDOf(snapshots(1, 0)[0])
-	if got, err := lookup.ParseID(want.Trace.String(), want.Root.String()); err != nil || got != want {
+	want := snapshots(1, 0)[0].ID()
+	if got, err := lookup.ParseID(want.Trace.String(), want.Span.String()); err != nil || got != want {
 		t.Errorf("got %v and %v, want %v", got, err, want)
 	}
-	for _, wrong := range [][2]string{{"", want.Root.String()}, {want.Trace.String(), "x"}} {
+	for _, wrong := range [][2]string{{"", want.Span.String()}, {want.Trace.String(), "x"}} {
 		if got, err := lookup.ParseID(wrong[0], wrong[1]); err == nil {
 			t.Errorf("%q is the id %v, want an error", wrong, got)
 		}

@@ -1,4 +1,5 @@
-// Package modules finds the module of a function by the function's name.
+// Package modules finds the module of a function by the function's name, and the version of a
+// module.
 //
 //	m := modules.Read().Of("net/http.(*conn).serve") // {Standard, "std", "go1.26.8"}
 package modules
@@ -56,6 +57,25 @@ var Read = sync.OnceValue(func() *Set {
 	s.mainVersion = info.Main.Version
 	return s
 })
+
+// Version returns the version of a module in this program. It is empty for a module that is not in
+// the program, that a folder replaces, or whose own source the program was built beside.
+func Version(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return versionIn(info, path)
+}
+
+func versionIn(info *debug.BuildInfo, path string) string {
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == path && m.Version != "(devel)" && m.Replace == nil {
+			return m.Version
+		}
+	}
+	return ""
+}
 
 // New returns the modules of a program with a main module and dependencies.
 func New(main string, dependencies ...Module) *Set {

@@ -2,13 +2,10 @@ package otlp
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
+	"github.com/perfline/perfline/internal/otlpwire"
 	"github.com/perfline/perfline/internal/queue"
 )
 
@@ -16,25 +13,38 @@ import (
 // as delivered: a second attempt would deliver it twice.
 const unreadable = "the receiver reports success, but its answer is not OTLP: check the endpoint"
 
+// Tags of answers.
+const (
+	partialSuccess  = 1<<3 | otlpwire.Prefixed // of an Export…ServiceResponse
+	partialRejected = 1<<3 | otlpwire.Varint
+	partialMessage  = 2<<3 | otlpwire.Prefixed
+
+	statusText = 2<<3 | otlpwire.Prefixed // of a google.rpc.Status
+
+	retryInfoDelay  = 1<<3 | otlpwire.Prefixed // of a google.rpc.RetryInfo
+	durationSeconds = 1<<3 | otlpwire.Varint   // of a google.protobuf.Duration
+	durationNanos   = 2<<3 | otlpwire.Varint
+)
+
 // taken returns the answer to a request that the receiver took, from an Export…ServiceResponse. The
 // responses of all signals have the same fields.
 func taken(response []byte) queue.Answer {
 	var a queue.Answer
-	var inner error
-	err := fields(response, func(f field) {
-		if !f.is(1, protowire.BytesType) {
-			return
+	err := otlpwire.Fields(response).Each(func(f otlpwire.Field) error {
+		if f.Tag != partialSuccess {
+			return nil
 		}
-		inner = errors.Join(inner, fields(f.bytes, func(f field) {
-			switch {
-			case f.is(1, protowire.VarintType):
-				a.Rejected = int64(f.value) //nolint:gosec // as the field is declared
-			case f.is(2, protowire.BytesType):
-				a.Message = string(f.bytes)
+		return otlpwire.Fields(f.Body).Each(func(f otlpwire.Field) error {
+			switch f.Tag {
+			case partialRejected:
+				a.Rejected = int64(f.Number) //nolint:gosec // as the field is declared
+			case partialMessage:
+				a.Message = string(f.Body)
 			}
-		}))
+			return nil
+		})
 	})
-	if err != nil || inner != nil || a.Rejected < 0 {
+	if err != nil || a.Rejected < 0 {
 		return queue.Answer{Message: unreadable}
 	}
 	return a
@@ -66,52 +76,14 @@ func takenJSON(response []byte) queue.Answer {
 // statusMessage returns the message of a google.rpc.Status, with which receivers explain errors
 // over HTTP.
 func statusMessage(response []byte) (message string) {
-	err := fields(response, func(f field) {
-		if f.is(2, protowire.BytesType) {
-			message = string(f.bytes)
+	err := otlpwire.Fields(response).Each(func(f otlpwire.Field) error {
+		if f.Tag == statusText {
+			message = string(f.Body)
 		}
+		return nil
 	})
 	if err != nil {
 		return ""
 	}
 	return message
-}
-
-// A field is a field of a message, with the value of its type.
-type field struct {
-	number protowire.Number
-	typ    protowire.Type
-	value  uint64 // of a varint
-	bytes  []byte // of text, bytes and messages
-}
-
-func (f field) is(number protowire.Number, typ protowire.Type) bool {
-	return f.number == number && f.typ == typ
-}
-
-// fields calls do for each field of a message. It returns an error if the message is not in
-// protobuf's format.
-func fields(message []byte, do func(field)) error {
-	for len(message) > 0 {
-		number, typ, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return fmt.Errorf("tag: %w", protowire.ParseError(n))
-		}
-		message = message[n:]
-		f := field{number: number, typ: typ}
-		switch typ {
-		case protowire.VarintType:
-			f.value, n = protowire.ConsumeVarint(message)
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(message)
-		default:
-			n = protowire.ConsumeFieldValue(number, typ, message)
-		}
-		if n < 0 {
-			return fmt.Errorf("field %d: %w", number, protowire.ParseError(n))
-		}
-		message = message[n:]
-		do(f)
-	}
-	return nil
 }

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/perfline/perfline/internal/otlpwire"
 	"github.com/perfline/perfline/internal/queue"
 )
 
@@ -159,10 +159,11 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 		if detail.GetTypeUrl() != "type.googleapis.com/google.rpc.RetryInfo" {
 			continue
 		}
-		err := fields(detail.GetValue(), func(f field) {
-			if f.is(1, protowire.BytesType) {
-				delay = durationOf(f.bytes)
+		err := otlpwire.Fields(detail.GetValue()).Each(func(f otlpwire.Field) error {
+			if f.Tag == retryInfoDelay {
+				delay = durationOf(f.Body)
 			}
+			return nil
 		})
 		if err == nil {
 			return delay, true
@@ -174,13 +175,14 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 // durationOf decodes a google.protobuf.Duration. The result is not negative.
 func durationOf(message []byte) time.Duration {
 	var seconds, nanos int64
-	err := fields(message, func(f field) {
-		switch {
-		case f.is(1, protowire.VarintType):
-			seconds = int64(f.value) //nolint:gosec // as the field is declared
-		case f.is(2, protowire.VarintType):
-			nanos = int64(int32(f.value)) //nolint:gosec // as the field is declared
+	err := otlpwire.Fields(message).Each(func(f otlpwire.Field) error {
+		switch f.Tag {
+		case durationSeconds:
+			seconds = int64(f.Number) //nolint:gosec // as the field is declared
+		case durationNanos:
+			nanos = int64(int32(f.Number)) //nolint:gosec // as the field is declared
 		}
+		return nil
 	})
 	if err != nil || seconds < 0 || nanos < 0 {
 		return 0

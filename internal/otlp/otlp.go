@@ -15,11 +15,13 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"net"
-	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/perfline/perfline/internal/modules"
 )
 
 // The protocols.
@@ -65,19 +67,10 @@ var (
 // replaced must not stop them.
 const UnknownPause = 10 * time.Minute
 
-const module = "github.com/perfline/perfline"
-
 // userAgent returns the name and the version of the exporter, as OTLP's specification asks for.
 func userAgent() string {
-	version := "devel"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range append(info.Deps, &info.Main) {
-			if m.Path == module && strings.HasPrefix(m.Version, "v") {
-				version = m.Version[1:]
-			}
-		}
-	}
-	return "perfline-OTLP-Exporter-Go/" + version
+	version := cmp.Or(modules.Version("github.com/perfline/perfline"), "devel")
+	return "perfline-OTLP-Exporter-Go/" + strings.TrimPrefix(version, "v")
 }
 
 // userAgent returns the header User-Agent: that of the program, if it has one, before perfline's

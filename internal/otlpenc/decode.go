@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/internal/otlpwire"
 )
@@ -47,10 +46,10 @@ type Span struct {
 // use. There must be some bytes.
 func (s Spans) First(h *Header) (size int, err error) {
 	*h = Header{Start: epoch, End: epoch}
-	rest := fields(s.Bytes)
-	body, err := rest.nextItem()
+	rest := otlpwire.Fields(s.Bytes)
+	body, err := nextItem(&rest)
 	if err == nil {
-		err = body.each(h.field)
+		err = body.Each(h.field)
 	}
 	if err != nil {
 		return 0, err
@@ -62,11 +61,11 @@ func (s Spans) First(h *Header) (size int, err error) {
 // ends.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
-		for b := fields(s.Bytes); len(b) > 0; {
+		for b := otlpwire.Fields(s.Bytes); len(b) > 0; {
 			decoded := Span{Header: Header{Start: epoch, End: epoch}, Group: s.group}
-			body, err := b.nextItem()
+			body, err := nextItem(&b)
 			if err == nil {
-				err = body.each(decoded.field)
+				err = body.Each(decoded.field)
 			}
 			if !yield(decoded, err) || err != nil {
 				return
@@ -75,87 +74,31 @@ func (s Spans) All() iter.Seq2[Span, error] {
 	}
 }
 
-// fields are an encoded message.
-type fields []byte
-
-// A field is one field of a message. Readers skip a field with an unknown tag, also if its number
-// is known and its type is another one, as protobuf does.
-type field struct {
-	tag    uint64
-	number uint64 // unless it is a text, bytes or a message
-	body   []byte
-}
-
-// next removes the first field. b must not be empty.
-func (b *fields) next() (f field, err error) {
-	num, typ, n := protowire.ConsumeTag(*b)
-	if n < 0 {
-		return f, malformed(n)
-	}
-	rest := (*b)[n:]
-	f.tag = protowire.EncodeTag(num, typ)
-	switch typ {
-	case protowire.VarintType:
-		f.number, n = protowire.ConsumeVarint(rest)
-	case protowire.Fixed64Type:
-		f.number, n = protowire.ConsumeFixed64(rest)
-	case protowire.Fixed32Type:
-		var v uint32
-		v, n = protowire.ConsumeFixed32(rest)
-		f.number = uint64(v)
-	case protowire.BytesType:
-		f.body, n = protowire.ConsumeBytes(rest)
-	default:
-		n = protowire.ConsumeFieldValue(num, typ, rest)
-	}
-	if n < 0 {
-		return f, malformed(n)
-	}
-	*b = rest[n:]
-	return f, nil
-}
-
-// each calls do for each field, until it returns an error.
-func (b fields) each(do func(field) error) error {
-	for len(b) > 0 {
-		f, err := b.next()
-		if err == nil {
-			err = do(f)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // nextItem removes the first field, which must be a span or a log record.
-func (b *fields) nextItem() (fields, error) {
-	f, err := b.next()
-	if err == nil && f.tag != otlpwire.Items {
-		err = fmt.Errorf("otlpenc: malformed span: field %d of type %d among spans, want %d of type %d", f.tag>>3, f.tag&7, otlpwire.Items>>3, otlpwire.Items&7)
+func nextItem(b *otlpwire.Fields) (otlpwire.Fields, error) {
+	f, err := b.Next()
+	if err == nil && f.Tag != otlpwire.Items {
+		err = fmt.Errorf(
+			"otlpenc: malformed span: field %d of type %d among spans, want %d of type %d",
+			f.Tag>>3, f.Tag&7, otlpwire.Items>>3, otlpwire.Items&7)
 	}
-	return f.body, err
+	return f.Body, err
 }
 
-func malformed(n int) error {
-	return fmt.Errorf("otlpenc: malformed span: %w", protowire.ParseError(n))
-}
-
-func (h *Header) field(f field) error {
-	switch f.tag {
+func (h *Header) field(f otlpwire.Field) error {
+	switch f.Tag {
 	case spanTraceID:
-		return decodeID(h.TraceID[:], f.body)
+		return decodeID(h.TraceID[:], f.Body)
 	case spanSpanID:
-		return decodeID(h.SpanID[:], f.body)
+		return decodeID(h.SpanID[:], f.Body)
 	case spanParentSpanID:
-		return decodeID(h.ParentID[:], f.body)
+		return decodeID(h.ParentID[:], f.Body)
 	case spanStart:
-		h.Start = moment(f.number)
+		h.Start = moment(f.Number)
 	case spanEnd:
-		h.End = moment(f.number)
+		h.End = moment(f.Number)
 	case spanFlags:
-		h.flags(f.number)
+		h.flags(f.Number)
 	}
 	return nil
 }
@@ -177,35 +120,37 @@ var epoch = moment(0)
 
 func moment(n uint64) time.Time { return time.Unix(int64(n/1e9), int64(n%1e9)) }
 
-func (s *Span) field(f field) (err error) {
-	switch f.tag {
+func (s *Span) field(f otlpwire.Field) (err error) {
+	switch f.Tag {
 	case spanTraceState:
-		s.TraceState = string(f.body)
+		s.TraceState = string(f.Body)
 	case spanName:
-		s.Name = string(f.body)
+		s.Name = string(f.Body)
 	case spanKind:
-		s.Kind = trace.SpanKind(int32(f.number))
+		s.Kind = trace.SpanKind(int32(f.Number))
 	case spanAttributes:
-		s.Attributes, err = appendDecoded(s.Attributes, f.body, decodeAttribute)
+		s.Attributes, err = appendDecoded(s.Attributes, f.Body, decodeAttribute)
 	case spanDroppedAttributes:
-		s.DroppedAttributes = int(uint32(f.number))
+		s.DroppedAttributes = int(uint32(f.Number))
 	case spanEvents:
-		s.Events, err = appendDecoded(s.Events, f.body, decodeEvent)
+		s.Events, err = appendDecoded(s.Events, f.Body, decodeEvent)
 	case spanDroppedEvents:
-		s.DroppedEvents = int(uint32(f.number))
+		s.DroppedEvents = int(uint32(f.Number))
 	case spanLinks:
-		s.Links, err = appendDecoded(s.Links, f.body, decodeLink)
+		s.Links, err = appendDecoded(s.Links, f.Body, decodeLink)
 	case spanDroppedLinks:
-		s.DroppedLinks = int(uint32(f.number))
+		s.DroppedLinks = int(uint32(f.Number))
 	case spanStatus:
-		s.Status, err = decodeStatus(f.body)
+		s.Status, err = decodeStatus(f.Body)
 	default:
 		err = s.Header.field(f)
 	}
 	return err
 }
 
-func appendDecoded[T any](all []T, b fields, decode func(fields) (T, error)) ([]T, error) {
+func appendDecoded[T any](
+	all []T, b otlpwire.Fields, decode func(otlpwire.Fields) (T, error),
+) ([]T, error) {
 	element, err := decode(b)
 	if err != nil {
 		return all, err
@@ -213,40 +158,40 @@ func appendDecoded[T any](all []T, b fields, decode func(fields) (T, error)) ([]
 	return append(all, element), nil
 }
 
-func decodeEvent(b fields) (e sdktrace.Event, err error) {
+func decodeEvent(b otlpwire.Fields) (e sdktrace.Event, err error) {
 	e.Time = epoch
-	err = b.each(func(f field) (err error) {
-		switch f.tag {
+	err = b.Each(func(f otlpwire.Field) (err error) {
+		switch f.Tag {
 		case eventTime:
-			e.Time = moment(f.number)
+			e.Time = moment(f.Number)
 		case eventName:
-			e.Name = string(f.body)
+			e.Name = string(f.Body)
 		case eventAttributes:
-			e.Attributes, err = appendDecoded(e.Attributes, f.body, decodeAttribute)
+			e.Attributes, err = appendDecoded(e.Attributes, f.Body, decodeAttribute)
 		case eventDroppedAttributes:
-			e.DroppedAttributeCount = int(uint32(f.number))
+			e.DroppedAttributeCount = int(uint32(f.Number))
 		}
 		return err
 	})
 	return e, err
 }
 
-func decodeLink(b fields) (l sdktrace.Link, err error) {
+func decodeLink(b otlpwire.Fields) (l sdktrace.Link, err error) {
 	var c trace.SpanContextConfig
-	err = b.each(func(f field) (err error) {
-		switch f.tag {
+	err = b.Each(func(f otlpwire.Field) (err error) {
+		switch f.Tag {
 		case linkTraceID:
-			err = decodeID(c.TraceID[:], f.body)
+			err = decodeID(c.TraceID[:], f.Body)
 		case linkSpanID:
-			err = decodeID(c.SpanID[:], f.body)
+			err = decodeID(c.SpanID[:], f.Body)
 		case linkTraceState:
-			c.TraceState, _ = trace.ParseTraceState(string(f.body)) // empty if it is wrong
+			c.TraceState, _ = trace.ParseTraceState(string(f.Body)) // empty if it is wrong
 		case linkAttributes:
-			l.Attributes, err = appendDecoded(l.Attributes, f.body, decodeAttribute)
+			l.Attributes, err = appendDecoded(l.Attributes, f.Body, decodeAttribute)
 		case linkDroppedAttributes:
-			l.DroppedAttributeCount = int(uint32(f.number))
+			l.DroppedAttributeCount = int(uint32(f.Number))
 		case linkFlags:
-			c.TraceFlags, c.Remote = trace.TraceFlags(f.number), f.number&isRemote != 0
+			c.TraceFlags, c.Remote = trace.TraceFlags(f.Number), f.Number&isRemote != 0
 		}
 		return err
 	})
@@ -257,13 +202,13 @@ func decodeLink(b fields) (l sdktrace.Link, err error) {
 // statusCodes are codes by their number in OTLP. Other numbers are Unset.
 var statusCodes = map[uint64]codes.Code{statusOk: codes.Ok, statusError: codes.Error}
 
-func decodeStatus(b fields) (s sdktrace.Status, err error) {
-	err = b.each(func(f field) error {
-		switch f.tag {
+func decodeStatus(b otlpwire.Fields) (s sdktrace.Status, err error) {
+	err = b.Each(func(f otlpwire.Field) error {
+		switch f.Tag {
 		case statusMessage:
-			s.Description = string(f.body)
+			s.Description = string(f.Body)
 		case statusCode:
-			s.Code = statusCodes[f.number]
+			s.Code = statusCodes[f.Number]
 		}
 		return nil
 	})

@@ -18,42 +18,42 @@ import (
 // each map adds three.
 const MaxDepth = otlpwire.MaxDepth
 
-func decodeAttribute(b fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
+func decodeAttribute(b otlpwire.Fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
 
 // decodeKeyValue decodes an attribute that has depth lists and maps around it.
-func decodeKeyValue(b fields, depth int) (kv attribute.KeyValue, err error) {
-	err = b.each(func(f field) (err error) {
-		switch f.tag {
+func decodeKeyValue(b otlpwire.Fields, depth int) (kv attribute.KeyValue, err error) {
+	err = b.Each(func(f otlpwire.Field) (err error) {
+		switch f.Tag {
 		case otlpwire.KeyValueKey:
-			kv.Key = attribute.Key(f.body)
+			kv.Key = attribute.Key(f.Body)
 		case otlpwire.KeyValueValue:
-			kv.Value, err = decodeValue(f.body, depth)
+			kv.Value, err = decodeValue(f.Body, depth)
 		}
 		return err
 	})
 	return kv, err
 }
 
-func decodeValue(b fields, depth int) (v attribute.Value, err error) {
-	err = b.each(func(f field) (err error) {
-		switch f.tag {
+func decodeValue(b otlpwire.Fields, depth int) (v attribute.Value, err error) {
+	err = b.Each(func(f otlpwire.Field) (err error) {
+		switch f.Tag {
 		case otlpwire.ValueString:
-			v = attribute.StringValue(string(f.body))
+			v = attribute.StringValue(string(f.Body))
 		case otlpwire.ValueBool:
-			v = attribute.BoolValue(protowire.DecodeBool(f.number))
+			v = attribute.BoolValue(protowire.DecodeBool(f.Number))
 		case otlpwire.ValueInt:
-			v = attribute.Int64Value(int64(f.number))
+			v = attribute.Int64Value(int64(f.Number))
 		case otlpwire.ValueDouble:
-			v = attribute.Float64Value(math.Float64frombits(f.number))
+			v = attribute.Float64Value(math.Float64frombits(f.Number))
 		case otlpwire.ValueBytes:
-			v = attribute.ByteSliceValue(f.body)
+			v = attribute.ByteSliceValue(f.Body)
 		case otlpwire.ValueArray:
 			var elements []attribute.Value
-			elements, err = decodeList(f.body, depth+1, decodeValue)
+			elements, err = decodeList(f.Body, depth+1, decodeValue)
 			v = sliceOf(elements)
 		case otlpwire.ValueMap:
 			var members []attribute.KeyValue
-			members, err = decodeList(f.body, depth+1, decodeKeyValue)
+			members, err = decodeList(f.Body, depth+1, decodeKeyValue)
 			v = attribute.MapValue(members...)
 		}
 		return err
@@ -62,16 +62,18 @@ func decodeValue(b fields, depth int) (v attribute.Value, err error) {
 }
 
 // decodeList decodes the elements of an array or a map.
-func decodeList[T any](b fields, depth int, decode func(fields, int) (T, error)) (all []T,
-	err error) {
+func decodeList[T any](
+	b otlpwire.Fields, depth int, decode func(otlpwire.Fields, int) (T, error),
+) (all []T, err error) {
 	if depth > MaxDepth {
 		return nil, fmt.Errorf(
 			"otlpenc: attribute has more than %d lists and maps within each other", MaxDepth)
 	}
-	err = b.each(func(f field) (err error) {
-		if f.tag == otlpwire.ListValues {
-			all, err = appendDecoded(all, f.body,
-				func(b fields) (T, error) { return decode(b, depth) })
+	err = b.Each(func(f otlpwire.Field) (err error) {
+		if f.Tag == otlpwire.ListValues {
+			all, err = appendDecoded(all, f.Body, func(b otlpwire.Fields) (T, error) {
+				return decode(b, depth)
+			})
 		}
 		return err
 	})

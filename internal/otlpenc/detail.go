@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/internal/otlpwire"
+	"github.com/perfline/perfline/internal/text"
 )
 
 // MaxPlain is the number of attributes that are plain together: each key is compared with all
@@ -28,14 +28,13 @@ type AttributeWriter struct{ Bytes []byte }
 
 // Text appends a text.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
-	w.Bytes = otlpwire.AppendTextAttribute(w.Bytes, spanAttributes, string(key),
-		otlpwire.ValidText(value))
+	w.Bytes = otlpwire.AppendTextAttribute(w.Bytes, spanAttributes, string(key), text.Valid(value))
 }
 
 // Int appends a number.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
-	w.Bytes = otlpwire.AppendScalar(w.Bytes, spanAttributes, string(key), otlpwire.ValueInt,
-		uint64(value))
+	w.Bytes = otlpwire.AppendNumber(
+		w.Bytes, spanAttributes, string(key), otlpwire.ValueInt, uint64(value))
 }
 
 // KeyValues appends attributes.
@@ -53,10 +52,8 @@ func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte 
 }
 
 // Plain reports whether the attributes of a timeline's entry are encoded as they are: there are
-// [MaxPlain] at most, of scalar kinds, with keys that are neither empty nor repeated.
-//
-// Numbers become numbers. Durations are nanoseconds, and times are nanoseconds since the Unix
-// epoch. An unsigned number above the range of int64 becomes text.
+// [MaxPlain] at most, of scalar kinds, with keys that are neither empty nor repeated. [Value] says
+// what becomes of their values.
 func Plain(attrs []slog.Attr) bool {
 	if len(attrs) > MaxPlain {
 		return false
@@ -75,31 +72,75 @@ func Plain(attrs []slog.Attr) bool {
 	return true
 }
 
+// Value returns a value of an entry's attribute, which is frozen: see Freeze of internal/record for
+// the kinds that there are. Numbers become numbers. Durations are nanoseconds, and times are
+// nanoseconds since the Unix epoch. An unsigned number above the range of int64 becomes text.
+func Value(v slog.Value) attribute.Value {
+	switch v.Kind() {
+	case slog.KindBool:
+		return attribute.BoolValue(v.Bool())
+	case slog.KindInt64:
+		return attribute.Int64Value(v.Int64())
+	case slog.KindUint64:
+		if u := v.Uint64(); u > math.MaxInt64 {
+			return attribute.StringValue(strconv.FormatUint(u, 10))
+		}
+		return attribute.Int64Value(int64(v.Uint64()))
+	case slog.KindFloat64:
+		return attribute.Float64Value(v.Float64())
+	case slog.KindString:
+		return attribute.StringValue(text.Valid(v.String()))
+	case slog.KindDuration:
+		return attribute.Int64Value(int64(v.Duration()))
+	case slog.KindTime:
+		return attribute.Int64Value(v.Time().UnixNano())
+	default:
+	}
+	switch x := v.Any().(type) {
+	case []string:
+		texts := make([]string, len(x))
+		for i := range x {
+			texts[i] = text.Valid(x[i])
+		}
+		return attribute.StringSliceValue(texts)
+	case []bool:
+		return attribute.BoolSliceValue(x)
+	case []int64:
+		return attribute.Int64SliceValue(x)
+	case []float64:
+		return attribute.Float64SliceValue(x)
+	case []byte:
+		return attribute.ByteSliceValue(x)
+	}
+	return attribute.Value{} // null: no other kind is left
+}
+
+// Detail returns an attribute's value as an entry has it. Lists and maps are texts.
+func Detail(v attribute.Value) slog.Value {
+	switch v.Type() {
+	case attribute.BOOL:
+		return slog.BoolValue(v.AsBool())
+	case attribute.INT64:
+		return slog.Int64Value(v.AsInt64())
+	case attribute.FLOAT64:
+		return slog.Float64Value(v.AsFloat64())
+	default:
+		return slog.StringValue(v.String())
+	}
+}
+
 // appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
-		key, v := otlpwire.ValidText(attrs[i].Key), &attrs[i].Value
+		key, v := text.Valid(attrs[i].Key), &attrs[i].Value
 		switch v.Kind() {
-		case slog.KindBool:
-			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueBool,
-				protowire.EncodeBool(v.Bool()))
+		case slog.KindString: // texts and integers are most, and need no attribute.Value
+			b = otlpwire.AppendTextAttribute(b, tag, key, text.Valid(v.String()))
 		case slog.KindInt64:
-			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Int64()))
-		case slog.KindUint64:
-			if u := v.Uint64(); u > math.MaxInt64 {
-				b = otlpwire.AppendTextAttribute(b, tag, key, strconv.FormatUint(u, 10))
-			} else {
-				b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, u)
-			}
-		case slog.KindFloat64:
-			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueDouble,
-				math.Float64bits(v.Float64()))
-		case slog.KindDuration:
-			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Duration()))
-		case slog.KindTime:
-			b = otlpwire.AppendScalar(b, tag, key, otlpwire.ValueInt, uint64(v.Time().UnixNano()))
+			b = otlpwire.AppendNumber(b, tag, key, otlpwire.ValueInt, uint64(v.Int64()))
 		default:
-			b = otlpwire.AppendTextAttribute(b, tag, key, otlpwire.ValidText(v.String()))
+			kv := attribute.KeyValue{Key: attribute.Key(key), Value: Value(*v)}
+			b = otlpwire.AppendKeyValue(b, tag, &kv, 0)
 		}
 	}
 	return b

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,24 @@ func TestAppendPlain(t *testing.T) {
 				t.Errorf("got %x, want %x", got, want)
 			}
 		})
+	}
+}
+
+// A key of any length is encoded with each length of an integer: a message of 128 bytes and more has a
+// longer prefix.
+func TestAppendNumbers(t *testing.T) {
+	at := time.Unix(1, 2)
+	for n := range 140 {
+		key := strings.Repeat("k", n)
+		want := []attribute.KeyValue{
+			attribute.Int(key, 1), attribute.Int64(key, -1), attribute.Int64(key, 1<<40), attribute.Bool(key, true), attribute.Bool(key, false),
+		}
+		s := otlpenc.Snapshot{Name: "s", StartTime: at, EndTime: at, Attributes: want}
+		for decoded, err := range (otlpenc.Spans{Bytes: s.Append(nil, otlpenc.Extra{})}).All() {
+			if err != nil || !slices.Equal(decoded.Attributes, want) {
+				t.Errorf("with a key of %d bytes: got %v, %v, want %v", n, decoded.Attributes, err, want)
+			}
+		}
 	}
 }
 

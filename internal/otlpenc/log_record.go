@@ -122,10 +122,10 @@ func (r Records) Cut(count, bytes int) (first, others Records) {
 	if r.Count <= max(count, 1) && len(r.Bytes) <= bytes {
 		return r, Records{}
 	}
-	rest := fields(r.Bytes)
+	rest := otlpwire.Fields(r.Bytes)
 	for n := 0; len(rest) > 0; n++ {
 		end := len(r.Bytes) - len(rest) // of the first n
-		if _, err := rest.nextItem(); err != nil {
+		if _, err := nextItem(&rest); err != nil {
 			break
 		}
 		if n > 0 && (n >= count || len(r.Bytes)-len(rest) > bytes) {

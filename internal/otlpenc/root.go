@@ -3,19 +3,10 @@ package otlpenc
 import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 )
-
-// RootOf returns the end of a span, which has ended. It returns false unless the span is a local
-// root.
-func RootOf(s sdktrace.ReadOnlySpan) (r local.Root, ok bool) {
-	var room Snapshot
-	ok = snapshotOf(s, &room).root(&r)
-	return r, ok
-}
 
 // root sets r to the end of a span. It returns false unless the span is a local root.
 func (s *Snapshot) root(r *local.Root) bool {

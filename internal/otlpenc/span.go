@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/internal/otlpwire"
+	"github.com/perfline/perfline/internal/text"
 )
 
 // Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the
@@ -78,7 +79,7 @@ func appendTraceState(b []byte, tag uint64, ts trace.TraceState, short bool) []b
 		if len(b) > at {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, otlpwire.ValidText(key)...), '='), otlpwire.ValidText(value)...)
+		b = append(append(append(b, text.Valid(key)...), '='), text.Valid(value)...)
 		return true
 	})
 	if short && len(b)-at > maxTraceState {

@@ -13,14 +13,14 @@ import (
 func (s Spans) WithAttributes(b []byte, more func(trace.SpanID) []attribute.KeyValue) ([]byte,
 	error) {
 	var h Header
-	for rest := fields(s.Bytes); len(rest) > 0; {
+	for rest := otlpwire.Fields(s.Bytes); len(rest) > 0; {
 		size, err := Spans{Bytes: rest}.First(&h)
 		if err != nil {
 			return b, err
 		}
 		span := rest
 		rest = rest[size:]
-		body, err := span.nextItem()
+		body, err := nextItem(&span)
 		if err != nil {
 			return b, err
 		}

@@ -15,14 +15,14 @@ import (
 const (
 	requestResourceMetrics = 1<<3 | w.Prefixed
 
-	metricName                 = 1<<3 | w.Prefixed
-	metricDescription          = 2<<3 | w.Prefixed
-	metricUnit                 = 3<<3 | w.Prefixed
-	metricGauge                = 5<<3 | w.Prefixed
-	metricSum                  = 7<<3 | w.Prefixed
-	metricHistogram            = 9<<3 | w.Prefixed
-	metricExponentialHistogram = 10<<3 | w.Prefixed
-	metricSummary              = 11<<3 | w.Prefixed
+	metricName        = 1<<3 | w.Prefixed
+	metricDescription = 2<<3 | w.Prefixed
+	metricUnit        = 3<<3 | w.Prefixed
+	metricGauge       = 5<<3 | w.Prefixed
+	metricSum         = 7<<3 | w.Prefixed
+	metricHistogram   = 9<<3 | w.Prefixed
+	metricExponential = 10<<3 | w.Prefixed
+	metricSummary     = 11<<3 | w.Prefixed
 
 	dataPoints   = 1<<3 | w.Prefixed // of all kinds of metrics
 	temporality  = 2<<3 | w.Varint   // of sums and histograms
@@ -76,6 +76,9 @@ const (
 	exemplarAttributes = 7<<3 | w.Prefixed
 )
 
+// A number is the type of the values of a metric.
+type number interface{ int64 | float64 }
+
 // appendRequest appends an ExportMetricsServiceRequest, and returns the number of its points. It
 // leaves out metrics of an unknown kind or temporality, and returns an error that names the last
 // one.
@@ -107,125 +110,95 @@ func appendMetric(b []byte, m *metricdata.Metrics) (_ []byte, points int, err er
 	b = w.AppendText(b, metricName, m.Name)
 	b = w.AppendText(b, metricDescription, m.Description)
 	b = w.AppendText(b, metricUnit, m.Unit)
+	var data int                     // where the data begin
+	var sums *metricdata.Temporality // nil for a kind of metric that has none
+	isMonotonic := false
 	switch d := m.Data.(type) {
 	case metricdata.Gauge[int64]:
-		b, points = appendGauge(b, d), len(d.DataPoints)
+		b, data, points = appendPoints(b, metricGauge, d.DataPoints, appendNumberPoint)
 	case metricdata.Gauge[float64]:
-		b, points = appendGauge(b, d), len(d.DataPoints)
+		b, data, points = appendPoints(b, metricGauge, d.DataPoints, appendNumberPoint)
 	case metricdata.Sum[int64]:
-		points = len(d.DataPoints)
-		b, err = appendSum(b, d)
+		b, data, points = appendPoints(b, metricSum, d.DataPoints, appendNumberPoint)
+		sums, isMonotonic = &d.Temporality, d.IsMonotonic
 	case metricdata.Sum[float64]:
-		points = len(d.DataPoints)
-		b, err = appendSum(b, d)
+		b, data, points = appendPoints(b, metricSum, d.DataPoints, appendNumberPoint)
+		sums, isMonotonic = &d.Temporality, d.IsMonotonic
 	case metricdata.Histogram[int64]:
-		points = len(d.DataPoints)
-		b, err = appendHistogram(b, d)
+		b, data, points = appendPoints(b, metricHistogram, d.DataPoints, appendHistogramPoint)
+		sums = &d.Temporality
 	case metricdata.Histogram[float64]:
-		points = len(d.DataPoints)
-		b, err = appendHistogram(b, d)
+		b, data, points = appendPoints(b, metricHistogram, d.DataPoints, appendHistogramPoint)
+		sums = &d.Temporality
 	case metricdata.ExponentialHistogram[int64]:
-		points = len(d.DataPoints)
-		b, err = appendExponentialHistogram(b, d)
+		b, data, points = appendPoints(b, metricExponential, d.DataPoints, appendExponential)
+		sums = &d.Temporality
 	case metricdata.ExponentialHistogram[float64]:
-		points = len(d.DataPoints)
-		b, err = appendExponentialHistogram(b, d)
+		b, data, points = appendPoints(b, metricExponential, d.DataPoints, appendExponential)
+		sums = &d.Temporality
 	case metricdata.Summary:
-		b, points = appendSummary(b, d), len(d.DataPoints)
+		b, data, points = appendPoints(b, metricSummary, d.DataPoints, appendSummaryPoint)
 	default:
-		err = fmt.Errorf("its data are of the unknown type %T", d)
+		return b[:before], 0, fmt.Errorf("its data are of the unknown type %T", d)
 	}
-	if err != nil {
-		return b[:before], 0, err
+	if sums != nil {
+		switch *sums {
+		case metricdata.DeltaTemporality:
+			b = append(b, byte(temporality), 1)
+		case metricdata.CumulativeTemporality:
+			b = append(b, byte(temporality), 2)
+		default:
+			return b[:before], 0, fmt.Errorf("its temporality is unknown: %v", *sums)
+		}
 	}
-	return w.EndMessage(b, at), points, nil
-}
-
-func appendTemporality(b []byte, t metricdata.Temporality) ([]byte, error) {
-	switch t {
-	case metricdata.DeltaTemporality:
-		return append(b, byte(temporality), 1), nil
-	case metricdata.CumulativeTemporality:
-		return append(b, byte(temporality), 2), nil
-	default:
-		return b, fmt.Errorf("its temporality is unknown: %v", t)
-	}
-}
-
-func appendGauge[N int64 | float64](b []byte, g metricdata.Gauge[N]) []byte {
-	b, at := w.BeginMessage(b, metricGauge)
-	return w.EndMessage(appendNumbers(b, g.DataPoints), at)
-}
-
-func appendSum[N int64 | float64](b []byte, s metricdata.Sum[N]) ([]byte, error) {
-	b, at := w.BeginMessage(b, metricSum)
-	b, err := appendTemporality(appendNumbers(b, s.DataPoints), s.Temporality)
-	if s.IsMonotonic {
+	if isMonotonic {
 		b = append(b, byte(sumMonotonic), 1)
 	}
-	return w.EndMessage(b, at), err
+	return w.EndMessage(w.EndMessage(b, data), at), points, nil
 }
 
-func appendNumbers[N int64 | float64](b []byte, points []metricdata.DataPoint[N]) []byte {
-	for i := range points {
-		p := &points[i]
-		var at int
-		b, at = w.BeginMessage(b, dataPoints)
-		b = appendTimes(b, p.StartTime, p.Time)
-		b = appendNumber(b, numberInt, numberDouble, p.Value)
-		b = appendExemplars(b, numberExemplars, p.Exemplars)
-		b = w.AppendSet(b, numberAttributes, &p.Attributes)
-		b = w.EndMessage(b, at)
-	}
-	return b
+// appendPoints begins the data of a metric at data, and appends its n points.
+func appendPoints[P any](
+	b []byte, kind uint64, points []P, point func([]byte, *P) []byte,
+) (_ []byte, data, n int) {
+	b, data = w.BeginMessage(b, kind)
+	return appendMessages(b, dataPoints, points, point), data, len(points)
 }
 
-func appendHistogram[N int64 | float64](b []byte, h metricdata.Histogram[N]) ([]byte, error) {
-	b, at := w.BeginMessage(b, metricHistogram)
-	for i := range h.DataPoints {
-		p := &h.DataPoints[i]
-		var point int
-		b, point = w.BeginMessage(b, dataPoints)
-		b = appendTimes(b, p.StartTime, p.Time)
-		b = w.AppendFixed64(b, histogramCount, p.Count)
-		b = appendDouble(b, histogramSum, float64(p.Sum))
-		b = appendPacked(b, histogramCounts, p.BucketCounts, protowire.AppendFixed64)
-		b = appendPacked(b, histogramBounds, p.Bounds, func(b []byte, bound float64) []byte {
-			return protowire.AppendFixed64(b, math.Float64bits(bound))
-		})
-		b = appendExemplars(b, histogramExemplars, p.Exemplars)
-		b = w.AppendSet(b, histogramAttributes, &p.Attributes)
-		b = appendExtrema(b, histogramMin, p.Min)
-		b = appendExtrema(b, histogramMax, p.Max)
-		b = w.EndMessage(b, point)
-	}
-	b, err := appendTemporality(b, h.Temporality)
-	return w.EndMessage(b, at), err
+func appendNumberPoint[N number](b []byte, p *metricdata.DataPoint[N]) []byte {
+	b = appendTimes(b, p.StartTime, p.Time)
+	b = appendNumber(b, numberInt, numberDouble, p.Value)
+	b = appendExemplars(b, numberExemplars, p.Exemplars)
+	return w.AppendSet(b, numberAttributes, &p.Attributes)
 }
 
-func appendExponentialHistogram[N int64 | float64](b []byte,
-	h metricdata.ExponentialHistogram[N]) ([]byte, error) {
-	b, at := w.BeginMessage(b, metricExponentialHistogram)
-	for i := range h.DataPoints {
-		p := &h.DataPoints[i]
-		var point int
-		b, point = w.BeginMessage(b, dataPoints)
-		b = w.AppendSet(b, exponentialAttributes, &p.Attributes)
-		b = appendTimes(b, p.StartTime, p.Time)
-		b = w.AppendFixed64(b, exponentialCount, p.Count)
-		b = appendDouble(b, exponentialSum, float64(p.Sum))
-		b = appendSigned(b, exponentialScale, p.Scale)
-		b = w.AppendFixed64(b, exponentialZeroCount, p.ZeroCount)
-		b = appendBuckets(b, exponentialPositive, p.PositiveBucket)
-		b = appendBuckets(b, exponentialNegative, p.NegativeBucket)
-		b = appendExemplars(b, exponentialExemplars, p.Exemplars)
-		b = appendExtrema(b, exponentialMin, p.Min)
-		b = appendExtrema(b, exponentialMax, p.Max)
-		b = w.AppendFixed64(b, exponentialZeroThreshold, math.Float64bits(p.ZeroThreshold))
-		b = w.EndMessage(b, point)
-	}
-	b, err := appendTemporality(b, h.Temporality)
-	return w.EndMessage(b, at), err
+func appendHistogramPoint[N number](b []byte, p *metricdata.HistogramDataPoint[N]) []byte {
+	b = appendTimes(b, p.StartTime, p.Time)
+	b = w.AppendFixed64(b, histogramCount, p.Count)
+	b = appendDouble(b, histogramSum, float64(p.Sum))
+	b = appendPacked(b, histogramCounts, p.BucketCounts, protowire.AppendFixed64)
+	b = appendPacked(b, histogramBounds, p.Bounds, func(b []byte, bound float64) []byte {
+		return protowire.AppendFixed64(b, math.Float64bits(bound))
+	})
+	b = appendExemplars(b, histogramExemplars, p.Exemplars)
+	b = w.AppendSet(b, histogramAttributes, &p.Attributes)
+	b = appendExtrema(b, histogramMin, p.Min)
+	return appendExtrema(b, histogramMax, p.Max)
+}
+
+func appendExponential[N number](b []byte, p *metricdata.ExponentialHistogramDataPoint[N]) []byte {
+	b = w.AppendSet(b, exponentialAttributes, &p.Attributes)
+	b = appendTimes(b, p.StartTime, p.Time)
+	b = w.AppendFixed64(b, exponentialCount, p.Count)
+	b = appendDouble(b, exponentialSum, float64(p.Sum))
+	b = appendSigned(b, exponentialScale, p.Scale)
+	b = w.AppendFixed64(b, exponentialZeroCount, p.ZeroCount)
+	b = appendBuckets(b, exponentialPositive, p.PositiveBucket)
+	b = appendBuckets(b, exponentialNegative, p.NegativeBucket)
+	b = appendExemplars(b, exponentialExemplars, p.Exemplars)
+	b = appendExtrema(b, exponentialMin, p.Min)
+	b = appendExtrema(b, exponentialMax, p.Max)
+	return w.AppendFixed64(b, exponentialZeroThreshold, math.Float64bits(p.ZeroThreshold))
 }
 
 func appendBuckets(b []byte, tag uint64, buckets metricdata.ExponentialBucket) []byte {
@@ -234,40 +207,37 @@ func appendBuckets(b []byte, tag uint64, buckets metricdata.ExponentialBucket) [
 	return w.EndMessage(appendPacked(b, bucketsCounts, buckets.Counts, protowire.AppendVarint), at)
 }
 
-func appendSummary(b []byte, s metricdata.Summary) []byte {
-	b, at := w.BeginMessage(b, metricSummary)
-	for i := range s.DataPoints {
-		p := &s.DataPoints[i]
-		var point int
-		b, point = w.BeginMessage(b, dataPoints)
-		b = appendTimes(b, p.StartTime, p.Time)
-		b = w.AppendFixed64(b, summaryCount, p.Count)
-		b = w.AppendFixed64(b, summarySum, math.Float64bits(p.Sum))
-		for _, q := range p.QuantileValues {
-			var quantile int
-			b, quantile = w.BeginMessage(b, summaryQuantiles)
-			b = w.AppendFixed64(b, quantileQuantile, math.Float64bits(q.Quantile))
-			b = w.AppendFixed64(b, quantileValue, math.Float64bits(q.Value))
-			b = w.EndMessage(b, quantile)
-		}
-		b = w.AppendSet(b, summaryAttributes, &p.Attributes)
-		b = w.EndMessage(b, point)
-	}
-	return w.EndMessage(b, at)
+func appendSummaryPoint(b []byte, p *metricdata.SummaryDataPoint) []byte {
+	b = appendTimes(b, p.StartTime, p.Time)
+	b = w.AppendFixed64(b, summaryCount, p.Count)
+	b = w.AppendFixed64(b, summarySum, math.Float64bits(p.Sum))
+	b = appendMessages(b, summaryQuantiles, p.QuantileValues, appendQuantile)
+	return w.AppendSet(b, summaryAttributes, &p.Attributes)
 }
 
-func appendExemplars[N int64 | float64](b []byte, tag uint64,
-	exemplars []metricdata.Exemplar[N]) []byte {
-	for i := range exemplars {
-		e := &exemplars[i]
+func appendQuantile(b []byte, q *metricdata.QuantileValue) []byte {
+	b = w.AppendFixed64(b, quantileQuantile, math.Float64bits(q.Quantile))
+	return w.AppendFixed64(b, quantileValue, math.Float64bits(q.Value))
+}
+
+func appendExemplars[N number](b []byte, tag uint64, exemplars []metricdata.Exemplar[N]) []byte {
+	return appendMessages(b, tag, exemplars, appendExemplar)
+}
+
+func appendExemplar[N number](b []byte, e *metricdata.Exemplar[N]) []byte {
+	b = w.AppendFixed64(b, exemplarTime, w.Nanos(e.Time))
+	b = appendNumber(b, exemplarInt, exemplarDouble, e.Value)
+	b = appendID(b, exemplarSpanID, e.SpanID)
+	b = appendID(b, exemplarTraceID, e.TraceID)
+	return w.AppendAttributes(b, exemplarAttributes, e.FilteredAttributes, 0)
+}
+
+// appendMessages appends a message for each element of a list.
+func appendMessages[E any](b []byte, tag uint64, list []E, fields func([]byte, *E) []byte) []byte {
+	for i := range list {
 		var at int
 		b, at = w.BeginMessage(b, tag)
-		b = w.AppendFixed64(b, exemplarTime, w.Nanos(e.Time))
-		b = appendNumber(b, exemplarInt, exemplarDouble, e.Value)
-		b = appendID(b, exemplarSpanID, e.SpanID)
-		b = appendID(b, exemplarTraceID, e.TraceID)
-		b = w.AppendAttributes(b, exemplarAttributes, e.FilteredAttributes, 0)
-		b = w.EndMessage(b, at)
+		b = w.EndMessage(fields(b, &list[i]), at)
 	}
 	return b
 }
@@ -285,7 +255,7 @@ func appendTimes(b []byte, start, at time.Time) []byte {
 }
 
 // appendNumber appends a value of a oneof, also if it is 0.
-func appendNumber[N int64 | float64](b []byte, integer, double uint64, n N) []byte {
+func appendNumber[N number](b []byte, integer, double uint64, n N) []byte {
 	if v, ok := any(n).(int64); ok {
 		return protowire.AppendFixed64(append(b, byte(integer)), uint64(v))
 	}
@@ -297,7 +267,7 @@ func appendDouble(b []byte, tag uint64, f float64) []byte {
 	return protowire.AppendFixed64(append(b, byte(tag)), math.Float64bits(f))
 }
 
-func appendExtrema[N int64 | float64](b []byte, tag uint64, e metricdata.Extrema[N]) []byte {
+func appendExtrema[N number](b []byte, tag uint64, e metricdata.Extrema[N]) []byte {
 	if v, ok := e.Value(); ok {
 		return appendDouble(b, tag, float64(v))
 	}

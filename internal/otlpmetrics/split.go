@@ -14,16 +14,17 @@ type message struct {
 
 // read reads a message, whose parts are the fields of a tag. It is one that appendRequest has made.
 func read(b []byte, part uint64) (m message) {
-	for len(b) > 0 {
-		number, typ, n := protowire.ConsumeTag(b)
-		field := protowire.ConsumeFieldValue(number, typ, b[n:])
-		if protowire.EncodeTag(number, typ) == part {
-			value, _ := protowire.ConsumeBytes(b[n:])
-			m.parts = append(m.parts, value)
-		} else {
-			m.rest = append(m.rest, b[:n+field]...)
+	for rest := w.Fields(b); len(rest) > 0; {
+		before := rest
+		f, err := rest.Next()
+		if err != nil { // of our own bytes
+			panic(err)
 		}
-		b = b[n+field:]
+		if f.Tag == part {
+			m.parts = append(m.parts, f.Body)
+		} else {
+			m.rest = append(m.rest, before[:len(before)-len(rest)]...)
+		}
 	}
 	return m
 }
@@ -44,7 +45,7 @@ func pointsOf(body []byte) (resource message, all []point) {
 		scope := read(s, w.Items)
 		for _, m := range scope.parts {
 			for _, kind := range []uint64{metricGauge, metricSum, metricHistogram,
-				metricExponentialHistogram, metricSummary} {
+				metricExponential, metricSummary} {
 				metric := read(m, kind)
 				for _, d := range metric.parts {
 					data := read(d, dataPoints)

@@ -1,11 +1,11 @@
 package otlpwire
 
 import (
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // Types of fields, which are the low bits of a tag.
@@ -16,42 +16,6 @@ const (
 	Fixed32  = uint64(protowire.Fixed32Type)
 )
 
-// ValidText returns s with U+FFFD in place of each run of bytes that is not UTF-8. A receiver
-// refuses a whole request for one such byte.
-func ValidText(s string) string {
-	if isASCII(s) || utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, string(utf8.RuneError))
-}
-
-// isASCII reads eight bytes at once, the last ones twice. It takes half of the time of
-// [utf8.ValidString] for the short texts that spans have.
-func isASCII(s string) bool {
-	const high = 0x8080808080808080
-	n := len(s)
-	if n < 8 {
-		var all byte
-		for i := range n {
-			all |= s[i]
-		}
-		return all < utf8.RuneSelf
-	}
-	for i := 0; i < n-8; i += 8 {
-		if eight(s[i:])&high != 0 {
-			return false
-		}
-	}
-	return eight(s[n-8:])&high == 0
-}
-
-// eight returns the first eight bytes of s.
-func eight(s string) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
 // Nanos returns t as the SDK's exporter sends it.
 func Nanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
@@ -60,7 +24,7 @@ func AppendText(b []byte, tag uint64, s string) []byte {
 	if s == "" {
 		return b
 	}
-	return AppendString(b, tag, ValidText(s))
+	return AppendString(b, tag, text.Valid(s))
 }
 
 // AppendString appends a field of valid text or of bytes, also if s is empty.

@@ -351,6 +351,15 @@ func ErrorText(err error) string {
 	return b.text(struct{ error }{err}) // which has no other method
 }
 
+// TypeName returns the type of v with its import path. A type without a name has none.
+func TypeName(v any) string {
+	t := reflect.TypeOf(v)
+	if t.PkgPath() == "" && t.Name() == "" {
+		return t.String()
+	}
+	return t.PkgPath() + "." + t.Name()
+}
+
 // ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText]
 // does.
 func ValueText(v any) string {

@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"profiling/sessions":     {"internal", "internal/remote", "internal/profiles", "internal/record", "observer", "profiling", "profiling/profile"},
 	"profiling/service":      {"internal", "internal/remote", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions"},
 	"waits":                  {"internal", "bridge"},
-	"waits/flight":           {"internal", "internal/record", "observer", "bridge", "waits", "internal/waiting"},
+	"waits/flight":           {"internal", "internal/record", "observer", "bridge", "waits", "internal/local", "internal/waiting"},
 	"exporter":               {"internal", "internal/record", "observer", "bridge", "internal/otlpenc"},
 	"internal/local":         {},
 	"internal/otlpenc":       {"internal", "internal/record", "observer", "internal/local"},
@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"internal/requests":      {"internal", "internal/record", "observer", "bridge", "profiling/profile", "waits", "internal/local", "internal/otlpenc", "internal/profiles", "internal/routes", "internal/waiting"},
 	"internal/routes":        {"internal", "internal/local"},
 	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
-	"internal/viewers":       {"internal", "internal/record", "observer", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
+	"internal/viewers":       {"internal", "internal/record", "observer", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
 	"internal/waiting":       {"internal", "waits"},
 	"live": {"", "internal", "internal/remote", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions", "profiling/service", "waits",
 		"internal/local", "internal/requests", "internal/routes", "internal/runtimestats", "live/internal/view"},
@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"internal/counts":        {"internal/record", "observer", "bridge", "exporter", "internal/requests", "internal/waiting", "profiling", "waits"},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
-	"internal/lookup":        {"internal/local", "internal/requests", "internal/waiting", "waits"},
+	"internal/lookup":        {"internal/local", "internal/requests", "internal/routes", "internal/waiting", "waits", "profiling/profile", "profiling/sessions"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
 	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
 )
 
@@ -42,18 +43,14 @@ func OfRoute(all []Snapshot, route string) []Snapshot {
 // distinct returns the requests of lists for which fits returns true, each once. If a request is in
 // several lists, it returns the one in the first list.
 func distinct(fits func(*Snapshot) bool, lists ...[]Snapshot) (all []Snapshot) {
-	type id struct {
-		trace trace.TraceID
-		root  trace.SpanID
-	}
-	seen := map[id]bool{}
+	seen := map[local.ID]bool{}
 	for _, list := range lists {
 		for i := range list {
 			s := &list[i]
-			if seen[id{s.TraceID, s.SpanID}] {
+			if seen[s.ID()] {
 				continue
 			}
-			seen[id{s.TraceID, s.SpanID}] = true
+			seen[s.ID()] = true
 			if fits(s) {
 				all = append(all, *s)
 			}

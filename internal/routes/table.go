@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/onread"
@@ -73,7 +72,7 @@ func (t *Table) now() int { return t.columnAt(time.Now()) }
 
 // get returns the route of a name. It makes one if there is room for it.
 func (c *classTable) get(name string, most int) *route {
-	name = cut(name)
+	name = text.Start(name, maxName)
 	known := *c.routes.Load()
 	if r := known[name]; r != nil {
 		return r
@@ -112,20 +111,6 @@ func (c *classTable) find(name string) *route {
 // NameOf returns the name that a [Table] gives the route of a span with a name: at most 256 bytes
 // of UTF-8.
 func NameOf(span string) string {
-	return cut(text.Valid(cut(span))) // U+FFFD is longer than a byte that it replaces
-}
-
-// cut returns the beginning of a name that is too long.
-func cut(name string) string {
-	if len(name) <= maxName {
-		return name
-	}
-	end := maxName
-	for range utf8.UTFMax - 1 {
-		if utf8.RuneStart(name[end]) {
-			break
-		}
-		end--
-	}
-	return name[:end]
+	// Twice, because U+FFFD is longer than a byte that it replaces.
+	return text.Start(text.Valid(text.Start(span, maxName)), maxName)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/text"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 // a quarter. Usual takes no lock, and does not wait for requests that are about to be added.
 func (t *Table) Usual(class local.Class, name string) time.Duration {
 	c := &t.classes[min(class, local.Housekeeping)]
-	r := c.find(cut(name))
+	r := c.find(text.Start(name, maxName))
 	if r == nil {
 		if r = c.find(NameOf(name)); r == nil {
 			r = &c.others

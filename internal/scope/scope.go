@@ -2,13 +2,14 @@
 package scope
 
 import (
-	"runtime/debug"
 	"sync"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/modules"
 )
 
 // Name is the name of the scope of what this module makes: spans of requests, of calls and of
@@ -35,21 +36,4 @@ func Meter(p metric.MeterProvider) metric.Meter {
 		metric.WithSchemaURL(s.SchemaURL))
 }
 
-var version = sync.OnceValue(func() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	return versionIn(info)
-})
-
-// versionIn returns the version of this module in a program. It is empty for a program that was
-// built beside the module's source.
-func versionIn(info *debug.BuildInfo) string {
-	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == Name && m.Version != "(devel)" && m.Replace == nil {
-			return m.Version
-		}
-	}
-	return ""
-}
+var version = sync.OnceValue(func() string { return modules.Version(Name) })

@@ -25,8 +25,14 @@ func (s *Servers) Context(request context.Context) (ctx context.Context, done fu
 	if !ok {
 		return request, func() {}
 	}
-	ctx, cancel := context.WithCancelCause(request)
-	unregister := context.AfterFunc(s.context(server), func() { cancel(ErrShutdown) })
+	return Until(request, s.context(server))
+}
+
+// Until returns ctx, which ends as well when other does, with the cause of that. The caller has to
+// call done.
+func Until(ctx, other context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unregister := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
 	return ctx, func() {
 		unregister()
 		cancel(nil)
@@ -40,8 +46,8 @@ func (s *Servers) context(server *http.Server) context.Context {
 	if known, ok := s.all[server]; ok {
 		return known
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	server.RegisterOnShutdown(cancel)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	server.RegisterOnShutdown(func() { cancel(ErrShutdown) })
 	if s.all == nil {
 		s.all = map[*http.Server]context.Context{}
 	}

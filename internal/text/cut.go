@@ -1,5 +1,5 @@
-// Package text cuts text from outside to a length, makes it UTF-8 or visible, and writes durations
-// and the names of functions for people.
+// Package text cuts text from outside to a length, makes it UTF-8 or visible, matches names with
+// patterns, and writes durations and the names of functions for people.
 package text
 
 import "unicode/utf8"
@@ -13,12 +13,20 @@ func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	end := limit - len(ellipsis)
+	return Start(s, limit-len(ellipsis)) + ellipsis
+}
+
+// Start returns the beginning of s, at most limit bytes. It does not split a character.
+func Start(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	end := limit
 	for range utf8.UTFMax - 1 { // text that is not UTF-8 may have no boundary
 		if end == 0 || utf8.RuneStart(s[end]) {
 			break
 		}
 		end--
 	}
-	return s[:end] + ellipsis
+	return s[:end]
 }

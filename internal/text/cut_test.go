@@ -29,3 +29,22 @@ func TestCut(t *testing.T) {
 		})
 	}
 }
+
+func TestStart(t *testing.T) {
+	for _, c := range []struct {
+		name, s string
+		limit   int
+		want    string
+	}{
+		{"as long as may be", "abc", 3, "abc"},
+		{"long", "abcd", 3, "abc"},
+		{"within a character", "aé", 2, "a"},
+		{"room for nothing", "é", 1, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := text.Start(c.s, c.limit); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
@@ -37,20 +38,14 @@ var stateCategories = [waiting.Classes]int{
 	waiting.ClassCollector: categoryGC,
 }
 
-// A rootID tells requests apart.
-type rootID struct {
-	trace trace.TraceID
-	span  trace.SpanID
-}
-
 // traced has what execution traces have of requests.
-type traced map[rootID]*waits.Request
+type traced map[local.ID]*waits.Request
 
 func newTraced(results []*waits.Request) traced {
 	all := traced{}
 	for _, r := range results {
 		if r != nil {
-			all[rootID{r.TraceID, r.RootID}] = r
+			all[local.ID{Trace: r.TraceID, Span: r.RootID}] = r
 		}
 	}
 	return all
@@ -61,7 +56,7 @@ func (t traced) of(tl sessions.Timeline) *waits.Request {
 	if !tl.SpanID.IsValid() {
 		return nil
 	}
-	return t[rootID{tl.TraceID, tl.SpanID}]
+	return t[local.ID{Trace: tl.TraceID, Span: tl.SpanID}]
 }
 
 // samples are the samples of a timeline that do not contradict the states of its request. main is

@@ -149,17 +149,7 @@ func (r *recordedRequest) eventType(s *otlpenc.Span) sessions.EventType {
 func details(attrs []attribute.KeyValue) []slog.Attr {
 	all := make([]slog.Attr, 0, len(attrs))
 	for _, kv := range attrs {
-		key, v := string(kv.Key), kv.Value
-		switch v.Type() {
-		case attribute.BOOL:
-			all = append(all, slog.Bool(key, v.AsBool()))
-		case attribute.INT64:
-			all = append(all, slog.Int64(key, v.AsInt64()))
-		case attribute.FLOAT64:
-			all = append(all, slog.Float64(key, v.AsFloat64()))
-		default:
-			all = append(all, slog.String(key, v.String()))
-		}
+		all = append(all, slog.Attr{Key: string(kv.Key), Value: otlpenc.Detail(kv.Value)})
 	}
 	return all
 }

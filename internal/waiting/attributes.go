@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -37,7 +38,7 @@ func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 	if span == r.RootID && len(r.Causes) > 0 {
 		all = append(all,
 			attribute.String(causeKind, attributeName(r.Causes[0].Kind)),
-			attribute.String(causeDescription, strings.ToValidUTF8(r.Sentence(), "\ufffd")))
+			attribute.String(causeDescription, text.Valid(r.Sentence())))
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/perfline/perfline/internal/otlpwire"
+	"github.com/perfline/perfline/internal/text"
 )
 
 // Tags of opentelemetry/proto/profiles/v1development/profiles.proto: a field's number and the type
@@ -103,7 +104,7 @@ func (d *dictionary) size() (n int) {
 	return n
 }
 
-func (d *dictionary) text(s string) int32 { return number(&d.texts, otlpwire.ValidText(s)) }
+func (d *dictionary) text(s string) int32 { return number(&d.texts, text.Valid(s)) }
 
 // attribute returns the attribute of a key, which is an index. A unit of "" means none.
 func (d *dictionary) attribute(key int32, value attribute.Value, unit string) int32 {

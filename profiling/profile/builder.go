@@ -5,7 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
 // A Builder makes a trace of samples. It knows calls by their pointers, which should all come from
@@ -108,11 +109,9 @@ func (b *Builder) frame(c *Call) int {
 	if b.keep == nil || b.keep(c) {
 		// Invalid UTF-8 would come back from JSON as another name, perhaps one that
 		// another frame has.
-		f := Frame{Name: strings.ToValidUTF8(c.Name, "\uFFFD"), ResourceID: None,
-			Line: max(0, c.StartLine)}
+		f := Frame{Name: text.Valid(c.Name), ResourceID: None, Line: max(0, c.StartLine)}
 		if c.File != "" {
-			f.ResourceID = intern(b.resources, &b.t.Resources,
-				strings.ToValidUTF8(c.File, "\uFFFD"))
+			f.ResourceID = intern(b.resources, &b.t.Resources, text.Valid(c.File))
 		}
 		id = intern(b.frames, &b.t.Frames, f)
 	}

@@ -3,11 +3,11 @@ package profile
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	pprofpb "github.com/google/pprof/profile"
 
 	"github.com/perfline/perfline/internal/modules"
+	"github.com/perfline/perfline/internal/text"
 )
 
 // WritePprof writes [Trace.Pprof] as go tool pprof reads it: gzipped protocol
@@ -110,7 +110,7 @@ func pprofLabels(c *SampleContext) map[string][]string {
 
 // set sets a label. The format has no labels with an empty key or value, and its strings are UTF-8.
 func set(labels map[string][]string, key, value string) {
-	key, value = strings.ToValidUTF8(key, "\ufffd"), strings.ToValidUTF8(value, "\ufffd")
+	key, value = text.Valid(key), text.Valid(value)
 	if key != "" && value != "" {
 		labels[key] = []string{value}
 	}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -152,4 +151,4 @@ func interval(i sessions.Interval) *profilerv1.Interval {
 func milliseconds(d time.Duration) float64 { return observer.Milliseconds(d) }
 
 // cut returns s as the schema allows it: valid UTF-8, and not long.
-func cut(s string) string { return strings.ToValidUTF8(text.Cut(s, maxString), "\uFFFD") }
+func cut(s string) string { return text.Valid(text.Cut(s, maxString)) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -37,14 +38,14 @@ func (r *recorder) analyse(roots []bridge.Root) {
 	results, err := r.read(roots)
 	found := make([]*waits.Request, len(roots))
 	for i, root := range roots {
-		found[i] = results[key{root.TraceID, root.SpanID}].request
+		found[i] = results[local.ID{Trace: root.TraceID, Span: root.SpanID}].request
 	}
 	r.mu.Lock()
 	for i, root := range roots {
 		switch {
 		case found[i] != nil:
 			r.stats.Analysed++
-			k := key{root.TraceID, root.SpanID}
+			k := local.ID{Trace: root.TraceID, Span: root.SpanID}
 			r.results.add(k, found[i], results[k].bytes)
 		case errors.Is(err, errStopped):
 			r.stats.Abandoned++
@@ -67,7 +68,7 @@ func (r *recorder) analyse(roots []bridge.Root) {
 }
 
 // read calls the reader, and returns its panic as an error.
-func (r *recorder) read(roots []bridge.Root) (results map[key]result, err error) {
+func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
 		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.SpanID,
@@ -93,13 +94,13 @@ func (r *recorder) read(roots []bridge.Root) (results map[key]result, err error)
 	}()
 	a.sleep(0) // the budget may be used up
 	requests, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, a.pause)
-	results = make(map[key]result, len(requests))
+	results = make(map[local.ID]result, len(requests))
 	for i := range requests {
 		if i > 0 {
 			a.pause()
 		}
 		q := &requests[i]
-		results[key{q.TraceID, q.RootID}] = result{q, sizeOf(q)}
+		results[local.ID{Trace: q.TraceID, Span: q.RootID}] = result{q, sizeOf(q)}
 	}
 	return results, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/cputime"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
@@ -262,7 +263,7 @@ func (r *recorder) logOnce(kind, message string, args ...any) {
 func (r *recorder) Result(traceID trace.TraceID, rootID trace.SpanID) (*waits.Request, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found, ok := r.results.requests[key{traceID, rootID}]
+	found, ok := r.results.requests[local.ID{Trace: traceID, Span: rootID}]
 	return found.request, ok
 }
 

@@ -4,22 +4,15 @@ import (
 	"slices"
 	"unsafe"
 
-	"go.opentelemetry.io/otel/trace"
-
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/waits"
 )
-
-// A key names a local root span.
-type key struct {
-	trace trace.TraceID
-	root  trace.SpanID
-}
 
 // results keep the most recent requests.
 type results struct {
 	max, maxBytes int
-	requests      map[key]result
-	order         []key // the oldest first
+	requests      map[local.ID]result
+	order         []local.ID // the oldest first
 	bytes         int
 	evicted       uint64
 	tooLarge      uint64
@@ -31,10 +24,10 @@ type result struct {
 }
 
 func newResults(c Config) results {
-	return results{max: c.Requests, maxBytes: c.ResultBytes, requests: map[key]result{}}
+	return results{max: c.Requests, maxBytes: c.ResultBytes, requests: map[local.ID]result{}}
 }
 
-func (r *results) add(k key, request *waits.Request, bytes int) {
+func (r *results) add(k local.ID, request *waits.Request, bytes int) {
 	r.remove(k)
 	if bytes > r.maxBytes { // it would drive out all others, in vain
 		short := *request
@@ -54,14 +47,14 @@ func (r *results) add(k key, request *waits.Request, bytes int) {
 	}
 }
 
-func (r *results) remove(k key) {
+func (r *results) remove(k local.ID) {
 	old, ok := r.requests[k]
 	if !ok {
 		return
 	}
 	delete(r.requests, k)
 	r.bytes -= old.bytes
-	r.order = slices.DeleteFunc(r.order, func(x key) bool { return x == k })
+	r.order = slices.DeleteFunc(r.order, func(x local.ID) bool { return x == k })
 }
 
 // sizeOf returns about how many bytes r takes. Stacks and texts that r has several times count

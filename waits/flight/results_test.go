@@ -4,12 +4,13 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/waits"
 )
 
 // The newest results are kept: as many as Requests and ResultBytes allow.
 func TestResultsAreBounded(t *testing.T) {
-	numbered := func(i byte) key { r := root(i); return key{r.TraceID, r.SpanID} }
+	numbered := func(i byte) local.ID { r := root(i); return local.ID{Trace: r.TraceID, Span: r.SpanID} }
 	for _, c := range []struct {
 		name    string
 		config  Config
@@ -47,9 +48,9 @@ func TestResultsAreBounded(t *testing.T) {
 func TestResultReplaced(t *testing.T) {
 	r := newResults(Config{Requests: 2, ResultBytes: 100})
 	second := &waits.Request{}
-	r.add(key{}, &waits.Request{}, 60)
-	r.add(key{}, second, 70)
-	if r.requests[key{}].request != second || r.bytes != 70 || r.evicted != 0 || len(r.order) != 1 {
+	r.add(local.ID{}, &waits.Request{}, 60)
+	r.add(local.ID{}, second, 70)
+	if r.requests[local.ID{}].request != second || r.bytes != 70 || r.evicted != 0 || len(r.order) != 1 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -62,9 +63,9 @@ func TestCausesOfALargeResultStay(t *testing.T) {
 		Goroutines: []waits.Goroutine{{Intervals: make([]waits.Interval, 1000)}, {}},
 	}
 	small := &waits.Request{}
-	r.add(key{root: [8]byte{1}}, small, sizeOf(small))
-	r.add(key{root: [8]byte{2}}, large, sizeOf(large))
-	got := r.requests[key{root: [8]byte{2}}].request
+	r.add(local.ID{Span: [8]byte{1}}, small, sizeOf(small))
+	r.add(local.ID{Span: [8]byte{2}}, large, sizeOf(large))
+	got := r.requests[local.ID{Span: [8]byte{2}}].request
 	if got == nil || got.Sentence() != large.Sentence() || len(got.Goroutines) != 0 || got.Omitted != 5 || len(large.Goroutines) != 2 {
 		t.Errorf("kept is %+v, want the causes and 5 goroutines omitted", got)
 	}

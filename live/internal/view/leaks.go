@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
 	"github.com/perfline/perfline/observer"
 )
 

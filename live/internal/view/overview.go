@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/perfline/perfline/internal/local"
-	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/observer"
@@ -114,18 +113,18 @@ func split(rows []requestRow, is func(i int) bool) (yes, no []requestRow) {
 // A RowCache has the rows of the requests listed last, because most of them are listed again.
 type RowCache struct {
 	mu   sync.Mutex // guards what follows
-	last map[lookup.ID]requestRow
+	last map[local.ID]requestRow
 }
 
 func (c *RowCache) of(lists ...[]requests.Snapshot) [][]requestRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([][]requestRow, len(lists))
-	now := make(map[lookup.ID]requestRow, len(c.last))
+	now := make(map[local.ID]requestRow, len(c.last))
 	for i, list := range lists {
 		all[i] = make([]requestRow, 0, len(list))
 		for _, s := range list {
-			id := lookup.IDOf(s)
+			id := s.ID()
 			row, known := now[id]
 			if !known {
 				row, known = c.last[id]

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/observer"
@@ -33,7 +34,7 @@ func OfSession(s *sessions.Session) *Profile {
 // OfRoute returns the profile of all requests in a session that have the name of a timeline.
 func OfRoute(s *sessions.Session, of sessions.Timeline) *Profile {
 	title := Shown(of.Name)
-	if of.FrameID >= firstRequest {
+	if of.FrameID >= lookup.FirstRequest {
 		title = "all requests " + title
 	}
 	return ofTimelines(s, title, func(t sessions.Timeline) bool { return t.Name == of.Name })
@@ -47,7 +48,7 @@ func OfTimeline(s *sessions.Session, of sessions.Timeline) *Profile {
 }
 
 func ofTimelines(s *sessions.Session, title string, in func(sessions.Timeline) bool) *Profile {
-	return &Profile{s.Trace(), samplesOf(s, in), title, countRequests(s, in), uint32(s.ID())}
+	return &Profile{s.Trace(), lookup.Samples(s, in), title, lookup.CountRequests(s, in), uint32(s.ID())}
 }
 
 // OfRequest returns the profile of a request by the samples of a session.
@@ -145,45 +146,4 @@ func (p *Profile) head() profileHead {
 		}
 	}
 	return head
-}
-
-// timelines yields the timelines of a session, without a list of them.
-func timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
-	return func(yield func(sessions.Timeline) bool) {
-		for id := sessions.TimelineID(1); ; id++ {
-			t, ok := s.Timeline(id)
-			if !ok || !yield(t) {
-				return
-			}
-		}
-	}
-}
-
-// samplesOf returns the samples of the timelines for which in returns true.
-func samplesOf(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
-	return func(yield func(profile.Sample) bool) {
-		for t := range timelines(s) {
-			if !in(t) {
-				continue
-			}
-			for sample := range s.Samples(t.ID) {
-				if !yield(sample) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// countRequests returns the number of requests among the timelines for which in returns true.
-func countRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
-	last := sessions.FrameID(0)
-	for t := range timelines(s) {
-		if t.FrameID < firstRequest || t.FrameID == last || !in(t) {
-			continue // a frame's timelines are together
-		}
-		last = t.FrameID
-		n++
-	}
-	return n
 }

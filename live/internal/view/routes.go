@@ -2,7 +2,6 @@ package view
 
 import (
 	"strings"
-	"time"
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
@@ -126,10 +125,10 @@ func NewHeatData(m routes.HeatMap) HeatData {
 		Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)),
 		Failed: make([]uint64, 0, len(m.Columns))}
 	for row := 0; row < rows; row += each {
-		d.Bounds = append(d.Bounds, exact(m.Bounds[row]))
+		d.Bounds = append(d.Bounds, observer.Milliseconds(m.Bounds[row]))
 	}
 	if rows > 0 {
-		d.Bounds = append(d.Bounds, exact(m.Bounds[rows]))
+		d.Bounds = append(d.Bounds, observer.Milliseconds(m.Bounds[rows]))
 	}
 	for _, column := range m.Columns {
 		counts := make([]uint64, (rows+each-1)/each)
@@ -141,6 +140,3 @@ func NewHeatData(m routes.HeatMap) HeatData {
 	}
 	return d
 }
-
-// exact returns milliseconds with all digits, by which a query finds the same requests.
-func exact(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

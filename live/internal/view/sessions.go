@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -93,9 +94,6 @@ type recordedRow struct {
 	Max      float64 `json:"max"`      // the longest request's length
 }
 
-// firstRequest is the first frame of a request.
-const firstRequest sessions.FrameID = 3
-
 // NewSessionContents sums up a finished session by routes.
 func NewSessionContents(s *sessions.Session) SessionContents {
 	c := SessionContents{
@@ -104,7 +102,7 @@ func NewSessionContents(s *sessions.Session) SessionContents {
 	}
 	byName := map[string]*recordedRow{}
 	frame := sessions.FrameID(0)
-	for t := range timelines(s) {
+	for t := range lookup.Timelines(s) {
 		c.Timelines++
 		row := byName[t.Name]
 		if row == nil {
@@ -113,7 +111,7 @@ func NewSessionContents(s *sessions.Session) SessionContents {
 		}
 		row.Samples += t.Samples
 		c.Samples += t.Samples
-		if t.FrameID == frame || t.FrameID < firstRequest {
+		if t.FrameID == frame || t.FrameID < lookup.FirstRequest {
 			continue // a frame's timelines are together
 		}
 		frame = t.FrameID

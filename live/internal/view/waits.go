@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/observer"
@@ -98,7 +98,7 @@ type sharedStack struct {
 }
 
 // Has reports whether the page has a request.
-type Has func(lookup.ID) bool
+type Has func(local.ID) bool
 
 // A waitsBuilder makes the page's data of a request with waits.
 type waitsBuilder struct {
@@ -108,7 +108,7 @@ type waitsBuilder struct {
 	stacks map[string]int       // indices in d.Stacks, by their JSON
 	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
 	full   bool                 // there was no room for a stack
-	known  map[lookup.ID]bool   // requests that the page has, or not
+	known  map[local.ID]bool    // requests that the page has, or not
 	has    Has
 
 	functions map[string]int // indices in d.Functions
@@ -118,7 +118,7 @@ type waitsBuilder struct {
 func newWaitsBuilder(q requests.Request, l *limits, has Has) *waitsBuilder {
 	return &waitsBuilder{
 		q: q, l: l, has: has, d: &waitsDetail{},
-		stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[lookup.ID]bool{},
+		stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[local.ID]bool{},
 		functions: map[string]int{}, parties: map[waitEnd]int{},
 	}
 }
@@ -234,8 +234,8 @@ func (b *waitsBuilder) party(p *waits.Party) *partyRow {
 	if !p.RootID.IsValid() {
 		return row
 	}
-	id := lookup.ID{Trace: p.TraceID, Root: p.RootID}
-	if row.Own = id == (lookup.ID{Trace: b.q.TraceID(), Root: b.q.Root.SpanID}); row.Own {
+	id := local.ID{Trace: p.TraceID, Span: p.RootID}
+	if row.Own = id == (local.ID{Trace: b.q.TraceID(), Span: b.q.Root.SpanID}); row.Own {
 		return row
 	}
 	has, looked := b.known[id]

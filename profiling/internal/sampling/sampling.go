@@ -21,10 +21,10 @@ func Now() int64 { return goruntime.Nanotime() }
 // methods.
 //
 //   - Start starts the engine at an interval that Interval returned. [ErrBusy] means that
-//     other code profiles: the engine does not run, and the hub calls Start again later.
-//     After any other error the hub uses the fallback. After an error that wraps
-//     [ErrTransient] it also tries this engine again later.
-//   - The hub calls Tick every Period while the engine runs, and Flush when it needs the
+//     other code profiles: the engine does not run, and the hub's engine keeper calls Start
+//     again later. After any other error the keeper uses the fallback. After an error that
+//     wraps [ErrTransient] the keeper also tries this engine again later.
+//   - The keeper calls Tick every Period while the engine runs, and Flush when it needs the
 //     samples up to now. Both emit samples in the order of time. [ErrTaken], after the
 //     last samples, means that other code took the CPU profiler: the engine has stopped,
 //     and Start may be called again.
@@ -36,7 +36,8 @@ type Engine interface {
 	// Name says which engine it is, for reports.
 	Name() profile.Engine
 	// Interval returns the interval for a requested one: that interval, else the
-	// next shorter one that the engine supports, else its shortest.
+	// next shorter one that the engine supports, else its shortest. A longer request
+	// never gets a shorter interval.
 	Interval(requested time.Duration) time.Duration
 	Period() time.Duration
 	Start(interval time.Duration) error

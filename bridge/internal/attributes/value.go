@@ -1,4 +1,4 @@
-package bridge
+package attributes
 
 import (
 	"strings"

@@ -4,10 +4,9 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/perfline/perfline/bridge/internal/attributes"
 	"github.com/perfline/perfline/bridge/internal/serving"
-	"github.com/perfline/perfline/internal/record"
 )
 
 // SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit
@@ -74,7 +73,7 @@ func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.Key
 	if s.answered {
 		s.request.Form.Answer(s.request, &all)
 	}
-	return all.Attributes[:n+len(unique(all.Attributes[n:]))]
+	return all.Attributes[:n+len(attributes.Unique(all.Attributes[n:]))]
 }
 
 // listOf returns the attributes of a request as a list.
@@ -118,7 +117,7 @@ func (s *recordedSpan) limitFrom(n int) {
 			s.droppedAttributes++
 			continue
 		}
-		limitAttribute(a, &s.tracer.provider.limits)
+		attributes.Limit(a, &s.tracer.provider.limits)
 		if i > n {
 			s.attributes[n] = *a
 		}
@@ -154,7 +153,7 @@ func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
 			s.noteDropped(&a)
 			continue
 		}
-		limitAttribute(&a, &s.tracer.provider.limits)
+		attributes.Limit(&a, &s.tracer.provider.limits)
 		if at >= 0 {
 			s.attributes[at] = a
 			continue
@@ -173,70 +172,6 @@ func (s *recordedSpan) distinct() {
 		return
 	}
 	all := s.attributes
-	s.attributes, s.dirty = unique(all), false
+	s.attributes, s.dirty = attributes.Unique(all), false
 	clear(all[len(s.attributes):])
-}
-
-// unique returns attrs with the last value of each key, at the place of the first. It changes
-// attrs.
-func unique(attrs []attribute.KeyValue) []attribute.KeyValue {
-	if !mayRepeat(attrs) {
-		return attrs
-	}
-	places := make(map[attribute.Key]int, len(attrs))
-	out := attrs[:0]
-	for _, a := range attrs {
-		if at, ok := places[a.Key]; ok {
-			out[at] = a
-			continue
-		}
-		places[a.Key] = len(out)
-		out = append(out, a)
-	}
-	return out
-}
-
-// mayRepeat reports whether a list may have a key twice. In a short list, it compares only keys
-// that look alike.
-func mayRepeat(attrs []attribute.KeyValue) bool {
-	if len(attrs) > 32 {
-		return true
-	}
-	var seen [4]uint64
-	for i := range attrs {
-		k := attrs[i].Key
-		h := uint(len(k))
-		if h > 0 {
-			h += uint(k[0])*7 + uint(k[len(k)/2])*13 + uint(k[len(k)-1])*29
-		}
-		word, bit := &seen[h>>6%4], uint64(1)<<(h%64)
-		if *word&bit != 0 &&
-			slices.ContainsFunc(attrs[:i], func(a attribute.KeyValue) bool { return a.Key == k }) {
-			return true
-		}
-		*word |= bit
-	}
-	return false
-}
-
-// limitAttribute brings an attribute within the limits of a span.
-func limitAttribute(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
-	a.Key = attribute.Key(record.Key(string(a.Key)))
-	limitValue(&a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
-}
-
-// limitedList returns attributes within limits, and how many it dropped. It changes attrs. A key
-// may come again.
-func limitedList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue,
-	dropped int) {
-	if count >= 0 && len(attrs) > count {
-		dropped = len(attrs) - count
-		// a copy: the others take no memory
-		attrs = append([]attribute.KeyValue(nil), attrs[:count]...)
-	}
-	for i := range attrs {
-		attrs[i].Key = attribute.Key(record.Key(string(attrs[i].Key)))
-		limitValue(&attrs[i].Value, depth, length)
-	}
-	return attrs, dropped
 }

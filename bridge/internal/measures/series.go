@@ -1,4 +1,4 @@
-package bridge
+package measures
 
 import (
 	"cmp"
@@ -14,32 +14,32 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 )
 
-// measureSeries have the attributes of each series, which are made once. Unlike a kinds.Map, they
-// send everything over their bound to one series, and find a series by a text that is on the
-// caller's stack.
-type measureSeries struct {
+// A table has the attributes of each series, which are made once. Unlike a kinds.Map, it sends
+// everything over its bound to one series, and finds a series by a text that is on the caller's
+// stack.
+type table struct {
 	keys     []string // of attributes
 	most     int
 	beyond   []metric.RecordOption
 	overflow atomic.Uint64
-	known    atomic.Pointer[map[string][]metric.RecordOption] // what it points to does not change
+	known    atomic.Pointer[map[string][]metric.RecordOption] // the map does not change
 	mu       sync.Mutex                                       // held by those who add
 }
 
-func (s *measureSeries) init(c MeasureConfig) {
+func (s *table) init(c *Config) {
 	s.keys = slices.Clone(c.Attributes)
-	s.most = cmp.Or(c.MaxSeries, defaultSeries) - 1 // one is for the others
-	s.beyond = []metric.RecordOption{metric.WithAttributeSet(
-		attribute.NewSet(attribute.Bool(measureOverflow, true)))}
+	s.most = cmp.Or(c.MaxSeries, DefaultSeries) - 1 // one is for the others
+	s.beyond = seriesOf(attribute.Bool(OverflowKey, true))
 	s.known.Store(&map[string][]metric.RecordOption{})
 }
 
-// get returns the attributes of a measure that failed with an error of type failure, unless that is
-// empty.
-func (s *measureSeries) get(name, failure string, attrs []slog.Attr) []metric.RecordOption {
+// get returns the attributes of a measure that failed with an error of type failure. An empty type
+// means that the measure did not fail.
+func (s *table) get(name, failure string, attrs []slog.Attr) []metric.RecordOption {
 	var room [256]byte
 	id := appendText(appendText(room[:0], name), failure)
 	if len(attrs) > 0 {
@@ -61,20 +61,20 @@ func (s *measureSeries) get(name, failure string, attrs []slog.Attr) []metric.Re
 }
 
 // add adds a series, unless another goroutine has added it or the last one.
-func (s *measureSeries) add(id, name, failure string, attrs []slog.Attr) []metric.RecordOption {
-	set := []attribute.KeyValue{attribute.String(measureName, limitedText(name))}
+func (s *table) add(id, name, failure string, attrs []slog.Attr) []metric.RecordOption {
+	set := []attribute.KeyValue{attribute.String(NameKey, limitedText(name))}
 	if failure != "" {
-		set = append(set, attribute.String(measureFailure, limitedText(failure)))
+		set = append(set, attribute.String(FailureKey, limitedText(failure)))
 	}
 	for _, key := range s.keys {
 		if v, ok := findScalar(attrs, key); ok {
 			if v.Kind() == slog.KindString {
 				v = slog.StringValue(limitedText(v.String()))
 			}
-			set = append(set, attribute.KeyValue{Key: attribute.Key(key), Value: value(v)})
+			set = append(set, attribute.KeyValue{Key: attribute.Key(key), Value: otlpenc.Value(v)})
 		}
 	}
-	options := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(set...))}
+	options := seriesOf(set...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := *s.known.Load()
@@ -89,6 +89,11 @@ func (s *measureSeries) add(id, name, failure string, attrs []slog.Attr) []metri
 	next[id] = options
 	s.known.Store(&next)
 	return options
+}
+
+// seriesOf returns the options of a series.
+func seriesOf(attrs ...attribute.KeyValue) []metric.RecordOption {
+	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
 }
 
 // findScalar returns the last value of a key if that is a scalar. Keys of members begin with their
@@ -117,8 +122,8 @@ func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
 // maxSeriesText is the length of texts in attributes, in bytes.
 const maxSeriesText = 128
 
-// limitedText returns what a series has of a text. It is cut first: what makes it valid may shorten
-// it, and the result must not depend on more than appendText appends.
+// limitedText returns what a series has of a text. The text is cut first: a text that is made valid
+// may be shorter, and the result must not depend on more than appendText appends.
 func limitedText(s string) string {
 	return strings.Clone(text.Cut(text.Valid(text.Cut(s, maxSeriesText)), maxSeriesText))
 }

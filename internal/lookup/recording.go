@@ -1,0 +1,52 @@
+package lookup
+
+import (
+	"iter"
+
+	"github.com/perfline/perfline/profiling/profile"
+	"github.com/perfline/perfline/profiling/sessions"
+)
+
+// FirstRequest is the first frame of a request in a session. The frames before are the process and
+// the runtime.
+const FirstRequest sessions.FrameID = 3
+
+// Timelines yields the timelines of a session, without a list of them.
+func Timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
+	return func(yield func(sessions.Timeline) bool) {
+		for id := sessions.TimelineID(1); ; id++ {
+			t, ok := s.Timeline(id)
+			if !ok || !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// Samples yields the samples of the timelines for which in returns true.
+func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
+	return func(yield func(profile.Sample) bool) {
+		for t := range Timelines(s) {
+			if !in(t) {
+				continue
+			}
+			for sample := range s.Samples(t.ID) {
+				if !yield(sample) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// CountRequests returns the number of requests among the timelines for which in returns true.
+func CountRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
+	last := sessions.FrameID(0)
+	for t := range Timelines(s) {
+		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) { // a frame has several
+			last = t.FrameID
+			n++
+		}
+	}
+	return n
+}
