@@ -2,7 +2,6 @@ package service
 
 import (
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -14,13 +13,12 @@ import (
 )
 
 const (
-	// bytes of a message's list: clients of gRPC take 4 MiB unless told otherwise
-	maxMessage = 2 << 20
+	maxMessage = 2 << 20 // bytes of a message's list; clients of gRPC accept 4 MiB by default
 	maxString  = 1 << 10 // bytes of a string
 )
 
-// pageOf encodes as many events as fit into one message, and returns how many these are. more is
-// set if others follow the list.
+// pageOf encodes the first events of list, as many as fit into one message, and returns their
+// number. more is true if further events follow the list.
 func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int) {
 	events = &profilerv1.Events{}
 	var hull sessions.Interval
@@ -38,8 +36,7 @@ func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int)
 		}
 		events.EventList = append(events.EventList, e)
 	}
-	n = len(events.EventList)
-	if n > 0 {
+	if n = len(events.EventList); n > 0 {
 		events.Interval = interval(hull)
 	}
 	events.More = more
@@ -49,18 +46,18 @@ func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int)
 func event(e *sessions.Event) *profilerv1.Event {
 	out := &profilerv1.Event{
 		Type:     profilerv1.EventType(e.Type),
-		Time:     milliseconds(e.Time),
-		Overhead: milliseconds(e.Overhead),
+		Time:     observer.Milliseconds(e.Time),
+		Overhead: observer.Milliseconds(e.Overhead),
 		Hits:     e.Hits,
 		Interval: interval(e.Interval),
 		Name:     cut(e.Name),
-		Detail:   details(e.Detail),
+		Detail:   appendDetails(nil, "", e.Detail),
 	}
 	if e.ID != 0 {
 		out.EventId = new(uint32(e.ID))
 		out.ChildCount = new(e.ChildCount)
-		out.AggregatedTime = new(milliseconds(e.AggregatedTime))
-		out.AggregatedOverhead = new(milliseconds(e.AggregatedOverhead))
+		out.AggregatedTime = new(observer.Milliseconds(e.AggregatedTime))
+		out.AggregatedOverhead = new(observer.Milliseconds(e.AggregatedOverhead))
 	}
 	if e.ParentID != 0 {
 		out.ParentEventId = new(uint32(e.ParentID))
@@ -68,14 +65,14 @@ func event(e *sessions.Event) *profilerv1.Event {
 	return out
 }
 
-// session encodes a session with up to limit timelines, from the one that follows after on.
+// session encodes a session with the timelines after an id: limit timelines, or as many as fit.
 func session(s *sessions.Session, after sessions.TimelineID, limit int) *profilerv1.Session {
 	stats := s.Stats()
 	out := &profilerv1.Session{
 		SessionId: uint32(s.ID()),
-		WindowId:  new(uint32(theWindow)),
+		WindowId:  new(uint32(programWindow)),
 		Started:   timestamppb.New(s.Started()),
-		Length:    milliseconds(s.Length()),
+		Length:    observer.Milliseconds(s.Length()),
 		Stats: &profilerv1.SessionStats{
 			Events: stats.Events, Entries: stats.Entries, Dropped: stats.Dropped, Lost: stats.Lost,
 			Samples: stats.Samples, SamplesFull: stats.SamplesFull,
@@ -88,8 +85,8 @@ func session(s *sessions.Session, after sessions.TimelineID, limit int) *profile
 		if !ok {
 			return out
 		}
-		t, have := timeline(tl), len(out.TimelineList)
-		if size += proto.Size(t); have == limit || (size > maxMessage && have > 0) {
+		t, n := timeline(tl), len(out.TimelineList)
+		if size += proto.Size(t); n == limit || size > maxMessage && n > 0 {
 			out.More = true
 			return out
 		}
@@ -109,8 +106,8 @@ func timeline(t sessions.Timeline) *profilerv1.Timeline {
 		EventCount:         uint32(t.Events),
 		SampleCount:        uint32(t.Samples),
 		ChildCount:         t.ChildCount,
-		AggregatedTime:     milliseconds(t.AggregatedTime),
-		AggregatedOverhead: milliseconds(t.AggregatedOverhead),
+		AggregatedTime:     observer.Milliseconds(t.AggregatedTime),
+		AggregatedOverhead: observer.Milliseconds(t.AggregatedOverhead),
 	}
 	if t.TraceID.IsValid() {
 		out.TraceId, out.SpanId = t.TraceID.String(), t.SpanID.String()
@@ -118,7 +115,7 @@ func timeline(t sessions.Timeline) *profilerv1.Timeline {
 	return out
 }
 
-// states has the states on the wire.
+// states are the states on the wire.
 var states = map[sessions.State]profilerv1.State{
 	sessions.Waiting:    profilerv1.State_STATE_WAITING,
 	sessions.InProgress: profilerv1.State_STATE_RECORDING,
@@ -133,23 +130,23 @@ func statusOf(s sessions.Status) *profilerv1.Status {
 		Route:     cut(s.Route),
 		Remote:    s.Remote,
 		Started:   timestamppb.New(s.Started),
-		Length:    milliseconds(s.Length),
+		Length:    observer.Milliseconds(s.Length),
 		Progress:  s.Progress,
 		Sampler:   cut(s.Sampler),
 		Entries:   s.Entries,
 		Samples:   s.Samples,
 		Dropped:   s.Dropped,
 		Wall:      s.Wall,
-		MaxLength: milliseconds(s.MaxLength),
-		Cost:      milliseconds(s.Cost),
+		MaxLength: observer.Milliseconds(s.MaxLength),
+		Cost:      observer.Milliseconds(s.Cost),
 	}
 }
 
 func interval(i sessions.Interval) *profilerv1.Interval {
-	return &profilerv1.Interval{Start: new(milliseconds(i.Start)), End: new(milliseconds(i.End))}
+	return &profilerv1.Interval{
+		Start: new(observer.Milliseconds(i.Start)), End: new(observer.Milliseconds(i.End)),
+	}
 }
 
-func milliseconds(d time.Duration) float64 { return observer.Milliseconds(d) }
-
-// cut returns s as the schema allows it: valid UTF-8, and not long.
+// cut returns s as the schema allows strings: valid UTF-8 of at most maxString bytes.
 func cut(s string) string { return strings.ToValidUTF8(text.Cut(s, maxString), "\uFFFD") }

@@ -31,7 +31,7 @@ func (s *server) StartProfiler(ctx context.Context,
 		peer = call.Peer().Addr
 	}
 	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id,
-		"remote", text.Line(peer, maxSaid), "route", cut(options.Route))
+		"remote", text.Line(peer, maxError), "route", cut(options.Route))
 	return &profilerv1.SessionID{SessionId: uint32(id)}, nil
 }
 
@@ -44,8 +44,8 @@ func (s *server) StopProfiler(ctx context.Context,
 	return session(stopped, 0, defaultLimit), nil
 }
 
-func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*profilerv1.Session,
-	error) {
+func (s *server) GetSession(_ context.Context,
+	a *profilerv1.GetSessionArg) (*profilerv1.Session, error) {
 	n, err := limit(a.GetLimit())
 	if err != nil {
 		return nil, status(err)
@@ -62,8 +62,8 @@ func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*pr
 	return session(stopped, after, n), nil
 }
 
-func (s *server) GetEvents(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events,
-	error) {
+func (s *server) GetEvents(ctx context.Context,
+	a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
 	page, err := s.page(ctx, a)
 	return page, status(err)
 }
@@ -91,13 +91,11 @@ func (s *server) ReleaseSession(_ context.Context,
 		return &profilerv1.Default{}, nil
 	}
 	if a.GetSessionId() == 0 {
-		return nil, status(invalid(
-			"sessionID 0: ids are never 0: leave it out to release all sessions"))
-	}
-	if err := s.recorder.Release(sessions.SessionID(a.GetSessionId())); err != nil {
+		err := invalid("sessionID 0: ids are never 0: leave it out to release all sessions")
 		return nil, status(err)
 	}
-	return &profilerv1.Default{}, nil
+	err := s.recorder.Release(sessions.SessionID(a.GetSessionId()))
+	return &profilerv1.Default{}, status(err)
 }
 
 func (s *server) ListSessions(context.Context,

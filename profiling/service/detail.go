@@ -11,13 +11,11 @@ import (
 
 const maxDetails = 64
 
-// details encodes attributes. The key of one in a group begins with the group's key.
-func details(attrs []slog.Attr) []*profilerv1.Detail {
-	return appendDetails(nil, "", attrs)
-}
-
-func appendDetails(list []*profilerv1.Detail, prefix string,
-	attrs []slog.Attr) []*profilerv1.Detail {
+// appendDetails encodes attributes, up to maxDetails. The key of an attribute in a group begins
+// with the group's key.
+func appendDetails(
+	list []*profilerv1.Detail, prefix string, attrs []slog.Attr,
+) []*profilerv1.Detail {
 	for _, a := range attrs {
 		if len(list) == maxDetails {
 			break

@@ -10,14 +10,14 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// How many events or timelines an answer has by default, and at most.
+// The limits of the events or timelines of an answer.
 const (
 	defaultLimit = 1000
 	maxLimit     = 10_000
 )
 
-// theWindow is the id of the only window, the program.
-const theWindow = 1
+// programWindow is the id of the only window.
+const programWindow = 1
 
 // invalid returns an error that wraps sessions.ErrInvalid.
 func invalid(format string, args ...any) error {
@@ -26,23 +26,24 @@ func invalid(format string, args ...any) error {
 
 // startOptions decodes the options of a session.
 func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
-	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(),
-		NoSamples: a.GetNoSamples(), Process: a.GetProcess(), Remote: true}
-	if w := a.GetWindowId(); w > theWindow {
-		return o, invalid("windowID %d: must be %d, which is the program, or left out", w,
-			theWindow)
+	o := sessions.StartOptions{
+		Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(),
+		Process: a.GetProcess(), Remote: true,
+	}
+	if w := a.GetWindowId(); w > programWindow {
+		return o, invalid("windowID %d: must be %d, which is the program, or left out",
+			w, programWindow)
 	}
 	route := strings.TrimSpace(a.GetRoute())
 	switch mode := a.GetStartMode(); mode {
 	case profilerv1.StartMode_START_MODE_IMMEDIATE:
 		if route != "" {
-			return o, invalid("route %q: is for %s, not for %s", route,
-				profilerv1.StartMode_START_MODE_URL, mode)
+			return o, invalid("route %q: is for %s, not for %s",
+				route, profilerv1.StartMode_START_MODE_URL, mode)
 		}
 	case profilerv1.StartMode_START_MODE_URL:
 		if route == "" {
-			return o, invalid("startMode %s: needs a route to wait for, as %q", mode,
-				"GET /products/{id}")
+			return o, invalid(`startMode %s: needs a route to wait for, as "GET /products/{id}"`, mode)
 		}
 		o.Route = route
 	default:
@@ -62,7 +63,7 @@ func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error)
 	return o, nil
 }
 
-// query decodes a query, and how many events a message may have.
+// query decodes a query, and the most events of a message.
 func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error) {
 	q = sessions.Query{
 		Timeline: sessions.TimelineID(a.GetTimelineId()),
@@ -102,15 +103,15 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 		}
 		q.Types = append(q.Types, sessions.EventType(t))
 	}
-	if q.From, q.To, err = sides(a.GetInterval()); err != nil {
+	if q.From, q.To, err = bounds(a.GetInterval()); err != nil {
 		return q, 0, err
 	}
 	length, err = limit(a.GetLimit())
 	return q, length, err
 }
 
-// sides decodes the interval of a query. An open side is nil.
-func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
+// bounds decodes the interval of a query. An open bound is nil.
+func bounds(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	start, end := math.Inf(-1), math.Inf(1)
 	if i != nil && i.Start != nil {
 		start = i.GetStart()
@@ -118,8 +119,7 @@ func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	if i != nil && i.End != nil {
 		end = i.GetEnd()
 	}
-	if math.IsNaN(start) || math.IsNaN(end) || start > end || math.IsInf(start, 1) ||
-		math.IsInf(end, -1) {
+	if !(start <= end) || math.IsInf(start, 1) || math.IsInf(end, -1) { // NaN fails, too
 		return nil, nil, invalid(
 			"interval from %v to %v: must be numbers of milliseconds, and not end before it starts",
 			start, end)
@@ -133,7 +133,7 @@ func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	return from, to, nil
 }
 
-// limit decodes how many elements an answer may have.
+// limit decodes the most elements of an answer.
 func limit(n uint32) (int, error) {
 	if n > maxLimit {
 		return 0, invalid("limit %d: must be at most %d", n, maxLimit)
@@ -144,7 +144,7 @@ func limit(n uint32) (int, error) {
 	return int(n), nil
 }
 
-// duration returns ms milliseconds, which must not be NaN, or the nearest duration.
+// duration returns the duration that is nearest to ms milliseconds. ms must not be NaN.
 func duration(ms float64) time.Duration {
 	ns := ms * float64(time.Millisecond)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// An EventType says what an event is (Scope Profiler, EventType). Generic and Process are
-// the specification's, with its numbers; the others are Go's.
+// An EventType says what an event is (Scope Profiler, EventType). Generic and Process are the
+// specification's, with its numbers; the others are Go's.
 type EventType uint8
 
 // The event types.

@@ -79,8 +79,8 @@ type StartOptions struct {
 	Remote bool
 }
 
-// A Recorder runs sessions, one at a time, and keeps those that were stopped (Scope
-// Profiler, the service itself). Its methods may be called concurrently.
+// A Recorder runs sessions, one at a time, and keeps those that were stopped (Scope Profiler, the
+// service itself). Its methods may be called concurrently.
 type Recorder struct {
 	counted // for perfline.Pipeline.Counts
 
