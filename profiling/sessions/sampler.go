@@ -19,9 +19,11 @@ type sampler interface {
 
 var _ sampler = (*profiling.Profiler)(nil)
 
-// startProfiler starts a sampler with options, for a client outside the program if remote is set.
-func (c *Config) startProfiler(ctx context.Context, remote bool, o profiling.Options) (sampler,
-	error) {
+// startProfiler starts a profiler. For clients outside the program, the policy must allow the
+// start.
+func (c *Config) startProfiler(
+	ctx context.Context, remote bool, o profiling.Options,
+) (sampler, error) {
 	start := profiling.Start
 	if remote {
 		start = c.Policy.Start
