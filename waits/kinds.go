@@ -24,7 +24,7 @@ var kindNames = [...]string{
 	NotRun:            "not run",
 }
 
-// String returns the name of the kind, such as "system call". It is "unknown" for other numbers.
+// String returns the name of the kind, such as "system call", or "unknown" for other numbers.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]

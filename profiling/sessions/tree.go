@@ -20,9 +20,9 @@ type node struct {
 	total, totalOverhead time.Duration // with all nodes below
 	name                 string
 	detail               []slog.Attr
-	span                 trace.SpanID // that the event is
+	span                 trace.SpanID // of the event itself
 	parent               int32        // index, or none
-	size                 int32        // how many nodes it is, with all below
+	size                 int32        // number of nodes, with all nodes below
 	depth                int32        // 1 at the top level
 	children             uint32
 	typ                  EventType
@@ -51,11 +51,11 @@ func appendNode(nodes []node, r *storedEntry, parent int32, entryCost time.Durat
 func sumTimes(nodes []node) {
 	for i := range nodes {
 		n := &nodes[i]
-		if n.typ != Samples { // those have their time
+		if n.typ != Samples { // groupSamples has set self
 			n.self = n.length()
 		}
 		n.size = 1
-		if n.parent != none { // the time below a node is not its own
+		if n.parent != none {
 			nodes[n.parent].self -= n.self
 		}
 	}
