@@ -17,7 +17,7 @@ import (
 
 // The analysis works for about a millisecond, until it calls pause, and then rests for so many
 // times as long. A processor that it uses has time for requests in between.
-const rest = 4
+const restFactor = 4
 
 // errStopped is the panic that ends the analysis at Shutdown. Its reader has no other way to stop.
 var errStopped = errors.New("flight: the recorder is shut down")
@@ -82,7 +82,7 @@ func (r *recorder) read(roots []bridge.Root) (results map[key]result, err error)
 			results, err = nil, errStopped
 			return
 		}
-		a.worked()
+		a.countWork()
 		if v == nil {
 			return
 		}
@@ -105,12 +105,12 @@ func (r *recorder) read(roots []bridge.Root) (results map[key]result, err error)
 }
 
 // pause counts the work since the last pause, and rests. It panics with errStopped at Shutdown.
-func (a *analyst) pause() { a.sleep(rest * a.worked()) }
+func (a *analyst) pause() { a.sleep(restFactor * a.countWork()) }
 
 // worked counts the work since the last pause, and returns its length in CPU time. Where that is
 // not known, wall time counts: then the analysis uses less than its budget in a process that is
 // short of processors.
-func (a *analyst) worked() time.Duration {
+func (a *analyst) countWork() time.Duration {
 	now := time.Now()
 	d := now.Sub(a.resumed)
 	if used := a.r.process.threadTime(); used > 0 {

@@ -55,16 +55,16 @@ const (
 
 	// step is how often an armed recorder notes the process's CPU time, and looks whether a
 	// snapshot is due.
-	step = 100 * time.Millisecond
+	tickInterval = 100 * time.Millisecond
 
 	// gather is how long the first of several slow requests waits for others that share its
 	// snapshot.
-	gather = step
+	gatherTime = tickInterval
 
 	// settle is the age at which a root may be part of a snapshot. Slow is called on the goroutine
 	// that ends the request, before the last events of the request and of its waker are in the
 	// trace.
-	settle = 20 * time.Millisecond
+	settleTime = 20 * time.Millisecond
 
 	// generation is how long the runtime collects events before it cuts the trace. The window has
 	// whole generations.
@@ -73,8 +73,8 @@ const (
 
 // fill gives fields that are not set their defaults.
 func (c *Config) fill() {
-	c.MinAge = min(defaulted(c.MinAge, 10*time.Second), math.MaxInt64-generation)
-	c.MaxBytes = min(defaulted(c.MaxBytes, 10<<20), math.MaxInt/4)
+	c.MinAge = min(positiveOr(c.MinAge, 10*time.Second), math.MaxInt64-generation)
+	c.MaxBytes = min(positiveOr(c.MaxBytes, 10<<20), math.MaxInt/4)
 	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
 	c.MaxCPU = cmp.Or(c.MaxCPU, 0.05)
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
@@ -82,7 +82,7 @@ func (c *Config) fill() {
 }
 
 // defaulted returns v, or the default for a v that cannot be used.
-func defaulted[T time.Duration | int](v, otherwise T) T {
+func positiveOr[T time.Duration | int](v, otherwise T) T {
 	if v <= 0 {
 		return otherwise
 	}

@@ -22,7 +22,7 @@ type period struct {
 	until time.Time // zero for no end
 	auto  bool      // a slow request armed the recorder
 
-	left outcome // of the end; run reports it
+	final outcome // of the end; run reports it
 }
 
 // An outcome has the roots that get no result, which are counted already, and the reason if it is
@@ -37,7 +37,7 @@ func (p *period) run() {
 	defer p.r.goroutines.Done()
 	// The goroutine inherited the labels of the request that armed the recorder.
 	pprof.SetGoroutineLabels(context.Background())
-	tick := time.NewTicker(step)
+	tick := time.NewTicker(tickInterval)
 	defer tick.Stop()
 	meter := cputime.NewMeter()
 	for {
@@ -46,7 +46,7 @@ func (p *period) run() {
 		case <-tick.C:
 			p.tick()
 		case <-p.ended:
-			p.r.report(p.left)
+			p.r.report(p.final)
 			return
 		}
 	}
@@ -56,9 +56,9 @@ func (p *period) run() {
 func (p *period) tick() {
 	r, now := p.r, time.Now()
 	r.mu.Lock()
-	late := outcome{roots: r.expired(now)}
+	late := outcome{roots: r.dropExpired(now)}
 	over := !p.until.IsZero() && !now.Before(p.until)
-	due := r.due(now, gather)
+	due := r.due(now, gatherTime)
 	r.mu.Unlock()
 	r.report(late)
 	if over || due {
@@ -84,7 +84,7 @@ func (p *period) act() outcome {
 		p.end(true)
 		return outcome{}
 	}
-	return p.take(now)
+	return p.takeSnapshot(now)
 }
 
 // end stops the flight recorder. The caller holds r.control, and the period has not ended. The last
@@ -96,7 +96,7 @@ func (p *period) end(last bool) {
 		r.mu.Lock()
 		r.lastAt = time.Time{}
 		r.mu.Unlock()
-		left = p.take(time.Now())
+		left = p.takeSnapshot(time.Now())
 	}
 	p.recorder.Stop()
 	now := time.Now()
@@ -108,7 +108,7 @@ func (p *period) end(last bool) {
 	}
 	r.stats.Abandoned += uint64(len(r.waiting))
 	left.roots = append(left.roots, r.waiting...)
-	p.left, r.waiting, r.arrivals = left, nil, nil
+	p.final, r.waiting, r.arrivals = left, nil, nil
 	if !r.reading {
 		r.snapshot.data = nil
 	}
@@ -118,7 +118,7 @@ func (p *period) end(last bool) {
 
 // expired takes the roots that have left the window while they waited, and counts them. The caller
 // holds mu.
-func (r *recorder) expired(now time.Time) (late []bridge.Root) {
+func (r *recorder) dropExpired(now time.Time) (late []bridge.Root) {
 	n := 0
 	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) > r.c.MinAge+generation {
 		n++
@@ -147,15 +147,15 @@ func (r *recorder) dequeue(n int) []bridge.Root {
 
 // take writes a snapshot for the roots that wait, and starts its analysis. It does nothing if no
 // snapshot may be taken. The caller holds r.control, and the period has not ended.
-func (p *period) take(now time.Time) outcome {
+func (p *period) takeSnapshot(now time.Time) outcome {
 	r := p.r
 	r.mu.Lock()
-	if !r.due(now, settle) || r.closed {
+	if !r.due(now, settleTime) || r.closed {
 		r.mu.Unlock()
 		return outcome{}
 	}
 	n := 0
-	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) >= settle {
+	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) >= settleTime {
 		n++
 	}
 	roots := r.dequeue(n)

@@ -186,7 +186,7 @@ func (r *recorder) Disarm() {
 	waits := len(r.arrivals) > 0 && !r.reading
 	r.mu.Unlock()
 	if waits {
-		time.Sleep(settle) // for the last events of requests that have just ended
+		time.Sleep(settleTime) // for the last events of requests that have just ended
 	}
 	r.control.Lock()
 	defer r.control.Unlock()
@@ -210,7 +210,7 @@ func (r *recorder) Slow(root bridge.Root) bool {
 		if r.c.Auto && !r.closed && !r.arming && now.After(r.pausedUntil) {
 			r.arming = true
 			r.goroutines.Add(1)
-			go r.armForSlow(root.Name)
+			go r.armBySlowRequest(root.Name)
 		}
 	case r.lastAt.Add(r.c.MinInterval).Sub(now) > r.c.MinAge:
 		r.stats.RateLimited++
@@ -228,7 +228,7 @@ func (r *recorder) Slow(root bridge.Root) bool {
 const maxLogged = 200
 
 // armForSlow arms the recorder because a request was slow.
-func (r *recorder) armForSlow(name string) {
+func (r *recorder) armBySlowRequest(name string) {
 	defer r.goroutines.Done()
 	err := r.arm(autoLength, true)
 	r.mu.Lock()

@@ -20,7 +20,7 @@ type watcher struct {
 
 	mu      sync.Mutex // guards what follows
 	waiting []notice
-	telling bool // the goroutine runs
+	running bool // the goroutine runs
 }
 
 // A notice is a result, or that there is none.
@@ -67,8 +67,8 @@ func (r *recorder) tell(w *watcher, n notice) {
 		return
 	}
 	w.waiting = append(w.waiting, n)
-	if !w.telling {
-		w.telling = true
+	if !w.running {
+		w.running = true
 		r.goroutines.Add(1)
 		go r.tellAll(w)
 	}
@@ -100,7 +100,7 @@ func (w *watcher) next() (n notice, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 {
-		w.waiting, w.telling = nil, false
+		w.waiting, w.running = nil, false
 		return n, false
 	}
 	n = w.waiting[0]

@@ -84,7 +84,7 @@ func (a *analyzer) event(event *xtrace.Event) {
 		}
 	case xtrace.EventStackSample:
 		if g := a.goroutines[event.Goroutine()]; g != nil {
-			g.now.seen(event.Stack())
+			g.current.observe(event.Stack())
 		}
 	default: // says nothing about goroutines
 	}
@@ -103,10 +103,10 @@ func (a *analyzer) span(event *xtrace.Event) {
 	begins := event.Kind() != xtrace.EventRangeEnd
 	if r.Name == "GC mark assist" {
 		g.assist, g.assists = begins, true
-		if g.now.activity <= assisting && (g.now.activity == assisting) != begins {
+		if g.current.activity <= assisting && (g.current.activity == assisting) != begins {
 			stack := event.Stack() // it has one where the help begins
-			g.now.seen(stack)
-			a.change(g, at, g.busy(), stack, nil)
+			g.current.observe(stack)
+			a.change(g, at, g.runActivity(), stack, nil)
 		}
 		return
 	}
@@ -134,12 +134,12 @@ func (a *analyzer) endStop(s stop, at xtrace.Time) {
 }
 
 // stopped handles the end of a time in which a goroutine ran, or was in a system call.
-func (a *analyzer) stopped(g *goroutine, event *xtrace.Event, from xtrace.GoState) {
+func (a *analyzer) leave(g *goroutine, event *xtrace.Event, from xtrace.GoState) {
 	switch from {
 	case xtrace.GoRunning:
 		a.processors.stop(g, event.Time())
 	case xtrace.GoSyscall:
-		a.processors.syscall(event.Time().Sub(g.now.start))
+		a.processors.syscall(event.Time().Sub(g.current.start))
 	default:
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // deepest is how many goroutines are followed that wait for each other.
-const deepest = 32
+const maxDepth = 32
 
 // freeProcessor is how long a goroutine that is ready may wait while a processor of the runtime is
 // free. The runtime needs microseconds for it. After that time the operating system did not run the
@@ -57,7 +57,7 @@ type causeKey struct {
 // causes partitions the time of the serving goroutine.
 func (b *builder) causes() []waits.Cause {
 	c := &collector{builder: b, causes: map[causeKey]*cause{}}
-	c.follow(b.root.server, b.serving(), place{spanID: b.root.id}, nil)
+	c.follow(b.root.server, b.servingPieces(), place{spanID: b.root.id}, nil)
 	list := make([]waits.Cause, 0, len(c.causes))
 	for _, cause := range c.causes {
 		list = append(list, cause.result(b.root))
@@ -99,63 +99,63 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 		}
 		switch p.kind {
 		case waits.Gap:
-			c.absent(g, p, here, waiting)
+			c.addGap(g, p, here, waiting)
 		case waits.OnCPU:
-			c.ranOn(g, p, here)
+			c.addRunning(g, p, here)
 		case waits.Runnable:
-			c.runnable(g, p, here)
+			c.addRunnable(g, p, here)
 		case waits.Mutex:
-			c.heldBy(p, here)
+			c.addHolders(p, here)
 		case waits.Pool:
-			if p.wake != nil && c.stacks.opens(p.wake.stack) {
-				c.depends(p, here) // on the new connection
+			if p.wake != nil && c.stacks.opensConnection(p.wake.stack) {
+				c.addDependency(p, here) // on the new connection
 			} else {
-				c.heldBy(p, here)
+				c.addHolders(p, here)
 			}
 		case waits.GCAssist:
 			c.add(causeKey{kind: waits.GarbageCollection}, p, here, nil)
 		case waits.StopTheWorld:
-			c.stopped(p, here)
+			c.addStop(p, here)
 		case waits.Network, waits.File, waits.Timer, waits.Syscall:
 			c.add(causeKey{kind: p.kind, function: here.function, span: here.spanID}, p, here, nil)
 		case waits.ChannelSend:
-			c.blamed(p, here)
+			c.addBlame(p, here)
 		default:
-			c.depends(p, here)
+			c.addDependency(p, here)
 		}
 	}
 }
 
 // absent attributes time that the trace does not have of a goroutine.
-func (c *collector) absent(g *goroutine, p piece, at place, waiting *piece) {
+func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	if waiting == nil {
 		c.add(causeKey{kind: waits.Gap}, p, at, nil)
 		return
 	}
 	at.depth++
-	switch before := g.created && (len(g.past) == 0 || p.end <= g.past[0].start); {
-	case before && g.creator != nil && at.depth < deepest:
+	switch before := g.created && (len(g.records) == 0 || p.end <= g.records[0].start); {
+	case before && g.creator != nil && at.depth < maxDepth:
 		c.follow(g.creator, c.pieces(g.creator, p.start, p.end, true), at, waiting)
 	case before: // package time starts goroutines for time.AfterFunc
 		c.add(causeKey{kind: waits.Timer, function: at.function, span: at.spanID}, p, at, nil)
 	default:
 		w := *waiting
 		w.start, w.end = p.start, p.end
-		c.blamed(w, at)
+		c.addBlame(w, at)
 	}
 }
 
 // depends attributes a wait for the work of another goroutine to what that one did.
-func (c *collector) depends(p piece, at place) {
-	if at.depth++; p.wake == nil || p.wake.by == nil || at.depth >= deepest {
-		c.blamed(p, at)
+func (c *collector) addDependency(p piece, at place) {
+	if at.depth++; p.wake == nil || p.wake.by == nil || at.depth >= maxDepth {
+		c.addBlame(p, at)
 		return
 	}
 	c.follow(p.wake.by, c.pieces(p.wake.by, p.start, p.end, true), at, &p)
 }
 
 // blamed attributes a wait to the goroutine that ended it.
-func (c *collector) blamed(p piece, at place) {
+func (c *collector) addBlame(p piece, at place) {
 	var by *waits.Party
 	key := causeKey{kind: p.kind, function: at.function}
 	if p.wake != nil && p.wake.by != nil {
@@ -167,18 +167,18 @@ func (c *collector) blamed(p piece, at place) {
 
 // heldBy attributes a wait for a mutex or for a connection to the goroutines that held it. The last
 // one ended the wait. If that one waited meanwhile in the same manner, another one held it before.
-func (c *collector) heldBy(p piece, at place) {
-	for steps := 0; p.wake != nil && p.wake.by != nil && steps < deepest; steps++ {
+func (c *collector) addHolders(p piece, at place) {
+	for steps := 0; p.wake != nil && p.wake.by != nil && steps < maxDepth; steps++ {
 		earlier, ok := c.lastWait(p)
 		if !ok {
 			break
 		}
 		own := p
 		own.start = earlier.end
-		c.blamed(own, at)
+		c.addBlame(own, at)
 		p.end, p.wake = earlier.end, earlier.wake
 	}
-	c.blamed(p, at)
+	c.addBlame(p, at)
 }
 
 // lastWait returns the last wait of the goroutine that ended p, if it was of the same kind and
@@ -196,54 +196,54 @@ func (c *collector) lastWait(p piece) (segment, bool) {
 	return segment{}, false
 }
 
-func (c *collector) stopped(p piece, at place) {
+func (c *collector) addStop(p piece, at place) {
 	for _, s := range c.stopsIn(p.start, p.end) {
 		if s.collector {
 			c.add(causeKey{kind: waits.GarbageCollection}, p, at, nil)
 			return
 		}
 	}
-	c.blamed(p, at)
+	c.addBlame(p, at)
 }
 
-func (c *collector) ranOn(g *goroutine, p piece, at place) {
-	p = c.withoutLacks(p, at)
+func (c *collector) addRunning(g *goroutine, p piece, at place) {
+	p = c.subtractLacks(p, at)
 	if p.start >= p.end {
 		return
 	}
 	key, by := causeKey{kind: waits.OnCPU}, (*waits.Party)(nil)
 	if p.span != nil && p.span.root != c.root {
 		by = &waits.Party{Goroutine: uint64(g.id), Function: at.function, Stack: c.calls(g, p)}
-		work(by, p.span)
+		setRequest(by, p.span)
 		key.by.request = by.Request
 	}
 	cause := c.add(key, p, at, by)
-	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.past[p.index].seen())
+	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.records[p.index].isExact())
 }
 
 // withoutLacks takes the time away from a piece in which the operating system did not run the
 // process.
-func (c *collector) withoutLacks(p piece, at place) piece {
-	for _, l := range c.processors.stolen(p.start, p.end) {
+func (c *collector) subtractLacks(p piece, at place) piece {
+	for _, l := range c.processors.lacks(p.start, p.end) {
 		part := p
 		part.start = p.end - xtrace.Time(l.time)
-		c.lacked(l, part, at)
+		c.addLack(l, part, at)
 		p.end = part.start
 	}
 	return p
 }
 
-func (c *collector) lacked(l lack, p piece, at place) {
+func (c *collector) addLack(l lack, p piece, at place) {
 	c.add(causeKey{kind: l.kind}, p, at, nil).limit = l.limit
 }
 
-func (c *collector) runnable(g *goroutine, p piece, at place) {
-	h := c.processors.most(p.start, p.end, g)
+func (c *collector) addRunnable(g *goroutine, p piece, at place) {
+	h := c.processors.holder(p.start, p.end, g)
 	if h.free && p.end.Sub(p.start) >= freeProcessor {
-		c.lacked(c.processors.kept(p.start, p.end), p, at)
+		c.addLack(c.processors.delay(p.start, p.end), p, at)
 		return
 	}
-	p = c.withoutLacks(p, at)
+	p = c.subtractLacks(p, at)
 	if h.collected > 0 {
 		part := p
 		part.end = p.start + xtrace.Time(float64(p.end-p.start)*h.collected)
@@ -256,7 +256,7 @@ func (c *collector) runnable(g *goroutine, p piece, at place) {
 	}
 	var by *waits.Party
 	if !h.free {
-		by = c.holding(h)
+		by = c.holderParty(h)
 	}
 	c.add(causeKey{kind: waits.Runnable}, p, at, by)
 }

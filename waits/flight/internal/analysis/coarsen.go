@@ -15,7 +15,7 @@ func coarsen(intervals []waits.Interval, grain time.Duration) []waits.Interval {
 	result := intervals[:0]
 	for len(intervals) > 0 {
 		group, start := 1, intervals[0].Start
-		for group < len(intervals) && belongs(&intervals[group-1], &intervals[group]) &&
+		for group < len(intervals) && joinable(&intervals[group-1], &intervals[group]) &&
 			intervals[group].End-start <= grain {
 			group++
 		}
@@ -25,7 +25,7 @@ func coarsen(intervals []waits.Interval, grain time.Duration) []waits.Interval {
 	return result
 }
 
-func belongs(a, b *waits.Interval) bool {
+func joinable(a, b *waits.Interval) bool {
 	return a.SpanID == b.SpanID && a.End == b.Start && a.Kind != waits.Gap && b.Kind != waits.Gap
 }
 

@@ -8,11 +8,11 @@ import (
 type activity uint8
 
 const (
-	executing activity = iota
-	noted              // executing, since a note; the stack is the note's
+	executing     activity = iota
+	executingNote          // executing, since a note; the stack is the note's
 	assisting
 	runnable
-	syscalling
+	inSyscall
 	waitingUnknown // since before the trace: it has no reason
 	waitingSync
 	waitingReceive
@@ -49,9 +49,9 @@ type goroutine struct {
 	start    xtrace.Stack // of its first function
 	creator  *goroutine   // nil if a timer or nothing in the trace created it
 	created  bool         // in the trace
-	past     []record     // the segments in the windows: in order, disjoint
+	records  []record     // the segments in the windows: in order, disjoint
 	inner    []inner      // that ended, in the windows
-	now      open
+	current  openSegment
 	assist   bool // helps the garbage collector now
 	assists  bool // has helped it
 	collects bool // is a worker of the garbage collector
@@ -60,13 +60,13 @@ type goroutine struct {
 	resumed   xtrace.Time   // when it began to run there
 	tally     tally         // of processors.most
 
-	owner  owner
-	served xtrace.Time // when the last root on it ended
-	joined *root       // the last wanted root that it worked for
+	owner       owner
+	servedUntil xtrace.Time // when the last root on it ended
+	lastRoot    *root       // the last wanted root that it worked for
 }
 
 // busy returns executing, or assisting.
-func (g *goroutine) busy() activity {
+func (g *goroutine) runActivity() activity {
 	if g.assist {
 		return assisting
 	}
@@ -88,30 +88,30 @@ func (a *analyzer) transition(event *xtrace.Event) {
 	from, to := t.Goroutine()
 	g := a.goroutines[id]
 	if g == nil {
-		g = &goroutine{id: id, now: open{start: at, activity: waitingUnknown}}
+		g = &goroutine{id: id, current: openSegment{start: at, activity: waitingUnknown}}
 		a.goroutines[id] = g
 		if from == xtrace.GoNotExist {
 			a.create(g, event, t.Stack)
 		} else {
 			// Any event of a goroutine comes after its status. Without one, it has been in this
 			// state since the trace began.
-			g.now.start = a.first
+			g.current.start = a.first
 		}
 	}
 	if from == to || from == xtrace.GoUndetermined {
 		a.status(g, event, to, t.Stack)
 		return
 	}
-	a.stopped(g, event, from)
+	a.leave(g, event, from)
 	g.state = to
 	switch to {
 	case xtrace.GoRunning:
 		a.resume(g, event, at)
-		a.change(g, at, g.busy(), xtrace.NoStack, nil)
+		a.change(g, at, g.runActivity(), xtrace.NoStack, nil)
 	case xtrace.GoRunnable:
 		a.ready(g, event, from, t.Stack)
 	case xtrace.GoSyscall:
-		a.change(g, at, syscalling, t.Stack, nil)
+		a.change(g, at, inSyscall, t.Stack, nil)
 	case xtrace.GoWaiting:
 		a.block(g, at, t.Reason, t.Stack)
 	case xtrace.GoNotExist:
@@ -138,27 +138,27 @@ func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack)
 func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoState,
 	stack xtrace.Stack) {
 	if g.state == state {
-		if g.now.stack == xtrace.NoStack && g.now.activity >= runnable {
-			g.now.stack = stack
+		if g.current.stack == xtrace.NoStack && g.current.activity >= runnable {
+			g.current.stack = stack
 		}
 		return
 	}
 	g.state = state
 	switch state {
 	case xtrace.GoRunning:
-		g.now.activity = executing
+		g.current.activity = executing
 		a.resume(g, event, event.Time())
 	case xtrace.GoRunnable:
-		g.now.activity = runnable
+		g.current.activity = runnable
 	case xtrace.GoSyscall:
-		g.now.activity = syscalling
+		g.current.activity = inSyscall
 	case xtrace.GoWaiting:
-		g.now.activity = a.stacks.blocked(a.stacks.id(stack))
-		g.collects = a.stacks.collector(a.stacks.id(stack))
+		g.current.activity = a.stacks.blockReason(a.stacks.id(stack))
+		g.collects = a.stacks.isCollector(a.stacks.id(stack))
 	default:
 	}
 	if state != xtrace.GoRunning {
-		g.now.stack = stack
+		g.current.stack = stack
 	}
 }
 
@@ -173,17 +173,17 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		if w.by = a.goroutines[event.Goroutine()]; w.by != nil {
 			w.span = w.by.owner.current()
 		}
-		if g.now.activity == waitingUnknown {
-			g.now.activity = a.stacks.ended(by)
+		if g.current.activity == waitingUnknown {
+			g.current.activity = a.stacks.wakeReason(by)
 		}
-		if g.owner.woken(g.now.activity, g.now.stack, w.span) {
+		if g.owner.wake(g.current.activity, g.current.stack, w.span) {
 			g.owner.adopted = a.pass(w.span, w.by, event.Time())
 		}
-		stack = g.now.stack
+		stack = g.current.stack
 	case xtrace.GoRunning: // preempted
-		g.now.seen(stack)
+		g.current.observe(stack)
 	case xtrace.GoSyscall:
-		stack = g.now.stack
+		stack = g.current.stack
 	default: // it is new
 	}
 	a.change(g, event.Time(), runnable, stack, w)
@@ -195,9 +195,9 @@ func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtra
 	if !ok {
 		activity = waitingOther
 	}
-	g.owner.blocked(activity, stack)
+	g.owner.block(activity, stack)
 	if !g.collects && (activity == waitingCollector || activity == waitingOther) {
-		g.collects = a.stacks.collector(a.stacks.id(stack))
+		g.collects = a.stacks.isCollector(a.stacks.id(stack))
 	}
 	a.change(g, at, activity, stack, nil)
 }
@@ -207,8 +207,8 @@ func (g *goroutine) function(s *stacks) string {
 	if frames := s.frames(s.id(g.start)); len(frames) > 0 {
 		return frames[0].Function
 	}
-	for i := range g.past {
-		if frames := s.frames(g.past[i].stack); len(frames) > 0 {
+	for i := range g.records {
+		if frames := s.frames(g.records[i].stack); len(frames) > 0 {
 			return frames[len(frames)-1].Function
 		}
 	}

@@ -34,7 +34,7 @@ func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 	zero := a.clock.Trace - xtrace.Time(a.clock.Mono) //nolint:gosec // nanoseconds since the machine's start
 	i := inner{id: n.SpanID, name: n.Name, start: zero + xtrace.Time(n.Start),
 		end: min(zero+xtrace.Time(n.End), event.Time())}
-	if i.start >= i.end || i.start < g.served || !overlap(a.windows, i.start, i.end) {
+	if i.start >= i.end || i.start < g.servedUntil || !overlap(a.windows, i.start, i.end) {
 		return // of an earlier request, perhaps
 	}
 	if around := g.owner.current(); around != nil {
@@ -66,7 +66,7 @@ func (b *builder) stretches(g *goroutine) []stretch {
 			b.root.names[i.id] = i.name
 			starts = append(starts,
 				stretch{i.start, i.end, &span{id: i.id, root: b.root, start: i.start},
-					ender(b.stacks.frames(i.stack))})
+					fromProgram(b.stacks.frames(i.stack))})
 		}
 	}
 	slices.SortStableFunc(starts,
@@ -102,7 +102,7 @@ func (b *builder) stretches(g *goroutine) []stretch {
 }
 
 // ender returns the calls of a goroutine that ended a span, from the function that did so.
-func ender(frames []waits.Frame) []waits.Frame {
+func fromProgram(frames []waits.Frame) []waits.Frame {
 	for len(frames) > 0 && waiting.Standard(frames[0].Function) {
 		frames = frames[1:]
 	}
@@ -124,8 +124,8 @@ func (b *builder) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq
 // resolve returns the span for which a goroutine works that has got its span from another one. That
 // one may have worked for an inner span when it passed its span on.
 func (b *builder) resolve(s *span) *span {
-	for s != nil && s.via != nil {
-		all := b.stretches(s.via)
+	for s != nil && s.passer != nil {
+		all := b.stretches(s.passer)
 		i := sort.Search(len(all), func(i int) bool { return all[i].end > s.at })
 		if i < len(all) && all[i].start <= s.at && all[i].span.start >= s.start {
 			return all[i].span

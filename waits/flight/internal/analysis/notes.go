@@ -71,7 +71,7 @@ func (a *analyzer) startSpan(event *xtrace.Event, task xtrace.TaskID, n tracelog
 	default:
 		return // malformed: it has started before
 	}
-	s.on = g
+	s.startedOn = g
 	if s.root.wanted {
 		s.root.names[s.id] = n.Name
 	}
@@ -110,18 +110,18 @@ func (a *analyzer) endSpan(event *xtrace.Event, n tracelog.Note) {
 	if s.root.span == s {
 		a.endRoot(s.root, g, at, n.Name)
 	}
-	if s.on != nil {
-		a.reassign(s.on, event)
+	if s.startedOn != nil {
+		a.reassign(s.startedOn, event)
 	}
 }
 
 func (a *analyzer) endRoot(r *root, g *goroutine, at xtrace.Time, name string) {
-	r.end, r.ender, r.name = at, g, name
+	r.end, r.endedOn, r.name = at, g, name
 	if a.tasks[r.task] == r {
 		delete(a.tasks, r.task)
 	}
 	if g != nil {
-		g.served = at
+		g.servedUntil = at
 	}
 }
 
@@ -141,7 +141,7 @@ func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note
 	r.id, r.span.id, r.wanted, r.server = n.SpanID, n.SpanID, true, g
 	a.keep(r)
 	r.clock = a.firstClock
-	r.earliest = max(a.first, g.served)
+	r.earliest = max(a.first, g.servedUntil)
 	r.names[r.id] = n.Name
 	r.span.ended = true
 	a.endRoot(r, g, event.Time(), n.Name)
@@ -151,22 +151,22 @@ func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note
 // reassign begins a new segment if the goroutine works for another span since a note. A wait stays
 // whole: it has one end.
 func (a *analyzer) reassign(g *goroutine, note *xtrace.Event) {
-	if g.state != xtrace.GoRunning || g.owner.current() == g.now.span {
+	if g.state != xtrace.GoRunning || g.owner.current() == g.current.span {
 		return
 	}
-	activity, stack := g.now.activity, xtrace.NoStack
+	activity, stack := g.current.activity, xtrace.NoStack
 	if activity != assisting && note.Goroutine() == g.id {
-		activity, stack = noted, note.Stack()
+		activity, stack = executingNote, note.Stack()
 	}
 	a.change(g, note.Time(), activity, stack, nil)
 }
 
 // join adds a goroutine to the workers of the wanted root that it works for from now on.
 func (a *analyzer) join(g *goroutine) {
-	s := g.now.span
-	if s == nil || !s.root.wanted || g.joined == s.root {
+	s := g.current.span
+	if s == nil || !s.root.wanted || g.lastRoot == s.root {
 		return
 	}
-	g.joined = s.root
+	g.lastRoot = s.root
 	s.root.workers = append(s.root.workers, g)
 }

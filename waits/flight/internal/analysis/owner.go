@@ -15,7 +15,7 @@ type root struct {
 	start   xtrace.Time // zero if it started before the trace
 	end     xtrace.Time // zero if it has not ended
 	server  *goroutine  // on which it started
-	ender   *goroutine  // on which it ended
+	endedOn *goroutine  // on which it ended
 
 	earliest xtrace.Time // of a root that started before the trace: nothing is known before
 
@@ -27,17 +27,17 @@ type root struct {
 
 // A span is a span of a request.
 type span struct {
-	id     trace.SpanID
-	root   *root
-	parent *span       // nil for the root
-	on     *goroutine  // on which it started
-	start  xtrace.Time // zero for the root: the spans inside may begin before its note
-	ended  bool
-	index  uint32 // in analyzer.stored
+	id        trace.SpanID
+	root      *root
+	parent    *span       // nil for the root
+	startedOn *goroutine  // on which it started
+	start     xtrace.Time // zero for the root: the spans inside may begin before its note
+	ended     bool
+	index     uint32 // in analyzer.stored
 
 	// A passed span stands for its parent. It has the goroutine that passed the span on to another
 	// one, and when. The first one may have worked for an inner span at that time.
-	via    *goroutine
+	passer *goroutine
 	at     xtrace.Time
 	passes int // from goroutine to goroutine
 }
@@ -47,18 +47,18 @@ const maxPasses = 8
 
 // pass returns the span that a goroutine works for which another one, via, has created or given a
 // job.
-func (a *analyzer) pass(s *span, via *goroutine, at xtrace.Time) *span {
+func (a *analyzer) pass(s *span, passer *goroutine, at xtrace.Time) *span {
 	if s == nil || s.passes == maxPasses || !overlap(a.windows, at, at) {
 		return s
 	}
-	return &span{id: s.id, root: s.root, parent: s, start: s.start, via: via, at: at,
+	return &span{id: s.id, root: s.root, parent: s, start: s.start, passer: passer, at: at,
 		passes: s.passes + 1}
 }
 
 // open returns the innermost span around s that has not ended, or nil.
 func (s *span) open() *span {
 	for s != nil {
-		if s.via != nil {
+		if s.passer != nil {
 			if open := s.parent.open(); open != s.parent {
 				return open
 			}
@@ -108,7 +108,7 @@ func (o *owner) current() *span {
 
 // woken tells a goroutine that one that works for a span, or for none, has ended its wait. It
 // returns true if the goroutine works for the same span from now on.
-func (o *owner) woken(from activity, stack xtrace.Stack, by *span) bool {
+func (o *owner) wake(from activity, stack xtrace.Stack, by *span) bool {
 	if by == nil || from != waitingReceive && from != waitingSelect && from != waitingCondition {
 		return false
 	}
@@ -123,7 +123,7 @@ func (o *owner) woken(from activity, stack xtrace.Stack, by *span) bool {
 }
 
 // blocked tells a goroutine that it waits.
-func (o *owner) blocked(activity activity, stack xtrace.Stack) {
+func (o *owner) block(activity activity, stack xtrace.Stack) {
 	if o.adopted != nil && activity == o.idle && samePlace(stack, o.idleStack) {
 		o.adopted = nil
 	}

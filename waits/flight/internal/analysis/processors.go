@@ -120,7 +120,7 @@ type holder struct {
 const runsPerPause = 4000
 
 // most returns the holder of the processors in [from, to).
-func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
+func (p *processors) holder(from, to xtrace.Time, except *goroutine) (h holder) {
 	p.tallied = p.tallied[:0]
 	var all, collected time.Duration
 	for _, runs := range p.runs {
@@ -140,7 +140,7 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 			if r.by.collects {
 				collected += r.length()
 			} else {
-				collected += r.by.assisted(r.start, r.end)
+				collected += r.by.assistTime(r.start, r.end)
 			}
 			t := &r.by.tally
 			if t.total == 0 {
@@ -177,8 +177,8 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 // The process was kept from running when it got less CPU time than this part of the time in which
 // its goroutines ran, as the runtime sees it. It must also have missed more than leastMissed.
 const (
-	fullShare   = 0.8
-	leastMissed = 2 * time.Millisecond
+	fullShare = 0.8
+	minMissed = 2 * time.Millisecond
 )
 
 // A lack is time in which goroutines that ran, as the runtime sees it, were not on a processor.
@@ -189,26 +189,26 @@ type lack struct {
 }
 
 // stolen returns the lacks in [from, to), one for each kind.
-func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
-	for before, after := range p.between(from, to) {
+func (p *processors) lacks(from, to xtrace.Time) (all []lack) {
+	for before, after := range p.accountPairs(from, to) {
 		busy, got := after.busy-before.busy, after.got.Process-before.got.Process
 		missed := busy - got
-		if missed < leastMissed || float64(got) > fullShare*float64(busy) {
+		if missed < minMissed || float64(got) > fullShare*float64(busy) {
 			continue
 		}
 		length := min(to, after.at).Sub(max(from, before.at))
 		part := float64(length) / float64(busy) // of what is missed between the two notes
-		throttled := min(missed, limited(before, after))
-		all = addLack(all, lack{waits.CPULimit, after.got.Limit,
+		throttled := min(missed, throttling(before, after))
+		all = mergeLack(all, lack{waits.CPULimit, after.got.Limit,
 			time.Duration(part * float64(throttled))})
 		rest := missed - throttled
 		// threads that ended are not in the later note
 		delayed := max(0, min(rest, after.got.Delayed-before.got.Delayed))
-		all = addLack(all, lack{kind: waits.OtherPrograms,
+		all = mergeLack(all, lack{kind: waits.OtherPrograms,
 			time: time.Duration(part * float64(delayed))})
 		// The process was stopped by a signal or a debugger, its group is frozen, or the machine
 		// stood still.
-		all = addLack(all, lack{kind: waits.NotRun,
+		all = mergeLack(all, lack{kind: waits.NotRun,
 			time: time.Duration(part * float64(rest-delayed))})
 	}
 	left := to.Sub(from)
@@ -224,7 +224,7 @@ func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
 // it counts one, and a stop may be in a later note. So limited returns no less than what the
 // goroutines needed beyond the limit, if the later note has the limit. Delayed cannot tell: the
 // kernel counts stopped threads there, too.
-func limited(before, after account) time.Duration {
+func throttling(before, after account) time.Duration {
 	throttled := after.got.Throttled - before.got.Throttled
 	if throttled <= 0 || after.got.Limit == 0 {
 		return max(0, throttled)
@@ -234,7 +234,7 @@ func limited(before, after account) time.Duration {
 }
 
 // addLack adds a lack to those of its kind.
-func addLack(all []lack, l lack) []lack {
+func mergeLack(all []lack, l lack) []lack {
 	if l.time <= 0 {
 		return all
 	}
@@ -249,9 +249,9 @@ func addLack(all []lack, l lack) []lack {
 
 // kept returns why a goroutine that was ready in [from, to) did not run on a processor of the
 // runtime that was free.
-func (p *processors) kept(from, to xtrace.Time) lack {
+func (p *processors) delay(from, to xtrace.Time) lack {
 	l := lack{kind: waits.NotRun, time: to.Sub(from)}
-	for before, after := range p.between(from, to) {
+	for before, after := range p.accountPairs(from, to) {
 		switch {
 		case after.got.Throttled > before.got.Throttled:
 			return lack{waits.CPULimit, after.got.Limit, l.time}
@@ -264,7 +264,7 @@ func (p *processors) kept(from, to xtrace.Time) lack {
 
 // between yields each two notes that follow each other, where the time between them overlaps with
 // [from, to).
-func (p *processors) between(from, to xtrace.Time) iter.Seq2[account, account] {
+func (p *processors) accountPairs(from, to xtrace.Time) iter.Seq2[account, account] {
 	return func(yield func(before, after account) bool) {
 		i := sort.Search(len(p.accounts), func(i int) bool { return p.accounts[i].at > from })
 		for i = max(i, 1); i < len(p.accounts) && p.accounts[i-1].at < to; i++ {

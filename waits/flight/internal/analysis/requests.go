@@ -27,8 +27,8 @@ type builder struct {
 	root     *root
 	from, to xtrace.Time
 	// when the serving goroutine served no more; to if it served until the end
-	handedOver xtrace.Time
-	inner      map[*goroutine][]stretch
+	handover xtrace.Time
+	inner    map[*goroutine][]stretch
 }
 
 func (a *analyzer) request(wanted Root, r *root) waits.Request {
@@ -49,8 +49,8 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 		request.Start = r.clock.Wall.Add(b.from.Sub(r.clock.Trace))
 	}
 	request.Duration = b.to.Sub(b.from)
-	b.handOver()
-	request.Goroutines = []waits.Goroutine{b.goroutine(r.server, b.serving())}
+	b.findHandover()
+	request.Goroutines = []waits.Goroutine{b.goroutine(r.server, b.servingPieces())}
 	seen := map[*goroutine]bool{r.server: true}
 	intervals := 0
 	for _, g := range r.workers {
@@ -58,11 +58,11 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 			continue
 		}
 		seen[g] = true
-		if intervals > mostOfOthers {
+		if intervals > maxOtherIntervals {
 			request.Omitted++
 			continue
 		}
-		if other := b.goroutine(g, b.working(g)); len(other.Intervals) > 0 {
+		if other := b.goroutine(g, b.workPieces(g)); len(other.Intervals) > 0 {
 			request.Goroutines = append(request.Goroutines, other)
 			intervals += len(other.Intervals)
 		}
@@ -74,19 +74,19 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 // A goroutine has at most mostIntervals, more or less. After mostOfOthers in all, further
 // goroutines are left out: results stay in memory for long.
 const (
-	mostIntervals = 4096
-	mostOfOthers  = 4 * mostIntervals
+	maxIntervals      = 4096
+	maxOtherIntervals = 4 * maxIntervals
 )
 
 func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) waits.Goroutine {
 	result := waits.Goroutine{ID: uint64(g.id), Function: g.function(b.stacks)}
-	limit, grain := 2*mostIntervals, time.Microsecond
+	limit, grain := 2*maxIntervals, time.Microsecond
 	for p := range pieces {
 		if result.Intervals = append(result.Intervals,
 			b.interval(g, p)); len(result.Intervals) < limit {
 			continue
 		}
-		for len(result.Intervals) > mostIntervals && grain < b.to.Sub(b.from) {
+		for len(result.Intervals) > maxIntervals && grain < b.to.Sub(b.from) {
 			grain *= 2
 			result.Intervals = coarsen(result.Intervals, grain)
 		}
@@ -96,7 +96,7 @@ func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) waits.Goroutin
 }
 
 // working yields what a goroutine did for the request, other than the serving one.
-func (b *builder) working(g *goroutine) iter.Seq[piece] {
+func (b *builder) workPieces(g *goroutine) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range b.pieces(g, b.from, b.to, false) {
 			if p.span != nil && p.span.root == b.root && !yield(p) {
@@ -108,37 +108,37 @@ func (b *builder) working(g *goroutine) iter.Seq[piece] {
 
 // handOver finds the time from which the serving goroutine does not serve the request any more: it
 // has ended, or serves another request, while this one ends on another goroutine.
-func (b *builder) handOver() {
-	b.handedOver = b.to
+func (b *builder) findHandover() {
+	b.handover = b.to
 	server := b.root.server
 	first, end := server.segments(max(b.from, b.root.start), b.to)
-	for i := first; i < end && b.root.ender != nil && b.root.ender != server; i++ {
-		if s := b.stored[server.past[i].span]; s != nil && s.root != b.root {
-			b.handedOver = max(b.from, server.past[i].start)
+	for i := first; i < end && b.root.endedOn != nil && b.root.endedOn != server; i++ {
+		if s := b.stored[server.records[i].span]; s != nil && s.root != b.root {
+			b.handover = max(b.from, server.records[i].start)
 			return
 		}
 	}
 	if server.state == xtrace.GoNotExist && first < end {
-		b.handedOver = min(b.to, server.past[end-1].end)
+		b.handover = min(b.to, server.records[end-1].end)
 	}
 }
 
 // serving yields what the serving goroutine did. The pieces cover the request. After a handover, it
 // waits for the goroutine on which the request ends.
-func (b *builder) serving() iter.Seq[piece] {
+func (b *builder) servingPieces() iter.Seq[piece] {
 	return func(yield func(piece) bool) {
-		for p := range b.pieces(b.root.server, b.from, b.handedOver, true) {
+		for p := range b.pieces(b.root.server, b.from, b.handover, true) {
 			if !yield(p) {
 				return
 			}
 		}
-		if b.handedOver == b.to {
+		if b.handover == b.to {
 			return
 		}
-		rest := piece{segment: segment{start: b.handedOver, end: b.to, activity: waitingOther},
+		rest := piece{segment: segment{start: b.handover, end: b.to, activity: waitingOther},
 			kind: waits.Wait, index: -1}
-		if b.root.ender != b.root.server && b.root.ender != nil {
-			rest.wake = &wake{by: b.root.ender, span: b.root.span}
+		if b.root.endedOn != b.root.server && b.root.endedOn != nil {
+			rest.wake = &wake{by: b.root.endedOn, span: b.root.span}
 		}
 		yield(rest)
 	}
@@ -149,7 +149,7 @@ func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
 
 func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 	i := waits.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), SpanID: b.root.id}
-	if p.activity != noted || p.kind == waits.StopTheWorld {
+	if p.activity != executingNote || p.kind == waits.StopTheWorld {
 		i.Stack = b.stacks.frames(p.stack)
 	}
 	if p.span != nil && p.span.root == b.root {
@@ -157,13 +157,13 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 	}
 	switch {
 	case p.kind == waits.Runnable:
-		switch h := b.processors.most(p.start, p.end, g); {
+		switch h := b.processors.holder(p.start, p.end, g); {
 		case h.free:
 		case h.collected > 0.5 && h.worker != nil:
 			i.By = &waits.Party{Goroutine: uint64(h.worker.id),
 				Function: h.worker.function(b.stacks)}
 		default:
-			i.By = b.holding(h)
+			i.By = b.holderParty(h)
 		}
 	case p.wake != nil && p.wake.by != nil:
 		i.By = b.party(p.wake)
@@ -175,19 +175,19 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 func (b *builder) party(w *wake) *waits.Party {
 	p := &waits.Party{Goroutine: uint64(w.by.id), Function: b.stacks.function(w.stack),
 		Stack: b.stacks.frames(w.stack)}
-	work(p, w.span)
+	setRequest(p, w.span)
 	return p
 }
 
 // work names the request that a party worked for.
-func work(p *waits.Party, s *span) {
+func setRequest(p *waits.Party, s *span) {
 	if s != nil {
 		p.Request, p.TraceID, p.RootID = s.root.name, s.root.traceID, s.root.id
 	}
 }
 
 // holding describes the goroutine that held the processors, or returns nil if there is none.
-func (b *builder) holding(h holder) *waits.Party {
+func (b *builder) holderParty(h holder) *waits.Party {
 	if h.by == nil {
 		return nil
 	}
@@ -197,20 +197,20 @@ func (b *builder) holding(h holder) *waits.Party {
 	}
 	first, end := h.by.segments(h.longest.start, h.longest.end)
 	for i := first; i < end; i++ {
-		if frames := b.ran(h.by, i); len(frames) > 0 {
+		if frames := b.runCalls(h.by, i); len(frames) > 0 {
 			if p.Stack = frames; innermost(frames) != "" {
 				p.Function = innermost(frames)
 			}
 		}
-		work(p, b.stored[h.by.past[i].span])
+		setRequest(p, b.stored[h.by.records[i].span])
 	}
 	return p
 }
 
 // calls returns the calls that a goroutine had all the time in a piece, as far as known.
 func (b *builder) calls(g *goroutine, p piece) []waits.Frame {
-	frames := b.ran(g, p.index)
-	if p.kind == waits.OnCPU && !g.past[p.index].seen() && len(p.calls) > len(frames) {
+	frames := b.runCalls(g, p.index)
+	if p.kind == waits.OnCPU && !g.records[p.index].isExact() && len(p.calls) > len(frames) {
 		return p.calls
 	}
 	return frames
@@ -219,24 +219,24 @@ func (b *builder) calls(g *goroutine, p piece) []waits.Frame {
 // ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it
 // ran, the calls that it had before and after. The calls that wrote a note say nothing by
 // themselves.
-func (b *builder) ran(g *goroutine, i int) []waits.Frame {
-	s := &g.past[i]
-	if s.activity != noted && (s.stack != 0 || s.activity > assisting) {
+func (b *builder) runCalls(g *goroutine, i int) []waits.Frame {
+	s := &g.records[i]
+	if s.activity != executingNote && (s.stack != 0 || s.activity > assisting) {
 		return b.stacks.frames(s.stack)
 	}
 	before, after, notes := stackID(0), stackID(0), 0
-	if s.activity == noted {
+	if s.activity == executingNote {
 		before, notes = s.stack, 1
-	} else if i > 0 && g.past[i-1].end == s.start {
-		before = g.past[i-1].stack
+	} else if i > 0 && g.records[i-1].end == s.start {
+		before = g.records[i-1].stack
 	}
-	if i+1 < len(g.past) && g.past[i+1].start == s.end {
-		if after = g.past[i+1].stack; g.past[i+1].activity == noted {
+	if i+1 < len(g.records) && g.records[i+1].start == s.end {
+		if after = g.records[i+1].stack; g.records[i+1].activity == executingNote {
 			notes++
 		}
 	}
 	if notes > 0 && (before == 0 || after == 0) {
 		return nil
 	}
-	return common(b.stacks.frames(before), b.stacks.frames(after))
+	return commonCalls(b.stacks.frames(before), b.stacks.frames(after))
 }

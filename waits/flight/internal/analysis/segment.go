@@ -10,7 +10,7 @@ import (
 )
 
 // An open segment is what a goroutine does now.
-type open struct {
+type openSegment struct {
 	start    xtrace.Time
 	activity activity
 	stack    xtrace.Stack // where it waits; a running one has a stack only if it was seen there
@@ -18,10 +18,10 @@ type open struct {
 }
 
 // seen takes a stack that the goroutine had while it ran.
-func (o *open) seen(stack xtrace.Stack) {
+func (o *openSegment) observe(stack xtrace.Stack) {
 	switch {
 	case o.activity > assisting || stack == xtrace.NoStack:
-	case o.activity == noted:
+	case o.activity == executingNote:
 		o.activity, o.stack = executing, stack
 	case o.stack == xtrace.NoStack:
 		o.stack = stack
@@ -47,7 +47,7 @@ type record struct {
 }
 
 // seen reports whether the stack is where the goroutine ran.
-func (r *record) seen() bool { return r.activity == executing && r.stack != 0 }
+func (r *record) isExact() bool { return r.activity == executing && r.stack != 0 }
 
 // A wake is the end of a wait.
 type wake struct {
@@ -60,13 +60,13 @@ type wake struct {
 func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack,
 	w *wake) {
 	a.end(g, at, w)
-	g.now = open{start: at, activity: next, stack: stack, span: g.owner.current()}
+	g.current = openSegment{start: at, activity: next, stack: stack, span: g.owner.current()}
 	a.join(g)
 }
 
 // end ends the current segment.
 func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
-	now := &g.now
+	now := &g.current
 	if at <= now.start || !overlap(a.windows, now.start, at) {
 		return
 	}
@@ -82,15 +82,15 @@ func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
 		r.wake = uint32(a.wakes.length())
 		a.wakes.add(*w)
 	}
-	if g.past == nil {
-		g.past = make([]record, 0, 8) // most goroutines have more than one
+	if g.records == nil {
+		g.records = make([]record, 0, 8) // most goroutines have more than one
 	}
-	g.past = append(g.past, r)
+	g.records = append(g.records, r)
 }
 
 // segment returns a segment of a goroutine.
 func (a *analyzer) segment(g *goroutine, i int) segment {
-	r := &g.past[i]
+	r := &g.records[i]
 	s := segment{start: r.start, end: r.end, activity: r.activity, stack: r.stack,
 		span: a.stored[r.span]}
 	if r.wake > 0 {
@@ -101,19 +101,19 @@ func (a *analyzer) segment(g *goroutine, i int) segment {
 
 // segments returns the indexes of the segments that overlap with [from, to).
 func (g *goroutine) segments(from, to xtrace.Time) (first, end int) {
-	first = sort.Search(len(g.past), func(i int) bool { return g.past[i].end > from })
-	for end = first; end < len(g.past) && g.past[end].start < to; end++ {
+	first = sort.Search(len(g.records), func(i int) bool { return g.records[i].end > from })
+	for end = first; end < len(g.records) && g.records[end].start < to; end++ {
 	}
 	return first, end
 }
 
 // assisted returns for how long g helped the garbage collector in [from, to).
-func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
+func (g *goroutine) assistTime(from, to xtrace.Time) (d time.Duration) {
 	if !g.assists {
 		return 0
 	}
 	first, end := g.segments(from, to)
-	for _, s := range g.past[first:end] {
+	for _, s := range g.records[first:end] {
 		if s.activity == assisting {
 			d += min(s.end, to).Sub(max(s.start, from))
 		}
@@ -126,16 +126,16 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 	// no goroutine ended the wait, and the network poller has a reason of its own
 	timer := s.wake != nil && s.wake.by == nil
 	switch s.activity {
-	case executing, noted:
+	case executing, executingNote:
 		return waits.OnCPU
 	case assisting, waitingCollector:
 		return waits.GCAssist
 	case runnable:
 		return waits.Runnable
-	case syscalling:
+	case inSyscall:
 		return waits.Syscall
 	case waitingNetwork:
-		return stacks.polled(s.stack)
+		return stacks.pollKind(s.stack)
 	case waitingSleep:
 		return waits.Timer
 	case waitingSend:
@@ -143,7 +143,7 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 	case waitingCondition:
 		return waits.Condition
 	case waitingReceive, waitingSelect:
-		switch class := stacks.wait(s.stack); {
+		switch class := stacks.waitKind(s.stack); {
 		case class == waits.Pool:
 			return class
 		case timer:
@@ -153,10 +153,10 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 		}
 		return waits.ChannelReceive
 	case waitingSync:
-		if class := stacks.wait(s.stack); class != waits.Wait || s.wake == nil {
+		if class := stacks.waitKind(s.stack); class != waits.Wait || s.wake == nil {
 			return class
 		}
-		return stacks.wait(s.wake.stack)
+		return stacks.waitKind(s.wake.stack)
 	default:
 		return waits.Wait
 	}

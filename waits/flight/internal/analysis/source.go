@@ -27,7 +27,7 @@ func (s *source) pause() {
 
 // recovered makes an error of a panic. The decoder panics where it does not check its tables. A
 // panic of the caller, in pause, passes.
-func (s *source) recovered(err *error) {
+func (s *source) recoverError(err *error) {
 	if s.pausing {
 		return
 	}
@@ -42,13 +42,13 @@ var errEmpty = errors.New("the execution trace has no complete generation")
 const eventsPerPause = 1000
 
 func (s *source) decoder() (decoder *xtrace.Reader, err error) {
-	defer s.recovered(&err)
+	defer s.recoverError(&err)
 	return xtrace.NewReader(s)
 }
 
 // next reads an event.
 func (s *source) next(decoder *xtrace.Reader, event *xtrace.Event) (err error) {
-	defer s.recovered(&err)
+	defer s.recoverError(&err)
 	*event, err = decoder.ReadEvent()
 	return err
 }

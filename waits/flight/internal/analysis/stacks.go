@@ -66,10 +66,10 @@ func (s *stacks) function(id stackID) string { return s.get(id).function }
 
 // wait returns what a goroutine with this stack waits for in package sync or in a channel. It is
 // Wait if the stack does not tell.
-func (s *stacks) wait(id stackID) waits.Kind { return s.get(id).wait }
+func (s *stacks) waitKind(id stackID) waits.Kind { return s.get(id).wait }
 
 // polled returns what a goroutine with this stack waits for in the network poller.
-func (s *stacks) polled(stack stackID) waits.Kind {
+func (s *stacks) pollKind(stack stackID) waits.Kind {
 	frames := s.frames(stack)
 	for _, f := range frames {
 		switch name := f.Function; {
@@ -95,7 +95,7 @@ func innermost(frames []waits.Frame) string {
 }
 
 // common returns the calls that both stacks have: what ran between the two was called by these.
-func common(a, b []waits.Frame) []waits.Frame {
+func commonCalls(a, b []waits.Frame) []waits.Frame {
 	if len(a) == 0 {
 		return b
 	}
@@ -132,7 +132,7 @@ func classify(frames []waits.Frame) waits.Kind {
 }
 
 // blocked returns what a goroutine waits for that has been blocked since before the trace.
-func (s *stacks) blocked(stack stackID) activity {
+func (s *stacks) blockReason(stack stackID) activity {
 	for _, f := range s.frames(stack) {
 		switch name := f.Function; {
 		case strings.HasPrefix(name, "runtime.chanrecv"):
@@ -157,7 +157,7 @@ func (s *stacks) blocked(stack stackID) activity {
 }
 
 // ended returns what a goroutine waited for whose wait was ended by a goroutine with this stack.
-func (s *stacks) ended(by stackID) activity {
+func (s *stacks) wakeReason(by stackID) activity {
 	for _, f := range s.frames(by) {
 		switch name := f.Function; {
 		case strings.HasPrefix(name, "runtime.chansend"), name == "runtime.closechan",
@@ -175,7 +175,7 @@ func (s *stacks) ended(by stackID) activity {
 }
 
 // collector reports whether the stack is of a goroutine of the garbage collector.
-func (s *stacks) collector(stack stackID) bool {
+func (s *stacks) isCollector(stack stackID) bool {
 	frames := s.frames(stack)
 	if len(frames) == 0 {
 		return false
@@ -189,7 +189,7 @@ func (s *stacks) collector(stack stackID) bool {
 
 // opens reports whether the stack is of a goroutine that opens a connection for a pool of package
 // database/sql.
-func (s *stacks) opens(stack stackID) bool {
+func (s *stacks) opensConnection(stack stackID) bool {
 	for _, f := range s.frames(stack) {
 		if f.Function == "database/sql.(*DB).openNewConnection" {
 			return true

@@ -13,7 +13,7 @@ import (
 // votes are durations, of which the longest one counts.
 type votes[K comparable] map[K]time.Duration
 
-func (v votes[K]) most(less func(a, b K) int) (best K) {
+func (v votes[K]) winner(less func(a, b K) int) (best K) {
 	first := true
 	for k, d := range v {
 		if first || d > v[best] || d == v[best] && less(k, best) < 0 {
@@ -92,14 +92,14 @@ func (c calls) heaviest() string {
 			}
 		}
 	}
-	return ends.most(cmp.Compare[string])
+	return ends.winner(cmp.Compare[string])
 }
 
 // result returns the cause.
 func (c *cause) result(r *root) waits.Cause {
 	result := waits.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration,
-		Function: c.functions.most(cmp.Compare[string])}
-	result.SpanID = c.spans.most(
+		Function: c.functions.winner(cmp.Compare[string])}
+	result.SpanID = c.spans.winner(
 		func(a, b trace.SpanID) int { return cmp.Compare(a.String(), b.String()) })
 	result.Span = r.names[result.SpanID]
 	if f := c.calls.heaviest(); f != "" {
