@@ -59,6 +59,7 @@ type Recorder interface {
 	// State returns the recorder's current state.
 	State() State
 
+	// Stats returns the recorder's counts.
 	Stats() Stats
 
 	// Shutdown disarms the recorder, gives up requests without a result, and waits until its
@@ -66,8 +67,8 @@ type Recorder interface {
 	Shutdown(context.Context) error
 }
 
-// ErrInUse is the error of Arm if other code of the process runs a flight recorder. A process can
-// run only one.
+// ErrInUse says that other code of the process runs a flight recorder: a process can run only one.
+// The error of Arm wraps ErrInUse.
 var ErrInUse = errors.New("another flight recorder runs in this process")
 
 // A Status is the state of a recorder in one word.
@@ -87,7 +88,7 @@ const (
 type State struct {
 	Status Status
 	Until  time.Time // when Armed or Paused ends; zero for no end
-	Auto   bool      // a slow request armed the recorder, or the next one will arm it
+	Auto   bool      // armed by a slow request; if Disarmed: the next one arms
 	Reason string    // a sentence for the page, without a period; empty if the status says it all
 }
 

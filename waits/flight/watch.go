@@ -9,21 +9,19 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// maxNotices bounds what waits for one function that watches.
-const maxNotices = 1024
+const maxNotices = 1024 // most waiting notices of a function of Watch
 
-// A watcher is a function that watches. It is the program's code, which may panic, hang, or end its
-// goroutine. Therefore each watcher has a goroutine of its own, which runs while there is something
-// to tell.
+// A watcher is a function of Watch. The function is the program's code, which may panic, hang, or
+// end its goroutine. Therefore each watcher with waiting notices has its own goroutine.
 type watcher struct {
 	f func(bridge.Root, *waits.Request)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []notice
 	running bool // the goroutine runs
 }
 
-// A notice is a result, or that there is none.
+// A notice is a result, or the end of the wait for one.
 type notice struct {
 	root    bridge.Root
 	request *waits.Request
@@ -42,7 +40,7 @@ func (r *recorder) Watch(f func(bridge.Root, *waits.Request)) (stop func()) {
 	}
 }
 
-// notify tells the functions that watch. A nil requests means that no root has a result.
+// notify sends notices to all watchers. With nil requests, no root has a result.
 func (r *recorder) notify(roots []bridge.Root, requests []*waits.Request) {
 	r.mu.Lock()
 	watchers := r.watchers
@@ -58,7 +56,7 @@ func (r *recorder) notify(roots []bridge.Root, requests []*waits.Request) {
 	}
 }
 
-// tell queues a notice. The caller is a goroutine of the recorder's, which Shutdown waits for.
+// tell queues a notice. The caller is a goroutine of the recorder: Shutdown waits for it.
 func (r *recorder) tell(w *watcher, n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +72,7 @@ func (r *recorder) tell(w *watcher, n notice) {
 	}
 }
 
-// tellAll tells a watcher until nothing waits for it.
+// tellAll calls the watcher's function for each waiting notice.
 func (r *recorder) tellAll(w *watcher) {
 	over := false
 	defer func() {
@@ -116,5 +114,7 @@ func (r *recorder) watchFailed(how string, p any) {
 	if p != nil {
 		args = append(args, "panic", record.PanicValue(p))
 	}
-	r.logOnce("watch", "perfline: a function that watches a flight recorder failed; further failures are counted but not logged", args...)
+	r.logOnce("watch",
+		"perfline: a function that watches a flight recorder failed; further failures are counted but not logged",
+		args...)
 }
