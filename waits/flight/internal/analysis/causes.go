@@ -12,22 +12,22 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// deepest is how many goroutines are followed that wait for each other.
+// maxDepth is the longest chain of goroutines that wait for each other.
 const maxDepth = 32
 
-// freeProcessor is how long a goroutine that is ready may wait while a processor of the runtime is
-// free. The runtime needs microseconds for it. After that time the operating system did not run the
-// thread.
+// freeProcessor is the time that the runtime needs at most to start a ready goroutine on a free
+// processor; usually it needs microseconds. A longer wait means that the operating system did not
+// run the thread.
 const freeProcessor = time.Millisecond
 
-// A place says for which part of the request a goroutine is followed.
+// A place is the part of the request that waits for the followed goroutine.
 type place struct {
-	function string       // of the nearest goroutine that has one, where it ran or waited
+	function string       // of the nearest goroutine with a known function
 	spanID   trace.SpanID // of the request
 	depth    int
 }
 
-// A cause is a cause in the making.
+// A cause collects the parts of a waits.Cause.
 type cause struct {
 	kind      waits.Kind
 	limit     float64 // of a CPULimit
@@ -46,12 +46,12 @@ type partyShare struct {
 	duration time.Duration
 }
 
-// A causeKey says what belongs together.
+// A causeKey identifies a cause.
 type causeKey struct {
 	kind     waits.Kind
 	by       partyKey     // of mutexes, pools and channels
-	function string       // of waits for something outside the process
-	span     trace.SpanID // as well
+	function string       // of waits for things outside the process
+	span     trace.SpanID // of waits for things outside the process
 }
 
 // causes partitions the time of the serving goroutine.
@@ -63,9 +63,10 @@ func (b *builder) causes() []waits.Cause {
 		list = append(list, cause.result(b.root))
 	}
 	slices.SortFunc(list, func(x, y waits.Cause) int {
-		return cmp.Or(cmp.Compare(y.Duration, x.Duration), cmp.Compare(x.Kind, y.Kind),
-			cmp.Compare(x.Function, y.Function),
-			cmp.Compare(x.Span, y.Span), slices.Compare(x.SpanID[:], y.SpanID[:]),
+		return cmp.Or(
+			cmp.Compare(y.Duration, x.Duration), cmp.Compare(x.Kind, y.Kind),
+			cmp.Compare(x.Function, y.Function), cmp.Compare(x.Span, y.Span),
+			slices.Compare(x.SpanID[:], y.SpanID[:]),
 			cmp.Compare(byFunction(x.By), byFunction(y.By)))
 	})
 	return list
@@ -84,8 +85,8 @@ type collector struct {
 	causes map[causeKey]*cause
 }
 
-// follow attributes the time of pieces of g to what g did. A wait for g explains the time that the
-// trace does not have of g. Without one, it is a gap.
+// follow attributes the time of pieces of g to g's activities. waiting is the wait for g, or nil:
+// it explains the time outside g's records, which is a gap without it.
 func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiting *piece) {
 	for p := range pieces {
 		here := at
@@ -126,7 +127,7 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 	}
 }
 
-// absent attributes time that the trace does not have of a goroutine.
+// addGap attributes time for which the trace does not have g.
 func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	if waiting == nil {
 		c.add(causeKey{kind: waits.Gap}, p, at, nil)
@@ -136,7 +137,7 @@ func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	switch before := g.created && (len(g.records) == 0 || p.end <= g.records[0].start); {
 	case before && g.creator != nil && at.depth < maxDepth:
 		c.follow(g.creator, c.pieces(g.creator, p.start, p.end, true), at, waiting)
-	case before: // package time starts goroutines for time.AfterFunc
+	case before: // package time creates goroutines for time.AfterFunc
 		c.add(causeKey{kind: waits.Timer, function: at.function, span: at.spanID}, p, at, nil)
 	default:
 		w := *waiting
@@ -145,7 +146,7 @@ func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	}
 }
 
-// depends attributes a wait for the work of another goroutine to what that one did.
+// addDependency attributes a wait for the work of another goroutine to that goroutine's activities.
 func (c *collector) addDependency(p piece, at place) {
 	if at.depth++; p.wake == nil || p.wake.by == nil || at.depth >= maxDepth {
 		c.addBlame(p, at)
@@ -154,7 +155,7 @@ func (c *collector) addDependency(p piece, at place) {
 	c.follow(p.wake.by, c.pieces(p.wake.by, p.start, p.end, true), at, &p)
 }
 
-// blamed attributes a wait to the goroutine that ended it.
+// addBlame attributes a wait to the goroutine that ended the wait.
 func (c *collector) addBlame(p piece, at place) {
 	var by *waits.Party
 	key := causeKey{kind: p.kind, function: at.function}
@@ -165,8 +166,9 @@ func (c *collector) addBlame(p piece, at place) {
 	c.add(key, p, at, by)
 }
 
-// heldBy attributes a wait for a mutex or for a connection to the goroutines that held it. The last
-// one ended the wait. If that one waited meanwhile in the same manner, another one held it before.
+// addHolders attributes a wait for a mutex or for a connection to its holders. The last holder
+// ended the wait. If the last holder had waited in the same way, an earlier holder counts for the
+// time before.
 func (c *collector) addHolders(p piece, at place) {
 	for steps := 0; p.wake != nil && p.wake.by != nil && steps < maxDepth; steps++ {
 		earlier, ok := c.lastWait(p)
@@ -181,8 +183,8 @@ func (c *collector) addHolders(p piece, at place) {
 	c.addBlame(p, at)
 }
 
-// lastWait returns the last wait of the goroutine that ended p, if it was of the same kind and
-// ended within p.
+// lastWait returns the last wait of the goroutine that ended p, if that wait is of the same kind
+// and ended within p.
 func (c *collector) lastWait(p piece) (segment, bool) {
 	g := p.wake.by
 	first, end := g.segments(p.start, p.end)
@@ -221,8 +223,8 @@ func (c *collector) addRunning(g *goroutine, p piece, at place) {
 	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.records[p.index].isExact())
 }
 
-// withoutLacks takes the time away from a piece in which the operating system did not run the
-// process.
+// subtractLacks attributes the time in which the operating system did not run the process, and
+// returns the rest of the piece.
 func (c *collector) subtractLacks(p piece, at place) piece {
 	for _, l := range c.processors.lacks(p.start, p.end) {
 		part := p
@@ -264,8 +266,10 @@ func (c *collector) addRunnable(g *goroutine, p piece, at place) {
 func (c *collector) add(key causeKey, p piece, at place, by *waits.Party) *cause {
 	entry := c.causes[key]
 	if entry == nil {
-		entry = &cause{kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{},
-			parties: map[partyKey]*partyShare{}, calls: calls{}}
+		entry = &cause{
+			kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{},
+			parties: map[partyKey]*partyShare{}, calls: calls{},
+		}
 		c.causes[key] = entry
 	}
 	d := p.end.Sub(p.start)
@@ -273,10 +277,11 @@ func (c *collector) add(key causeKey, p piece, at place, by *waits.Party) *cause
 	entry.spans[at.spanID] += d
 	entry.functions[at.function] += d
 	if by != nil {
-		share := entry.parties[partyKey{by.Function, by.Request}]
+		party := partyKey{by.Function, by.Request}
+		share := entry.parties[party]
 		if share == nil {
 			share = &partyShare{}
-			entry.parties[partyKey{by.Function, by.Request}] = share
+			entry.parties[party] = share
 		}
 		if share.duration += d; d >= share.longest {
 			share.party, share.longest = by, d

@@ -8,9 +8,9 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// coarsen puts intervals together that lie within one grain of time and belong to one span. Each
-// group has one interval for each kind, with the total of its durations and the stack of the
-// longest one. It changes the slice, and returns it.
+// coarsen groups adjacent intervals of one span within one grain of time. One interval for each
+// kind replaces a group, with the total duration and the stack of the longest interval. coarsen
+// changes and returns the slice.
 func coarsen(intervals []waits.Interval, grain time.Duration) []waits.Interval {
 	result := intervals[:0]
 	for len(intervals) > 0 {
@@ -29,11 +29,8 @@ func joinable(a, b *waits.Interval) bool {
 	return a.SpanID == b.SpanID && a.End == b.Start && a.Kind != waits.Gap && b.Kind != waits.Gap
 }
 
-// byKind returns one interval for each kind of a group, the first one first.
+// byKind returns one interval for each kind of a group, in the order of their first intervals.
 func byKind(group []waits.Interval) []waits.Interval {
-	if len(group) == 1 {
-		return []waits.Interval{group[0]}
-	}
 	var kinds []waits.Interval
 	var totals, longest [waiting.Kinds]time.Duration
 	for _, i := range group {

@@ -4,16 +4,17 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// An activity is what the trace says that a goroutine does. Kinds of states need the stack besides.
+// An activity is what a goroutine does, according to the trace. A kind of interval also needs the
+// stack.
 type activity uint8
 
 const (
 	executing     activity = iota
-	executingNote          // executing, since a note; the stack is the note's
+	executingNote          // executing since a note, with the stack of the note
 	assisting
 	runnable
 	inSyscall
-	waitingUnknown // since before the trace: it has no reason
+	waitingUnknown // began before the trace: the reason is unknown
 	waitingSync
 	waitingReceive
 	waitingSend
@@ -25,8 +26,7 @@ const (
 	waitingOther
 )
 
-// reasons has the reasons of package runtime for blocking: traceBlockReasonStrings in
-// traceruntime.go.
+// reasons maps the runtime's reasons for blocking: traceBlockReasonStrings in traceruntime.go.
 var reasons = map[string]activity{
 	"sync":                         waitingSync,
 	"chan receive":                 waitingReceive,
@@ -42,30 +42,29 @@ var reasons = map[string]activity{
 	"preempted":                    waitingCollector, // to have its stack scanned
 }
 
-// A goroutine is what is known of one goroutine while its events are read.
+// A goroutine is the state of one goroutine while its events are read.
 type goroutine struct {
 	id       xtrace.GoID
 	state    xtrace.GoState
 	start    xtrace.Stack // of its first function
 	creator  *goroutine   // nil if a timer or nothing in the trace created it
-	created  bool         // in the trace
+	created  bool         // within the trace
 	records  []record     // the segments in the windows: in order, disjoint
-	inner    []inner      // that ended, in the windows
+	inner    []inner      // ended inner spans in the windows
 	current  openSegment
-	assist   bool // helps the garbage collector now
-	assists  bool // has helped it
-	collects bool // is a worker of the garbage collector
+	assist   bool // assists the garbage collector now
+	assists  bool // has assisted
+	collects bool // works for the garbage collector
 
 	processor xtrace.ProcID // while it runs
-	resumed   xtrace.Time   // when it began to run there
-	tally     tally         // of processors.most
+	resumed   xtrace.Time   // begin of running on processor
+	tally     tally         // of processors.holder
 
 	owner       owner
-	servedUntil xtrace.Time // when the last root on it ended
-	lastRoot    *root       // the last wanted root that it worked for
+	servedUntil xtrace.Time // end of the last root on the goroutine
+	lastRoot    *root       // last wanted root on the goroutine
 }
 
-// busy returns executing, or assisting.
 func (g *goroutine) runActivity() activity {
 	if g.assist {
 		return assisting
@@ -73,7 +72,6 @@ func (g *goroutine) runActivity() activity {
 	return executing
 }
 
-// transition follows the state of a goroutine.
 func (a *analyzer) transition(event *xtrace.Event) {
 	t := event.StateTransition()
 	switch t.Resource.Kind {
@@ -93,8 +91,8 @@ func (a *analyzer) transition(event *xtrace.Event) {
 		if from == xtrace.GoNotExist {
 			a.create(g, event, t.Stack)
 		} else {
-			// Any event of a goroutine comes after its status. Without one, it has been in this
-			// state since the trace began.
+			// Any event of a goroutine follows its status. A goroutine without an event has been in
+			// this state since the trace began.
 			g.current.start = a.first
 		}
 	}
@@ -117,11 +115,11 @@ func (a *analyzer) transition(event *xtrace.Event) {
 	case xtrace.GoNotExist:
 		a.end(g, at, nil)
 		delete(a.goroutines, id)
-	default: // no goroutine comes into another state
+	default:
 	}
 }
 
-// create begins a goroutine. It works for the request of its creator.
+// create begins a goroutine, which works for the request of its creator.
 func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack) {
 	g.created, g.start = true, start
 	creator := a.goroutines[event.Goroutine()]
@@ -130,11 +128,11 @@ func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack)
 	}
 	g.owner.inherited = a.pass(creator.owner.current(), creator, event.Time())
 	if at := event.Time(); overlap(a.windows, at, at) {
-		g.creator = creator // not elsewhere: it would keep all goroutines that have ended
+		g.creator = creator // outside windows, it would keep ended goroutines in memory
 	}
 }
 
-// status takes the state of a goroutine at the beginning of the trace, or of a generation of it.
+// status sets the state of a goroutine at the beginning of the trace, or of a generation.
 func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoState,
 	stack xtrace.Stack) {
 	if g.state == state {
@@ -153,7 +151,7 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 	case xtrace.GoSyscall:
 		g.current.activity = inSyscall
 	case xtrace.GoWaiting:
-		g.current.activity = a.stacks.blockReason(a.stacks.id(stack))
+		g.current.activity = a.stacks.activity(a.stacks.id(stack), blockRules)
 		g.collects = a.stacks.isCollector(a.stacks.id(stack))
 	default:
 	}
@@ -162,7 +160,7 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 	}
 }
 
-// ready handles a goroutine that waits for a processor from now on.
+// ready handles the begin of a wait for a processor.
 func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 	stack xtrace.Stack) {
 	var w *wake
@@ -174,7 +172,7 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 			w.span = w.by.owner.current()
 		}
 		if g.current.activity == waitingUnknown {
-			g.current.activity = a.stacks.wakeReason(by)
+			g.current.activity = a.stacks.activity(by, wakeRules)
 		}
 		if g.owner.wake(g.current.activity, g.current.stack, w.span) {
 			g.owner.adopted = a.pass(w.span, w.by, event.Time())
@@ -184,12 +182,12 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		g.current.observe(stack)
 	case xtrace.GoSyscall:
 		stack = g.current.stack
-	default: // it is new
+	default: // a new goroutine
 	}
 	a.change(g, event.Time(), runnable, stack, w)
 }
 
-// block handles a goroutine that waits from now on.
+// block handles the begin of a wait.
 func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtrace.Stack) {
 	activity, ok := reasons[reason]
 	if !ok {
@@ -202,7 +200,7 @@ func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtra
 	a.change(g, at, activity, stack, nil)
 }
 
-// function returns the function that g began with, as far as the trace has it.
+// function returns the first function of g, if the trace has the function.
 func (g *goroutine) function(s *stacks) string {
 	if frames := s.frames(s.id(g.start)); len(frames) > 0 {
 		return frames[0].Function

@@ -10,7 +10,6 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// requests returns the wanted requests that the trace has.
 func (a *analyzer) requests() []waits.Request {
 	var requests []waits.Request
 	for _, wanted := range a.roots {
@@ -21,12 +20,12 @@ func (a *analyzer) requests() []waits.Request {
 	return requests
 }
 
-// A builder makes one request.
+// A builder builds one request.
 type builder struct {
 	*analyzer
 	root     *root
 	from, to xtrace.Time
-	// when the serving goroutine served no more; to if it served until the end
+	// handover is the time from which the serving goroutine does not serve the request, or to.
 	handover xtrace.Time
 	inner    map[*goroutine][]stretch
 }
@@ -71,8 +70,8 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 	return request
 }
 
-// A goroutine has at most mostIntervals, more or less. After mostOfOthers in all, further
-// goroutines are left out: results stay in memory for long.
+// A goroutine has about maxIntervals at most. After maxOtherIntervals in all, further goroutines
+// are left out, because results stay in memory for long.
 const (
 	maxIntervals      = 4096
 	maxOtherIntervals = 4 * maxIntervals
@@ -82,20 +81,21 @@ func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) waits.Goroutin
 	result := waits.Goroutine{ID: uint64(g.id), Function: g.function(b.stacks)}
 	limit, grain := 2*maxIntervals, time.Microsecond
 	for p := range pieces {
-		if result.Intervals = append(result.Intervals,
-			b.interval(g, p)); len(result.Intervals) < limit {
+		result.Intervals = append(result.Intervals, b.interval(g, p))
+		if len(result.Intervals) < limit {
 			continue
 		}
 		for len(result.Intervals) > maxIntervals && grain < b.to.Sub(b.from) {
 			grain *= 2
 			result.Intervals = coarsen(result.Intervals, grain)
 		}
-		limit = max(limit, 2*len(result.Intervals)) // of many spans, none can be left out
+		limit = max(limit, 2*len(result.Intervals)) // coarsen keeps all spans
 	}
 	return result
 }
 
-// working yields what a goroutine did for the request, other than the serving one.
+// workPieces yields the pieces of a goroutine for the request. The goroutine is not the serving
+// one.
 func (b *builder) workPieces(g *goroutine) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range b.pieces(g, b.from, b.to, false) {
@@ -106,8 +106,8 @@ func (b *builder) workPieces(g *goroutine) iter.Seq[piece] {
 	}
 }
 
-// handOver finds the time from which the serving goroutine does not serve the request any more: it
-// has ended, or serves another request, while this one ends on another goroutine.
+// findHandover sets handover. The serving goroutine stops serving if it ends, or serves another
+// request, while this request ends on another goroutine.
 func (b *builder) findHandover() {
 	b.handover = b.to
 	server := b.root.server
@@ -123,8 +123,8 @@ func (b *builder) findHandover() {
 	}
 }
 
-// serving yields what the serving goroutine did. The pieces cover the request. After a handover, it
-// waits for the goroutine on which the request ends.
+// servingPieces yields the pieces of the serving goroutine, which cover the request. After a
+// handover, the serving goroutine counts as waiting for the goroutine on which the request ends.
 func (b *builder) servingPieces() iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range b.pieces(b.root.server, b.from, b.handover, true) {
@@ -135,8 +135,8 @@ func (b *builder) servingPieces() iter.Seq[piece] {
 		if b.handover == b.to {
 			return
 		}
-		rest := piece{segment: segment{start: b.handover, end: b.to, activity: waitingOther},
-			kind: waits.Wait, index: -1}
+		rest := piece{kind: waits.Wait, index: -1}
+		rest.segment = segment{start: b.handover, end: b.to, activity: waitingOther}
 		if b.root.endedOn != b.root.server && b.root.endedOn != nil {
 			rest.wake = &wake{by: b.root.endedOn, span: b.root.span}
 		}
@@ -144,7 +144,7 @@ func (b *builder) servingPieces() iter.Seq[piece] {
 	}
 }
 
-// at returns a time of the trace as the time since the request's start.
+// at converts a time of the trace to the time since the request's start.
 func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
 
 func (b *builder) interval(g *goroutine, p piece) waits.Interval {
@@ -160,8 +160,8 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 		switch h := b.processors.holder(p.start, p.end, g); {
 		case h.free:
 		case h.collected > 0.5 && h.worker != nil:
-			i.By = &waits.Party{Goroutine: uint64(h.worker.id),
-				Function: h.worker.function(b.stacks)}
+			function := h.worker.function(b.stacks)
+			i.By = &waits.Party{Goroutine: uint64(h.worker.id), Function: function}
 		default:
 			i.By = b.holderParty(h)
 		}
@@ -171,22 +171,21 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 	return i
 }
 
-// party describes the goroutine that ended a wait.
 func (b *builder) party(w *wake) *waits.Party {
-	p := &waits.Party{Goroutine: uint64(w.by.id), Function: b.stacks.function(w.stack),
-		Stack: b.stacks.frames(w.stack)}
+	p := &waits.Party{Goroutine: uint64(w.by.id)}
+	p.Function, p.Stack = b.stacks.function(w.stack), b.stacks.frames(w.stack)
 	setRequest(p, w.span)
 	return p
 }
 
-// work names the request that a party worked for.
+// setRequest sets the request of a party.
 func setRequest(p *waits.Party, s *span) {
 	if s != nil {
 		p.Request, p.TraceID, p.RootID = s.root.name, s.root.traceID, s.root.id
 	}
 }
 
-// holding describes the goroutine that held the processors, or returns nil if there is none.
+// holderParty describes the goroutine that held the processors, or returns nil without one.
 func (b *builder) holderParty(h holder) *waits.Party {
 	if h.by == nil {
 		return nil
@@ -207,7 +206,7 @@ func (b *builder) holderParty(h holder) *waits.Party {
 	return p
 }
 
-// calls returns the calls that a goroutine had all the time in a piece, as far as known.
+// calls returns the known calls of a goroutine during the whole piece.
 func (b *builder) calls(g *goroutine, p piece) []waits.Frame {
 	frames := b.runCalls(g, p.index)
 	if p.kind == waits.OnCPU && !g.records[p.index].isExact() && len(p.calls) > len(frames) {
@@ -216,9 +215,8 @@ func (b *builder) calls(g *goroutine, p piece) []waits.Frame {
 	return frames
 }
 
-// ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it
-// ran, the calls that it had before and after. The calls that wrote a note say nothing by
-// themselves.
+// runCalls returns the known calls of a goroutine in a segment: the exact stack, or the calls
+// common to the stacks before and after. Stacks of notes count only in such pairs.
 func (b *builder) runCalls(g *goroutine, i int) []waits.Frame {
 	s := &g.records[i]
 	if s.activity != executingNote && (s.stack != 0 || s.activity > assisting) {

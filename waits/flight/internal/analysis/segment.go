@@ -9,15 +9,15 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// An open segment is what a goroutine does now.
+// An openSegment is the current activity of a goroutine.
 type openSegment struct {
 	start    xtrace.Time
 	activity activity
-	stack    xtrace.Stack // where it waits; a running one has a stack only if it was seen there
-	span     *span        // that it works for
+	stack    xtrace.Stack // of the wait, or an observed stack of the running goroutine
+	span     *span        // of the goroutine
 }
 
-// seen takes a stack that the goroutine had while it ran.
+// observe adds a stack of the running goroutine.
 func (o *openSegment) observe(stack xtrace.Stack) {
 	switch {
 	case o.activity > assisting || stack == xtrace.NoStack:
@@ -34,11 +34,11 @@ type segment struct {
 	activity   activity
 	stack      stackID
 	span       *span
-	wake       *wake // that ended the wait
+	wake       *wake // the end of the wait
 }
 
-// A record is a segment in memory. It has no pointers, for the sake of the garbage collector: a
-// trace of 10 MB has a million segments.
+// A record is a segment in memory, without pointers: a trace of 10 MB has a million segments, and
+// the garbage collector need not scan records.
 type record struct {
 	start, end xtrace.Time
 	stack      stackID
@@ -46,17 +46,17 @@ type record struct {
 	activity   activity
 }
 
-// seen reports whether the stack is where the goroutine ran.
+// isExact reports whether the goroutine ran with the stack of the record.
 func (r *record) isExact() bool { return r.activity == executing && r.stack != 0 }
 
 // A wake is the end of a wait.
 type wake struct {
 	by    *goroutine // nil if the network poller or a timer ended it
-	span  *span      // that the other goroutine worked for
+	span  *span      // of by
 	stack stackID
 }
 
-// change ends the current segment and begins the next one, at the time of an event.
+// change ends the current segment and begins the next one.
 func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack,
 	w *wake) {
 	a.end(g, at, w)
@@ -64,7 +64,6 @@ func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtr
 	a.join(g)
 }
 
-// end ends the current segment.
 func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
 	now := &g.current
 	if at <= now.start || !overlap(a.windows, now.start, at) {
@@ -88,18 +87,18 @@ func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
 	g.records = append(g.records, r)
 }
 
-// segment returns a segment of a goroutine.
 func (a *analyzer) segment(g *goroutine, i int) segment {
 	r := &g.records[i]
-	s := segment{start: r.start, end: r.end, activity: r.activity, stack: r.stack,
-		span: a.stored[r.span]}
+	s := segment{
+		start: r.start, end: r.end, activity: r.activity, stack: r.stack, span: a.stored[r.span],
+	}
 	if r.wake > 0 {
 		s.wake = a.wakes.at(int(r.wake))
 	}
 	return s
 }
 
-// segments returns the indexes of the segments that overlap with [from, to).
+// segments returns the indexes of the records that overlap with [from, to).
 func (g *goroutine) segments(from, to xtrace.Time) (first, end int) {
 	first = sort.Search(len(g.records), func(i int) bool { return g.records[i].end > from })
 	for end = first; end < len(g.records) && g.records[end].start < to; end++ {
@@ -107,7 +106,7 @@ func (g *goroutine) segments(from, to xtrace.Time) (first, end int) {
 	return first, end
 }
 
-// assisted returns for how long g helped the garbage collector in [from, to).
+// assistTime returns for how long g assisted the garbage collector in [from, to).
 func (g *goroutine) assistTime(from, to xtrace.Time) (d time.Duration) {
 	if !g.assists {
 		return 0
@@ -121,9 +120,8 @@ func (g *goroutine) assistTime(from, to xtrace.Time) (d time.Duration) {
 	return d
 }
 
-// kind returns what the goroutine did in a segment.
 func (s *segment) kind(stacks *stacks) waits.Kind {
-	// no goroutine ended the wait, and the network poller has a reason of its own
+	// No goroutine ended the wait. The network poller has its own reason.
 	timer := s.wake != nil && s.wake.by == nil
 	switch s.activity {
 	case executing, executingNote:
