@@ -44,19 +44,16 @@ type openRecord struct {
 // A laneTop is the innermost open record of a lane, for the choice of a lane. A frame may have a
 // thousand lanes, and a slice of tops is quick to search.
 type laneTop struct {
-	end, length  time.Duration
-	span         trace.SpanID // active in the record
-	open         bool         // the lane has an open record
-	betweenMarks bool         // the lane's
+	openRecord
+	open         bool // the lane has an open record
+	betweenMarks bool // the lane's
 }
 
 func (l *lane) top() laneTop {
-	t := laneTop{betweenMarks: l.betweenMarks}
 	if n := len(l.stack); n > 0 {
-		o := &l.stack[n-1]
-		t.end, t.length, t.span, t.open = o.end, o.length, o.span, true
+		return laneTop{l.stack[n-1], true, l.betweenMarks}
 	}
-	return t
+	return laneTop{betweenMarks: l.betweenMarks}
 }
 
 // sortRecords sorts the records so that a record follows all records that it may be below.

@@ -18,8 +18,35 @@ import (
 // of its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for
 // each type and name until it returns.
 func (s *Session) Events(ctx context.Context, q Query) (events []Event, more bool, err error) {
-	a, err := s.answer(ctx, q)
-	return a.list, a.more, err
+	if q.Mode > ReduceAll {
+		return nil, false, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)",
+			ErrInvalid, q.Mode)
+	}
+	t, ok := s.timeline(q.Timeline)
+	if !ok {
+		return nil, false, fmt.Errorf("timeline %d: %w: %s",
+			q.Timeline, ErrNotFound, s.timelineIDs())
+	}
+	w, err := t.window(q)
+	if err != nil {
+		return nil, false, err
+	}
+	var a answer
+	switch q.Mode {
+	case ReduceUniqueTypes:
+		a = t.reduce(ctx, w, func(n *node) kind { return kind{typ: n.typ} })
+	case ReduceUniqueEvents:
+		a = t.reduce(ctx, w, func(n *node) kind { return kind{n.typ, n.name} })
+	case ReduceAll:
+		a = s.reduceAll(ctx, t, w)
+	default:
+		a = t.list(ctx, w)
+	}
+	if ctx.Err() != nil {
+		return nil, false, fmt.Errorf("sessions: session %d: not all events were read: %w",
+			s.id, context.Cause(ctx))
+	}
+	return a.list, a.more, nil
 }
 
 // An answer is the result of a query.
@@ -27,37 +54,6 @@ type answer struct {
 	hull *Interval // of the intervals of list; nil if list is empty
 	list []Event
 	more bool
-}
-
-func (s *Session) answer(ctx context.Context, q Query) (answer, error) {
-	if q.Mode > ReduceAll {
-		return answer{}, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)",
-			ErrInvalid, q.Mode)
-	}
-	t := s.timeline(q.Timeline)
-	if t == nil {
-		return answer{}, fmt.Errorf("timeline %d: %w: %s", q.Timeline, ErrNotFound, s.timelineIDs())
-	}
-	w, err := t.window(q)
-	if err != nil {
-		return answer{}, err
-	}
-	var all answer
-	switch q.Mode {
-	case ReduceUniqueTypes:
-		all = t.reduce(ctx, w, func(n *node) kind { return kind{typ: n.typ} })
-	case ReduceUniqueEvents:
-		all = t.reduce(ctx, w, func(n *node) kind { return kind{n.typ, n.name} })
-	case ReduceAll:
-		all = s.reduceAll(ctx, t, w)
-	default:
-		all = t.list(ctx, w)
-	}
-	if ctx.Err() != nil {
-		return answer{}, fmt.Errorf("sessions: session %d: not all events were read: %w", s.id,
-			context.Cause(ctx))
-	}
-	return all, nil
 }
 
 func (s *Session) reduceAll(ctx context.Context, t *timeline, w window) answer {

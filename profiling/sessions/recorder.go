@@ -145,18 +145,15 @@ func (r *Recorder) Config() Config {
 // name is known when the request ends: the session then begins with the request's arrival. A
 // waiting session forgets entries that ended half a minute to a minute ago, and all but the last
 // MaxEvents entries. Therefore the beginning of a longer request is missing.
-func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {
-	id, err := r.start(ctx, o)
-	if err != nil {
-		r.mu.Lock()
-		r.counts.Refused++
-		r.mu.Unlock()
-		return 0, fmt.Errorf("sessions: %w", err)
-	}
-	return id, nil
-}
-
-func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err error) {
+func (r *Recorder) Start(ctx context.Context, o StartOptions) (id SessionID, err error) {
+	defer func() {
+		if err != nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.counts.Refused++
+			err = fmt.Errorf("sessions: %w", err)
+		}
+	}()
 	check := permission.Check
 	if o.Remote {
 		check = r.policy().Check
@@ -252,10 +249,11 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 // After a second, the session ends without waiting for the callbacks, and logs a warning. An
 // observer's own callback may call Stop, which then takes a second.
 func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
-	s, err := r.stop(id)
+	s, err := r.markStopped(id)
 	if err != nil {
 		return nil, err
 	}
+	r.end(s, false)
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
@@ -269,50 +267,38 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	return s.session, s.err
 }
 
-// stop marks a session as stopped, and ends its recording unless the session stopped by itself.
-func (r *Recorder) stop(id SessionID) (*recording, error) {
+// markStopped returns a session that Stop is called for.
+func (r *Recorder) markStopped(id SessionID) (*recording, error) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	s, err := r.find(id)
-	if err == nil && s.stopCalled {
-		err = fmt.Errorf("sessions: session %d: %w: it was stopped before", id, ErrState)
-	}
 	if err != nil {
-		r.mu.Unlock()
 		return nil, err
+	}
+	if s.stopCalled {
+		return nil, fmt.Errorf("sessions: session %d: %w: it was stopped before", id, ErrState)
 	}
 	s.stopCalled = true
 	r.counts.Stopped++
-	ends := r.end(s)
-	r.mu.Unlock()
-	if ends {
-		s.stop()
-	}
 	return s, nil
 }
 
-// end makes room for the next session. It returns false if the recording has ended before.
-// Otherwise the caller stops the recording without the lock: the recording reads the timeline's
-// clock, which is the program's code. r.mu is held.
-func (r *Recorder) end(s *recording) bool {
-	if s == nil || r.current != s {
-		return false
-	}
-	r.current = nil
-	return true
-}
-
-// timeOut ends a session that has reached its length. overlong is set if that length is MaxLength.
-func (r *Recorder) timeOut(s *recording, overlong bool) bool {
+// end stops a recording, and makes room for the next session. It returns false if the recording has
+// ended before. overlong is set if the session has reached MaxLength.
+func (r *Recorder) end(s *recording, overlong bool) bool {
 	r.mu.Lock()
-	ends := r.end(s)
-	if ends && overlong {
-		r.counts.Overlong++
+	current := r.current == s
+	if current {
+		r.current = nil
+		if overlong {
+			r.counts.Overlong++
+		}
 	}
 	r.mu.Unlock()
-	if ends {
-		s.stop()
+	if current {
+		s.stop() // without the lock: stop reads the timeline's clock, which is the program's code
 	}
-	return ends
+	return current
 }
 
 // Session returns a stopped session. The error wraps [ErrNotFound] for an unknown id, and
@@ -506,10 +492,9 @@ func (r *Recorder) Close() {
 		r.forget(s)
 	}
 	current := r.current
-	ends := r.end(current)
 	r.mu.Unlock()
-	if ends {
-		current.stop()
+	if current != nil {
+		r.end(current, false)
 	}
 	r.work.Wait()
 }

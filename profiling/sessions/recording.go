@@ -199,7 +199,7 @@ func (s *recording) checkLength() {
 	s.readCPU(now)
 	due, overlong := now-s.zero >= s.maxLength(), s.waiting || s.o.Length == 0
 	s.mu.Unlock()
-	if due && s.r.timeOut(s, overlong) && overlong {
+	if due && s.r.end(s, overlong) && overlong {
 		s.r.c.Logger.Warn("perfline: a profiling session reached its maximum length and was stopped",
 			"session", s.id, "length", s.r.c.MaxLength)
 	}

@@ -113,20 +113,14 @@ func (s *Session) Timelines() []Timeline {
 
 // Timeline returns the timeline with an id. ok is false for an unknown id.
 func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {
-	t := s.timeline(id)
-	if t == nil {
-		return Timeline{}, false
-	}
-	return t.Timeline, true
+	t, ok := s.timeline(id)
+	return t.Timeline, ok
 }
 
 // All yields all events of a timeline, as mode All does, and none for an unknown id.
 func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		t := s.timeline(id)
-		if t == nil {
-			return
-		}
+		t, _ := s.timeline(id)
 		for i := range t.nodes {
 			if !yield(t.event(i)) {
 				return
@@ -139,10 +133,7 @@ func (s *Session) All(id TimelineID) iter.Seq[Event] {
 // Samples without a span are in the last timeline of the process, at the top level.
 func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
-		t := s.timeline(id)
-		if t == nil {
-			return
-		}
+		t, _ := s.timeline(id)
 		for _, i := range t.samples {
 			if !yield(s.trace.Samples[i]) {
 				return
@@ -154,11 +145,12 @@ func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 // Since returns the time of a sample of Trace, since the session began.
 func (s *Session) Since(sample profile.Sample) time.Duration { return sample.Timestamp + s.offset }
 
-func (s *Session) timeline(id TimelineID) *timeline {
+// timeline returns an empty timeline and false for an unknown id.
+func (s *Session) timeline(id TimelineID) (*timeline, bool) {
 	if id == 0 || uint64(id) > uint64(len(s.timelines)) {
-		return nil
+		return &timeline{}, false
 	}
-	return &s.timelines[id-1]
+	return &s.timelines[id-1], true
 }
 
 func (t *timeline) event(i int) Event {

@@ -173,7 +173,7 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 
 func (b *builder) party(w *wake) *waits.Party {
 	p := &waits.Party{Goroutine: uint64(w.by.id)}
-	p.Function, p.Stack = b.stacks.function(w.stack), b.stacks.frames(w.stack)
+	p.Function, p.Stack = b.stacks.get(w.stack).function, b.stacks.frames(w.stack)
 	setRequest(p, w.span)
 	return p
 }

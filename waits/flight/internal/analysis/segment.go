@@ -141,7 +141,7 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 	case waitingCondition:
 		return waits.Condition
 	case waitingReceive, waitingSelect:
-		switch class := stacks.waitKind(s.stack); {
+		switch class := stacks.get(s.stack).wait; {
 		case class == waits.Pool:
 			return class
 		case timer:
@@ -151,10 +151,10 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 		}
 		return waits.ChannelReceive
 	case waitingSync:
-		if class := stacks.waitKind(s.stack); class != waits.Wait || s.wake == nil {
+		if class := stacks.get(s.stack).wait; class != waits.Wait || s.wake == nil {
 			return class
 		}
-		return stacks.waitKind(s.wake.stack)
+		return stacks.get(s.wake.stack).wait
 	default:
 		return waits.Wait
 	}

@@ -23,8 +23,8 @@ type stack struct {
 	of       xtrace.Stack
 	known    bool // the fields below are set
 	frames   []waits.Frame
-	function string // see innermost
-	wait     waits.Kind
+	function string     // innermost, or ""
+	wait     waits.Kind // in package sync or in a channel; Wait if the stack does not tell
 }
 
 func newStacks() *stacks {
@@ -61,13 +61,6 @@ func (s *stacks) get(id stackID) *stack {
 
 // frames returns the frames of a stack, which must not be changed.
 func (s *stacks) frames(id stackID) []waits.Frame { return s.get(id).frames }
-
-// function returns the innermost function of a stack outside the standard library, or "".
-func (s *stacks) function(id stackID) string { return s.get(id).function }
-
-// waitKind returns the kind of a wait in package sync or in a channel, or Wait if the stack does
-// not tell.
-func (s *stacks) waitKind(id stackID) waits.Kind { return s.get(id).wait }
 
 // pollKind returns the kind of a wait in the network poller.
 func (s *stacks) pollKind(stack stackID) waits.Kind {
