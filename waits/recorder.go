@@ -16,14 +16,12 @@ import (
 // traces. Implementations follow these rules:
 //
 //   - Methods may be called concurrently.
-//   - A recorder serves one pipeline, from Start to Shutdown. Results and counts stay readable
-//     after Shutdown.
+//   - A recorder serves one pipeline. Results and counts stay readable after Shutdown.
 //   - A disarmed recorder without work runs no goroutine and no timer.
 type Recorder interface {
 	// Start prepares the recorder. perfline.Start calls Start once, before requests come. Start
 	// arms the recorder if the recorder's configuration says so. log receives the recorder's lines,
-	// unless the recorder has its own logger. If arming fails, Start logs the error, and State
-	// reports it.
+	// unless the recorder has its own logger. Start logs a failure, and State reports it.
 	Start(log *slog.Logger)
 
 	// Slow asks for the result of a request that has just ended. The caller is the goroutine that
@@ -36,8 +34,8 @@ type Recorder interface {
 	Slow(bridge.Root) bool
 
 	// Result returns the result for a request. It returns false if the result is not ready yet,
-	// will never come, or has been replaced by newer results. All callers share the result: they
-	// must not change it.
+	// will never come, or has been replaced by newer results. Callers must not change the shared
+	// result.
 	Result(trace.TraceID, trace.SpanID) (*Request, bool)
 
 	// Watch calls f for each root for which Slow returned true, as soon as the result is ready. A
@@ -52,8 +50,8 @@ type Recorder interface {
 	Arm(time.Duration) error
 
 	// Disarm stops the recording before it returns. If slow requests wait for a snapshot, Disarm
-	// takes a last one, unless the recorder still reads an earlier one. Disarm does nothing if the
-	// recorder is not armed.
+	// takes a last one, unless the recorder still reads an earlier one. It does nothing on a
+	// disarmed recorder.
 	Disarm()
 
 	// State returns the recorder's current state.
@@ -97,12 +95,10 @@ type Stats struct {
 	Slow uint64 // calls of Recorder.Slow: the sum of the next eight counts
 
 	Analysed uint64 // requests with a result
-	// NotFound requests are missing in their snapshot: the window was too short, or the tracer's
-	// notes are missing.
+	// NotFound requests are not in their snapshot: a short window, or missing notes of the tracer.
 	NotFound uint64
 	Failed   uint64 // requests of a failed snapshot or analysis
-	// Abandoned requests left the window while they waited for a snapshot, or the recorder was
-	// disarmed or shut down before.
+	// Abandoned requests left the window while they waited, or the recorder was disarmed before.
 	Abandoned   uint64
 	RateLimited uint64 // refused: no snapshot is allowed in time
 	Dropped     uint64 // refused: too many requests waited
@@ -113,8 +109,7 @@ type Stats struct {
 	SnapshotsFailed uint64 // failed, or too large
 	SnapshotBytes   uint64 // size of all written snapshots
 	Panics          uint64 // of the analysis and of functions of Watch
-	// TooLarge results have too many intervals: the recorder stores their causes and sentence, but
-	// drops their goroutines.
+	// TooLarge results lost their goroutines, with too many intervals. Causes and sentence stay.
 	TooLarge uint64
 	// Evicted results were replaced by newer ones, or their causes alone were too large to store.
 	Evicted     uint64

@@ -50,11 +50,10 @@ type Frame struct {
 // A Party is a goroutine that took part in the wait of another goroutine.
 type Party struct {
 	Goroutine uint64
-	// Function is the innermost function outside the standard library, or the garbage collector's.
-	// It may be empty.
+	// Function is the innermost function outside the standard library, the garbage collector's, or
+	// "".
 	Function string
-	// Stack is the party's stack when it ended the wait, the innermost function first. It may be
-	// empty.
+	// Stack is the party's stack at the end of the wait, the innermost function first, or empty.
 	Stack []Frame
 
 	// The request of the goroutine. All three fields are zero for a goroutine outside requests.
@@ -68,11 +67,9 @@ type Interval struct {
 	Kind       Kind
 	Start, End time.Duration // since the request's start
 	SpanID     trace.SpanID  // the innermost span of the request on the goroutine
-	// Stack is where the goroutine waits or was seen running, the innermost function first. It may
-	// be empty.
+	// Stack is a stack of the wait or the run, the innermost function first, or empty.
 	Stack []Frame
-	// By is the goroutine that ended the wait, or held the processor. It is nil if there was none,
-	// or if it is unknown.
+	// By is the goroutine that ended the wait, or held the processor; nil for none or unknown.
 	By *Party
 }
 
@@ -90,14 +87,12 @@ type Goroutine struct {
 type Cause struct {
 	Kind     Kind
 	Duration time.Duration
-	// Function is where the request ran or waited: the innermost function outside the standard
-	// library.
+	// Function is the function that ran or waited, outside the standard library.
 	Function string
 	SpanID   trace.SpanID // the span with most of the time
 	Span     string       // the name of that span; empty if unknown
 	By       *Party       // the goroutine that made the request wait, or nil
-	// Limit is the number of processors that the process may use, for a CPULimit. It is 0 if the
-	// number is unknown.
+	// Limit is the number of processors that a CPULimit allows; 0 if unknown.
 	Limit float64
 }
 
@@ -109,8 +104,7 @@ type Request struct {
 	Start    time.Time
 	Duration time.Duration
 
-	// Unended is set if the root had not ended at the end of the execution trace. Duration is the
-	// time until then.
+	// Unended is set if the root outlasted the execution trace. Duration ends with the trace.
 	Unended bool
 
 	// Goroutines starts with the serving goroutine, on which the root span started. Its intervals

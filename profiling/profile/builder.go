@@ -45,7 +45,7 @@ func NewBuilder(keep func(*Call) bool) *Builder {
 
 // Add records a sample with its stack, the innermost call first. s.Timestamp is by a clock of the
 // caller's choice. s.ContextID is None, or an index that [Builder.Context] returned. The builder
-// sets s.StackID. A stack of more than 2 048 calls is cut to the innermost ones, and the sample is
+// sets s.StackID. A stack of more than 2 048 calls loses its outer end, and the sample is
 // Truncated.
 func (b *Builder) Add(stack []*Call, s Sample) {
 	depth := min(len(stack), maxDepth)
@@ -76,8 +76,7 @@ func (b *Builder) Add(stack []*Call, s Sample) {
 	b.t.Samples = append(b.t.Samples, s)
 }
 
-// Stats returns the counts of samples: all, the truncated ones, and samples without a stack because
-// keep rejected each frame.
+// Stats returns the counts of samples: all, truncated samples, and samples of rejected frames only.
 func (b *Builder) Stats() Stats { return b.t.Stats }
 
 // place adds a place for a call that the builder does not know.
@@ -159,8 +158,7 @@ func (b *Builder) contextOf(c SampleContext) int {
 	return id
 }
 
-// text returns a key of the context. Lengths separate the parts, so that different contexts have
-// different keys.
+// text returns a key. Lengths separate the parts, so that different contexts have different keys.
 func (c *SampleContext) text() string {
 	var b []byte
 	b = append(b, c.TraceID[:]...)

@@ -2,8 +2,7 @@ package profile
 
 // Join returns one trace of parts, which profiling.Profiler.TakeTrace and Stop returned for one
 // profiler. Parts must be in the order in which they were taken. Join adds up the counts and
-// CPUTime, and copies the description of the last part. It does not change the parts. Without
-// parts, it returns an empty trace.
+// CPUTime, and copies the description of the last part. Join does not change the parts.
 func Join(parts ...*Trace) *Trace {
 	b := NewBuilder(nil)
 	places := map[place]int32{} // ids, from 1

@@ -31,8 +31,7 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // Samples share lists of locations and maps of labels: change samples of a Copy only. Locations
 // have no address, because a trace has none. Therefore go tool pprof shows functions and lines, but
 // no instructions: disasm finds nothing, and weblist shows source lines only. Memory depends on the
-// number of different stacks and contexts. Pprof returns an error if ids or order of the trace are
-// wrong.
+// different stacks and contexts. Pprof returns an error if ids or order are wrong.
 func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -48,9 +47,8 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		PeriodType:    &pprofpb.ValueType{Type: kind, Unit: "nanoseconds"},
 		Period:        int64(t.Interval),
 		DurationNanos: int64(t.Stopped - t.Started),
-		// No location refers to this mapping. go tool pprof adds a mapping to a profile without
-		// one. Then it disassembles the program at addresses that locations do not have, and
-		// panics.
+		// Without a mapping, go tool pprof adds one, disassembles the program at addresses that
+		// locations do not have, and panics.
 		Mapping: []*pprofpb.Mapping{
 			{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true},
 		},

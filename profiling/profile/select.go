@@ -42,8 +42,7 @@ func (t *Trace) OfSpan(id trace.SpanID) *Trace {
 	})
 }
 
-// compact removes elements that no sample uses from the lists, and keeps their order. The samples
-// must be the trace's own.
+// compact removes unused elements from the lists. The samples must be the trace's own.
 func (t *Trace) compact() {
 	contexts, resources := make([]bool, len(t.Contexts)), make([]bool, len(t.Resources))
 	stacks, frames := make([]bool, len(t.Stacks)), make([]bool, len(t.Frames))
@@ -91,8 +90,7 @@ func (t *Trace) compact() {
 	}
 }
 
-// used returns the elements of list for which in is true, and a function that returns the new index
-// of an element.
+// used returns the elements with in set, and a function from old indexes to new ones.
 func used[T any](list []T, in []bool) (selected []T, to func(int) int) {
 	ids := make([]int, len(list))
 	for i, v := range list {

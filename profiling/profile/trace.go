@@ -32,8 +32,7 @@ type Trace struct {
 	Origin time.Time
 	// Interval is the sampling interval in use: see profiling.Profiler.SampleInterval.
 	Interval time.Duration
-	// Engine is the engine that took the samples. It is EngineWindow if any sample lacks its own
-	// time.
+	// Engine took the samples. It is EngineWindow if any sample lacks its own time.
 	Engine Engine
 	// Modules are the modules of the trace's functions, as in profiling.Options. Empty means all.
 	Modules []string
@@ -58,8 +57,7 @@ const (
 	EngineWall   Engine = "wall"   // all goroutines, running or waiting, by wall-clock time
 )
 
-// NoStack is the name of the function that stands for a missing stack: in pprof, in viewers' files,
-// and on the page.
+// NoStack is the name of the function in place of a missing stack: in pprof, viewers and the page.
 const NoStack = "[no stack]"
 
 // A Frame is a function ("The ProfilerFrame Dictionary").
@@ -89,14 +87,12 @@ type Sample struct {
 	Truncated bool // the outer end of the stack is missing
 }
 
-// A SampleContext is the span that was active on the goroutine of a sample, and the goroutine's
-// labels.
+// A SampleContext is the active span of a sample's goroutine, and the goroutine's labels.
 type SampleContext struct {
 	TraceID trace.TraceID // zero without a span, as are SpanID and SpanName
 	SpanID  trace.SpanID
 	// SpanName is the span's name at its end, such as "GET /products/{id}". It is the name at the
-	// span's start if the span had not ended when the trace was made, or if the engine knows only
-	// the text of labels.
+	// span's start if the span was still open, or if the engine knows labels as text only.
 	SpanName string
 	Labels   []Label // by key, each key once
 }
@@ -104,8 +100,7 @@ type SampleContext struct {
 // A Label is a profiler label, see runtime/pprof.Labels.
 type Label struct{ Key, Value string }
 
-// Stats are a profiler's counts. A trace that was selected from another trace has the counts of
-// that trace.
+// Stats are a profiler's counts. A selected trace has the counts of the whole trace.
 type Stats struct {
 	Samples   uint64 // recorded
 	Lost      uint64 // taken by the engine, but dropped
@@ -117,8 +112,7 @@ type Stats struct {
 	// a tick of the kernel's clock, uncounted.
 	Gaps    int
 	GapTime time.Duration
-	// BusyGaps and BusyTime are the part of Gaps and GapTime in which other code of this process
-	// used the CPU profiler.
+	// BusyGaps and BusyTime are the gaps in which other code of this process used the profiler.
 	BusyGaps int
 	BusyTime time.Duration
 	// SampleCost is the time for which a sample stopped the sampled code, as EngineCPU measures on
@@ -196,8 +190,7 @@ type Position struct {
 	place int32 // of the stack; 0 if lines are unknown
 }
 
-// Position returns the position of one of the trace's samples. ok is false for a sample without a
-// stack.
+// Position returns the position of a sample of t. ok is false for a sample without a stack.
 func (t *Trace) Position(s Sample) (at Position, ok bool) {
 	if int(s.place) > len(t.places) || s.place > 0 && int(t.places[s.place-1].stack) != s.StackID {
 		s.place = 0 // the caller changed the sample's stack, or the sample is of another trace

@@ -11,8 +11,7 @@ import (
 
 const maxDetails = 64
 
-// appendDetails encodes attributes, up to maxDetails. The key of an attribute in a group begins
-// with the group's key.
+// appendDetails encodes attributes, up to maxDetails. Keys in a group begin with the group's key.
 func appendDetails(
 	list []*profilerv1.Detail, prefix string, attrs []slog.Attr,
 ) []*profilerv1.Detail {

@@ -1,6 +1,5 @@
 // Package service (may change) serves sessions to clients outside the program: Scope Profiler 1.0
-// over gRPC, gRPC-Web and Connect. Connect is JSON over HTTP, for programs without a client
-// library.
+// over gRPC, gRPC-Web and Connect. Connect is JSON over HTTP, without a client library.
 //
 //	recorder := sessions.NewRecorder(sessions.Config{Policy: profiling.Policy{Remote: true}})
 //	defer recorder.Close()
@@ -56,8 +55,7 @@
 //
 //   - The recorder's policy refuses all clients outside the program unless sessions.Config.Policy
 //     or PERFLINE_PROFILING=remote allows remote clients.
-//   - [Config].Authorize guards the handler. By default, [guard.Local] allows clients on the same
-//     machine only.
+//   - [Config].Authorize guards the handler. The default, [guard.Local], allows local clients only.
 //
 // Pages may call only from the service's own origin and from [Config].TrustedOrigins.
 //
@@ -69,17 +67,16 @@
 //   - The work for a client ends when the client disconnects, or reads nothing for
 //     [Config].SendTimeout. The session goes on until sessions.Config.MaxLength.
 //   - The starts per minute and the concurrent streams are limited, see [Config]. A refusal says
-//     when to try again. Another handler of the same recorder, such as the live page's, has its own
-//     limits.
+//     when to try again. Each handler of a recorder has its own limits.
 //   - Two queries at a time read whole timelines, for virtual events or a stream. Further queries
-//     wait for their turn, or until their client disconnects. A stream sends 50 000 virtual events
-//     at most.
+//     wait for their turn, or until their client disconnects. A stream sends up to 50 000 virtual
+//     events.
 //   - Streams end with UNAVAILABLE when their server shuts down.
 //   - JSON with a field or a name that the schema lacks is refused.
 //
 // # Limitations
 //
 //   - The service does not encrypt, and sets no timeouts for reading: the server does both.
-//   - The service does not tell clients apart. Each client sees, stops and releases all sessions,
-//     the program's own included.
+//   - The service does not tell clients apart. Each client may stop and release all sessions, even
+//     the program's.
 package service

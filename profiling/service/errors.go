@@ -33,8 +33,7 @@ var errorCodes = []struct {
 	{context.DeadlineExceeded, connect.CodeDeadlineExceeded, false},
 }
 
-// status converts a recorder's error to an error with a code of the schema. An error with a code
-// passes unchanged.
+// status returns err with a code of the schema, unless err has a code already.
 func status(err error) error {
 	if coded := (*connect.Error)(nil); err == nil || errors.As(err, &coded) {
 		return err
@@ -62,7 +61,6 @@ const maxError = 1 << 10
 // clientError returns an error with a short, visible text: errors quote values of the client.
 func clientError(err error) error { return errors.New(text.Line(record.ErrorText(err), maxError)) }
 
-// refuse rejects a request in the client's protocol.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	// A failure to write means that the client is gone.
 	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(connect.CodePermissionDenied, err))

@@ -17,12 +17,10 @@ func (s *server) resolve(a *profilerv1.GetEventsArg) (
 	return of, q, length, err
 }
 
-// maxReduced is the most virtual events of a stream. The query holds all of them, some 150 bytes
-// each.
+// maxReduced is the most virtual events of a stream. A query holds all, some 150 bytes each.
 const maxReduced = 50_000
 
-// events returns of.Events(ctx, q), which reads a whole timeline for virtual events. It waits while
-// maxWork other calls read.
+// events returns of.Events(ctx, q), which may read a whole timeline. At most maxWork calls read.
 func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Query) (
 	list []sessions.Event, more bool, err error) {
 	select {
@@ -34,7 +32,6 @@ func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Qu
 	}
 }
 
-// page answers GetEvents.
 func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
 	of, q, length, err := s.resolve(a)
 	if err != nil {

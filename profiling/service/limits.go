@@ -51,8 +51,7 @@ func (s *server) stream(request context.Context) (
 	return ctx, send, done, nil
 }
 
-// controllerKey is the context key of a request's response controller, which connect does not pass
-// on.
+// controllerKey is the context key of the response controller, which connect does not pass on.
 type controllerKey struct{}
 
 func withController(next http.Handler) http.Handler {

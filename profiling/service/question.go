@@ -19,12 +19,10 @@ const (
 // programWindow is the id of the only window.
 const programWindow = 1
 
-// invalid returns an error that wraps sessions.ErrInvalid.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{sessions.ErrInvalid}, args...)...)
 }
 
-// startOptions decodes the options of a session.
 func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
 	o := sessions.StartOptions{
 		Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(),
@@ -133,7 +131,6 @@ func bounds(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	return from, to, nil
 }
 
-// limit decodes the most elements of an answer.
 func limit(n uint32) (int, error) {
 	if n > maxLimit {
 		return 0, invalid("limit %d: must be at most %d", n, maxLimit)

@@ -18,12 +18,10 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// maxRequest is the most bytes of a request, decompressed. The largest requests have a route and a
-// list of modules.
+// maxRequest is the most bytes of a decompressed request: a route and a list of modules.
 const maxRequest = 64 << 10
 
-// maxWork is the most queries that read whole timelines at a time. Each query may need memory of
-// the timeline's size.
+// maxWork is the most queries at a time that may need memory of a timeline's size.
 const maxWork = 2
 
 // A recorder runs and stores sessions: *sessions.Recorder, or a test's.
@@ -44,8 +42,8 @@ var _ recorder = (*sessions.Recorder)(nil)
 type Config struct {
 	// Authorize returns nil for a request that is allowed. The handler logs other errors, and does
 	// not send them to the client. Nil means [guard.Local], which allows clients on the same
-	// machine. A proxy on the same machine that sets no header of a proxy looks like a local
-	// client: set Authorize there.
+	// machine. A proxy on the machine that sets no header of a proxy looks like a local client: set
+	// Authorize.
 	//
 	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. A function that checks a token or a
 	// cookie of yours need not check the header. A function that checks the address of the client
@@ -111,8 +109,7 @@ type server struct {
 
 var _ profilerv1connect.ProfilerServiceHandler = (*server)(nil)
 
-// allowed refuses a call before connect reads the request, if the recorder's policy refuses the
-// call.
+// allowed checks the recorder's policy before connect reads the request.
 func (s *server) allowed(
 	ctx context.Context, _ connect.Spec, _ connect.Peer, _ http.Header,
 ) (context.Context, error) {

@@ -82,8 +82,7 @@ func (src *source) build(p *progress) (*Session, error) {
 	return b.s, nil
 }
 
-// splitByFrame adds the records to their frames, except records that ended before the session
-// began.
+// splitByFrame adds records to their frames, except records from before the session.
 func (b *builder) splitByFrame() {
 	b.frames = []*frameBuilder{{frame: b.entries.process}, {frame: b.entries.collector}}
 	builders := map[*frame]*frameBuilder{}
@@ -117,8 +116,7 @@ func (b *builder) addRequest(request *frame) *frameBuilder {
 	return f
 }
 
-// assignLanes arranges the records of each frame in lanes, and finds the places of the spans of
-// samples.
+// assignLanes adds the records of each frame to lanes, and finds the places of sampled spans.
 func (b *builder) assignLanes() {
 	if b.trace != nil {
 		for i := range b.trace.Contexts {
@@ -203,13 +201,11 @@ func (b *builder) compareStarts(x, y *frameBuilder) int {
 	return cmp.Compare(x.start(b.sampledAt), y.start(b.sampledAt))
 }
 
-// sampledAt returns the time of a sample since the session began.
 func (b *builder) sampledAt(sample int32) time.Duration {
 	return b.s.Since(b.trace.Samples[sample])
 }
 
-// addTimelines builds a timeline of each lane: of the process, of the garbage collector, then of
-// requests by start.
+// addTimelines builds the timelines of the process, the garbage collector, and requests by start.
 func (b *builder) addTimelines() {
 	const firstRequest = 2
 	slices.SortStableFunc(b.frames[firstRequest:], b.compareStarts)
@@ -229,7 +225,6 @@ func (b *builder) addTimelines() {
 	}
 }
 
-// timeline builds the tree of a lane.
 func (b *builder) timeline(l *lane) timeline {
 	nodes := make([]node, 0, len(l.records))
 	parents := l.parents

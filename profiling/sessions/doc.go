@@ -32,8 +32,7 @@
 //   - An event is below another event if the other event encloses it in time, and the event was
 //     recorded under the other event's span. Measures of marks.Time have no span. An event within
 //     such a measure is below the measure if both were recorded under the same span.
-//   - A span without a parent is below no other span. Two concurrent background jobs are on two
-//     timelines.
+//   - A span without a parent is below no other span: concurrent jobs are on several timelines.
 //   - If an entry's parent span has no event in this frame, its caller is unknown. The parent may
 //     be in another process, may not have ended, or may be unknown to the bridge. The entry is
 //     below the tightest event that encloses the entry in time, except siblings under the same
@@ -64,18 +63,15 @@
 //
 // # Guarantees
 //
-//   - Stop ends the recording at once. The session contains all entries that any goroutine recorded
-//     before.
+//   - Stop ends the recording at once. The session contains all earlier entries of all goroutines.
 //   - A session is immutable. All functions and methods may be called concurrently.
 //   - Memory is bounded by Config. Stats counts the dropped entries.
-//   - Clients outside the program cannot start, see or release a session unless Config.Policy or
-//     PERFLINE_PROFILING allows it.
+//   - Clients outside the program need permission by Config.Policy or PERFLINE_PROFILING.
 //   - One goroutine builds a session. The goroutine ends soon after the session is released.
 //
 // # Limitations
 //
-//   - A request that still runs at the stop has no event. The entries of the request are at the top
-//     level of its timeline.
+//   - A request that runs at the stop has no event: its entries are at the top level.
 //   - Samples without a span are on the last timeline of the process. Wall samples show all
 //     goroutines at once: a goroutine of a request may wait for another one.
 //   - There are no mutex, block and heap profiles of a route or a request: up to Go 1.27, the

@@ -48,12 +48,10 @@ type frame struct {
 // unnamedRequest is the name of a request until it ends.
 const unnamedRequest = "request"
 
-// maxText is the most bytes of a name, and of a string in a detail. Clients of the program may
-// choose both.
+// maxText is the most bytes of a name, and of a string in a detail: clients may choose both.
 const maxText = 1024
 
-// entryBytes is the most bytes of text and details for an entry, on average over all MaxEvents
-// entries.
+// entryBytes is the most bytes of text and details for an entry, on average over MaxEvents.
 const entryBytes = 256
 
 const chunkSize = 4096
@@ -105,7 +103,6 @@ func (s *entryStore) add(e *observer.Entry, start time.Duration) *storedEntry {
 	return s.append(r)
 }
 
-// contents returns the number of bytes that a record refers to.
 func (r *storedEntry) contents() int64 {
 	attrs := len(r.detail) * int(unsafe.Sizeof(slog.Attr{}))
 	return int64(len(r.name) + attrs + record.Contents(r.detail))

@@ -19,8 +19,7 @@ const (
 	Request EventType = 3 // an inbound request, named by method and route
 	Call    EventType = 4 // an outbound request or a query, named by method and host, or by the entry
 	// Measure is a measure, or a span of other instrumentation. A frame shows up to 64 overlapping
-	// measures between marks. Further such measures are moments at their start, with "duration"
-	// first in the detail.
+	// measures between marks. Further ones are moments, with "duration" first in the detail.
 	Measure EventType = 5
 	Mark    EventType = 6 // a moment
 	// Server is a Server-Timing metric of a call's response: a moment at the call's start.
@@ -28,8 +27,7 @@ const (
 	Server EventType = 7
 	GC     EventType = 8 // a garbage collection stopped the program
 	// Samples is a group of consecutive samples of a function in an event, with the function's
-	// name. Time is an estimate: see the package's comment. Groups of simultaneous Wall samples may
-	// overlap.
+	// name. Time is an estimate: see the package's comment. Groups of Wall samples may overlap.
 	Samples EventType = 9
 )
 
@@ -98,7 +96,7 @@ type Event struct {
 
 	// Detail holds the entry's attributes, in mode All only. Strings over 1024 bytes are cut,
 	// except in lists. record.Freeze documents the kinds of values. The slice and its lists are
-	// shared: do not change them.
+	// read-only.
 	Detail []slog.Attr
 }
 
@@ -107,11 +105,9 @@ type Query struct {
 	Timeline TimelineID
 	Mode     Mode // 0 means All
 
-	// Event selects the events below an event, without the event itself. 0 selects the whole
-	// timeline.
+	// Event selects the events below this event; 0 selects the whole timeline.
 	Event EventID
-	// MaxDepth is the number of levels in the answer: 1 means the children of the root only, 0
-	// means all.
+	// MaxDepth is the number of levels: 1 means the children of the root only, 0 means all.
 	MaxDepth uint32
 	// Types are the types in the answer; empty means all. Events below an event of another type
 	// stay in the answer, and keep their ParentID.
@@ -121,7 +117,6 @@ type Query struct {
 	From, To *time.Duration
 
 	Limit int // most events in the answer; 0 means all
-	// After selects the events after the event with this ID, in mode All: pass the last ID of the
-	// previous page.
+	// After, in mode All, selects the events after this one: the last ID of the previous page.
 	After EventID
 }

@@ -18,8 +18,7 @@ type sample struct {
 	weight   time.Duration // CPU time, or wall time of all goroutines
 }
 
-// shareWeight returns the weight for the sample's share of a tick. Forced samples weigh nothing,
-// but count.
+// shareWeight returns the weight for shares of a tick. Forced samples have no weight, but a share.
 func (s *sample) shareWeight() time.Duration { return max(1, s.weight) }
 
 // A level is an open event, or the top level, during grouping.
@@ -38,7 +37,6 @@ type level struct {
 	weight, shared time.Duration
 }
 
-// share returns the time of the tick for a weight.
 func (l *level) share(weight time.Duration) time.Duration {
 	return time.Duration(float64(l.until-l.from) * (float64(weight) / float64(l.weight)))
 }
@@ -129,8 +127,7 @@ func (g *grouper) pop() {
 	g.levels = g.levels[:last]
 }
 
-// locate returns the level of the innermost event under a sample's span, and adds the sample to the
-// level's tick.
+// locate adds a sample to the tick of the innermost event under its span, and returns the level.
 func (g *grouper) locate(s *sample, interval time.Duration) int {
 	k, until := len(g.levels)-1, s.at
 	for s.span.IsValid() && k > 0 && g.levels[k].span != s.span {
@@ -148,8 +145,7 @@ func (g *grouper) locate(s *sample, interval time.Duration) int {
 	return k
 }
 
-// add adds a sample to the group of its function, or to a new group if the previous tick lacked the
-// function.
+// add adds a sample to its group, or to a new group if the previous tick lacked the function.
 func (g *grouper) add(s *sample, l *level, cost time.Duration) {
 	key := groupKey{l.node, s.function}
 	i, known := g.newest[key]
@@ -178,7 +174,6 @@ func (g *grouper) add(s *sample, l *level, cost time.Duration) {
 	}
 }
 
-// mergeGroups returns the nodes and the groups in the order of the tree.
 func mergeGroups(nodes []node, groups []group) []node {
 	// The groups of a node are sorted by start, as its other children are.
 	byParent := func(g group, parent int32) int { return cmp.Compare(g.parent, parent) }

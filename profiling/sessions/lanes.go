@@ -89,8 +89,7 @@ func (f *frameBuilder) sortRecords() {
 			}
 			return 1
 		}
-		// The longer record comes first. Of two records with equal times, the caller was recorded
-		// last, because it ended last.
+		// The longer record comes first. Of two records with equal times, the caller ended last.
 		return cmp.Or(cmp.Compare(b.r.end, a.r.end), cmp.Compare(b.i, a.i))
 	})
 	for i := range keys {
@@ -176,8 +175,7 @@ func (l *lane) hasSibling(parent trace.SpanID) bool {
 	return slices.ContainsFunc(l.stack, func(o openRecord) bool { return o.parent == parent })
 }
 
-// pop removes the records that ended before r from the stack. A moment may be below a record that
-// ends at the same time.
+// pop removes records that ended before r. A moment may be below a record that ends at its time.
 func (l *lane) pop(r *storedEntry) {
 	for n := len(l.stack); n > 0; n-- {
 		if end := l.stack[n-1].end; end > r.start || end == r.start && r.isMoment() {
@@ -187,7 +185,6 @@ func (l *lane) pop(r *storedEntry) {
 	}
 }
 
-// push appends a record to the lane, below the top of its stack.
 func (l *lane) push(r *storedEntry, under trace.SpanID) {
 	parent, span := none, r.span
 	if n := len(l.stack); n > 0 && !l.betweenMarks {
@@ -212,8 +209,7 @@ func (l *lane) push(r *storedEntry, under trace.SpanID) {
 	l.records, l.parents = append(l.records, r), append(l.parents, parent)
 }
 
-// sortLanes moves the lane of the request to the front, and lanes of measures between marks to the
-// end.
+// sortLanes moves the request's lane to the front, and lanes of measures between marks to the end.
 func (f *frameBuilder) sortLanes() {
 	rank := func(l *lane) int {
 		switch {
@@ -229,8 +225,7 @@ func (f *frameBuilder) sortLanes() {
 	f.tops = nil
 }
 
-// start returns the beginning of the first record, or the time of the first sample if the frame has
-// no records.
+// start returns the beginning of the first record, or of the first sample without records.
 func (f *frameBuilder) start(sampledAt func(sample int32) time.Duration) time.Duration {
 	if len(f.records) > 0 {
 		return f.records[0].start

@@ -24,8 +24,7 @@ const (
 // maxProcessProfile bounds a profile of the process, in bytes of pprof's compressed format.
 const maxProcessProfile = 16 << 20
 
-// A processStart holds the runtime's profiles at the start of a session. The profiles count from
-// the start of the program.
+// A processStart holds the runtime's profiles, from the program's start to the session's start.
 type processStart struct {
 	at       time.Time
 	max      int               // bytes of a profile
@@ -54,8 +53,7 @@ type processProfile struct {
 	data []byte // in pprof's format, compressed
 }
 
-// growth returns the growth of the profiles since the start, without frames of functions that shows
-// rejects.
+// growth returns the growth of the profiles, without frames of functions that shows rejects.
 func (p *processStart) growth(id SessionID, shows func(function string) bool) (
 	all []processProfile, failed []error) {
 	runtime.GC()
@@ -152,7 +150,6 @@ func hide(p *profile.Profile, shows func(function string) bool) {
 		func(f *profile.Function) bool { return !shows(f.Name) })
 }
 
-// shows reports whether the session may show a function.
 func (s *recording) shows(function string) bool {
 	return !s.o.Remote || s.r.policy().Shows(function)
 }

@@ -21,8 +21,7 @@ func (p *progress) fraction() float64 {
 	return min(1, float64(p.done.Load())/float64(max(1, p.total.Load())))
 }
 
-// each yields the elements of list until the context ends. The caller checks the context
-// afterwards.
+// each yields the elements of list until the context ends, which the caller must check.
 func each[T any](p *progress, list []T) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for len(list) > 0 && p.ctx.Err() == nil {

@@ -136,8 +136,7 @@ func (t *timeline) window(q Query) (window, error) {
 	return w, nil
 }
 
-// selected yields the selected nodes with their indexes, until ctx ends. The caller checks ctx
-// afterwards.
+// selected yields the selected nodes, until ctx ends, which the caller must check.
 func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node] {
 	return func(yield func(int, *node) bool) {
 		for i, visited := w.first, 0; i < w.end; visited++ {
@@ -190,7 +189,6 @@ type virtual struct {
 	interval       Interval
 }
 
-// reduce returns a virtual event for each kind.
 func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind) answer {
 	indexes := map[kind]int32{}
 	var list []virtual
@@ -264,8 +262,7 @@ func (s *Session) process(w window, hull *Interval) (e Event, ok bool) {
 	return Event{Type: Process, Time: used, Hits: 1, Interval: within}, true
 }
 
-// cpuAt returns the CPU time of the process, interpolated between two readings. at must be between
-// the first reading and the last.
+// cpuAt interpolates the CPU time of the process between two readings, which must exist.
 func (s *Session) cpuAt(at time.Duration) time.Duration {
 	i, exact := slices.BinarySearchFunc(s.cpu, at,
 		func(r reading, at time.Duration) int { return cmp.Compare(r.at, at) })

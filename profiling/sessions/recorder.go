@@ -32,8 +32,7 @@ var (
 
 // Config configures a [Recorder].
 type Config struct {
-	// Timeline is the timeline to record, with all its requests; nil means
-	// observer.ProcessTimeline().
+	// Timeline is recorded with all its requests; nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 	Policy   profiling.Policy // for clients outside the program
 	Logger   *slog.Logger     // nil means slog.Default()
@@ -145,15 +144,18 @@ func (r *Recorder) Config() Config {
 // name is known when the request ends: the session then begins with the request's arrival. A
 // waiting session forgets entries that ended half a minute to a minute ago, and all but the last
 // MaxEvents entries. Therefore the beginning of a longer request is missing.
-func (r *Recorder) Start(ctx context.Context, o StartOptions) (id SessionID, err error) {
-	defer func() {
-		if err != nil {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.counts.Refused++
-			err = fmt.Errorf("sessions: %w", err)
-		}
-	}()
+func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {
+	id, err := r.start(ctx, o)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.counts.Refused++
+		return 0, fmt.Errorf("sessions: %w", err)
+	}
+	return id, nil
+}
+
+func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err error) {
 	check := permission.Check
 	if o.Remote {
 		check = r.policy().Check
@@ -267,7 +269,6 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	return s.session, s.err
 }
 
-// markStopped returns a session that Stop is called for.
 func (r *Recorder) markStopped(id SessionID) (*recording, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -388,7 +389,6 @@ func (r *Recorder) forget(s *recording) bool {
 	return true
 }
 
-// expire removes a session after Keep.
 func (r *Recorder) expire(s *recording) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -424,8 +424,7 @@ type Status struct {
 	Remote  bool   // as started with
 	Started time.Time
 	Length  time.Duration // so far
-	// MaxLength is the Length at which the session stops by itself. A session that still waits then
-	// ends without a beginning.
+	// MaxLength is the Length at which the session stops by itself, even if it still waits.
 	MaxLength time.Duration
 	Progress  float64 // of Processing, 0 to 1
 	// Sampler is the engine and its state, as "cpu, paused". After the end, it also says why

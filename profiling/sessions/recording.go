@@ -65,13 +65,11 @@ type recording struct {
 	cpu             []reading // at times on tl
 	// earlier holds the samples that the sampler returned while the session waited, or nil.
 	earlier *profile.Trace
-	// samplerErr is the reason for missing samples. samplerStatus is the last samplerState of a
-	// sampler that was stopped.
+	// samplerErr explains missing samples. samplerStatus is the last state of a stopped sampler.
 	samplerErr    error
 	samplerStatus string
 }
 
-// begin starts a recording.
 func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*recording, error) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &recording{
@@ -153,8 +151,7 @@ func (s *recording) take(entries []observer.Entry) {
 	s.callbackTime += time.Since(entered)
 }
 
-// arrive begins the session with a request that began at a time, and drops entries that ended
-// before. s.mu is held.
+// arrive begins the session at a request's begin, and drops earlier entries. s.mu is held.
 func (s *recording) arrive(at time.Duration) {
 	s.waiting, s.zero = false, at
 	if s.state == Waiting {
@@ -249,7 +246,6 @@ func (s *recording) stop() {
 	close(s.stopped)
 }
 
-// process builds the session.
 func (s *recording) process() {
 	defer s.cancel()
 	process, failed := s.takeProcess() // before the builder allocates
@@ -381,8 +377,7 @@ func (s *recording) status() Status {
 // sampleTime returns the time for which a profiler's samples stopped the sampled code.
 func sampleTime(s profile.Stats) time.Duration { return time.Duration(s.Samples) * s.SampleCost }
 
-// samplerState returns the sampler's engine and state, and the reason for missing samples. s.mu is
-// held.
+// samplerState returns engine, state and the reason for missing samples. s.mu is held.
 func (s *recording) samplerState() string {
 	if s.sampler == nil {
 		return s.samplerStatus

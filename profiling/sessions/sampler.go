@@ -19,8 +19,7 @@ type sampler interface {
 
 var _ sampler = (*profiling.Profiler)(nil)
 
-// startProfiler starts a profiler. For clients outside the program, the policy must allow the
-// start.
+// startProfiler starts a profiler. With remote set, the policy must allow the start.
 func (c *Config) startProfiler(
 	ctx context.Context, remote bool, o profiling.Options,
 ) (sampler, error) {

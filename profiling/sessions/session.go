@@ -38,8 +38,7 @@ type Timeline struct {
 	FrameID FrameID // timelines of one request have equal FrameIDs
 	Name    string  // of the request, as "GET /products/{id}", or "process" or "gc"
 	Lane    int     // index in the frame; lane 0 contains the request itself
-	// BetweenMarks is set for a timeline of measures between two marks, which were on no call
-	// stack.
+	// BetweenMarks is set for measures between two marks, which were on no call stack.
 	BetweenMarks bool
 
 	TraceID trace.TraceID // of the request, zero without a sampled span
@@ -76,8 +75,7 @@ type Stats struct {
 	Samples     uint64
 	Profiling   profile.Stats // of the sampler
 	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
-	// EntryCost is the recorder's average work for an entry: the part of Overhead that an entry
-	// adds.
+	// EntryCost is the recorder's average work for an entry, which the entry adds to Overhead.
 	EntryCost time.Duration
 	// ProcessFailed is the number of profiles of the process that failed, or exceeded 16 MiB. The
 	// log has the reason.

@@ -12,8 +12,7 @@ import (
 const none = int32(-1)
 
 // A node is an event in its timeline's list. The list is in the order of the tree: a node precedes
-// the nodes below it, and siblings are sorted by start. Therefore the whole list is sorted by
-// start.
+// the nodes below it, and siblings are sorted by start. So the list is sorted by start.
 type node struct {
 	start, end           time.Duration
 	self, overhead       time.Duration
@@ -30,8 +29,8 @@ type node struct {
 
 func (n *node) length() time.Duration { return n.end - n.start }
 
-// appendNode appends the node of a record. The recorder's work for the record, entryCost, becomes
-// overhead of the parent.
+// appendNode appends the node of a record. The recorder's work, entryCost, is the parent's
+// overhead.
 func appendNode(nodes []node, r *storedEntry, parent int32, entryCost time.Duration) []node {
 	n := node{
 		start: r.start, end: r.end, name: r.name, detail: inlineGroups(r.detail), span: r.span,

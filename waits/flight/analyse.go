@@ -19,8 +19,7 @@ import (
 // about a millisecond between two calls of pause, so that a processor also serves requests.
 const restFactor = 4
 
-// errStopped is the panic of pause that ends the analysis at Shutdown: the reader has no other
-// exit.
+// errStopped is pause's panic, which ends the analysis at Shutdown: the reader has no other exit.
 var errStopped = errors.New("flight: the recorder is shut down")
 
 // An analyst reads a snapshot within the budget.

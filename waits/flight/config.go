@@ -23,8 +23,7 @@ type Config struct {
 
 	// MinAge is the length of the window; 0 means 10 s. The part of a request before the window is
 	// a gap in its result. With a MinAge as long as MinInterval, a slow request that waits for the
-	// next snapshot is still in the window. A longer window costs more memory, and more time to
-	// read each snapshot.
+	// next snapshot is still in the window. A longer window costs more memory and CPU time.
 	MinAge time.Duration
 
 	// MaxBytes bounds the window, and wins over MinAge; 0 means 10 MiB. The runtime treats MaxBytes
@@ -52,8 +51,8 @@ const (
 
 	maxWaiting = 256 // most roots that wait for one snapshot
 
-	// tickInterval is the interval in which an armed recorder notes the process's CPU time, and
-	// checks whether a snapshot is due.
+	// tickInterval is the interval of notes of the process's CPU time, and of checks for due
+	// snapshots.
 	tickInterval = 100 * time.Millisecond
 
 	// gatherTime is the time that the first slow request waits for others, to share its snapshot.

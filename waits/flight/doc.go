@@ -12,18 +12,16 @@
 // [NewRecorder] returns a [waits.Recorder], which documents the methods. An armed recorder runs the
 // runtime's flight recorder ([runtime/trace.FlightRecorder]). The code that ends a slow request
 // calls Slow, and the recorder takes a snapshot of the window. The result is a [waits.Request]: the
-// intervals of each goroutine of the request, and the causes of the request's duration, the longest
-// first.
+// intervals of the request's goroutines, and the causes of its duration, the longest first.
 //
 // perfline's tracer provider and [bridge.Processor] note spans in the execution trace while the
 // runtime writes a trace. Requests without a note have no result. A span that the provider starts
-// on its parent's goroutine, and that takes less than 0.1 ms, has no note: its time counts for the
+// on its parent's goroutine, and that takes less than 0.1 ms, has none: its time counts for the
 // parent.
 //
 // # How a snapshot is taken
 //
-//   - A slow request waits 100 to 200 ms for its snapshot. Slow requests that end in the meantime
-//     share the snapshot.
+//   - A slow request waits 100 to 200 ms for its snapshot, which later slow requests share.
 //   - The next snapshot comes [Config].MinInterval later. Requests that become slow earlier wait
 //     for it. The recorder abandons requests that leave the window first. Disarm and the end of an
 //     armed time take a last snapshot at once.
@@ -41,12 +39,11 @@
 //     the window: MaxBytes, and up to two seconds of the trace. From the first snapshot on, it also
 //     holds a buffer of four times MaxBytes at most. An analysis takes 5 to 15 times the snapshot's
 //     size. [Config].Requests and [Config].ResultBytes bound the results.
-//   - Each call of Slow has one outcome in Stats. If Slow returns true, the recorder calls each
-//     function of Watch once.
+//   - Stats counts one outcome for each call of Slow. After true, each function of Watch is called
+//     once.
 //   - Stats counts panics of the analysis, and the recorder logs the first one. The requests of its
 //     snapshot have no result.
-//   - A disarmed recorder has no goroutine, no timer and no buffer, once an analysis under way has
-//     ended.
+//   - A disarmed recorder has no goroutine, timer or buffer after the end of its analysis.
 //   - Shutdown stops the analysis after the current piece, and waits for all goroutines.
 //   - All methods may be called concurrently.
 //
@@ -57,8 +54,7 @@
 //   - While another one runs, Arm returns an error that wraps [waits.ErrInUse]. The recorder does
 //     not retry, except with [Config].Auto some minutes later.
 //   - While the recorder is armed, Start of another flight recorder fails with "flight recorder
-//     already enabled". perfline cannot detect that failure. Call Disarm before, or do not arm the
-//     recorder in such a program.
+//     already enabled". perfline cannot detect that failure. Call Disarm before.
 //   - [runtime/trace.Start], go test -trace and net/http/pprof's /debug/pprof/trace work as usual
 //     at the same time. Their traces contain perfline's notes, too.
 //
@@ -70,8 +66,7 @@
 //     but not why the other side was slow.
 //   - The time before the window, and before the recorder was armed, is a gap in the result.
 //   - A very busy process fills MaxBytes in less than a second. Then results cover the last second.
-//     If that second alone exceeds four times MaxBytes, the recorder drops the snapshot and counts
-//     a failure.
+//     If that second alone exceeds four times MaxBytes, the snapshot fails.
 //   - On systems other than Linux, the process's CPU time is unknown: results never say that other
 //     programs had the processors, or that a limit of CPU time stopped the process. On Linux, the
 //     kernel's counts distinguish both. If the counts explain neither, for example when a signal

@@ -25,8 +25,7 @@ type period struct {
 	final outcome // of the end, for run to report
 }
 
-// An outcome lists roots without a result, which are counted already, and the error that is the
-// reason, if any.
+// An outcome lists counted roots without a result, and the error that is the reason, if any.
 type outcome struct {
 	roots []bridge.Root
 	err   error
@@ -106,8 +105,7 @@ func (p *period) end(last bool) {
 	close(p.ended)
 }
 
-// dropExpired removes and counts the roots that left the window while they waited. The caller holds
-// mu.
+// dropExpired removes and counts waiting roots that left the window. The caller holds mu.
 func (r *recorder) dropExpired(now time.Time) (late []bridge.Root) {
 	n := 0
 	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) > r.c.MinAge+generation {

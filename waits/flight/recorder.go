@@ -31,8 +31,7 @@ type recorder struct {
 
 	goroutines sync.WaitGroup
 
-	// control serialises the flight recorder's Start, WriteTo and Stop. Code locks control before
-	// mu.
+	// control serialises the flight recorder's Start, WriteTo and Stop. It is locked before mu.
 	control sync.Mutex
 
 	mu          sync.Mutex // guards the fields below; never held during calls of other code
@@ -225,7 +224,6 @@ func (r *recorder) Slow(root bridge.Root) bool {
 
 const maxLogged = 200 // bytes of a request's name in the log
 
-// armBySlowRequest arms the recorder because of a slow request.
 func (r *recorder) armBySlowRequest(name string) {
 	defer r.goroutines.Done()
 	err := r.arm(autoLength, true)

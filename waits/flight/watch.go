@@ -72,7 +72,6 @@ func (r *recorder) tell(w *watcher, n notice) {
 	}
 }
 
-// tellAll calls the watcher's function for each waiting notice.
 func (r *recorder) tellAll(w *watcher) {
 	over := false
 	defer func() {

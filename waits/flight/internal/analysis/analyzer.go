@@ -7,8 +7,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// An analyzer follows the goroutines and the spans of a trace, and records the events in its
-// windows.
+// An analyzer follows goroutines and spans of a trace, and records segments in its windows.
 type analyzer struct {
 	roots   []Root
 	windows []window
@@ -143,7 +142,6 @@ func (a *analyzer) leave(g *goroutine, event *xtrace.Event, from xtrace.GoState)
 	}
 }
 
-// resume handles the begin of running.
 func (a *analyzer) resume(g *goroutine, event *xtrace.Event, at xtrace.Time) {
 	g.processor, g.resumed = event.Proc(), at
 	a.processors.start(at)

@@ -16,8 +16,7 @@ import (
 const maxDepth = 32
 
 // freeProcessor is the time that the runtime needs at most to start a ready goroutine on a free
-// processor; usually it needs microseconds. A longer wait means that the operating system did not
-// run the thread.
+// processor; usually it needs microseconds. Afterwards, the system did not run the thread.
 const freeProcessor = time.Millisecond
 
 // A place is the part of the request that waits for the followed goroutine.
@@ -54,7 +53,6 @@ type causeKey struct {
 	span     trace.SpanID // of waits for things outside the process
 }
 
-// causes partitions the time of the serving goroutine.
 func (b *builder) causes() []waits.Cause {
 	c := &collector{builder: b, causes: map[causeKey]*cause{}}
 	c.follow(b.root.server, b.servingPieces(), place{spanID: b.root.id}, nil)
@@ -127,7 +125,6 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 	}
 }
 
-// addGap attributes time for which the trace does not have g.
 func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	if waiting == nil {
 		c.add(causeKey{kind: waits.Gap}, p, at, nil)
@@ -167,8 +164,7 @@ func (c *collector) addBlame(p piece, at place) {
 }
 
 // addHolders attributes a wait for a mutex or for a connection to its holders. The last holder
-// ended the wait. If the last holder had waited in the same way, an earlier holder counts for the
-// time before.
+// ended the wait. If the last holder waited, too, an earlier holder counts before.
 func (c *collector) addHolders(p piece, at place) {
 	for steps := 0; p.wake != nil && p.wake.by != nil && steps < maxDepth; steps++ {
 		earlier, ok := c.lastWait(p)
@@ -183,8 +179,7 @@ func (c *collector) addHolders(p piece, at place) {
 	c.addBlame(p, at)
 }
 
-// lastWait returns the last wait of the goroutine that ended p, if that wait is of the same kind
-// and ended within p.
+// lastWait returns the last wait of the goroutine that ended p, of the same kind and within p.
 func (c *collector) lastWait(p piece) (segment, bool) {
 	g := p.wake.by
 	first, end := g.segments(p.start, p.end)
@@ -223,8 +218,7 @@ func (c *collector) addRunning(g *goroutine, p piece, at place) {
 	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.records[p.index].isExact())
 }
 
-// subtractLacks attributes the time in which the operating system did not run the process, and
-// returns the rest of the piece.
+// subtractLacks attributes time in which the system did not run the process, and returns the rest.
 func (c *collector) subtractLacks(p piece, at place) piece {
 	for _, l := range c.processors.lacks(p.start, p.end) {
 		part := p

@@ -9,8 +9,7 @@ import (
 )
 
 // coarsen groups adjacent intervals of one span within one grain of time. One interval for each
-// kind replaces a group, with the total duration and the stack of the longest interval. coarsen
-// changes and returns the slice.
+// kind replaces a group, with the total duration and the stack of the longest interval.
 func coarsen(intervals []waits.Interval, grain time.Duration) []waits.Interval {
 	result := intervals[:0]
 	for len(intervals) > 0 {

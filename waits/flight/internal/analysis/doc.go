@@ -11,14 +11,13 @@
 // # Which goroutines work for a request
 //
 //   - The goroutine on which a span starts, until the span ends, on any goroutine.
-//   - Goroutines that a goroutine of the request creates, directly or indirectly, until the request
+//   - Goroutines that a goroutine of the request creates, in any generation, until the request
 //     ends.
 //   - Workers of pools. An idle worker waits at a channel, a select statement or a condition. If a
 //     goroutine of a request ends this wait, the worker works for the request, until the worker
 //     waits in the same place again, or another request wakes it.
 //
-// A goroutine works for its own spans first, then for the request that created it, then for the
-// request that woke it.
+// A goroutine works for its own spans first, then for the request that created or woke it.
 //
 // An inner span starts on its parent's goroutine. The trace notes an inner span only at its end.
 // Afterwards, the analysis divides the time of the goroutine among its inner spans, and the time of
@@ -54,10 +53,8 @@
 //   - Time on a processor is one cause, with the innermost function that ran for more than half of
 //     the time. The stack is known where the runtime preempted the goroutine, or the CPU profiler
 //     sampled it. Elsewhere, the calls common to the stacks before and after count.
-//   - Runnable counts for the goroutines that held the processors meanwhile, and proportionally for
-//     the garbage collector.
-//   - GCAssist and stops by the garbage collector are GarbageCollection. Other stops name the
-//     goroutine that stops.
+//   - Runnable counts for the goroutines on the processors, and proportionally for the collector.
+//   - GCAssist and stops by the collector are GarbageCollection. Other stops name their goroutine.
 //   - CPULimit, OtherPrograms and NotRun are time in which the operating system did not run this
 //     process. One part is running time that the CPU time in the notes of tracelog.CPU does not
 //     cover. The other part is each millisecond or more in which a goroutine is ready while a
@@ -71,7 +68,7 @@
 //
 //   - Intervals of a goroutine are in order and disjoint. The intervals of the serving goroutine
 //     cover the request. Causes add up to its duration. All are exact, to the nanosecond.
-//   - For a malformed or cut trace, Read returns an error and the requests so far. Read never
+//   - For a malformed or cut trace, Read returns an error and the requests so far, and never
 //     panics.
 //   - Memory depends on the size of the trace, and on how long the wanted requests run in it. It is
 //     five times the size for one short request, and fifteen times if requests run all the time. A
@@ -80,12 +77,10 @@
 //
 // # Limitations
 //
-//   - The trace does not identify mutexes, channels and pools. The goroutine that ended a wait gets
-//     the blame.
+//   - The trace does not identify mutexes, channels and pools, only goroutines that end a wait.
 //   - The time of an inner span counts for its parent if the span is shorter than
 //     tracelog.ShortestInner, or outlasts the trace.
-//   - A worker that finds its next job without a wait, in a buffered channel, still counts for the
-//     request before.
+//   - A worker that finds its next job without a wait still counts for the previous request.
 //   - A root that started before the trace counts for the goroutine on which the root ends. Spans
 //     of other roots that started before the trace have no name.
 //   - A wait that began before the trace has a stack only if the wait lasts until the next

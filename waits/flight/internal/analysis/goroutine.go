@@ -4,8 +4,7 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// An activity is what a goroutine does, according to the trace. A kind of interval also needs the
-// stack.
+// An activity is what a goroutine does by the trace. A kind of interval also needs the stack.
 type activity uint8
 
 const (
@@ -91,8 +90,7 @@ func (a *analyzer) transition(event *xtrace.Event) {
 		if from == xtrace.GoNotExist {
 			a.create(g, event, t.Stack)
 		} else {
-			// Any event of a goroutine follows its status. A goroutine without an event has been in
-			// this state since the trace began.
+			// The status precedes other events: g has been in this state since the begin.
 			g.current.start = a.first
 		}
 	}
@@ -160,7 +158,6 @@ func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoStat
 	}
 }
 
-// ready handles the begin of a wait for a processor.
 func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 	stack xtrace.Stack) {
 	var w *wake
@@ -187,7 +184,6 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 	a.change(g, event.Time(), runnable, stack, w)
 }
 
-// block handles the begin of a wait.
 func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtrace.Stack) {
 	activity, ok := reasons[reason]
 	if !ok {
@@ -200,7 +196,6 @@ func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtra
 	a.change(g, at, activity, stack, nil)
 }
 
-// function returns the first function of g, if the trace has the function.
 func (g *goroutine) function(s *stacks) string {
 	if frames := s.frames(s.id(g.start)); len(frames) > 0 {
 		return frames[0].Function

@@ -45,8 +45,7 @@ func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 	g.inner = append(g.inner, i)
 }
 
-// A stretch is a time in which a goroutine worked for an inner span, and for no further span
-// within.
+// A stretch is a time in which a goroutine worked for an inner span, and none within.
 type stretch struct {
 	start, end xtrace.Time
 	span       *span
@@ -117,8 +116,7 @@ func (b *builder) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq
 	}
 }
 
-// resolve returns the span that a passed span stands for. Its passer may have worked for an inner
-// span when it passed the span on.
+// resolve returns the span of the passer when it passed s on, which may be an inner span.
 func (b *builder) resolve(s *span) *span {
 	for s != nil && s.passer != nil {
 		all := b.stretches(s.passer)

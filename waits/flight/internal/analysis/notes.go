@@ -123,8 +123,7 @@ func (a *analyzer) endRoot(r *root, g *goroutine, at xtrace.Time, name string) {
 	}
 }
 
-// endEarlier handles the end of a span that started before the trace. A wanted root counts for this
-// goroutine from its beginning.
+// endEarlier handles the end of a span that started before the trace. The server of a root is g.
 func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note) {
 	r, wanted := a.wanted[n.SpanID]
 	if !wanted || r != nil || g == nil {
@@ -146,8 +145,8 @@ func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note
 	a.reassign(g, event)
 }
 
-// reassign begins a new segment if a note has changed the span of a running goroutine. A wait stays
-// whole: a wait has one end.
+// reassign begins a new segment if a note changed the span of a running goroutine: waits stay
+// whole.
 func (a *analyzer) reassign(g *goroutine, note *xtrace.Event) {
 	if g.state != xtrace.GoRunning || g.owner.current() == g.current.span {
 		return

@@ -58,7 +58,6 @@ func (a *analyzer) pass(s *span, passer *goroutine, at xtrace.Time) *span {
 	}
 }
 
-// open returns the innermost open span around s, or nil.
 func (s *span) open() *span {
 	for s != nil {
 		if s.passer != nil {
@@ -125,15 +124,13 @@ func (o *owner) wake(from activity, stack xtrace.Stack, by *span) bool {
 	return true
 }
 
-// block handles the begin of a wait.
 func (o *owner) block(activity activity, stack xtrace.Stack) {
 	if o.adopted != nil && activity == o.idle && samePlace(stack, o.idleStack) {
 		o.adopted = nil
 	}
 }
 
-// samePlace reports whether two stacks have the same calls. Stacks of different generations never
-// compare equal.
+// samePlace compares the calls of stacks: stacks of different generations never compare equal.
 func samePlace(a, b xtrace.Stack) bool {
 	if a == b {
 		return true
@@ -144,7 +141,6 @@ func samePlace(a, b xtrace.Stack) bool {
 	return slices.Equal(counters(a), counters(b))
 }
 
-// counters returns the program counters of a stack.
 func counters(s xtrace.Stack) (list []uint64) {
 	for frame := range s.Frames() {
 		list = append(list, frame.PC)

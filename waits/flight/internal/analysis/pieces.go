@@ -58,8 +58,7 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	stops := a.stopsIn(p.start, p.end)
 	for i := range stops {
 		s := &stops[i]
-		// The goroutine that stops the world runs meanwhile. Other running goroutines have not been
-		// stopped yet.
+		// s.by runs during its stop. Other running goroutines have not been stopped yet.
 		if s.end <= rest.start || s.start >= rest.end || p.kind == waits.OnCPU && s.by != g {
 			continue
 		}
@@ -82,8 +81,7 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	return rest.start >= rest.end || yield(rest)
 }
 
-// stopsIn returns the stops of the world that overlap with [from, to), by time. Stops do not
-// overlap each other.
+// stopsIn returns the stops that overlap with [from, to), by time. Stops are disjoint.
 func (a *analyzer) stopsIn(from, to xtrace.Time) []stop {
 	first := sort.Search(len(a.stops), func(i int) bool { return a.stops[i].end > from })
 	end := first

@@ -11,8 +11,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// processors records which goroutines ran on the processors of the runtime (its Ps), and the CPU
-// time of the process.
+// processors records the goroutines on the runtime's processors (its Ps), and the CPU time.
 type processors struct {
 	windows []window
 	runs    map[xtrace.ProcID]*chunks[run] // in the windows: of a processor in order, disjoint
@@ -43,8 +42,7 @@ type run struct {
 
 func (r run) length() time.Duration { return r.end.Sub(r.start) }
 
-// An account is a note of the CPU time of the process, and of the time in which the process did not
-// run.
+// An account is a note of the time in which the process did and did not run.
 type account struct {
 	at   xtrace.Time
 	busy time.Duration
@@ -55,7 +53,6 @@ func newProcessors(windows []window, pause func()) *processors {
 	return &processors{windows: windows, pause: pause, runs: map[xtrace.ProcID]*chunks[run]{}}
 }
 
-// see adds a processor.
 func (p *processors) see(id xtrace.ProcID) {
 	if p.runs[id] == nil && id != xtrace.NoProc {
 		p.runs[id] = &chunks[run]{}
@@ -104,8 +101,7 @@ func (p *processors) account(at xtrace.Time, got cputime.Usage) {
 type holder struct {
 	by      *goroutine // nil if only the garbage collector ran
 	longest run        // of by
-	// free is set if one processor was free for most of the time: the runtime could have started
-	// another goroutine there.
+	// free is set if one processor, where goroutines could run, was free for most of the time.
 	free bool
 
 	// worker is the garbage collector's worker that ran most, or nil. collected is the part of the
@@ -186,7 +182,6 @@ type lack struct {
 	time  time.Duration
 }
 
-// lacks returns the lacks in [from, to), one for each kind.
 func (p *processors) lacks(from, to xtrace.Time) (all []lack) {
 	for before, after := range p.accountPairs(from, to) {
 		busy, got := after.busy-before.busy, after.got.Process-before.got.Process
@@ -205,8 +200,7 @@ func (p *processors) lacks(from, to xtrace.Time) (all []lack) {
 		delayed := max(0, min(rest, after.got.Delayed-before.got.Delayed))
 		add(waits.CPULimit, after.got.Limit, throttled)
 		add(waits.OtherPrograms, 0, delayed)
-		// A signal or a debugger stopped the process, its group is frozen, or the machine stood
-		// still.
+		// A signal or a debugger stopped the process, its group is frozen, or the machine paused.
 		add(waits.NotRun, 0, rest-delayed)
 	}
 	left := to.Sub(from)
@@ -245,8 +239,7 @@ func mergeLack(all []lack, l lack) []lack {
 	return append(all, l)
 }
 
-// delay returns the reason why a goroutine that was ready in [from, to) did not run on a free
-// processor of the runtime.
+// delay returns why a goroutine that was ready in [from, to) did not run on a free processor.
 func (p *processors) delay(from, to xtrace.Time) lack {
 	l := lack{kind: waits.NotRun, time: to.Sub(from)}
 	for before, after := range p.accountPairs(from, to) {

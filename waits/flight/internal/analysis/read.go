@@ -52,8 +52,7 @@ func (r Root) fit(start, end xtrace.Time) (from, to xtrace.Time) {
 // the trace, except in the first generation.
 //
 // Read calls pause, unless it is nil, at least once in every millisecond of its own work, so that
-// the caller can sleep in pause. A panic of pause passes through Read, so that the caller can stop
-// Read.
+// the caller can sleep in pause. A panic of pause passes through Read, to stop it.
 func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []waits.Request, err error) {
 	if len(wanted) == 0 {
 		return nil, nil

@@ -94,8 +94,7 @@ func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) waits.Goroutin
 	return result
 }
 
-// workPieces yields the pieces of a goroutine for the request. The goroutine is not the serving
-// one.
+// workPieces yields the pieces of another goroutine than the serving one for the request.
 func (b *builder) workPieces(g *goroutine) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range b.pieces(g, b.from, b.to, false) {
@@ -144,7 +143,6 @@ func (b *builder) servingPieces() iter.Seq[piece] {
 	}
 }
 
-// at converts a time of the trace to the time since the request's start.
 func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
 
 func (b *builder) interval(g *goroutine, p piece) waits.Interval {
@@ -178,7 +176,6 @@ func (b *builder) party(w *wake) *waits.Party {
 	return p
 }
 
-// setRequest sets the request of a party.
 func setRequest(p *waits.Party, s *span) {
 	if s != nil {
 		p.Request, p.TraceID, p.RootID = s.root.name, s.root.traceID, s.root.id

@@ -56,7 +56,6 @@ type wake struct {
 	stack stackID
 }
 
-// change ends the current segment and begins the next one.
 func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack,
 	w *wake) {
 	a.end(g, at, w)

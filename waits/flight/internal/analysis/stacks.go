@@ -88,8 +88,7 @@ func innermost(frames []waits.Frame) string {
 	return ""
 }
 
-// commonCalls returns the outer calls that both stacks have. These calls enclose all that ran
-// between the stacks.
+// commonCalls returns the calls of both stacks, which enclose all calls in between.
 func commonCalls(a, b []waits.Frame) []waits.Frame {
 	switch {
 	case len(a) == 0:
@@ -178,8 +177,7 @@ func (s *stacks) isCollector(stack stackID) bool {
 	return slices.Contains(collectors, frames[len(frames)-1].Function)
 }
 
-// opensConnection reports whether the stack's goroutine opens a connection for a pool of
-// database/sql.
+// opensConnection reports whether the goroutine opens a connection for a pool of database/sql.
 func (s *stacks) opensConnection(stack stackID) bool {
 	return slices.ContainsFunc(s.frames(stack), func(f waits.Frame) bool {
 		return f.Function == "database/sql.(*DB).openNewConnection"

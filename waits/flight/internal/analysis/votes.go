@@ -51,8 +51,7 @@ func (c calls) add(frames []waits.Frame, d time.Duration, exact bool) {
 }
 
 // heaviest returns the innermost function outside the standard library that was called during more
-// than half of the time. If exact stacks cover a quarter of the time or more, only exact stacks
-// count: they stand for the rest.
+// than half of the time. If exact stacks cover a quarter of the time or more, only these count.
 func (c calls) heaviest() string {
 	var all, exact time.Duration
 	for k, call := range c {

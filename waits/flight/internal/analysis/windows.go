@@ -63,7 +63,6 @@ func locate(s *source, wanted []Root) ([]window, error) {
 	return union(windows), err
 }
 
-// union sorts windows, and merges windows that overlap.
 func union(windows []window) []window {
 	slices.SortFunc(windows, func(a, b window) int { return cmp.Compare(a.start, b.start) })
 	merged := windows[:0]
