@@ -40,6 +40,38 @@ const (
 	NotRun            // the operating system did not run the process, for an unknown reason
 )
 
+var kindNames = [...]string{
+	Gap:               "gap",
+	OnCPU:             "running",
+	Runnable:          "runnable",
+	Mutex:             "mutex",
+	ChannelSend:       "channel send",
+	ChannelReceive:    "channel receive",
+	Select:            "select",
+	Network:           "network",
+	File:              "file or pipe",
+	Timer:             "timer",
+	Condition:         "condition",
+	WaitGroup:         "WaitGroup",
+	Pool:              "pool",
+	Wait:              "wait",
+	Syscall:           "system call",
+	GCAssist:          "GC assist",
+	StopTheWorld:      "stop-the-world",
+	GarbageCollection: "garbage collection",
+	OtherPrograms:     "other programs",
+	CPULimit:          "CPU limit",
+	NotRun:            "not run",
+}
+
+// String returns the name of the kind, such as "system call", or "unknown" for other numbers.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
 // A Frame is a function call of a stack.
 type Frame struct {
 	Function string // with its import path

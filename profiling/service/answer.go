@@ -8,7 +8,7 @@ import (
 
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -19,8 +19,8 @@ const (
 
 // pageOf encodes the first events of list, as many as fit into one message, and returns their
 // number. more is true if further events follow the list.
-func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int) {
-	events = &profilerv1.Events{}
+func pageOf(list []sessions.Event, more bool) (events *pb.Events, n int) {
+	events = &pb.Events{}
 	var hull sessions.Interval
 	size := 0
 	for i := range list {
@@ -43,9 +43,9 @@ func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int)
 	return events, n
 }
 
-func event(e *sessions.Event) *profilerv1.Event {
-	out := &profilerv1.Event{
-		Type:     profilerv1.EventType(e.Type),
+func event(e *sessions.Event) *pb.Event {
+	out := &pb.Event{
+		Type:     pb.EventType(e.Type),
 		Time:     observer.Milliseconds(e.Time),
 		Overhead: observer.Milliseconds(e.Overhead),
 		Hits:     e.Hits,
@@ -66,14 +66,14 @@ func event(e *sessions.Event) *profilerv1.Event {
 }
 
 // session encodes a session with the timelines after an id: limit timelines, or as many as fit.
-func session(s *sessions.Session, after sessions.TimelineID, limit int) *profilerv1.Session {
+func session(s *sessions.Session, after sessions.TimelineID, limit int) *pb.Session {
 	stats := s.Stats()
-	out := &profilerv1.Session{
+	out := &pb.Session{
 		SessionId: uint32(s.ID()),
 		WindowId:  new(uint32(programWindow)),
 		Started:   timestamppb.New(s.Started()),
 		Length:    observer.Milliseconds(s.Length()),
-		Stats: &profilerv1.SessionStats{
+		Stats: &pb.SessionStats{
 			Events: stats.Events, Entries: stats.Entries, Dropped: stats.Dropped, Lost: stats.Lost,
 			Samples: stats.Samples, SamplesFull: stats.SamplesFull,
 		},
@@ -94,8 +94,8 @@ func session(s *sessions.Session, after sessions.TimelineID, limit int) *profile
 	}
 }
 
-func timeline(t sessions.Timeline) *profilerv1.Timeline {
-	out := &profilerv1.Timeline{
+func timeline(t sessions.Timeline) *pb.Timeline {
+	out := &pb.Timeline{
 		TimelineId:         uint32(t.ID),
 		FrameId:            new(uint32(t.FrameID)),
 		Name:               cut(t.Name),
@@ -116,15 +116,15 @@ func timeline(t sessions.Timeline) *profilerv1.Timeline {
 }
 
 // states are the states on the wire.
-var states = map[sessions.State]profilerv1.State{
-	sessions.Waiting:    profilerv1.State_STATE_WAITING,
-	sessions.InProgress: profilerv1.State_STATE_RECORDING,
-	sessions.Processing: profilerv1.State_STATE_PROCESSING,
-	sessions.Ready:      profilerv1.State_STATE_READY,
+var states = map[sessions.State]pb.State{
+	sessions.Waiting:    pb.State_STATE_WAITING,
+	sessions.InProgress: pb.State_STATE_RECORDING,
+	sessions.Processing: pb.State_STATE_PROCESSING,
+	sessions.Ready:      pb.State_STATE_READY,
 }
 
-func statusOf(s sessions.Status) *profilerv1.Status {
-	return &profilerv1.Status{
+func statusOf(s sessions.Status) *pb.Status {
+	return &pb.Status{
 		SessionId: uint32(s.ID),
 		State:     states[s.State],
 		Route:     cut(s.Route),
@@ -142,8 +142,8 @@ func statusOf(s sessions.Status) *profilerv1.Status {
 	}
 }
 
-func interval(i sessions.Interval) *profilerv1.Interval {
-	return &profilerv1.Interval{
+func interval(i sessions.Interval) *pb.Interval {
+	return &pb.Interval{
 		Start: new(observer.Milliseconds(i.Start)), End: new(observer.Milliseconds(i.End)),
 	}
 }

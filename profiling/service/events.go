@@ -3,12 +3,12 @@ package service
 import (
 	"context"
 
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 // resolve returns the session and the query of a call, and the most events of a message.
-func (s *server) resolve(a *profilerv1.GetEventsArg) (
+func (s *server) resolve(a *pb.GetEventsArg) (
 	of *sessions.Session, q sessions.Query, length int, err error) {
 	if q, length, err = query(a); err != nil {
 		return nil, q, 0, err
@@ -32,7 +32,7 @@ func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Qu
 	}
 }
 
-func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
+func (s *server) page(ctx context.Context, a *pb.GetEventsArg) (*pb.Events, error) {
 	of, q, length, err := s.resolve(a)
 	if err != nil {
 		return nil, err
@@ -53,9 +53,7 @@ func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profile
 }
 
 // pages answers StreamEvents: it calls send with each page, until send fails.
-func (s *server) pages(
-	ctx context.Context, a *profilerv1.GetEventsArg, send func(*profilerv1.Events) error,
-) error {
+func (s *server) pages(ctx context.Context, a *pb.GetEventsArg, send func(*pb.Events) error) error {
 	of, q, length, err := s.resolve(a)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -23,7 +23,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{sessions.ErrInvalid}, args...)...)
 }
 
-func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
+func startOptions(a *pb.StartProfilerArg) (sessions.StartOptions, error) {
 	o := sessions.StartOptions{
 		Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(),
 		Process: a.GetProcess(), Remote: true,
@@ -34,19 +34,19 @@ func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error)
 	}
 	route := strings.TrimSpace(a.GetRoute())
 	switch mode := a.GetStartMode(); mode {
-	case profilerv1.StartMode_START_MODE_IMMEDIATE:
+	case pb.StartMode_START_MODE_IMMEDIATE:
 		if route != "" {
 			return o, invalid("route %q: is for %s, not for %s",
-				route, profilerv1.StartMode_START_MODE_URL, mode)
+				route, pb.StartMode_START_MODE_URL, mode)
 		}
-	case profilerv1.StartMode_START_MODE_URL:
+	case pb.StartMode_START_MODE_URL:
 		if route == "" {
 			return o, invalid(`startMode %s: needs a route to wait for, as "GET /products/{id}"`, mode)
 		}
 		o.Route = route
 	default:
 		return o, invalid("startMode %s: must be %s or %s", mode,
-			profilerv1.StartMode_START_MODE_IMMEDIATE, profilerv1.StartMode_START_MODE_URL)
+			pb.StartMode_START_MODE_IMMEDIATE, pb.StartMode_START_MODE_URL)
 	}
 	interval := a.GetSampleInterval()
 	if math.IsNaN(interval) || interval < 0 || interval > float64(time.Hour/time.Millisecond) {
@@ -62,7 +62,7 @@ func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error)
 }
 
 // query decodes a query, and the most events of a message.
-func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error) {
+func query(a *pb.GetEventsArg) (q sessions.Query, length int, err error) {
 	q = sessions.Query{
 		Timeline: sessions.TimelineID(a.GetTimelineId()),
 		Mode:     sessions.Mode(a.GetMode()),
@@ -71,13 +71,13 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 		After:    sessions.EventID(a.GetAfterEventId()),
 	}
 	switch a.GetMode() {
-	case profilerv1.Mode_MODE_UNSPECIFIED, profilerv1.Mode_MODE_ALL:
+	case pb.Mode_MODE_UNSPECIFIED, pb.Mode_MODE_ALL:
 		q.Mode = sessions.All
-	case profilerv1.Mode_MODE_REDUCE_UNIQUE_TYPES, profilerv1.Mode_MODE_REDUCE_UNIQUE_EVENTS,
-		profilerv1.Mode_MODE_REDUCE_ALL:
+	case pb.Mode_MODE_REDUCE_UNIQUE_TYPES, pb.Mode_MODE_REDUCE_UNIQUE_EVENTS,
+		pb.Mode_MODE_REDUCE_ALL:
 		if a.AfterEventId != nil {
 			return q, 0, invalid(
-				"afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
+				"afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, pb.Mode_MODE_ALL)
 		}
 	default:
 		return q, 0, invalid("mode %d: is not known", a.GetMode())
@@ -95,8 +95,8 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 			"maxDepth 0: must be 1, for the children of the root, or more; left out means all")
 	}
 	for _, t := range a.GetEventTypeList() {
-		if _, known := profilerv1.EventType_name[int32(t)]; !known ||
-			t == profilerv1.EventType_EVENT_TYPE_UNSPECIFIED {
+		if _, known := pb.EventType_name[int32(t)]; !known ||
+			t == pb.EventType_EVENT_TYPE_UNSPECIFIED {
 			return q, 0, invalid("eventTypeList: type %d is not known", t)
 		}
 		q.Types = append(q.Types, sessions.EventType(t))
@@ -109,7 +109,7 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 }
 
 // bounds decodes the interval of a query. An open bound is nil.
-func bounds(i *profilerv1.Interval) (from, to *time.Duration, err error) {
+func bounds(i *pb.Interval) (from, to *time.Duration, err error) {
 	start, end := math.Inf(-1), math.Inf(1)
 	if i != nil && i.Start != nil {
 		start = i.GetStart()

@@ -12,21 +12,11 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A source is the input of a session.
+// A source is a session without its timelines, and their input.
 type source struct {
-	id        SessionID
-	started   time.Time
-	zero      time.Duration // the session's beginning, in the time of entries and readings
-	length    time.Duration
-	entries   *entryStore
-	trace     *profile.Trace // nil without samples
-	cpu       []reading
-	lost      uint64
-	full      bool          // the sampler's buffer was full
-	entryCost time.Duration // the recorder's work for an entry
-
-	process       []processProfile
-	processFailed uint64
+	s       *Session
+	zero    time.Duration // the session's beginning, in the time of entries and s.cpu
+	entries *entryStore
 }
 
 // A reading is the total CPU time of the process at a time.
@@ -39,7 +29,6 @@ type builder struct {
 	frames  []*frameBuilder                   // the process, the garbage collector, then requests
 	bySpan  map[trace.SpanID]place            // of the spans of samples
 	byTrace map[trace.TraceID][]*frameBuilder // requests
-	s       *Session
 }
 
 // A place is a lane of a frame. The frame is nil if the builder does not know the frame yet.
@@ -54,23 +43,16 @@ func (src *source) build(p *progress) (*Session, error) {
 		source: *src, p: p,
 		bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID][]*frameBuilder{},
 	}
-	b.s = &Session{
-		id: src.id, started: src.started, length: src.length, trace: src.trace, cpu: src.cpu,
-		processProfiles: src.process,
-		stats: Stats{
-			ProcessFailed: src.processFailed, Dropped: src.entries.dropped, Lost: src.lost,
-			SamplesFull: src.full, EntryCost: src.entryCost,
-		},
-	}
+	b.s.stats.Dropped = src.entries.dropped
 	for i := range b.s.cpu {
 		b.s.cpu[i].at -= src.zero
 	}
 	p.total.Store(3 * int64(src.entries.count)) // splitByFrame, assignLanes and timeline
-	if t := src.trace; t != nil {
+	if t := b.s.trace; t != nil {
 		b.s.stats.Samples, b.s.stats.Profiling = uint64(len(t.Samples)), t.Stats
 		p.total.Add(int64(len(t.Samples)))
 		if !t.Origin.IsZero() {
-			b.s.offset = t.Origin.Sub(src.started)
+			b.s.offset = t.Origin.Sub(b.s.started)
 		}
 	}
 	for _, step := range []func(){b.splitByFrame, b.assignLanes, b.placeSamples, b.addTimelines} {
@@ -118,9 +100,9 @@ func (b *builder) addRequest(request *frame) *frameBuilder {
 
 // assignLanes adds the records of each frame to lanes, and finds the places of sampled spans.
 func (b *builder) assignLanes() {
-	if b.trace != nil {
-		for i := range b.trace.Contexts {
-			b.bySpan[b.trace.Contexts[i].SpanID] = place{}
+	if b.s.trace != nil {
+		for i := range b.s.trace.Contexts {
+			b.bySpan[b.s.trace.Contexts[i].SpanID] = place{}
 		}
 	}
 	delete(b.bySpan, trace.SpanID{})
@@ -153,7 +135,7 @@ func (b *builder) assignLanes() {
 // placeSamples adds each sample to the lane of its span, or else to the first lane of a request of
 // the same trace. Samples without a span get the last lane of the process.
 func (b *builder) placeSamples() {
-	if b.trace == nil {
+	if b.s.trace == nil {
 		return
 	}
 	for _, requests := range b.byTrace {
@@ -162,10 +144,10 @@ func (b *builder) placeSamples() {
 	process := b.frames[0]
 	noSpan := place{process, len(process.lanes)}
 	i := int32(0)
-	for s := range each(b.p, b.trace.Samples) {
+	for s := range each(b.p, b.s.trace.Samples) {
 		to := noSpan
 		if s.ContextID != profile.None {
-			if c := &b.trace.Contexts[s.ContextID]; c.SpanID.IsValid() {
+			if c := &b.s.trace.Contexts[s.ContextID]; c.SpanID.IsValid() {
 				to = b.placeOf(c, b.sampledAt(i))
 			}
 		}
@@ -202,7 +184,7 @@ func (b *builder) compareStarts(x, y *frameBuilder) int {
 }
 
 func (b *builder) sampledAt(sample int32) time.Duration {
-	return b.s.Since(b.trace.Samples[sample])
+	return b.s.Since(b.s.trace.Samples[sample])
 }
 
 // addTimelines builds the timelines of the process, the garbage collector, and requests by start.
@@ -229,20 +211,20 @@ func (b *builder) timeline(l *lane) timeline {
 	nodes := make([]node, 0, len(l.records))
 	parents := l.parents
 	for r := range each(b.p, l.records) {
-		nodes = appendNode(nodes, *r, parents[len(nodes)], b.entryCost)
+		nodes = appendNode(nodes, *r, parents[len(nodes)], b.s.stats.EntryCost)
 	}
 	l.records, l.parents = nil, nil
 	if len(l.samples) > 0 {
 		samples := make([]sample, len(l.samples))
 		for k, i := range l.samples {
-			s := b.trace.Samples[i]
-			function := cut(profiles.InnermostFunction(b.trace, s))
+			s := b.s.trace.Samples[i]
+			function := cut(profiles.InnermostFunction(b.s.trace, s))
 			samples[k] = sample{at: b.s.Since(s), function: function, weight: s.Weight}
 			if s.ContextID != profile.None {
-				samples[k].span = b.trace.Contexts[s.ContextID].SpanID
+				samples[k].span = b.s.trace.Contexts[s.ContextID].SpanID
 			}
 		}
-		groups := groupSamples(nodes, samples, b.trace.Interval, b.trace.Stats.SampleCost)
+		groups := groupSamples(nodes, samples, b.s.trace.Interval, b.s.trace.Stats.SampleCost)
 		nodes = mergeGroups(nodes, groups)
 	}
 	sumTimes(nodes)

@@ -27,6 +27,18 @@ const (
 	deliveryTimeout = time.Second
 )
 
+// A sampler takes the samples of a session, as [profiling.Profiler] documents.
+type sampler interface {
+	TakeTrace() (*profile.Trace, error)
+	Stop() (*profile.Trace, error)
+	Stopped() bool
+	State() profiling.State
+	Engine() profile.Engine
+	Stats() profile.Stats
+}
+
+var _ sampler = (*profiling.Profiler)(nil)
+
 // A recording is a session from its start until its release.
 type recording struct {
 	id SessionID
@@ -102,6 +114,21 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*rec
 	s.zero = s.tl.Now()
 	s.readCPU(s.zero)
 	return s, nil
+}
+
+// startProfiler starts a profiler. With remote set, the policy must allow the start.
+func (c *Config) startProfiler(
+	ctx context.Context, remote bool, o profiling.Options,
+) (sampler, error) {
+	start := profiling.Start
+	if remote {
+		start = c.Policy.Start
+	}
+	p, err := start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 func (s *recording) startSampler(ctx context.Context) (err error) {
@@ -250,7 +277,7 @@ func (s *recording) process() {
 	defer s.cancel()
 	process, failed := s.takeProcess() // before the builder allocates
 	src := s.collect()
-	src.process, src.processFailed = process, failed
+	src.s.processProfiles, src.s.stats.ProcessFailed = process, failed
 	session, err := src.build(&s.progress)
 	s.r.expire(s)
 	s.mu.Lock()
@@ -286,19 +313,19 @@ func (s *recording) collect() *source {
 	if s.waiting { // the request never came
 		s.zero, s.entries = s.end, newEntryStore(0)
 	}
-	src := &source{
-		id: s.id, started: s.tl.Origin().Add(s.zero), zero: s.zero, length: s.end - s.zero,
-		entries: s.entries, cpu: s.cpu, lost: lost,
-		entryCost: s.callbackTime / time.Duration(max(1, s.callbackEntries)),
+	session := &Session{
+		id: s.id, started: s.tl.Origin().Add(s.zero), length: s.end - s.zero, cpu: s.cpu,
 	}
+	session.stats.Lost = lost
+	session.stats.EntryCost = s.callbackTime / time.Duration(max(1, s.callbackEntries))
 	if t != nil {
-		src.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
+		session.stats.SamplesFull = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
 		if s.earlier != nil && s.earlier != t {
 			t = profile.Join(s.earlier, t)
 		}
-		src.trace = clip(t, s.zero, s.end)
+		session.trace = clip(t, s.zero, s.end)
 	}
-	return src
+	return &source{s: session, zero: s.zero, entries: s.entries}
 }
 
 // deliver stores all entries that any goroutine recorded before the end.
