@@ -87,7 +87,7 @@ type State struct {
 	Status Status
 	Until  time.Time // when Armed or Paused ends; zero for no end
 	Auto   bool      // armed by a slow request; if Disarmed: the next one arms
-	Reason string    // a sentence for the page, without a period; empty if the status says it all
+	Reason string    // a sentence for the page, without a period; empty if the status says enough
 }
 
 // Stats are the counts of a recorder.

@@ -9,7 +9,7 @@ import (
 // Sentence explains the request's duration in one sentence, such as "18 ms of 21 ms: waited for a
 // mutex that GET /search held in (*Index).rebuild". It names the largest cause, and the second one
 // if that cause took a tenth of the duration or more. Names are as the program and its callers
-// chose them: code that prints the sentence must escape it.
+// chose them: code that prints the sentence must escape them.
 func (r *Request) Sentence() string {
 	if len(r.Causes) == 0 {
 		return ""

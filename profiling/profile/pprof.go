@@ -26,7 +26,7 @@ func (t *Trace) WritePprof(w io.Writer) error {
 // span_name and trace_id, which win over labels of the program. The format cannot hold labels with
 // an empty key or value: Pprof drops them. Samples without a stack get the function [NoStack], so
 // that no time is missing. One comment says how long other code used the CPU profiler. Another
-// comment says how many samples lack their stack because it is hidden.
+// comment says how many samples lack their stack because a rule hides the stack.
 //
 // Samples share lists of locations and maps of labels: change samples of a Copy only. Locations
 // have no address, because a trace has none. Therefore go tool pprof shows functions and lines, but
@@ -169,8 +169,8 @@ func (l *locations) function(c Call) *pprofpb.Function {
 	c.Line = 0
 	f := l.functions[c]
 	if f == nil {
-		// SystemName stays empty. If it equals the name, go tool pprof takes the name for C++ and
-		// cuts the (*T) out of a generic type's method.
+		// SystemName stays empty. If SystemName equals the name, go tool pprof takes the name for
+		// C++ and cuts the (*T) out of a generic type's method.
 		f = &pprofpb.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File,
 			StartLine: int64(c.StartLine)}
 		l.functions[c] = f

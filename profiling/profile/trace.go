@@ -28,19 +28,19 @@ type Trace struct {
 	Samples   []Sample // by time
 
 	Contexts []SampleContext
-	// Origin is the wall-clock time of timestamp 0. It is zero if the time is unknown.
+	// Origin is the wall-clock time of timestamp 0, or zero if the time is unknown.
 	Origin time.Time
 	// Interval is the sampling interval in use: see profiling.Profiler.SampleInterval.
 	Interval time.Duration
-	// Engine took the samples. It is EngineWindow if any sample lacks its own time.
+	// Engine took the samples: EngineWindow if any sample lacks its own time.
 	Engine Engine
 	// Modules are the modules of the trace's functions, as in profiling.Options. Empty means all.
 	Modules []string
 	// Started and Stopped are the start and the stop of the profiler, since Origin.
 	Started, Stopped time.Duration
-	// CPUTime is the CPU time that the process used while the profiler ran. On Linux it may be up
-	// to twice the total Weight of the samples: the kernel's timers miss threads that run in short
-	// bursts. It is 0 if the time is unknown, and for EngineWall.
+	// CPUTime is the CPU time that the process used while the profiler ran. On Linux, CPUTime may
+	// be up to twice the total Weight of the samples: the kernel's timers miss threads that run in
+	// short bursts. CPUTime is 0 if the time is unknown, and for EngineWall.
 	CPUTime time.Duration
 	Stats   Stats
 
@@ -116,7 +116,7 @@ type Stats struct {
 	BusyGaps int
 	BusyTime time.Duration
 	// SampleCost is the time for which a sample stopped the sampled code, as EngineCPU measures on
-	// itself. It is 0 if the cost is unknown.
+	// itself, or 0 if unknown.
 	SampleCost time.Duration
 }
 
@@ -172,7 +172,7 @@ type Call struct {
 }
 
 // Calls yields the stack of one of the trace's samples, the innermost call first, as in pprof.
-// Lines are known in a profiler's trace, and in traces selected from it.
+// Lines are known in a profiler's trace, and in selections of such a trace.
 func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		for at, ok := t.Position(s); ok; at, ok = t.Caller(at) {

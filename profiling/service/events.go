@@ -52,7 +52,7 @@ func (s *server) page(ctx context.Context, a *pb.GetEventsArg) (*pb.Events, erro
 	return page, nil
 }
 
-// pages answers StreamEvents: it calls send with each page, until send fails.
+// pages answers StreamEvents by calls of send with each page, until send fails.
 func (s *server) pages(ctx context.Context, a *pb.GetEventsArg, send func(*pb.Events) error) error {
 	of, q, length, err := s.resolve(a)
 	if err != nil {

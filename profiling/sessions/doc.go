@@ -29,9 +29,9 @@
 // several call stacks. Therefore a frame gets further timelines, with the same FrameID, for events
 // that overlap:
 //
-//   - An event is below another event if the other event encloses it in time, and the event was
-//     recorded under the other event's span. Measures of marks.Time have no span. An event within
-//     such a measure is below the measure if both were recorded under the same span.
+//   - An event is below an enclosing event if the event was recorded under the enclosing event's
+//     span. Measures of marks.Time have no span. An event within such a measure is below the
+//     measure if both were recorded under the same span.
 //   - A span without a parent is below no other span: concurrent jobs are on several timelines.
 //   - If an entry's parent span has no event in this frame, its caller is unknown. The parent may
 //     be in another process, may not have ended, or may be unknown to the bridge. The entry is

@@ -19,7 +19,7 @@ const (
 	Request EventType = 3 // an inbound request, named by method and route
 	Call    EventType = 4 // an outbound request or a query, named by method and host, or by the entry
 	// Measure is a measure, or a span of other instrumentation. A frame shows up to 64 overlapping
-	// measures between marks. Further ones are moments, with "duration" first in the detail.
+	// measures between marks. Further measures are moments, with "duration" first in the detail.
 	Measure EventType = 5
 	Mark    EventType = 6 // a moment
 	// Server is a Server-Timing metric of a call's response: a moment at the call's start.
@@ -54,8 +54,8 @@ const (
 	ReduceUniqueEvents Mode = 3 // a virtual event for each type and name
 	// ReduceAll is one virtual event of type Generic for all events. An event of type Process
 	// follows on systems that measure CPU time: the CPU time that the process used in the interval.
-	// With Query.Types, Process must be among the types. If Process is the only type, it is the
-	// only event.
+	// With Query.Types, Process must be among the types. Without other types, the answer is that
+	// event.
 	ReduceAll Mode = 4
 )
 
@@ -74,7 +74,7 @@ type EventID uint32
 // An Interval lasts from Start to End, since the session began.
 type Interval struct{ Start, End time.Duration }
 
-// An Event is the duration of one thing (Scope Profiler, Event). A Mode combines events to a
+// An Event is the duration of one thing (Scope Profiler, Event). A Mode combines events into a
 // virtual event, which has the sums of their Time, Overhead and Hits, and the hull of their
 // Intervals. A virtual event has no ID and no Aggregated times.
 type Event struct {

@@ -56,7 +56,7 @@ func (l *lane) top() laneTop {
 	return laneTop{betweenMarks: l.betweenMarks}
 }
 
-// sortRecords sorts the records so that a record follows all records that it may be below.
+// sortRecords sorts the records so that a parent precedes its children.
 func (f *frameBuilder) sortRecords() {
 	f.spans = map[trace.SpanID]*storedEntry{}
 	for _, r := range f.records {
@@ -125,7 +125,7 @@ func (f *frameBuilder) add(r *storedEntry) {
 }
 
 // laneFor returns the index of the lane for a record: the lane whose top encloses the record most
-// tightly, under the record's parent span. Without such a lane, it is a lane without an open
+// tightly, under the record's parent span. Otherwise, laneFor returns a lane without an open
 // record, or a new lane. No other span encloses a root span. Measures between marks use separate
 // lanes, and enclose nothing.
 func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
@@ -170,7 +170,7 @@ func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
 }
 
 // hasSibling reports whether an open span was recorded under parent. Records under the same parent
-// are siblings, also if the parent has no record because it has not ended.
+// are siblings, also if the parent is still open and has no record.
 func (l *lane) hasSibling(parent trace.SpanID) bool {
 	return slices.ContainsFunc(l.stack, func(o openRecord) bool { return o.parent == parent })
 }

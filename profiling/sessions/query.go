@@ -16,7 +16,7 @@ import (
 // The error wraps [ErrNotFound], [ErrInvalid], or ctx's cause: a query visits all events of its
 // timeline, which takes some milliseconds for a hundred thousand events. A query needs the memory
 // of its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for
-// each type and name until it returns.
+// each type and name.
 func (s *Session) Events(ctx context.Context, q Query) (events []Event, more bool, err error) {
 	if q.Mode > ReduceAll {
 		return nil, false, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)",
@@ -174,7 +174,7 @@ func (t *timeline) list(ctx context.Context, w window) answer {
 	return all
 }
 
-// A kind is what the events of a virtual event have in common.
+// A kind is the common property of the events of a virtual event.
 type kind struct {
 	typ  EventType
 	name string

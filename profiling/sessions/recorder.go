@@ -45,7 +45,7 @@ type Config struct {
 	// take 256 bytes for each of MaxEvents. The session drops and counts entries over either bound.
 	// A session that waits for a request holds up to twice as many entries. When the request has
 	// come, the session keeps the entries that ended after the request began, and records further
-	// ones up to MaxEvents.
+	// entries up to MaxEvents.
 	MaxEvents int
 
 	MaxLength   time.Duration // of a wait, and of a session, which then stops; 0 means 10 minutes
@@ -88,7 +88,7 @@ type Recorder struct {
 	maxProcessProfile int // in bytes
 	startSampler      func(ctx context.Context, remote bool, o profiling.Options) (sampler, error)
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	recordings map[SessionID]*recording
 	current    *recording // in progress, or nil
 	starting   bool       // a start goes on without the lock
@@ -424,16 +424,16 @@ type Status struct {
 	Remote  bool   // as started with
 	Started time.Time
 	Length  time.Duration // so far
-	// MaxLength is the Length at which the session stops by itself, even if it still waits.
+	// MaxLength is the Length at which the session stops by itself, even during its wait.
 	MaxLength time.Duration
 	Progress  float64 // of Processing, 0 to 1
-	// Sampler is the engine and its state, as "cpu, paused". After the end, it also says why
+	// Sampler is the engine and its state, as "cpu, paused". After the end, Sampler also says why
 	// samples are missing. It is empty without a sampler.
 	Sampler string
 
 	Entries, Samples, Dropped uint64 // so far
 	// Cost is the time that the recorder worked on entries, plus the time for which samples stopped
-	// the sampled code. Labels of spans and Wall samples are not in it.
+	// the sampled code. Cost excludes labels of spans and Wall samples.
 	Cost time.Duration
 }
 
@@ -482,7 +482,7 @@ func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, er
 	}
 }
 
-// Close stops and removes all sessions, and waits for the recorder's goroutines. Like Stop, it
+// Close stops and removes all sessions, and waits for the recorder's goroutines. Like Stop, Close
 // waits a second for observers' callbacks. Start fails afterwards. A second Close does nothing.
 func (r *Recorder) Close() {
 	r.mu.Lock()

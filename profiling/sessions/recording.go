@@ -64,7 +64,7 @@ type recording struct {
 	stopCalled bool        // guarded by the recorder's mu, as is expiry
 	expiry     *time.Timer // nil until the session is ready
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	state State
 	// waiting is set until the request to the route comes, possibly in state Processing.
 	waiting         bool

@@ -95,7 +95,7 @@ func (s *Session) Length() time.Duration { return s.length }
 func (s *Session) Stats() Stats { return s.stats }
 
 // Trace returns the samples, or nil without a sampler. Timestamps are since the trace's own Origin:
-// see [Session.Since]. The trace is shared: do not change it.
+// see [Session.Since]. The trace is read-only.
 func (s *Session) Trace() *profile.Trace { return s.trace }
 
 // Timelines returns all timelines with events: of the process, of the garbage collector, then of

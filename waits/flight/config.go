@@ -17,8 +17,8 @@ type Config struct {
 
 	// Auto lets a slow request arm the recorder, for 60 s at most. Afterwards, slow requests do not
 	// arm the recorder for 5 minutes, so that a service that stays slow is not armed all the time.
-	// The request that arms the recorder has no result itself. Results of requests that were under
-	// way at this moment begin with a gap.
+	// The arming request has no result. Results of requests that were under way at this moment
+	// begin with a gap.
 	Auto bool
 
 	// MinAge is the length of the window; 0 means 10 s. The part of a request before the window is

@@ -23,22 +23,22 @@
 //
 //   - A slow request waits 100 to 200 ms for its snapshot, which later slow requests share.
 //   - The next snapshot comes [Config].MinInterval later. Requests that become slow earlier wait
-//     for it. The recorder abandons requests that leave the window first. Disarm and the end of an
-//     armed time take a last snapshot at once.
+//     for the next snapshot. The recorder abandons requests that leave the window first. Disarm and
+//     the end of an armed time take a last snapshot at once.
 //   - The recorder writes and reads one snapshot at a time.
 //
 // # Guarantees
 //
-//   - Slow does not block and never panics. It allocates only when it arms the recorder. A list
-//     holds up to 256 slow requests. The recorder's own goroutines take and analyse snapshots.
+//   - Slow never blocks or panics, and allocates only to arm the recorder. A list holds up to 256
+//     slow requests. The recorder's own goroutines take and analyse snapshots.
 //   - The analysis works in pieces of about a millisecond, and rests four times as long after each.
 //     In any minute, the analysis uses 3 s of CPU time at most ([Config].MaxCPU), plus one piece.
 //     On systems other than Linux, wall time counts instead of CPU time. Therefore, a result may
 //     come minutes after its request.
 //   - Memory is bounded, except that the runtime takes MaxBytes as a hint. An armed recorder holds
-//     the window: MaxBytes, and up to two seconds of the trace. From the first snapshot on, it also
-//     holds a buffer of four times MaxBytes at most. An analysis takes 5 to 15 times the snapshot's
-//     size. [Config].Requests and [Config].ResultBytes bound the results.
+//     the window: MaxBytes, and up to two seconds of the trace. From the first snapshot on, the
+//     recorder also holds a buffer of four times MaxBytes at most. An analysis takes 5 to 15 times
+//     the snapshot's size. [Config].Requests and [Config].ResultBytes bound the results.
 //   - Stats counts one outcome for each call of Slow. After true, each function of Watch is called
 //     once.
 //   - Stats counts panics of the analysis, and the recorder logs the first one. The requests of its

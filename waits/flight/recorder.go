@@ -77,7 +77,7 @@ type flightRecorder interface {
 //   - Arm stops the world for a moment. The error also wraps [profiling.ErrNotAllowed] if
 //     PERFLINE_PROFILING forbids profiling.
 //   - A function of Watch gets one result at a time. If a function is 1024 results late, the
-//     recorder drops further results for it. Stats counts these as Panics.
+//     recorder drops further results for this function. Stats counts such results as Panics.
 //   - After Shutdown, the analysis stops at its next pause.
 func NewRecorder(c Config) waits.Recorder {
 	return newRecorder(c, process{

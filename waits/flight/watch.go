@@ -56,7 +56,7 @@ func (r *recorder) notify(roots []bridge.Root, requests []*waits.Request) {
 	}
 }
 
-// tell queues a notice. The caller is a goroutine of the recorder: Shutdown waits for it.
+// tell queues a notice. The caller is a goroutine that Shutdown waits for.
 func (r *recorder) tell(w *watcher, n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

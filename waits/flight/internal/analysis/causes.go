@@ -15,8 +15,8 @@ import (
 // maxDepth is the longest chain of goroutines that wait for each other.
 const maxDepth = 32
 
-// freeProcessor is the time that the runtime needs at most to start a ready goroutine on a free
-// processor; usually it needs microseconds. Afterwards, the system did not run the thread.
+// freeProcessor is the longest time that the runtime needs to start a ready goroutine on a free
+// processor; microseconds are usual. Afterwards, the system did not run the thread.
 const freeProcessor = time.Millisecond
 
 // A place is the part of the request that waits for the followed goroutine.
@@ -84,7 +84,7 @@ type collector struct {
 }
 
 // follow attributes the time of pieces of g to g's activities. waiting is the wait for g, or nil:
-// it explains the time outside g's records, which is a gap without it.
+// the wait explains time outside g's records, which is a gap otherwise.
 func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiting *piece) {
 	for p := range pieces {
 		here := at

@@ -15,7 +15,7 @@
 //     ends.
 //   - Workers of pools. An idle worker waits at a channel, a select statement or a condition. If a
 //     goroutine of a request ends this wait, the worker works for the request, until the worker
-//     waits in the same place again, or another request wakes it.
+//     waits in the same place again, or another request wakes the worker.
 //
 // A goroutine works for its own spans first, then for the request that created or woke it.
 //
@@ -30,7 +30,7 @@
 //	running or runnable in a stop          StopTheWorld
 //	runnable                               Runnable
 //	system call                            Syscall
-//	"sync"                                 Mutex or WaitGroup, by the stack; Wait if it is neither
+//	"sync"                                 Mutex or WaitGroup, by the stack; Wait otherwise
 //	"chan receive", "select"               ChannelReceive, Select; Pool in (*sql.DB).conn; Timer if no goroutine ends it
 //	"chan send"                            ChannelSend
 //	"network"                              Network, or File below package os
@@ -70,9 +70,9 @@
 //     cover the request. Causes add up to its duration. All are exact, to the nanosecond.
 //   - For a malformed or cut trace, Read returns an error and the requests so far, and never
 //     panics.
-//   - Memory depends on the size of the trace, and on how long the wanted requests run in it. It is
-//     five times the size for one short request, and fifteen times if requests run all the time. A
-//     result contains some ten thousand intervals at most, unless it has as many spans.
+//   - Memory depends on the size of the trace, and on how long the wanted requests run in it. Read
+//     needs five times the size for one short request, and fifteen times if requests run all the
+//     time. A result contains some ten thousand intervals at most, or more for as many spans.
 //   - Read starts no goroutine. It may be called concurrently with different readers.
 //
 // # Limitations

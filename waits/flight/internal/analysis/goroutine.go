@@ -126,7 +126,7 @@ func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack)
 	}
 	g.owner.inherited = a.pass(creator.owner.current(), creator, event.Time())
 	if at := event.Time(); overlap(a.windows, at, at) {
-		g.creator = creator // outside windows, it would keep ended goroutines in memory
+		g.creator = creator // outside windows, creators would keep ended goroutines in memory
 	}
 }
 

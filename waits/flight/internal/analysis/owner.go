@@ -76,7 +76,7 @@ func (s *span) open() *span {
 
 // An owner determines the span of a goroutine: the goroutine's own spans come first, then the span
 // of its creator, as long as that request runs. Otherwise, a worker of a pool works for the request
-// that woke it.
+// that woke the worker.
 type owner struct {
 	own       []*span // started on this goroutine; current removes ended spans
 	inherited *span

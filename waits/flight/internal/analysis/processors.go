@@ -168,8 +168,8 @@ func (p *processors) holder(from, to xtrace.Time, except *goroutine) (h holder) 
 	return h
 }
 
-// The process did not run enough if it got less than fullShare of the time in which its goroutines
-// ran, and missed at least minMissed.
+// The process lacks time if its CPU time is less than fullShare of its goroutines' running time,
+// and misses at least minMissed.
 const (
 	fullShare = 0.8
 	minMissed = 2 * time.Millisecond
@@ -190,7 +190,7 @@ func (p *processors) lacks(from, to xtrace.Time) (all []lack) {
 			continue
 		}
 		length := min(to, after.at).Sub(max(from, before.at))
-		part := float64(length) / float64(busy) // of what is missed between the two notes
+		part := float64(length) / float64(busy) // of the missed time between the two notes
 		add := func(kind waits.Kind, limit float64, d time.Duration) {
 			all = mergeLack(all, lack{kind, limit, time.Duration(part * float64(d))})
 		}

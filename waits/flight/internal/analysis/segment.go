@@ -51,7 +51,7 @@ func (r *record) isExact() bool { return r.activity == executing && r.stack != 0
 
 // A wake is the end of a wait.
 type wake struct {
-	by    *goroutine // nil if the network poller or a timer ended it
+	by    *goroutine // nil if the network poller or a timer ended the wait
 	span  *span      // of by
 	stack stackID
 }
