@@ -24,18 +24,16 @@ type Recorder interface {
 	// unless the recorder has its own logger. Start logs a failure, and State reports it.
 	Start(log *slog.Logger)
 
-	// Slow asks for the result of a request that has just ended. The caller is the goroutine that
-	// ended the root span:
+	// Slow asks for the result of a request. The caller has just ended the root span:
 	//
 	//   - Slow never blocks, fails or panics, and allocates at most once.
-	//   - Slow returns true if a result may come. Then the recorder calls each function of Watch
-	//     exactly once for this root.
+	//   - Slow returns true if a result may come. Each function of Watch is then called exactly
+	//     once.
 	//   - Slow returns false if no result will come. Stats counts the reason.
 	Slow(bridge.Root) bool
 
-	// Result returns the result for a request. It returns false if the result is not ready yet,
-	// will never come, or has been replaced by newer results. Callers must not change the shared
-	// result.
+	// Result returns the result for a request. It returns false if the result is not ready, will
+	// never come, or gave way to newer results. Callers must not change the result.
 	Result(trace.TraceID, trace.SpanID) (*Request, bool)
 
 	// Watch calls f for each root for which Slow returned true, as soon as the result is ready. A
@@ -50,8 +48,8 @@ type Recorder interface {
 	Arm(time.Duration) error
 
 	// Disarm stops the recording before it returns. If slow requests wait for a snapshot, Disarm
-	// takes a last one, unless the recorder still reads an earlier one. It does nothing on a
-	// disarmed recorder.
+	// takes a last one, unless the recorder still reads an earlier one. A disarmed recorder ignores
+	// Disarm.
 	Disarm()
 
 	// State returns the recorder's current state.
@@ -65,8 +63,7 @@ type Recorder interface {
 	Shutdown(context.Context) error
 }
 
-// ErrInUse says that other code of the process runs a flight recorder: a process can run only one.
-// The error of Arm wraps ErrInUse.
+// ErrInUse is wrapped by errors of Arm. A process can run one flight recorder, also of other code.
 var ErrInUse = errors.New("another flight recorder runs in this process")
 
 // A Status is the state of a recorder in one word.

@@ -82,8 +82,7 @@ type Frame struct {
 // A Party is a goroutine that took part in the wait of another goroutine.
 type Party struct {
 	Goroutine uint64
-	// Function is the innermost function outside the standard library, the garbage collector's, or
-	// "".
+	// Function is the innermost function outside the standard library, or the collector's, or "".
 	Function string
 	// Stack is the party's stack at the end of the wait, the innermost function first, or empty.
 	Stack []Frame

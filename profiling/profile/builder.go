@@ -44,9 +44,8 @@ func NewBuilder(keep func(*Call) bool) *Builder {
 }
 
 // Add records a sample with its stack, the innermost call first. s.Timestamp is by a clock of the
-// caller's choice. s.ContextID is None, or an index that [Builder.Context] returned. The builder
-// sets s.StackID. A stack of more than 2 048 calls loses its outer end, and the sample is
-// Truncated.
+// caller's choice. s.ContextID is None, or an index that [Builder.Context] returned. Add sets
+// s.StackID. It cuts the outer end of a stack of more than 2 048 calls, and sets s.Truncated.
 func (b *Builder) Add(stack []*Call, s Sample) {
 	depth := min(len(stack), maxDepth)
 	s.Truncated = s.Truncated || depth < len(stack)

@@ -17,10 +17,8 @@
 //   - [Trace.WriteJSON] writes exactly what the specification says.
 //   - [Trace.WritePprof] loses no time: samples without a stack count, too.
 //   - The writers check ids and order before they write the first byte.
-//   - Memory to write a trace depends on the program's code and its spans, not on the number of
-//     samples.
-//   - Methods of a Trace only read, so they may be called concurrently. A Builder is for one
-//     goroutine.
+//   - Memory to write a trace depends on the program's code and its spans, not on its samples.
+//   - Methods of a Trace only read, and may be called concurrently. A Builder is for one goroutine.
 //
 // # Limitations
 //

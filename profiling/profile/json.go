@@ -13,8 +13,8 @@ import (
 // WriteJSON writes the trace as JS Self-Profiling defines: resources, frames, stacks and samples,
 // with times in milliseconds. Members without a value are absent. A reader gets times up to 26 days
 // back to the nanosecond (2^51 ns: both conversions round a float64). The writer needs a buffer of
-// 64 KiB for a trace of any length. WriteJSON returns an error, and writes nothing, if its ids or
-// order are wrong.
+// 64 KiB for a trace of any length. A trace with wrong ids or order is an error: WriteJSON writes
+// nothing.
 func (t *Trace) WriteJSON(w io.Writer) error {
 	if err := t.check(); err != nil {
 		return err

@@ -19,8 +19,8 @@ const None = -1
 // For an id that is out of range, writers return an error and the other methods panic.
 //
 // A sample takes 48 bytes. The memory of stacks, frames and resources depends on the program's
-// code, not on the number of samples. Methods only read, so several goroutines may use a trace as
-// long as none changes it.
+// code, not on the number of samples. Methods only read, so goroutines may share an unchanged
+// trace.
 type Trace struct {
 	Resources []string // the files of Frames
 	Frames    []Frame
@@ -115,13 +115,12 @@ type Stats struct {
 	// BusyGaps and BusyTime are the gaps in which other code of this process used the profiler.
 	BusyGaps int
 	BusyTime time.Duration
-	// SampleCost is the time for which a sample stopped the sampled code, as EngineCPU measures on
-	// itself, or 0 if unknown.
+	// SampleCost is the time for which a sample stopped the sampled code: EngineCPU measures it. 0
+	// is unknown.
 	SampleCost time.Duration
 }
 
-// A Marker is the kind of work that a sample shows (the markers extension of JS Self-Profiling), as
-// far as the stack tells.
+// A Marker is the kind of work on a sample's stack (the markers extension of JS Self-Profiling).
 //
 //   - The engines of the CPU do not see goroutines that wait, and never report Idle.
 //   - GC is the collector's own goroutines, and allocations that assist the collector. The wall

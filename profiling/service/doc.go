@@ -69,14 +69,13 @@
 //   - The starts per minute and the concurrent streams are limited, see [Config]. A refusal says
 //     when to try again. Each handler of a recorder has its own limits.
 //   - Two queries at a time read whole timelines, for virtual events or a stream. Further queries
-//     wait for their turn, or until their client disconnects. A stream sends up to 50 000 virtual
-//     events.
+//     wait, until their client disconnects. A stream sends up to 50 000 virtual events.
 //   - Streams end with UNAVAILABLE when their server shuts down.
 //   - JSON with a field or a name that the schema lacks is refused.
 //
 // # Limitations
 //
 //   - The service does not encrypt, and sets no timeouts for reading: the server does both.
-//   - The service does not tell clients apart. Each client may stop and release all sessions, even
-//     the program's.
+//   - The service does not tell clients apart: each may stop and release all sessions of the
+//     program.
 package service

@@ -42,8 +42,7 @@ var _ recorder = (*sessions.Recorder)(nil)
 type Config struct {
 	// Authorize returns nil for a request that is allowed. The handler logs other errors, and does
 	// not send them to the client. Nil means [guard.Local], which allows clients on the same
-	// machine. A proxy on the machine that sets no header of a proxy looks like a local client: set
-	// Authorize.
+	// machine. A proxy on the machine without headers of a proxy looks local: set Authorize there.
 	//
 	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. A function that checks a token or a
 	// cookie of yours need not check the header. A function that checks the address of the client

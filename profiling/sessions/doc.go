@@ -26,8 +26,8 @@
 // and a frame is a request of any protocol. A further frame is the process, for events outside
 // requests, and another one is the garbage collector. The events of a timeline are a tree of calls:
 // a parent was on the call stack when its child began. Concurrent goroutines of a request have
-// several call stacks. Therefore a frame gets further timelines, with the same FrameID, for events
-// that overlap:
+// several call stacks. Therefore a frame gets timelines, with the same FrameID, for overlapping
+// events:
 //
 //   - An event is below an enclosing event if the event was recorded under the enclosing event's
 //     span. Measures of marks.Time have no span. An event within such a measure is below the
@@ -42,8 +42,8 @@
 //     goroutines, start a span for each, by marks.Start.
 //   - A measure between two marks (marks.Measure) was on no call stack. A frame has up to 64
 //     timelines for such measures: see [Measure].
-//   - An entry that was recorded under a span that had ended, or that ends before the entry does,
-//     is at the top level.
+//   - An entry under a span that ended before the entry was recorded, or ended, is at the top
+//     level.
 //
 // # Times
 //

@@ -95,8 +95,7 @@ type Event struct {
 	SpanID trace.SpanID // of the event itself, zero without a span; in mode All only
 
 	// Detail holds the entry's attributes, in mode All only. Strings over 1024 bytes are cut,
-	// except in lists. record.Freeze documents the kinds of values. The slice and its lists are
-	// read-only.
+	// except in lists. record.Freeze documents the kinds of values. Do not change slice and lists.
 	Detail []slog.Attr
 }
 

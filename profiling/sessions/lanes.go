@@ -126,8 +126,8 @@ func (f *frameBuilder) add(r *storedEntry) {
 
 // laneFor returns the index of the lane for a record: the lane whose top encloses the record most
 // tightly, under the record's parent span. Otherwise, laneFor returns a lane without an open
-// record, or a new lane. No other span encloses a root span. Measures between marks use separate
-// lanes, and enclose nothing.
+// record, or a new lane. No other span encloses a root span. Measures between marks have their own
+// lanes.
 func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
 	best, idle := -1, -1
 	anySpan := !under.IsValid()

@@ -180,8 +180,7 @@ type kind struct {
 	name string
 }
 
-// A virtual event under construction is a third of the size of an Event. A long session needs many
-// of them for a short answer.
+// A virtual event takes a third of the memory of an Event. A short answer may need many.
 type virtual struct {
 	first          int32 // the first node
 	hits           uint32

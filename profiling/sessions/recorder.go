@@ -101,8 +101,7 @@ type Recorder struct {
 // countsSource is an alias because the name of an embedded field must not be exported.
 type countsSource = sessioncounts.Source
 
-// NewRecorder returns a recorder without sessions. Until a session starts, the recorder does
-// nothing and costs nothing.
+// NewRecorder returns a recorder, which does nothing, and costs nothing, until a session starts.
 func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
 		c.Timeline = observer.ProcessTimeline()
@@ -195,8 +194,7 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 	return id, nil
 }
 
-// reserve returns the id for a new session. No other session can start until settle is called, and
-// Close waits for settle.
+// reserve returns the id for a new session. Other starts fail, and Close waits, until settle.
 func (r *Recorder) reserve() (SessionID, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -244,8 +244,7 @@ func (s *recording) readCPU(now time.Duration) {
 	}
 }
 
-// forget drops entries that are older than lookBack while the session waits. Samples and readings
-// may be twice as old.
+// forget drops entries older than lookBack from a waiting session. Samples may be twice as old.
 func (s *recording) forget() {
 	now := s.tl.Now()
 	s.mu.Lock()
@@ -351,8 +350,8 @@ func (s *recording) deliver() {
 }
 
 // clip returns the samples that were taken during a session. EngineWindow gives samples the time at
-// which their profile ended, and the last profile ends after the session. These samples count as
-// taken at the session's end.
+// which their profile ended, and the last profile ends after the session. These samples count at
+// the session's end.
 func clip(t *profile.Trace, from, to time.Duration) *profile.Trace {
 	if t.Engine == profile.EngineWindow {
 		own := *t

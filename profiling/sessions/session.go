@@ -77,8 +77,7 @@ type Stats struct {
 	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
 	// EntryCost is the recorder's average work for an entry, which the entry adds to Overhead.
 	EntryCost time.Duration
-	// ProcessFailed is the number of profiles of the process that failed, or exceeded 16 MiB. The
-	// log has the reason.
+	// ProcessFailed is the number of failed profiles of the process, or over 16 MiB: see the log.
 	ProcessFailed uint64
 }
 

@@ -29,8 +29,7 @@ type node struct {
 
 func (n *node) length() time.Duration { return n.end - n.start }
 
-// appendNode appends the node of a record. The recorder's work, entryCost, is the parent's
-// overhead.
+// appendNode appends the node of a record, and adds entryCost to the parent's overhead.
 func appendNode(nodes []node, r *storedEntry, parent int32, entryCost time.Duration) []node {
 	n := node{
 		start: r.start, end: r.end, name: r.name, detail: inlineGroups(r.detail), span: r.span,

@@ -17,8 +17,7 @@ type Config struct {
 
 	// Auto lets a slow request arm the recorder, for 60 s at most. Afterwards, slow requests do not
 	// arm the recorder for 5 minutes, so that a service that stays slow is not armed all the time.
-	// The arming request has no result. Results of requests that were under way at this moment
-	// begin with a gap.
+	// The arming request has no result. Results of requests under way begin with a gap.
 	Auto bool
 
 	// MinAge is the length of the window; 0 means 10 s. The part of a request before the window is
@@ -51,8 +50,7 @@ const (
 
 	maxWaiting = 256 // most roots that wait for one snapshot
 
-	// tickInterval is the interval of notes of the process's CPU time, and of checks for due
-	// snapshots.
+	// tickInterval is the interval of notes of the CPU time, and of checks for due snapshots.
 	tickInterval = 100 * time.Millisecond
 
 	// gatherTime is the time that the first slow request waits for others, to share its snapshot.

@@ -15,8 +15,8 @@
 // intervals of the request's goroutines, and the causes of its duration, the longest first.
 //
 // perfline's tracer provider and [bridge.Processor] note spans in the execution trace while the
-// runtime writes a trace. Requests without a note have no result. A span that the provider starts
-// on its parent's goroutine, and that takes less than 0.1 ms, has none: its time counts for the
+// runtime writes a trace. Requests without a note have no result. Spans of the provider have none
+// if they start on their parent's goroutine and take less than 0.1 ms: their time counts for the
 // parent.
 //
 // # How a snapshot is taken
@@ -39,10 +39,10 @@
 //     the window: MaxBytes, and up to two seconds of the trace. From the first snapshot on, the
 //     recorder also holds a buffer of four times MaxBytes at most. An analysis takes 5 to 15 times
 //     the snapshot's size. [Config].Requests and [Config].ResultBytes bound the results.
-//   - Stats counts one outcome for each call of Slow. After true, each function of Watch is called
-//     once.
-//   - Stats counts panics of the analysis, and the recorder logs the first one. The requests of its
-//     snapshot have no result.
+//   - Stats counts one outcome for each call of Slow. If Slow returns true, the recorder calls each
+//     function of Watch once.
+//   - A panic of the analysis costs the results of its snapshot. Stats counts panics, the log has
+//     one.
 //   - A disarmed recorder has no goroutine, timer or buffer after the end of its analysis.
 //   - Shutdown stops the analysis after the current piece, and waits for all goroutines.
 //   - All methods may be called concurrently.

@@ -151,8 +151,10 @@ func (p *period) takeSnapshot(now time.Time) outcome {
 
 	r.snapshot.reset()
 	_, err := p.recorder.WriteTo(&r.snapshot)
-	if err == nil {
-		err = r.snapshot.check()
+	if size := r.snapshot.size; err == nil && size > r.snapshot.max {
+		err = fmt.Errorf(
+			"snapshot of %d bytes: must be at most four times Config.MaxBytes, which is %d: raise it",
+			size, r.c.MaxBytes)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,11 +204,4 @@ func (s *snapshot) Write(b []byte) (int, error) {
 		s.data = append(s.data, b...)
 	}
 	return len(b), nil
-}
-
-func (s *snapshot) check() error {
-	if s.size > s.max {
-		return fmt.Errorf("snapshot of %d bytes: must be at most four times Config.MaxBytes, which is %d: raise it", s.size, s.max/4)
-	}
-	return nil
 }

@@ -61,7 +61,7 @@ func (r *recorder) tell(w *watcher, n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == maxNotices {
-		r.watchFailed("it is too late", nil)
+		r.watchFailed("too many results wait for the function", nil)
 		return
 	}
 	w.waiting = append(w.waiting, n)
@@ -73,23 +73,19 @@ func (r *recorder) tell(w *watcher, n notice) {
 }
 
 func (r *recorder) tellAll(w *watcher) {
-	over := false
+	complete := false
 	defer func() {
-		if !over { // the function has called runtime.Goexit
+		if !complete { // the function has called runtime.Goexit
 			r.watchFailed(record.GoexitText, nil)
 			go r.tellAll(w)
 		}
 	}()
-	for {
-		n, ok := w.next()
-		if !ok {
-			break
-		}
+	for n, ok := w.next(); ok; n, ok = w.next() {
 		if p, ok := record.Protect(func() { w.f(n.root, n.request) }); !ok {
 			r.watchFailed("panic", p)
 		}
 	}
-	over = true
+	complete = true
 	r.goroutines.Done()
 }
 

@@ -131,17 +131,6 @@ func (a *analyzer) endStop(s stop, at xtrace.Time) {
 	}
 }
 
-// leave handles the end of running, or of a system call.
-func (a *analyzer) leave(g *goroutine, event *xtrace.Event, from xtrace.GoState) {
-	switch from {
-	case xtrace.GoRunning:
-		a.processors.stop(g, event.Time())
-	case xtrace.GoSyscall:
-		a.processors.syscall(event.Time().Sub(g.current.start))
-	default:
-	}
-}
-
 func (a *analyzer) resume(g *goroutine, event *xtrace.Event, at xtrace.Time) {
 	g.processor, g.resumed = event.Proc(), at
 	a.processors.start(at)

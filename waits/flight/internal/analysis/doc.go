@@ -11,8 +11,7 @@
 // # Which goroutines work for a request
 //
 //   - The goroutine on which a span starts, until the span ends, on any goroutine.
-//   - Goroutines that a goroutine of the request creates, in any generation, until the request
-//     ends.
+//   - Goroutines that these goroutines create, in any generation, until the request ends.
 //   - Workers of pools. An idle worker waits at a channel, a select statement or a condition. If a
 //     goroutine of a request ends this wait, the worker works for the request, until the worker
 //     waits in the same place again, or another request wakes the worker.
@@ -68,8 +67,7 @@
 //
 //   - Intervals of a goroutine are in order and disjoint. The intervals of the serving goroutine
 //     cover the request. Causes add up to its duration. All are exact, to the nanosecond.
-//   - For a malformed or cut trace, Read returns an error and the requests so far, and never
-//     panics.
+//   - Read never panics. For a malformed or cut trace, it returns an error and the requests so far.
 //   - Memory depends on the size of the trace, and on how long the wanted requests run in it. Read
 //     needs five times the size for one short request, and fifteen times if requests run all the
 //     time. A result contains some ten thousand intervals at most, or more for as many spans.

@@ -98,7 +98,13 @@ func (a *analyzer) transition(event *xtrace.Event) {
 		a.status(g, event, to, t.Stack)
 		return
 	}
-	a.leave(g, event, from)
+	switch from {
+	case xtrace.GoRunning:
+		a.processors.stop(g, at)
+	case xtrace.GoSyscall:
+		a.processors.syscall(at.Sub(g.current.start))
+	default:
+	}
 	g.state = to
 	switch to {
 	case xtrace.GoRunning:

@@ -145,8 +145,7 @@ func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note
 	a.reassign(g, event)
 }
 
-// reassign begins a new segment if a note changed the span of a running goroutine: waits stay
-// whole.
+// reassign begins a new segment if a note changed the span of a running goroutine.
 func (a *analyzer) reassign(g *goroutine, note *xtrace.Event) {
 	if g.state != xtrace.GoRunning || g.owner.current() == g.current.span {
 		return

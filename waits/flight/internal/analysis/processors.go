@@ -168,8 +168,8 @@ func (p *processors) holder(from, to xtrace.Time, except *goroutine) (h holder) 
 	return h
 }
 
-// The process lacks time if its CPU time is less than fullShare of its goroutines' running time,
-// and misses at least minMissed.
+// The process lacks time with less than fullShare of its goroutines' running time on a CPU, and at
+// least minMissed less.
 const (
 	fullShare = 0.8
 	minMissed = 2 * time.Millisecond

@@ -188,10 +188,9 @@ func (b *builder) servingPieces() iter.Seq[piece] {
 	}
 }
 
-func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
-
 func (b *builder) interval(g *goroutine, p piece) waits.Interval {
-	i := waits.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), SpanID: b.root.id}
+	start, end := p.start.Sub(b.from), p.end.Sub(b.from)
+	i := waits.Interval{Kind: p.kind, Start: start, End: end, SpanID: b.root.id}
 	if p.activity != executingNote || p.kind == waits.StopTheWorld {
 		i.Stack = b.stacks.frames(p.stack)
 	}
