@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A Builder builds a trace of samples. Calls that have the same pointer cost one look-up for each
-// frame, and no allocation once the builder knows their stack. Equal calls with different pointers
-// cost a look-up and memory each, so all pointers should come from one table. A call must not
-// change after it was added. A Builder is for one goroutine.
+// A Builder builds a trace of samples. A sample costs one look-up for each frame, and no allocation
+// once the builder knows its stack. The builder identifies calls by their pointers, which should
+// all come from one table: equal calls with different pointers cost a look-up and memory each. A
+// call must not change after Add. A Builder is for one goroutine.
 type Builder struct {
 	t    Trace
 	keep func(*Call) bool // nil keeps all calls

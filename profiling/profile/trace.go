@@ -7,8 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// None is the id of nothing: of the stack or the context of a sample without one, of the parent of
-// an outermost stack, of the resource of a frame without one.
+// None is the id in place of a missing stack, context, parent or resource.
 const None = -1
 
 // A Trace is the ProfilerTrace dictionary of JS Self-Profiling ("The ProfilerTrace Dictionary")

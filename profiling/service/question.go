@@ -41,7 +41,8 @@ func startOptions(a *pb.StartProfilerArg) (sessions.StartOptions, error) {
 		}
 	case pb.StartMode_START_MODE_URL:
 		if route == "" {
-			return o, invalid(`startMode %s: needs a route to wait for, as "GET /products/{id}"`, mode)
+			return o, invalid(
+				`startMode %s: needs a route to wait for, as "GET /products/{id}"`, mode)
 		}
 		o.Route = route
 	default:

@@ -61,7 +61,7 @@ type Config struct {
 
 	Logger *slog.Logger // for starts, and refusals once a minute; nil means slog.Default()
 
-	StartsPerMinute int           // most sessions that this handler starts in any minute; 0 means 10
+	StartsPerMinute int           // starts of sessions by this handler in any minute; 0 means 10
 	MaxStreams      int           // most StreamEvents and WatchSession calls at a time; 0 means 16
 	SendTimeout     time.Duration // for the client to read a message of a stream; 0 means 30 s
 }

@@ -42,8 +42,7 @@
 //     goroutines, start a span for each, by marks.Start.
 //   - A measure between two marks (marks.Measure) was on no call stack. A frame has up to 64
 //     timelines for such measures: see [Measure].
-//   - An entry under a span that ended before the entry was recorded, or ended, is at the top
-//     level.
+//   - An entry that outlasts its span, or was recorded after the span's end, is at the top level.
 //
 // # Times
 //

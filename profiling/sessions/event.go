@@ -17,7 +17,7 @@ const (
 	Generic EventType = 1 // all types, in answers of ReduceAll
 	Process EventType = 2 // user and kernel CPU time of the process, in answers of ReduceAll
 	Request EventType = 3 // an inbound request, named by method and route
-	Call    EventType = 4 // an outbound request or a query, named by method and host, or by the entry
+	Call    EventType = 4 // an outbound request or query, named by method and host, or by entry
 	// Measure is a measure, or a span of other instrumentation. A frame shows up to 64 overlapping
 	// measures between marks. Further measures are moments, with "duration" first in the detail.
 	Measure EventType = 5

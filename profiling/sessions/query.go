@@ -130,7 +130,8 @@ func (t *timeline) window(q Query) (window, error) {
 		return w, fmt.Errorf("%w: after event %d: mode %d gives virtual events, which have no ids",
 			ErrInvalid, q.After, q.Mode)
 	case uint64(q.After) <= uint64(w.first) || uint64(q.After) > uint64(w.end):
-		return w, fmt.Errorf("%w: after event %d: is not among those asked for", ErrInvalid, q.After)
+		return w, fmt.Errorf("%w: after event %d: is not among those asked for",
+			ErrInvalid, q.After)
 	}
 	w.first = int(q.After)
 	return w, nil

@@ -260,7 +260,8 @@ func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 		select {
 		case <-s.ready: // at the same time: ready wins
 		default:
-			return nil, fmt.Errorf("sessions: session %d is stopped, its events are not ready yet: %w",
+			return nil, fmt.Errorf(
+				"sessions: session %d is stopped, its events are not ready yet: %w",
 				id, context.Cause(ctx))
 		}
 	}
@@ -335,7 +336,8 @@ func (r *Recorder) recording(id SessionID) (*recording, error) {
 func (r *Recorder) find(id SessionID) (*recording, error) {
 	s := r.recordings[id]
 	if s == nil {
-		return nil, fmt.Errorf("sessions: session %d: %w: it never started, was released, or has expired",
+		return nil, fmt.Errorf(
+			"sessions: session %d: %w: it never started, was released, or has expired",
 			id, ErrNotFound)
 	}
 	return s, nil
@@ -367,7 +369,8 @@ func (r *Recorder) Release(id SessionID) error {
 		return err
 	}
 	if s == r.current {
-		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first", id, ErrState)
+		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first",
+			id, ErrState)
 	}
 	r.forget(s)
 	r.counts.Released++

@@ -178,7 +178,8 @@ func (s *recording) take(entries []observer.Entry) {
 	s.callbackTime += time.Since(entered)
 }
 
-// arrive begins the session at a request's begin, and drops earlier entries. s.mu is held.
+// arrive begins the session at the time of a request's begin, and drops earlier entries. s.mu is
+// held.
 func (s *recording) arrive(at time.Duration) {
 	s.waiting, s.zero = false, at
 	if s.state == Waiting {

@@ -52,8 +52,8 @@ type Timeline struct {
 	AggregatedOverhead time.Duration
 }
 
-// Title returns a name that is unique among the timelines of a frame, as "POST /orders", "POST
-// /orders · 2" or "POST /orders · between marks".
+// Title returns the name, and the lane unless it is lane 0, as "POST /orders", "POST /orders · 2"
+// or "POST /orders · between marks".
 func (t Timeline) Title() string {
 	switch {
 	case t.BetweenMarks:

@@ -43,7 +43,7 @@ type recorder struct {
 	arrivals    []time.Time   // of waiting
 	lastAt      time.Time     // of the last snapshot
 	reading     bool          // the recorder writes or reads a snapshot
-	snapshot    snapshot      // owned by its reader while reading is set, else by the holder of control
+	snapshot    snapshot      // owned by its reader while reading is set, or by control
 	budget      budget
 	results     results
 	watchers    []*watcher // copied on write
@@ -94,7 +94,8 @@ func newRecorder(c Config, of process) *recorder {
 	return &recorder{
 		c: c, process: of, log: record.SafeLogger(c.Logger), logged: map[string]bool{},
 		stop: make(chan struct{}), stopped: make(chan struct{}),
-		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU), results: newResults(c),
+		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU),
+		results: newResults(c),
 	}
 }
 
@@ -273,7 +274,8 @@ func (r *recorder) State() waits.State {
 	case r.closed:
 		return waits.State{Status: waits.ShutDown}
 	case p != nil && p.auto:
-		return waits.State{Status: waits.Armed, Until: p.until, Auto: true, Reason: "a request was slow"}
+		const reason = "a request was slow"
+		return waits.State{Status: waits.Armed, Until: p.until, Auto: true, Reason: reason}
 	case p != nil:
 		return waits.State{Status: waits.Armed, Until: p.until}
 	case forbidden != nil:

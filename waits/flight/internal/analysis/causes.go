@@ -15,8 +15,8 @@ import (
 // maxDepth is the longest chain of goroutines that wait for each other.
 const maxDepth = 32
 
-// freeProcessor is the longest time that the runtime needs to start a ready goroutine on a free
-// processor; microseconds are usual. Afterwards, the system did not run the thread.
+// freeProcessor is the longest time in which the runtime starts a ready goroutine on a free
+// processor; microseconds are usual. In a longer wait, the operating system did not run the thread.
 const freeProcessor = time.Millisecond
 
 // A place is the part of the request that waits for the followed goroutine.

@@ -30,7 +30,8 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 			if !gaps || start >= until {
 				return true
 			}
-			return yield(piece{segment: segment{start: start, end: until}, kind: waits.Gap, index: -1})
+			s := segment{start: start, end: until}
+			return yield(piece{segment: s, kind: waits.Gap, index: -1})
 		}
 		first, end := g.segments(from, to)
 		for i := first; i < end; i++ {

@@ -168,7 +168,7 @@ func (p *processors) holder(from, to xtrace.Time, except *goroutine) (h holder) 
 	return h
 }
 
-// The process lacks time with less than fullShare of its goroutines' running time on a CPU, and at
+// The process lacks CPU time if it got at most fullShare of its goroutines' running time, and at
 // least minMissed less.
 const (
 	fullShare = 0.8

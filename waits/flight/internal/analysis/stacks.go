@@ -155,7 +155,7 @@ var wakeRules = []rule{
 	{"internal/sync.", waitingSync},
 }
 
-// activity returns the activity of the innermost function with a rule.
+// activity applies rules to the innermost function that has a rule.
 func (s *stacks) activity(stack stackID, rules []rule) activity {
 	for _, f := range s.frames(stack) {
 		for _, r := range rules {

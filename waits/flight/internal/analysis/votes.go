@@ -97,7 +97,8 @@ func (c calls) heaviest() string {
 
 func (c *cause) result(r *root) waits.Cause {
 	result := waits.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration}
-	result.SpanID = c.spans.winner(func(a, b trace.SpanID) int { return slices.Compare(a[:], b[:]) })
+	byID := func(a, b trace.SpanID) int { return slices.Compare(a[:], b[:]) }
+	result.SpanID = c.spans.winner(byID)
 	result.Span = r.names[result.SpanID]
 	result.Function = cmp.Or(c.calls.heaviest(), c.functions.winner(cmp.Compare[string]))
 	// A party must have most of the time.
