@@ -1,6 +1,6 @@
 // Package waits (may change) describes what the goroutines of a request did at each moment: they
-// ran, or they waited for something. It has data only. Package flight makes it from an execution
-// trace. Importing this package costs no tracer and no parser.
+// ran, or they waited. This package contains data only. Package flight fills it from an execution
+// trace. Importing this package links no tracer and no parser.
 package waits
 
 import (
@@ -9,12 +9,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Kind says what a goroutine does in an interval.
+// A Kind is what a goroutine does in an interval.
 type Kind uint8
 
 // The kinds of intervals and of causes.
 const (
-	Gap            Kind = iota // the execution trace does not reach
+	Gap            Kind = iota // outside the execution trace
 	OnCPU                      // on a processor
 	Runnable                   // ready, and waiting for a processor
 	Mutex                      // sync.Mutex or sync.RWMutex
@@ -32,13 +32,45 @@ const (
 	GCAssist                   // help to the garbage collector in an allocation, or a wait for it
 	StopTheWorld               // the runtime has stopped all goroutines
 
-	// The others are kinds of causes, and not of intervals.
+	// The following kinds are kinds of causes only.
 
 	GarbageCollection // assists, stops of the world and processors that the collector took
 	OtherPrograms     // the operating system gave the processors to other programs
 	CPULimit          // the limit of CPU time of a control group stopped the process
-	NotRun            // the operating system did not run the process, and why is not known
+	NotRun            // the operating system did not run the process, for an unknown reason
 )
+
+var kindNames = [...]string{
+	Gap:               "gap",
+	OnCPU:             "running",
+	Runnable:          "runnable",
+	Mutex:             "mutex",
+	ChannelSend:       "channel send",
+	ChannelReceive:    "channel receive",
+	Select:            "select",
+	Network:           "network",
+	File:              "file or pipe",
+	Timer:             "timer",
+	Condition:         "condition",
+	WaitGroup:         "WaitGroup",
+	Pool:              "pool",
+	Wait:              "wait",
+	Syscall:           "system call",
+	GCAssist:          "GC assist",
+	StopTheWorld:      "stop-the-world",
+	GarbageCollection: "garbage collection",
+	OtherPrograms:     "other programs",
+	CPULimit:          "CPU limit",
+	NotRun:            "not run",
+}
+
+// String returns the name of the kind, such as "system call", or "unknown" for other numbers.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
 
 // A Frame is a function call of a stack.
 type Frame struct {
@@ -47,16 +79,15 @@ type Frame struct {
 	Line     int
 }
 
-// A Party is a goroutine that had a part in the wait of another one.
+// A Party is a goroutine that took part in the wait of another goroutine.
 type Party struct {
 	Goroutine uint64
-	// Function is the innermost function outside the standard library, or the garbage collector's.
-	// It may be empty.
+	// Function is the innermost function outside the standard library, or the collector's, or "".
 	Function string
-	// Stack is of the moment when it ended the wait, the innermost function first. It may be empty.
+	// Stack is the party's stack at the end of the wait, the innermost function first, or empty.
 	Stack []Frame
 
-	// The request that the goroutine worked for. All three are zero if it worked for none.
+	// The request of the goroutine. All three fields are zero for a goroutine outside requests.
 	Request string // the name of the root span
 	TraceID trace.TraceID
 	RootID  trace.SpanID
@@ -66,36 +97,33 @@ type Party struct {
 type Interval struct {
 	Kind       Kind
 	Start, End time.Duration // since the request's start
-	SpanID     trace.SpanID  // the innermost span of the request that the goroutine worked for
-	// Stack is where the goroutine waits or was seen running, the innermost function first. It may
-	// be empty.
+	SpanID     trace.SpanID  // the innermost span of the request on the goroutine
+	// Stack is a stack of the wait or the run, the innermost function first, or empty.
 	Stack []Frame
-	// By ended the wait, or held the processor. It is nil if no goroutine did, or if it is unknown.
+	// By is the goroutine that ended the wait, or held the processor; nil for none or unknown.
 	By *Party
 }
 
 // Duration returns the length of the interval.
 func (i *Interval) Duration() time.Duration { return i.End - i.Start }
 
-// A Goroutine has the intervals of one goroutine while it worked for a request.
+// A Goroutine describes one goroutine while it worked for a request.
 type Goroutine struct {
 	ID        uint64
-	Function  string     // that it began with
-	Intervals []Interval // by time; they do not overlap
+	Function  string     // the first function of the goroutine
+	Intervals []Interval // by time; disjoint
 }
 
-// A Cause is a part of the time that a request took.
+// A Cause is a part of the time of a request, with the reason.
 type Cause struct {
 	Kind     Kind
 	Duration time.Duration
-	// Function is where the request ran or waited: the innermost function outside the standard
-	// library.
+	// Function is the function that ran or waited, outside the standard library.
 	Function string
-	SpanID   trace.SpanID // of most of the time
-	Span     string       // the name of that span; empty if the trace does not have it
-	By       *Party       // that made the request wait; nil if no goroutine did
-	// Limit is the number of processors that the process may use, for a CPULimit. It is 0 if the
-	// number is not known.
+	SpanID   trace.SpanID // the span with most of the time
+	Span     string       // the name of that span; empty if unknown
+	By       *Party       // the goroutine that made the request wait, or nil
+	// Limit is the number of processors that a CPULimit allows; 0 if unknown.
 	Limit float64
 }
 
@@ -107,19 +135,17 @@ type Request struct {
 	Start    time.Time
 	Duration time.Duration
 
-	// Unended says that the root had not ended when the execution trace did. Duration is the time
-	// until then.
+	// Unended is set if the root outlasted the execution trace. Duration ends with the trace.
 	Unended bool
 
-	// Goroutines have the serving goroutine first, on which the request's root span started. The
-	// intervals of this one cover the whole request, with gaps. Where a goroutine does many things
-	// within a short time, there is one interval for each kind of them: times are right, and the
-	// order is not. Omitted is the number of goroutines that are left out, because there were too
-	// many intervals.
+	// Goroutines starts with the serving goroutine, on which the root span started. Its intervals
+	// cover the whole request, with gaps. Where a goroutine does many things within a short time,
+	// one interval stands for each kind: times are right, and the order is not. Omitted is the
+	// number of goroutines that are left out, because there were too many intervals.
 	Goroutines []Goroutine
 	Omitted    int
 
-	// Causes add up to the request's duration, the longest first. Where the serving goroutine waits
-	// for the work of another goroutine, the cause is what that one did meanwhile.
+	// Causes add up to the request's duration, the longest first. If the serving goroutine waits
+	// for the work of another goroutine, the cause is what the other goroutine did meanwhile.
 	Causes []Cause
 }

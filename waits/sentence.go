@@ -2,32 +2,29 @@ package waits
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Sentence says in one sentence why the request took its time, such as "18 ms of 21 ms: waited for
-// a mutex that GET /search held in (*Index).rebuild". It has the largest cause, and the next one if
-// that took a tenth of the duration or more. The names in it are as the program and its callers
-// gave them. Code that prints the sentence escapes it.
+// Sentence explains the request's duration in one sentence, such as "18 ms of 21 ms: waited for a
+// mutex that GET /search held in (*Index).rebuild". It names the largest cause, and the second one
+// if that cause took a tenth of the duration or more. Names are as the program and its callers
+// chose them: code that prints the sentence must escape them.
 func (r *Request) Sentence() string {
 	if len(r.Causes) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteString(text.Length(r.Causes[0].Duration) + " of " + text.Length(r.Duration))
+	s := text.Length(r.Causes[0].Duration) + " of " + text.Length(r.Duration)
 	if r.Unended {
-		b.WriteString(" so far")
+		s += " so far"
 	}
-	b.WriteString(": " + r.phrase(&r.Causes[0]))
+	s += ": " + r.phrase(&r.Causes[0])
 	if len(r.Causes) > 1 && r.Causes[1].Duration >= r.Duration/10 {
-		b.WriteString("; " + text.Length(r.Causes[1].Duration) + ": " + r.phrase(&r.Causes[1]))
+		s += "; " + text.Length(r.Causes[1].Duration) + ": " + r.phrase(&r.Causes[1])
 	}
-	return b.String()
+	return s
 }
 
-// phrase says what one cause is.
 func (r *Request) phrase(c *Cause) string {
 	in := ""
 	if c.Function != "" {
@@ -110,7 +107,7 @@ func (r *Request) phrase(c *Cause) string {
 	}
 }
 
-// took says which request, in which function, had a thing that this one waited for.
+// took names the request and the function that held what this request waited for.
 func took(request, function, verb string) string {
 	switch {
 	case request != "" && function != "":

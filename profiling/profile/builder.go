@@ -9,26 +9,23 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A Builder makes a trace of samples. It knows calls by their pointers, which should all come from
-// one table: equal calls behind different pointers cost a look-up and memory each. A call must
-// not change once it was added. A Builder is used from one goroutine.
-//
-// A sample is interned with one look-up for each frame and without an allocation
-// once its stack was seen.
+// A Builder builds a trace of samples. A sample costs one look-up for each frame, and no allocation
+// once the builder knows its stack. The builder identifies calls by their pointers, which should
+// all come from one table: equal calls with different pointers cost a look-up and memory each. A
+// call must not change after Add. A Builder is for one goroutine.
 type Builder struct {
 	t    Trace
-	keep func(*Call) bool // nil keeps all
+	keep func(*Call) bool // nil keeps all calls
 
-	// children finds a place by its caller's and its call. For a call that is left
-	// out it gives the caller's place, and calls from the former count as calls from the latter.
+	// children holds places by caller and call. A call that keep rejects has its caller's place.
 	children  map[callSite]int32
-	calls     map[*Call]int // index in t.Frames, or None when it is left out
+	calls     map[*Call]int // indexes in t.Frames, or None for rejected calls
 	stacks    map[Stack]int
 	frames    map[Frame]int
 	resources map[string]int
 
-	contexts map[any]int // index in t.Contexts by the keys that Context was given
-	equal    map[string]int
+	contexts map[any]int    // indexes in t.Contexts, by key
+	equal    map[string]int // indexes in t.Contexts, by text
 	unsorted bool
 }
 
@@ -37,8 +34,8 @@ type callSite struct {
 	call   *Call
 }
 
-// NewBuilder returns an empty Builder. Keep says which calls are frames of the trace, and is asked
-// once for each; nil keeps all.
+// NewBuilder returns an empty Builder. keep reports whether a call is a frame of the trace. The
+// builder asks once for each call; a nil keep keeps all calls.
 func NewBuilder(keep func(*Call) bool) *Builder {
 	return &Builder{
 		keep: keep, children: map[callSite]int32{}, calls: map[*Call]int{}, stacks: map[Stack]int{},
@@ -47,10 +44,9 @@ func NewBuilder(keep func(*Call) bool) *Builder {
 	}
 }
 
-// Add records a sample with its stack, innermost first. Its Timestamp is by a clock of the caller's
-// choice, and its ContextID an index that [Builder.Context] gave, or None. The builder finds its
-// StackID. A stack of more than 2 048 calls is cut to
-// the innermost, and the sample is Truncated.
+// Add records a sample with its stack, the innermost call first. s.Timestamp is by a clock of the
+// caller's choice. s.ContextID is None, or an index that [Builder.Context] returned. Add sets
+// s.StackID. It cuts the outer end of a stack of more than 2 048 calls, and sets s.Truncated.
 func (b *Builder) Add(stack []*Call, s Sample) {
 	depth := min(len(stack), maxDepth)
 	s.Truncated = s.Truncated || depth < len(stack)
@@ -80,11 +76,10 @@ func (b *Builder) Add(stack []*Call, s Sample) {
 	b.t.Samples = append(b.t.Samples, s)
 }
 
-// Stats counts the samples that were added: all, the cut ones, and the ones that have no stack
-// because each frame was left out.
+// Stats returns the counts of samples: all, truncated samples, and samples of rejected frames only.
 func (b *Builder) Stats() Stats { return b.t.Stats }
 
-// place makes the place of a call that was not seen before.
+// place adds a place for a call that the builder does not know.
 func (b *Builder) place(site callSite) int32 {
 	frame := b.frame(site.call)
 	if frame == None {
@@ -100,15 +95,14 @@ func (b *Builder) place(site callSite) int32 {
 	return int32(len(b.t.places))
 }
 
-// frame is the id of a call's function, or None when its frames are left out.
+// frame returns the id of a call's function, or None if keep rejects the call.
 func (b *Builder) frame(c *Call) int {
 	if id, known := b.calls[c]; known {
 		return id
 	}
 	id := None
 	if b.keep == nil || b.keep(c) {
-		// Invalid UTF-8 would come back from JSON as another name, perhaps one that
-		// another frame has.
+		// JSON would replace invalid UTF-8, and the name might then equal another frame's.
 		f := Frame{Name: text.Valid(c.Name), ResourceID: None, Line: max(0, c.StartLine)}
 		if c.File != "" {
 			f.ResourceID = intern(b.resources, &b.t.Resources, text.Valid(c.File))
@@ -119,7 +113,7 @@ func (b *Builder) frame(c *Call) int {
 	return id
 }
 
-// intern gives the index of v in a list that holds no two equal elements.
+// intern returns the index of v in a list without equal elements.
 func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 	id, known := ids[v]
 	if !known {
@@ -130,12 +124,11 @@ func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 	return id
 }
 
-// Context returns the id of what samples ran for, None when that is nothing. Key stands
-// for it, say the pointer to a goroutine's labels; describe tells what a key means
-// and is asked once for each. A nil key is nothing, and others must be comparable.
+// Context returns the id of the context that key identifies, such as the pointer to a goroutine's
+// labels. It returns None for a nil key, and for a context without a span and labels. A key must be
+// comparable. The builder calls describe once for each key.
 //
-// The builder holds the keys as they are, so that what they point to is not freed
-// and its address not used again while it lives.
+// The builder refers to its keys, so that no other object gets the address of a key.
 func (b *Builder) Context(key any, describe func(key any) SampleContext) int {
 	if key == nil {
 		return None
@@ -164,7 +157,7 @@ func (b *Builder) contextOf(c SampleContext) int {
 	return id
 }
 
-// text is the same for equal contexts only: lengths tell its parts apart.
+// text returns a key. Lengths separate the parts, so that different contexts have different keys.
 func (c *SampleContext) text() string {
 	var b []byte
 	b = append(b, c.TraceID[:]...)
@@ -182,9 +175,9 @@ func (c *SampleContext) text() string {
 	return string(b)
 }
 
-// Trace returns the trace of what was added, with the counts of Stats. The builder must not be used
-// any more. EndName tells the name that the span of a context's key ended with, "" if that is not
-// known or no other than before; by now the span may have ended. Nil knows none.
+// Trace returns the trace of the samples, with the counts of Stats. The builder must not be used
+// afterwards. endName returns the name that the span of a context's key ended with. It returns ""
+// if the name is unknown or did not change. A nil endName changes no names.
 func (b *Builder) Trace(endName func(key any) string) *Trace {
 	if b.unsorted {
 		slices.SortStableFunc(b.t.Samples,
@@ -193,19 +186,18 @@ func (b *Builder) Trace(endName func(key any) string) *Trace {
 	if endName != nil {
 		b.rename(endName)
 	}
-	t := b.t // without the maps, which may go
+	t := b.t // a copy, so that the builder's maps can be freed
 	return &t
 }
 
-// rename gives contexts the names that their spans have now. Those that are equal then
-// become one.
+// rename sets the names that spans ended with, and merges contexts that are equal then.
 func (b *Builder) rename(endName func(key any) string) {
 	renamed := false
 	for key, id := range b.contexts {
 		if id == None {
 			continue
 		}
-		// Several keys may be of one context, and not all know.
+		// Several keys may stand for one context, and not each key may know the name.
 		if name := endName(key); name != "" {
 			b.t.Contexts[id].SpanName, renamed = name, true
 		}

@@ -1,7 +1,7 @@
 package profile
 
-// WithCalls returns a trace without the calls that keep rejects, as a [Builder] with keep makes it.
-// keep is asked once for each line of a function. Modules of the trace are for the caller to set.
+// WithCalls returns a trace without the calls that keep rejects. It calls keep once for each line
+// of a function. The caller sets Modules of the new trace.
 func (t *Trace) WithCalls(keep func(*Call) bool) *Trace {
 	b := NewBuilder(keep)
 	table := map[Call]*Call{}
@@ -27,12 +27,9 @@ func (t *Trace) WithCalls(keep func(*Call) bool) *Trace {
 		}
 		b.Add(stack, s)
 	}
-	rest := b.Trace(nil)
-	filtered := rest.Stats.Filtered
-	shown := *t
-	shown.Resources, shown.Frames, shown.Stacks, shown.Samples, shown.Contexts,
-		shown.places = rest.Resources, rest.Frames, rest.Stacks, rest.Samples, rest.Contexts,
-		rest.places
-	shown.Stats.Filtered += filtered
+	lists, shown := b.Trace(nil), *t
+	shown.Resources, shown.Frames, shown.Stacks = lists.Resources, lists.Frames, lists.Stacks
+	shown.Samples, shown.Contexts, shown.places = lists.Samples, lists.Contexts, lists.places
+	shown.Stats.Filtered += lists.Stats.Filtered
 	return &shown
 }

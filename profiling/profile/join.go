@@ -1,8 +1,8 @@
 package profile
 
-// Join returns one trace of the several that profiling.Profiler.TakeTrace and Stop returned for one
-// profiler, in the order in which they were taken. It adds up the counts and CPUTime, and takes the
-// description from the last part. The parts are not changed. Join of nothing is an empty trace.
+// Join returns one trace of parts, which profiling.Profiler.TakeTrace and Stop returned for one
+// profiler. Parts must be in the order in which they were taken. Join adds up the counts and
+// CPUTime, and copies the description of the last part. Join does not change the parts.
 func Join(parts ...*Trace) *Trace {
 	b := NewBuilder(nil)
 	places := map[place]int32{} // ids, from 1
@@ -50,15 +50,14 @@ func Join(parts ...*Trace) *Trace {
 		if i == 0 {
 			b.t.Started = t.Started
 		}
-		b.t.Origin, b.t.Engine, b.t.Interval, b.t.Stopped, b.t.Modules = t.Origin, t.Engine,
-			t.Interval, t.Stopped, t.Modules
+		b.t.Origin, b.t.Engine, b.t.Interval = t.Origin, t.Engine, t.Interval
+		b.t.Stopped, b.t.Modules = t.Stopped, t.Modules
 		b.t.CPUTime += t.CPUTime
 		b.t.Stats.add(t.Stats)
 	}
 	return b.Trace(nil)
 }
 
-// add adds the counts of the next part.
 func (s *Stats) add(next Stats) {
 	s.Samples += next.Samples
 	s.Lost += next.Lost

@@ -10,57 +10,42 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// WriteJSON writes the trace exactly as JS Self-Profiling has it: resources, frames, stacks and
-// samples, times in milliseconds, and no member for what there is none of. Times up to 26 days can
-// be read back to the nanosecond (2^51 ns: to milliseconds and back are two roundings of a
-// float64). It needs a buffer's memory, however long the trace is. A trace whose ids or order are
-// wrong is an error, and nothing is written then.
+// WriteJSON writes the trace as JS Self-Profiling defines: resources, frames, stacks and samples,
+// with times in milliseconds. Members without a value are absent. A reader gets times up to 26 days
+// back to the nanosecond (2^51 ns: both conversions round a float64). The writer needs a buffer of
+// 64 KiB for a trace of any length. A trace with wrong ids or order is an error: WriteJSON writes
+// nothing.
 func (t *Trace) WriteJSON(w io.Writer) error {
 	if err := t.check(); err != nil {
 		return err
 	}
 	b := bufio.NewWriterSize(w, 1<<16)
-	if err := writeList(b, `{"resources":[`, t.Resources, appendResource); err != nil {
-		return err
-	}
-	if err := writeList(b, `],"frames":[`, t.Frames, appendFrame); err != nil {
-		return err
-	}
-	if err := writeList(b, `],"stacks":[`, t.Stacks, appendStack); err != nil {
-		return err
-	}
-	if err := writeList(b, `],"samples":[`, t.Samples, appendSample); err != nil {
-		return err
-	}
-	if _, err := b.WriteString("]}"); err != nil {
-		return err
-	}
-	return b.Flush()
+	writeList(b, `{"resources":[`, t.Resources, appendResource)
+	writeList(b, `],"frames":[`, t.Frames, appendFrame)
+	writeList(b, `],"stacks":[`, t.Stacks, appendStack)
+	writeList(b, `],"samples":[`, t.Samples, appendSample)
+	_, _ = b.WriteString("]}")
+	return b.Flush() // with the first error of b
 }
 
-// MarshalJSON encodes as [Trace.WriteJSON] does, which is to be preferred for a
-// trace of many samples.
+// MarshalJSON encodes the trace into memory. For a long trace, use [Trace.WriteJSON].
 func (t Trace) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	err := t.WriteJSON(&b)
 	return b.Bytes(), err
 }
 
-func writeList[T any](b *bufio.Writer, open string, list []T,
-	element func([]byte, *T) []byte) error {
-	if _, err := b.WriteString(open); err != nil {
-		return err
-	}
+func writeList[T any](b *bufio.Writer, open string, list []T, element func([]byte, *T) []byte) {
+	_, _ = b.WriteString(open)
 	for i := range list {
 		text := b.AvailableBuffer()
 		if i > 0 {
 			text = append(text, ',')
 		}
 		if _, err := b.Write(element(text, &list[i])); err != nil {
-			return err
+			return // b keeps the error
 		}
 	}
-	return nil
 }
 
 func appendResource(b []byte, r *string) []byte { return appendText(b, *r) }
@@ -103,7 +88,7 @@ func appendMember(b []byte, name string, n int) []byte {
 func appendText(b []byte, s string) []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // there is no string that it refuses
+		panic(err) // json encodes every string
 	}
 	return append(b, text...)
 }

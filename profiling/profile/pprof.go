@@ -10,8 +10,7 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// WritePprof writes [Trace.Pprof] as go tool pprof reads it: gzipped protocol
-// buffers.
+// WritePprof writes [Trace.Pprof] for go tool pprof: gzipped protocol buffers.
 func (t *Trace) WritePprof(w io.Writer) error {
 	p, err := t.Pprof()
 	if err != nil {
@@ -20,21 +19,19 @@ func (t *Trace) WritePprof(w io.Writer) error {
 	return p.Write(w)
 }
 
-// Pprof converts the trace to a profile for go tool pprof, with the lines that
-// ran where the trace has them. A trace of CPU time has the values samples/count
-// and cpu/nanoseconds as runtime/pprof has them, a trace of wall-clock time
-// samples/count and wall/nanoseconds. Samples of the same lines and context are one
-// of the profile's. It has the labels of the user, and span_id,
-// span_name and trace_id of a span, which win over the user's. Labels with an empty key or
-// value are left out, because the format has none. Samples without a stack belong
-// to the function [NoStack], so that no time is missing. A comment says how long other code
-// had the CPU profiler, and another one how many samples have no stack because it is hidden.
+// Pprof converts the trace to a profile for go tool pprof, with lines where the trace has lines. A
+// trace of CPU time has the values samples/count and cpu/nanoseconds, as runtime/pprof's profiles.
+// A trace of wall-clock time has samples/count and wall/nanoseconds. Samples with equal lines and
+// context become one sample of the profile. Labels are the program's, and the span's span_id,
+// span_name and trace_id, which win over labels of the program. The format cannot hold labels with
+// an empty key or value: Pprof drops them. Samples without a stack get the function [NoStack], so
+// that no time is missing. One comment says how long other code used the CPU profiler. Another
+// comment says how many samples lack their stack because a rule hides the stack.
 //
-// Samples share their lists of locations and their maps of labels: Copy makes a profile
-// that can be changed sample by sample. Locations have no address, because a trace has none.
-// So go tool pprof shows functions and lines, and no instructions: disasm finds nothing, and
-// weblist shows source lines only. Memory depends on the different stacks and
-// contexts. A trace whose ids or order are wrong is an error.
+// Samples share lists of locations and maps of labels: change samples of a Copy only. Locations
+// have no address, because a trace has none. Therefore go tool pprof shows functions and lines, but
+// no instructions: disasm finds nothing, and weblist shows source lines only. Memory depends on the
+// different stacks and contexts. Pprof returns an error if ids or order are wrong.
 func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -44,20 +41,22 @@ func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 		kind = "wall"
 	}
 	p := &pprofpb.Profile{
-		SampleType: []*pprofpb.ValueType{{Type: "samples", Unit: "count"},
-			{Type: kind, Unit: "nanoseconds"}},
+		SampleType: []*pprofpb.ValueType{
+			{Type: "samples", Unit: "count"}, {Type: kind, Unit: "nanoseconds"},
+		},
 		PeriodType:    &pprofpb.ValueType{Type: kind, Unit: "nanoseconds"},
 		Period:        int64(t.Interval),
 		DurationNanos: int64(t.Stopped - t.Started),
-		// No location refers to it. A profile without a mapping gets one from go tool pprof, which
-		// then disassembles the program at addresses that locations do not have, and panics.
-		Mapping: []*pprofpb.Mapping{{ID: 1, HasFunctions: true, HasFilenames: true,
-			HasLineNumbers: true}},
+		// Without a mapping, go tool pprof adds one, disassembles the program at addresses that
+		// locations do not have, and panics.
+		Mapping: []*pprofpb.Mapping{
+			{ID: 1, HasFunctions: true, HasFilenames: true, HasLineNumbers: true},
+		},
 	}
 	if t.Stats.BusyGaps > 0 {
-		p.Comments = append(p.Comments,
-			fmt.Sprintf("other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
-				t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
+		p.Comments = append(p.Comments, fmt.Sprintf(
+			"other code in the process had the CPU profiler for %v of %v, %d times: nothing was sampled then",
+			t.Stats.BusyTime, t.Stopped-t.Started, t.Stats.BusyGaps))
 	}
 	if note := modules.HiddenNote(t.Modules, t.Stats.Samples, t.Stats.Filtered); note != "" {
 		p.Comments = append(p.Comments, note)
@@ -108,7 +107,7 @@ func pprofLabels(c *SampleContext) map[string][]string {
 	return labels
 }
 
-// set sets a label. The format has no labels with an empty key or value, and its strings are UTF-8.
+// set sets a label as UTF-8, unless the key or the value is empty.
 func set(labels map[string][]string, key, value string) {
 	key, value = text.Valid(key), text.Valid(value)
 	if key != "" && value != "" {
@@ -116,18 +115,17 @@ func set(labels map[string][]string, key, value string) {
 	}
 }
 
-// locations makes a profile's locations and functions, each once and numbered from 1 as
-// they come.
+// locations numbers a profile's locations and functions from 1, in the order of their first use.
 type locations struct {
 	t         *Trace
 	p         *pprofpb.Profile
 	stacks    map[Position][]*pprofpb.Location
 	positions []*pprofpb.Location // of stacks, then of places
 	lines     map[Call]*pprofpb.Location
-	functions map[Call]*pprofpb.Function // by calls whose Line is 0
+	functions map[Call]*pprofpb.Function // by calls with Line 0
 }
 
-// stack returns the locations of a position and its callers, innermost first.
+// stack returns the locations of a position and its callers, the innermost first.
 func (l *locations) stack(leaf Position) []*pprofpb.Location {
 	if stack, known := l.stacks[leaf]; known {
 		return stack
@@ -171,8 +169,8 @@ func (l *locations) function(c Call) *pprofpb.Function {
 	c.Line = 0
 	f := l.functions[c]
 	if f == nil {
-		// Without a SystemName: go tool pprof takes one that equals the name for C++ and
-		// cuts the (*T) out of a generic type's method.
+		// SystemName stays empty. If SystemName equals the name, go tool pprof takes the name for
+		// C++ and cuts the (*T) out of a generic type's method.
 		f = &pprofpb.Function{ID: uint64(len(l.p.Function) + 1), Name: c.Name, Filename: c.File,
 			StartLine: int64(c.StartLine)}
 		l.functions[c] = f

@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Select returns a trace of the samples for which keep is true, with their stacks, frames,
-// resources and contexts only. The rest is the whole trace's.
+// Select returns a trace of the samples that keep accepts, with their stacks, frames, resources and
+// contexts only. The other fields are t's.
 func (t *Trace) Select(keep func(Sample) bool) *Trace {
 	return t.With(func(yield func(Sample) bool) {
 		for _, s := range t.Samples {
@@ -19,7 +19,7 @@ func (t *Trace) Select(keep func(Sample) bool) *Trace {
 	})
 }
 
-// With returns a trace of some of its samples, as Select does.
+// With returns a trace of some of the trace's samples, as [Trace.Select] does.
 func (t *Trace) With(samples iter.Seq[Sample]) *Trace {
 	selected := *t
 	selected.Samples = slices.Collect(samples)
@@ -27,29 +27,26 @@ func (t *Trace) With(samples iter.Seq[Sample]) *Trace {
 	return &selected
 }
 
-// OfTrace selects the samples that ran for the spans of one distributed trace.
+// OfTrace selects the samples of the spans of one distributed trace.
 func (t *Trace) OfTrace(id trace.TraceID) *Trace {
 	return t.Select(func(s Sample) bool {
-		return s.ContextID != None &&
-			t.Contexts[s.ContextID].TraceID == id
+		return s.ContextID != None && t.Contexts[s.ContextID].TraceID == id
 	})
 }
 
-// OfSpan selects the samples that ran for one span, without its children's. Spans
-// that are measures of marks.Time have none, see requests.Samples.
+// OfSpan selects the samples of one span, without the samples of its children. Spans that are
+// measures of marks.Time have no samples: see requests.Samples.
 func (t *Trace) OfSpan(id trace.SpanID) *Trace {
 	return t.Select(func(s Sample) bool {
-		return s.ContextID != None &&
-			t.Contexts[s.ContextID].SpanID == id
+		return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id
 	})
 }
 
-// compact replaces the lists by what the samples, which must be the trace's own,
-// use of them. Order is kept, and with it that parents stand before their children.
+// compact removes unused elements from the lists. The samples must be the trace's own.
 func (t *Trace) compact() {
-	contexts, places := make([]bool, len(t.Contexts)), make([]bool, len(t.places)+1)
-	stacks, frames, resources := make([]bool, len(t.Stacks)), make([]bool, len(t.Frames)),
-		make([]bool, len(t.Resources))
+	contexts, resources := make([]bool, len(t.Contexts)), make([]bool, len(t.Resources))
+	stacks, frames := make([]bool, len(t.Stacks)), make([]bool, len(t.Frames))
+	places := make([]bool, len(t.places)+1)
 	for i := range t.Samples {
 		s := &t.Samples[i]
 		if s.ContextID != None {
@@ -79,8 +76,8 @@ func (t *Trace) compact() {
 		t.Frames[i].ResourceID = toResource(t.Frames[i].ResourceID)
 	}
 	for i := range t.Stacks {
-		t.Stacks[i] = Stack{FrameID: toFrame(t.Stacks[i].FrameID),
-			ParentID: toStack(t.Stacks[i].ParentID)}
+		s := &t.Stacks[i]
+		s.FrameID, s.ParentID = toFrame(s.FrameID), toStack(s.ParentID)
 	}
 	for i := range t.places {
 		p := &t.places[i]
@@ -88,12 +85,12 @@ func (t *Trace) compact() {
 	}
 	for i := range t.Samples {
 		s := &t.Samples[i]
-		s.ContextID, s.StackID, s.place = toContext(s.ContextID), toStack(s.StackID),
-			int32(toPlace(int(s.place)-1)+1)
+		s.ContextID, s.StackID = toContext(s.ContextID), toStack(s.StackID)
+		s.place = int32(toPlace(int(s.place)-1) + 1)
 	}
 }
 
-// used copies the elements that are in use, and tells their new indexes.
+// used returns the elements with in set, and a function from old indexes to new ones.
 func used[T any](list []T, in []bool) (selected []T, to func(int) int) {
 	ids := make([]int, len(list))
 	for i, v := range list {

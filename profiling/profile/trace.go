@@ -7,100 +7,91 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// None stands where a trace has no id to give: a sample without a stack or a
-// context, the bottom of a stack, a frame without a resource.
+// None is the id in place of a missing stack, context, parent or resource.
 const None = -1
 
-// A Trace is what a profiler recorded: the ProfilerTrace dictionary of JS
-// Self-Profiling ("The ProfilerTrace Dictionary"), and what that has no room for: the engine,
-// the spans, and the lines that ran.
+// A Trace is the ProfilerTrace dictionary of JS Self-Profiling ("The ProfilerTrace Dictionary")
+// with additions: the engine, the spans, and the lines.
 //
-// Resources, Frames, Stacks and Contexts hold no two equal elements, and a stack's
-// parent stands before it. A profiler's trace keeps these rules, and a trace made by hand
-// must keep them, too. For an id that is out of range, writers return an error and the other
-// methods panic.
+// Resources, Frames, Stacks and Contexts contain no equal elements, and a stack's parent precedes
+// the stack. A profiler's trace obeys these rules, and a trace made by hand must obey them, too.
+// For an id that is out of range, writers return an error and the other methods panic.
 //
 // A sample takes 48 bytes. The memory of stacks, frames and resources depends on the program's
-// code, not on the number of samples. Methods only read, so several goroutines may use a trace
-// as long as none changes it.
+// code, not on the number of samples. Methods only read, so goroutines may share an unchanged
+// trace.
 type Trace struct {
-	Resources []string // files, exactly the ones of Frames
+	Resources []string // the files of Frames
 	Frames    []Frame
-	Stacks    []Stack  // a trie: each is its parent and one frame more
+	Stacks    []Stack  // a trie: each stack is its parent and one more frame
 	Samples   []Sample // by time
 
 	Contexts []SampleContext
-	// Origin is the wall-clock time of timestamp 0. It is zero when it is not known.
+	// Origin is the wall-clock time of timestamp 0, or zero if the time is unknown.
 	Origin time.Time
-	// Interval is the interval in use, see profiling.Profiler.SampleInterval.
+	// Interval is the sampling interval in use: see profiling.Profiler.SampleInterval.
 	Interval time.Duration
-	// Engine took the samples. It is EngineWindow if any sample has no time of its own.
+	// Engine took the samples: EngineWindow if any sample lacks its own time.
 	Engine Engine
-	// Modules are the modules whose functions the trace has, as in profiling.Options. Empty means
-	// all.
+	// Modules are the modules of the trace's functions, as in profiling.Options. Empty means all.
 	Modules []string
-	// Started and Stopped are when the profiler ran, since Origin.
+	// Started and Stopped are the start and the stop of the profiler, since Origin.
 	Started, Stopped time.Duration
-	// CPUTime is the CPU time that the process used while the samples were taken. On Linux it may
-	// be up to twice the samples' Weight in all: the kernel's timers miss threads that run in short
-	// bursts. It is 0 where it is not known, and for EngineWall.
+	// CPUTime is the CPU time that the process used while the profiler ran. On Linux, CPUTime may
+	// be up to twice the total Weight of the samples: the kernel's timers miss threads that run in
+	// short bursts. CPUTime is 0 if the time is unknown, and for EngineWall.
 	CPUTime time.Duration
 	Stats   Stats
 
 	places []place
 }
 
-// An Engine is the way in which a profiler takes samples. See package profiling for what each one
-// sees and costs.
+// An Engine is a way to take samples. Package profiling says what each engine sees and costs.
 type Engine string
 
 // The engines.
 const (
-	EngineCPU    Engine = "cpu"    // the code that runs, by CPU time, with the time of each sample
-	EngineWindow Engine = "window" // the same, with the time of one-second windows only
+	EngineCPU    Engine = "cpu"    // running code, by CPU time, with the time of each sample
+	EngineWindow Engine = "window" // running code, by CPU time, with the time of one-second windows
 	EngineWall   Engine = "wall"   // all goroutines, running or waiting, by wall-clock time
 )
 
-// NoStack stands for the missing stack of a sample, as a function's name: in pprof, in viewers'
-// files, and on the page.
+// NoStack is the name of the function in place of a missing stack: in pprof, viewers and the page.
 const NoStack = "[no stack]"
 
 // A Frame is a function ("The ProfilerFrame Dictionary").
 type Frame struct {
 	Name       string // with the package's path
 	ResourceID int    // index in Trace.Resources, or None
-	Line       int    // where the function begins, from 1; 0 when it is not known
-	Column     int    // from 1; 0 when it is not known, as it always is in Go
+	Line       int    // of the function's first line, from 1; 0 if unknown
+	Column     int    // from 1; 0 if unknown, as always in Go
 }
 
-// A Stack is a frame and the stack that it was called from ("The ProfilerStack
-// Dictionary").
+// A Stack is a frame and the stack of its callers ("The ProfilerStack Dictionary").
 type Stack struct {
 	FrameID  int // index in Trace.Frames
-	ParentID int // index in Trace.Stacks, below this one's own; None at the bottom
+	ParentID int // index in Trace.Stacks, less than the stack's own; None for the outermost frame
 }
 
-// A Sample is what ran at a moment ("The ProfilerSample Dictionary").
+// A Sample is one observation of the running code ("The ProfilerSample Dictionary").
 type Sample struct {
 	Timestamp time.Duration // since the trace's Origin
 	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
-	ContextID int           // index in Trace.Contexts; None when there was no span and no label
-	Count     int           // how many goroutines or ticks it stands for, at least 1
-	Weight    time.Duration // the CPU or wall time it stands for, of all Count together
-	// of the innermost line in Trace.places, from 1; 0 when lines are not known
+	ContextID int           // index in Trace.Contexts; None without a span and labels
+	Count     int           // number of goroutines or ticks, at least 1
+	Weight    time.Duration // CPU or wall time of all Count together
+	// place is the index of the innermost line in Trace.places, from 1; 0 if lines are unknown.
 	place     int32
 	Marker    Marker
-	Truncated bool // the stack was deeper than the engine could see: its outer end is missing
+	Truncated bool // the outer end of the stack is missing
 }
 
-// A SampleContext is what a sample ran for: the span that was active on its goroutine,
-// and the labels that the program had set there.
+// A SampleContext is the active span of a sample's goroutine, and the goroutine's labels.
 type SampleContext struct {
 	TraceID trace.TraceID // zero without a span, as are SpanID and SpanName
 	SpanID  trace.SpanID
-	// SpanName is the span's name at its end, such as "GET /products/{id}". It is the name that the
-	// span was started with if the span went on when the trace was made, or if the engine knows
-	// the text of labels only.
+	// SpanName is the span's name at its end, such as "GET /products/{id}". It is the name at the
+	// span's start if the span was still open, or if the engine knows labels as text only.
 	SpanName string
 	Labels   []Label // by key, each key once
 }
@@ -108,35 +99,33 @@ type SampleContext struct {
 // A Label is a profiler label, see runtime/pprof.Labels.
 type Label struct{ Key, Value string }
 
-// Stats are a profiler's counts. A trace that was selected from another one has the counts of the
-// whole.
+// Stats are a profiler's counts. A selected trace has the counts of the whole trace.
 type Stats struct {
 	Samples   uint64 // recorded
-	Lost      uint64 // taken by the engine, which could not keep them
-	Truncated uint64 // of Samples, those whose stack was cut
-	Filtered  uint64 // of Samples, those that have no stack because each frame was left out
-	// Gaps is how often nothing was sampled for a time, and GapTime how long in all. Gaps are the
-	// times in which other code had the CPU profiler, and some milliseconds whenever the engine or
-	// its interval changes. Around a gap up to a tick of the kernel's clock of each thread's time
-	// is lost as well, uncounted.
+	Lost      uint64 // taken by the engine, but dropped
+	Truncated uint64 // samples with a cut stack
+	Filtered  uint64 // samples without a stack because each frame was rejected
+	// Gaps is the number of times in which the profiler took no samples, and GapTime their total
+	// length. A gap is a time in which other code used the CPU profiler. Each change of the engine
+	// or its interval also causes a gap of some milliseconds. Around a gap, each thread loses up to
+	// a tick of the kernel's clock, uncounted.
 	Gaps    int
 	GapTime time.Duration
-	// BusyGaps and BusyTime are the part of Gaps and GapTime in which other code in this process
-	// had the CPU profiler.
+	// BusyGaps and BusyTime are the gaps in which other code of this process used the profiler.
 	BusyGaps int
 	BusyTime time.Duration
-	// SampleCost is how long a sample stopped the code that it was taken of, as EngineCPU
-	// measures on itself. It is 0 where it is not known.
+	// SampleCost is the time for which a sample stopped the sampled code: EngineCPU measures it. 0
+	// is unknown.
 	SampleCost time.Duration
 }
 
-// A Marker says what kind of work was sampled (the markers extension of JS
-// Self-Profiling), as far as the stack tells. The engines of the CPU do not see goroutines
-// that wait, so nothing is Idle there. GC is the collector's own goroutines and
-// the allocations that have to help it. The wall engine does not see the runtime's
-// goroutines: there GC is the help only. Time in the kernel is Syscall when the call was
-// made through package syscall or the runtime's pollers. C code is Other, unless Go
-// called it: then it is Ordinary, with the Go function that called.
+// A Marker is the kind of work on a sample's stack (the markers extension of JS Self-Profiling).
+//
+//   - The engines of the CPU do not see goroutines that wait, and never report Idle.
+//   - GC is the collector's own goroutines, and allocations that assist the collector. The wall
+//     engine does not see the runtime's goroutines: there GC is assists only.
+//   - Syscall is time in the kernel, if package syscall or the runtime's pollers made the call.
+//   - C code is Other. C code that Go called is Ordinary, with the calling Go function.
 type Marker uint8
 
 // The markers.
@@ -144,11 +133,11 @@ const (
 	Ordinary Marker = iota // ordinary code
 	GC                     // garbage collection
 	Syscall                // in a system call
-	Idle                   // not running: waiting
-	Other                  // the scheduler, code that is not Go's, and what cannot be told
+	Idle                   // waiting
+	Other                  // the scheduler, other languages, and unknown code
 )
 
-// String is empty for Ordinary, which has no marker.
+// String returns the specification's name of the marker, or "" for Ordinary.
 func (m Marker) String() string {
 	switch m {
 	case Ordinary:
@@ -164,25 +153,24 @@ func (m Marker) String() string {
 	}
 }
 
-// A place is a line of a stack: stacks tell functions apart, as the specification
-// has it, and places also the lines that ran or called in them.
+// A place is a line of a stack. Stacks distinguish functions, as the specification says. Places
+// also distinguish the lines in these functions.
 type place struct {
-	parent int32 // in Trace.places, from 1, below its own; 0 at the bottom
+	parent int32 // in Trace.places, from 1, less than the place's own; 0 if outermost
 	stack  int32 // index in Trace.Stacks
 	line   int32
 }
 
-// A Call is a function on a sample's stack, with the line that it was at.
+// A Call is a function on a sample's stack, with its current line.
 type Call struct {
 	Name      string
-	File      string // empty when it is not known
-	StartLine int    // where the function begins, 0 when it is not known
-	Line      int    // that ran, or that called the next inner function; 0 when it is not known
+	File      string // empty if unknown
+	StartLine int    // first line of the function; 0 if unknown
+	Line      int    // line that ran, or that called the next inner function; 0 if unknown
 }
 
-// Calls goes through the stack of one of the trace's samples, innermost first,
-// which is the order in which pprof has it. The lines that ran are known in a profiler's
-// trace, and in what was selected from it.
+// Calls yields the stack of one of the trace's samples, the innermost call first, as in pprof.
+// Lines are known in a profiler's trace, and in selections of such a trace.
 func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		for at, ok := t.Position(s); ok; at, ok = t.Caller(at) {
@@ -193,25 +181,22 @@ func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	}
 }
 
-// A Position is a function on a stack of a trace, with the line that it was at and with its
-// callers. Equal positions of one trace are the same calls, so what a program works out for
-// one position holds for all samples there.
+// A Position is a line of a function, with its callers, on a stack of a trace. Equal positions of
+// one trace are the same calls: what a program computes for a position holds for all its samples.
 type Position struct {
 	stack int
-	place int32 // the one that belongs to stack, when lines are known
+	place int32 // of the stack; 0 if lines are unknown
 }
 
-// Position returns where one of the trace's samples was taken. ok is false for a sample
-// without a stack.
+// Position returns the position of a sample of t. ok is false for a sample without a stack.
 func (t *Trace) Position(s Sample) (at Position, ok bool) {
 	if int(s.place) > len(t.places) || s.place > 0 && int(t.places[s.place-1].stack) != s.StackID {
-		s.place = 0 // the caller gave the sample another stack, or it is another trace's
+		s.place = 0 // the caller changed the sample's stack, or the sample is of another trace
 	}
 	return Position{s.StackID, s.place}, s.StackID >= 0
 }
 
-// Caller returns the position that a position was called from. ok is false at the bottom of
-// the stack.
+// Caller returns the position of the caller. ok is false at the outermost function.
 func (t *Trace) Caller(at Position) (caller Position, ok bool) {
 	if at.place > 0 {
 		caller.place = t.places[at.place-1].parent

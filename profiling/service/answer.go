@@ -1,27 +1,24 @@
 package service
 
 import (
-	"time"
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/observer"
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
 const (
-	// bytes of a message's list: clients of gRPC take 4 MiB unless told otherwise
-	maxMessage = 2 << 20
+	maxMessage = 2 << 20 // bytes of a message's list; clients of gRPC accept 4 MiB by default
 	maxString  = 1 << 10 // bytes of a string
 )
 
-// pageOf encodes as many events as fit into one message, and returns how many these are. more is
-// set if others follow the list.
-func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int) {
-	events = &profilerv1.Events{}
+// pageOf encodes the first events of list, as many as fit into one message, and returns their
+// number. more is true if further events follow the list.
+func pageOf(list []sessions.Event, more bool) (events *pb.Events, n int) {
+	events = &pb.Events{}
 	var hull sessions.Interval
 	size := 0
 	for i := range list {
@@ -37,29 +34,28 @@ func pageOf(list []sessions.Event, more bool) (events *profilerv1.Events, n int)
 		}
 		events.EventList = append(events.EventList, e)
 	}
-	n = len(events.EventList)
-	if n > 0 {
+	if n = len(events.EventList); n > 0 {
 		events.Interval = interval(hull)
 	}
 	events.More = more
 	return events, n
 }
 
-func event(e *sessions.Event) *profilerv1.Event {
-	out := &profilerv1.Event{
-		Type:     profilerv1.EventType(e.Type),
-		Time:     milliseconds(e.Time),
-		Overhead: milliseconds(e.Overhead),
+func event(e *sessions.Event) *pb.Event {
+	out := &pb.Event{
+		Type:     pb.EventType(e.Type),
+		Time:     observer.Milliseconds(e.Time),
+		Overhead: observer.Milliseconds(e.Overhead),
 		Hits:     e.Hits,
 		Interval: interval(e.Interval),
 		Name:     cut(e.Name),
-		Detail:   details(e.Detail),
+		Detail:   appendDetails(nil, "", e.Detail),
 	}
 	if e.ID != 0 {
 		out.EventId = new(uint32(e.ID))
 		out.ChildCount = new(e.ChildCount)
-		out.AggregatedTime = new(milliseconds(e.AggregatedTime))
-		out.AggregatedOverhead = new(milliseconds(e.AggregatedOverhead))
+		out.AggregatedTime = new(observer.Milliseconds(e.AggregatedTime))
+		out.AggregatedOverhead = new(observer.Milliseconds(e.AggregatedOverhead))
 	}
 	if e.ParentID != 0 {
 		out.ParentEventId = new(uint32(e.ParentID))
@@ -67,15 +63,15 @@ func event(e *sessions.Event) *profilerv1.Event {
 	return out
 }
 
-// session encodes a session with up to limit timelines, from the one that follows after on.
-func session(s *sessions.Session, after sessions.TimelineID, limit int) *profilerv1.Session {
+// session encodes a session with the timelines after an id: limit timelines, or as many as fit.
+func session(s *sessions.Session, after sessions.TimelineID, limit int) *pb.Session {
 	stats := s.Stats()
-	out := &profilerv1.Session{
+	out := &pb.Session{
 		SessionId: uint32(s.ID()),
-		WindowId:  new(uint32(theWindow)),
+		WindowId:  new(uint32(programWindow)),
 		Started:   timestamppb.New(s.Started()),
-		Length:    milliseconds(s.Length()),
-		Stats: &profilerv1.SessionStats{
+		Length:    observer.Milliseconds(s.Length()),
+		Stats: &pb.SessionStats{
 			Events: stats.Events, Entries: stats.Entries, Dropped: stats.Dropped, Lost: stats.Lost,
 			Samples: stats.Samples, SamplesFull: stats.SamplesFull,
 		},
@@ -87,8 +83,8 @@ func session(s *sessions.Session, after sessions.TimelineID, limit int) *profile
 		if !ok {
 			return out
 		}
-		t, have := timeline(tl), len(out.TimelineList)
-		if size += proto.Size(t); have == limit || (size > maxMessage && have > 0) {
+		t, n := timeline(tl), len(out.TimelineList)
+		if size += proto.Size(t); n == limit || size > maxMessage && n > 0 {
 			out.More = true
 			return out
 		}
@@ -96,8 +92,8 @@ func session(s *sessions.Session, after sessions.TimelineID, limit int) *profile
 	}
 }
 
-func timeline(t sessions.Timeline) *profilerv1.Timeline {
-	out := &profilerv1.Timeline{
+func timeline(t sessions.Timeline) *pb.Timeline {
+	out := &pb.Timeline{
 		TimelineId:         uint32(t.ID),
 		FrameId:            new(uint32(t.FrameID)),
 		Name:               cut(t.Name),
@@ -108,8 +104,8 @@ func timeline(t sessions.Timeline) *profilerv1.Timeline {
 		EventCount:         uint32(t.Events),
 		SampleCount:        uint32(t.Samples),
 		ChildCount:         t.ChildCount,
-		AggregatedTime:     milliseconds(t.AggregatedTime),
-		AggregatedOverhead: milliseconds(t.AggregatedOverhead),
+		AggregatedTime:     observer.Milliseconds(t.AggregatedTime),
+		AggregatedOverhead: observer.Milliseconds(t.AggregatedOverhead),
 	}
 	if t.TraceID.IsValid() {
 		out.TraceId, out.SpanId = t.TraceID.String(), t.SpanID.String()
@@ -117,38 +113,38 @@ func timeline(t sessions.Timeline) *profilerv1.Timeline {
 	return out
 }
 
-// states has the states on the wire.
-var states = map[sessions.State]profilerv1.State{
-	sessions.Waiting:    profilerv1.State_STATE_WAITING,
-	sessions.InProgress: profilerv1.State_STATE_RECORDING,
-	sessions.Processing: profilerv1.State_STATE_PROCESSING,
-	sessions.Ready:      profilerv1.State_STATE_READY,
+// states are the states on the wire.
+var states = map[sessions.State]pb.State{
+	sessions.Waiting:    pb.State_STATE_WAITING,
+	sessions.InProgress: pb.State_STATE_RECORDING,
+	sessions.Processing: pb.State_STATE_PROCESSING,
+	sessions.Ready:      pb.State_STATE_READY,
 }
 
-func statusOf(s sessions.Status) *profilerv1.Status {
-	return &profilerv1.Status{
+func statusOf(s sessions.Status) *pb.Status {
+	return &pb.Status{
 		SessionId: uint32(s.ID),
 		State:     states[s.State],
 		Route:     cut(s.Route),
 		Remote:    s.Remote,
 		Started:   timestamppb.New(s.Started),
-		Length:    milliseconds(s.Length),
+		Length:    observer.Milliseconds(s.Length),
 		Progress:  s.Progress,
 		Sampler:   cut(s.Sampler),
 		Entries:   s.Entries,
 		Samples:   s.Samples,
 		Dropped:   s.Dropped,
 		Wall:      s.Wall,
-		MaxLength: milliseconds(s.MaxLength),
-		Cost:      milliseconds(s.Cost),
+		MaxLength: observer.Milliseconds(s.MaxLength),
+		Cost:      observer.Milliseconds(s.Cost),
 	}
 }
 
-func interval(i sessions.Interval) *profilerv1.Interval {
-	return &profilerv1.Interval{Start: new(milliseconds(i.Start)), End: new(milliseconds(i.End))}
+func interval(i sessions.Interval) *pb.Interval {
+	return &pb.Interval{
+		Start: new(observer.Milliseconds(i.Start)), End: new(observer.Milliseconds(i.End)),
+	}
 }
 
-func milliseconds(d time.Duration) float64 { return observer.Milliseconds(d) }
-
-// cut returns s as the schema allows it: valid UTF-8, and not long.
+// cut returns s as the schema allows strings: valid UTF-8 of at most maxString bytes.
 func cut(s string) string { return text.Valid(text.Cut(s, maxString)) }

@@ -7,12 +7,11 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-func (s *server) StartProfiler(ctx context.Context,
-	a *profilerv1.StartProfilerArg) (*profilerv1.SessionID, error) {
+func (s *server) StartProfiler(ctx context.Context, a *pb.StartProfilerArg) (*pb.SessionID, error) {
 	options, err := startOptions(a)
 	if err != nil {
 		return nil, status(err)
@@ -31,12 +30,11 @@ func (s *server) StartProfiler(ctx context.Context,
 		peer = call.Peer().Addr
 	}
 	s.logger.InfoContext(ctx, "perfline: a session was started from outside", "session", id,
-		"remote", text.Line(peer, maxSaid), "route", cut(options.Route))
-	return &profilerv1.SessionID{SessionId: uint32(id)}, nil
+		"remote", text.Line(peer, maxError), "route", cut(options.Route))
+	return &pb.SessionID{SessionId: uint32(id)}, nil
 }
 
-func (s *server) StopProfiler(ctx context.Context,
-	a *profilerv1.StopProfilerArg) (*profilerv1.Session, error) {
+func (s *server) StopProfiler(ctx context.Context, a *pb.StopProfilerArg) (*pb.Session, error) {
 	stopped, err := s.recorder.Stop(ctx, sessions.SessionID(a.GetSessionId()))
 	if err != nil {
 		return nil, status(err)
@@ -44,8 +42,7 @@ func (s *server) StopProfiler(ctx context.Context,
 	return session(stopped, 0, defaultLimit), nil
 }
 
-func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*profilerv1.Session,
-	error) {
+func (s *server) GetSession(_ context.Context, a *pb.GetSessionArg) (*pb.Session, error) {
 	n, err := limit(a.GetLimit())
 	if err != nil {
 		return nil, status(err)
@@ -62,20 +59,19 @@ func (s *server) GetSession(_ context.Context, a *profilerv1.GetSessionArg) (*pr
 	return session(stopped, after, n), nil
 }
 
-func (s *server) GetEvents(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events,
-	error) {
+func (s *server) GetEvents(ctx context.Context, a *pb.GetEventsArg) (*pb.Events, error) {
 	page, err := s.page(ctx, a)
 	return page, status(err)
 }
 
-func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg,
-	stream *connect.ServerStream[profilerv1.Events]) error {
+func (s *server) StreamEvents(ctx context.Context, a *pb.GetEventsArg,
+	stream *connect.ServerStream[pb.Events]) error {
 	ctx, sending, done, err := s.stream(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return status(s.pages(ctx, a, func(page *profilerv1.Events) error {
+	return status(s.pages(ctx, a, func(page *pb.Events) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -84,33 +80,29 @@ func (s *server) StreamEvents(ctx context.Context, a *profilerv1.GetEventsArg,
 	}))
 }
 
-func (s *server) ReleaseSession(_ context.Context,
-	a *profilerv1.ReleaseSessionArg) (*profilerv1.Default, error) {
+func (s *server) ReleaseSession(_ context.Context, a *pb.ReleaseSessionArg) (*pb.Default, error) {
 	if a.SessionId == nil {
 		s.recorder.ReleaseAll()
-		return &profilerv1.Default{}, nil
+		return &pb.Default{}, nil
 	}
 	if a.GetSessionId() == 0 {
-		return nil, status(invalid(
-			"sessionID 0: ids are never 0: leave it out to release all sessions"))
-	}
-	if err := s.recorder.Release(sessions.SessionID(a.GetSessionId())); err != nil {
+		err := invalid("sessionID 0: ids are never 0: leave it out to release all sessions")
 		return nil, status(err)
 	}
-	return &profilerv1.Default{}, nil
+	err := s.recorder.Release(sessions.SessionID(a.GetSessionId()))
+	return &pb.Default{}, status(err)
 }
 
-func (s *server) ListSessions(context.Context,
-	*profilerv1.ListSessionsArg) (*profilerv1.SessionList, error) {
-	list := &profilerv1.SessionList{}
+func (s *server) ListSessions(context.Context, *pb.ListSessionsArg) (*pb.SessionList, error) {
+	list := &pb.SessionList{}
 	for _, st := range s.recorder.Statuses() {
 		list.StatusList = append(list.StatusList, statusOf(st))
 	}
 	return list, nil
 }
 
-func (s *server) WatchSession(ctx context.Context, a *profilerv1.WatchSessionArg,
-	stream *connect.ServerStream[profilerv1.Status]) error {
+func (s *server) WatchSession(ctx context.Context, a *pb.WatchSessionArg,
+	stream *connect.ServerStream[pb.Status]) error {
 	ctx, sending, done, err := s.stream(ctx)
 	if err != nil {
 		return err

@@ -8,17 +8,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// strictJSON refuses JSON that has a field or an enumerator that the schema lacks. Connect's own
-// codec ignores these: with a misspelt type, a query would ask for events of all types.
+// A strictJSON codec refuses JSON with a field or an enumerator that the schema lacks. Connect's
+// own codec ignores both: a query with a misspelt type would ask for events of all types.
 type strictJSON struct{ name string }
 
-// Name is the content type after "application/".
+// Name returns the content type after "application/".
 func (c strictJSON) Name() string { return c.name }
 
-// IsBinary tells connect that messages may be in a query string as they are.
+// IsBinary returns false: connect may put messages into a query string unencoded.
 func (strictJSON) IsBinary() bool { return false }
 
-// Marshal encodes a message.
 func (strictJSON) Marshal(message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
@@ -27,7 +26,6 @@ func (strictJSON) Marshal(message any) ([]byte, error) {
 	return protojson.Marshal(m)
 }
 
-// Unmarshal decodes into a message.
 func (strictJSON) Unmarshal(data []byte, message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {

@@ -6,18 +6,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 )
 
 const maxDetails = 64
 
-// details encodes attributes. The key of one in a group begins with the group's key.
-func details(attrs []slog.Attr) []*profilerv1.Detail {
-	return appendDetails(nil, "", attrs)
-}
-
-func appendDetails(list []*profilerv1.Detail, prefix string,
-	attrs []slog.Attr) []*profilerv1.Detail {
+// appendDetails encodes attributes, up to maxDetails. Keys in a group begin with the group's key.
+func appendDetails(list []*pb.Detail, prefix string, attrs []slog.Attr) []*pb.Detail {
 	for _, a := range attrs {
 		if len(list) == maxDetails {
 			break
@@ -37,12 +32,12 @@ func appendDetails(list []*profilerv1.Detail, prefix string,
 	return list
 }
 
-func detail(v slog.Value) *profilerv1.Detail {
-	text := func(s string) *profilerv1.Detail {
-		return &profilerv1.Detail{Value: &profilerv1.Detail_StringValue{StringValue: cut(s)}}
+func detail(v slog.Value) *pb.Detail {
+	text := func(s string) *pb.Detail {
+		return &pb.Detail{Value: &pb.Detail_StringValue{StringValue: cut(s)}}
 	}
-	integer := func(i int64) *profilerv1.Detail {
-		return &profilerv1.Detail{Value: &profilerv1.Detail_IntValue{IntValue: i}}
+	integer := func(i int64) *pb.Detail {
+		return &pb.Detail{Value: &pb.Detail_IntValue{IntValue: i}}
 	}
 	switch v.Kind() {
 	case slog.KindInt64:
@@ -53,9 +48,9 @@ func detail(v slog.Value) *profilerv1.Detail {
 		}
 		return integer(int64(v.Uint64()))
 	case slog.KindFloat64:
-		return &profilerv1.Detail{Value: &profilerv1.Detail_DoubleValue{DoubleValue: v.Float64()}}
+		return &pb.Detail{Value: &pb.Detail_DoubleValue{DoubleValue: v.Float64()}}
 	case slog.KindBool:
-		return &profilerv1.Detail{Value: &profilerv1.Detail_BoolValue{BoolValue: v.Bool()}}
+		return &pb.Detail{Value: &pb.Detail_BoolValue{BoolValue: v.Bool()}}
 	case slog.KindTime:
 		return text(v.Time().Format(time.RFC3339Nano))
 	default: // strings, durations and lists

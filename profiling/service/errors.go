@@ -15,7 +15,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// errorCodes are the codes of errors, by what they wrap. The first match counts.
+// errorCodes maps errors to codes. The first entry that an error wraps counts.
 var errorCodes = []struct {
 	err        error
 	code       connect.Code
@@ -33,37 +33,35 @@ var errorCodes = []struct {
 	{context.DeadlineExceeded, connect.CodeDeadlineExceeded, false},
 }
 
-// status returns a recorder's error as one of the schema's codes. An error that has a code keeps
-// it.
+// status returns err with a code of the schema, unless err has a code already.
 func status(err error) error {
-	if done := (*connect.Error)(nil); err == nil || errors.As(err, &done) {
+	if coded := (*connect.Error)(nil); err == nil || errors.As(err, &coded) {
 		return err
 	}
 	for _, c := range errorCodes {
 		if errors.Is(err, c.err) {
-			answer := connect.NewError(c.code, said(err))
+			answer := connect.NewError(c.code, clientError(err))
 			if c.badRequest {
-				// The error is without the detail only if that cannot be encoded, and an ErrorInfo
-				// can.
-				if d, err := connect.NewErrorDetail(&errdetails.ErrorInfo{Reason: "BAD_REQUEST",
-					Domain: "perfline.profiler.v1"}); err == nil {
+				// The encoding of an ErrorInfo never fails.
+				d, err := connect.NewErrorDetail(
+					&errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: "perfline.profiler.v1"})
+				if err == nil {
 					answer.AddDetail(d)
 				}
 			}
 			return answer
 		}
 	}
-	return connect.NewError(connect.CodeInternal, said(err))
+	return connect.NewError(connect.CodeInternal, clientError(err))
 }
 
-// maxSaid is how many bytes of an error a client gets. It is a header over gRPC.
-const maxSaid = 1 << 10
+// maxError is the most bytes of an error's text. Over gRPC, the text is a header.
+const maxError = 1 << 10
 
-// said returns an error for a client. It may quote what the client has sent.
-func said(err error) error { return errors.New(text.Line(record.ErrorText(err), maxSaid)) }
+// clientError returns an error with a short, visible text: errors quote values of the client.
+func clientError(err error) error { return errors.New(text.Line(record.ErrorText(err), maxError)) }
 
-// refuse answers a client that is not allowed, in its protocol.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	// An answer that cannot be written has no reader left.
+	// A failure to write means that the client is gone.
 	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(connect.CodePermissionDenied, err))
 }

@@ -3,13 +3,13 @@ package service
 import (
 	"context"
 
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// resolve returns the session and the query of a call, and how many events a message may have.
-func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q sessions.Query,
-	length int, err error) {
+// resolve returns the session and the query of a call, and the most events of a message.
+func (s *server) resolve(a *pb.GetEventsArg) (
+	of *sessions.Session, q sessions.Query, length int, err error) {
 	if q, length, err = query(a); err != nil {
 		return nil, q, 0, err
 	}
@@ -17,15 +17,12 @@ func (s *server) resolve(a *profilerv1.GetEventsArg) (of *sessions.Session, q se
 	return of, q, length, err
 }
 
-// maxReduced is how many virtual events a stream has. The query holds all of them, some 150 bytes
-// each.
+// maxReduced is the most virtual events of a stream. A query holds all, some 150 bytes each.
 const maxReduced = 50_000
 
-// events returns of.Events(q), which reads a whole timeline for virtual events. It waits while
-// maxWork others do that.
-func (s *server) events(
-	ctx context.Context, of *sessions.Session, q sessions.Query,
-) (list []sessions.Event, more bool, err error) {
+// events returns of.Events(ctx, q), which may read a whole timeline. At most maxWork calls read.
+func (s *server) events(ctx context.Context, of *sessions.Session, q sessions.Query) (
+	list []sessions.Event, more bool, err error) {
 	select {
 	case s.work <- struct{}{}:
 		defer func() { <-s.work }()
@@ -35,8 +32,7 @@ func (s *server) events(
 	}
 }
 
-// page answers GetEvents.
-func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profilerv1.Events, error) {
+func (s *server) page(ctx context.Context, a *pb.GetEventsArg) (*pb.Events, error) {
 	of, q, length, err := s.resolve(a)
 	if err != nil {
 		return nil, err
@@ -44,7 +40,7 @@ func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profile
 	q.Limit = length
 	var list []sessions.Event
 	var more bool
-	if q.Mode == sessions.All { // which returns as soon as it has the page
+	if q.Mode == sessions.All { // the query returns after one page
 		list, more, err = of.Events(ctx, q)
 	} else {
 		list, more, err = s.events(ctx, of, q)
@@ -56,16 +52,15 @@ func (s *server) page(ctx context.Context, a *profilerv1.GetEventsArg) (*profile
 	return page, nil
 }
 
-// pages answers StreamEvents: it calls give with each page, until give fails.
-func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg,
-	give func(*profilerv1.Events) error) error {
+// pages answers StreamEvents by calls of send with each page, until send fails.
+func (s *server) pages(ctx context.Context, a *pb.GetEventsArg, send func(*pb.Events) error) error {
 	of, q, length, err := s.resolve(a)
 	if err != nil {
 		return err
 	}
 	q.Limit = maxReduced
 	if q.Mode == sessions.All {
-		q.Limit = maxLimit // bounds the memory of an answer, however short the messages are
+		q.Limit = maxLimit // bounds the memory of an answer, also for short messages
 	}
 	for {
 		all, more, err := s.events(ctx, of, q)
@@ -75,7 +70,7 @@ func (s *server) pages(ctx context.Context, a *profilerv1.GetEventsArg,
 		for list := all; ; {
 			n := min(len(list), length)
 			page, n := pageOf(list[:n], more || n < len(list))
-			if err := give(page); err != nil {
+			if err := send(page); err != nil {
 				return err
 			}
 			if list = list[n:]; len(list) == 0 {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -9,28 +10,28 @@ import (
 	"connectrpc.com/connect"
 )
 
-// start counts a start of a session, or returns an error that says when to try again. undo takes
-// the start back.
+// start counts the start of a session. It returns an error that says when to try again if the limit
+// is reached. undo takes the start back.
 func (s *server) start() (undo func(), err error) {
 	now := time.Now()
-	switch wait := s.starts.Take(now); {
+	wait, most := s.starts.Take(now), s.starts.Most()
+	switch {
 	case wait == 0:
 		return func() { s.starts.Undo(now) }, nil
-	case s.starts.Most() == 0:
-		return nil, connect.NewError(connect.CodeResourceExhausted,
-			fmt.Errorf("starts: none are allowed here"))
+	case most == 0:
+		err = errors.New("starts: none are allowed here")
 	default:
-		return nil, connect.NewError(connect.CodeResourceExhausted,
-			fmt.Errorf("starts: %d in a minute are allowed: try again in %v", s.starts.Most(),
-				wait.Round(time.Second)))
+		err = fmt.Errorf("starts: %d in a minute are allowed: try again in %v",
+			most, wait.Round(time.Second))
 	}
+	return nil, connect.NewError(connect.CodeResourceExhausted, err)
 }
 
-// stream takes a place for a stream until done is called. Its context also ends when the server
-// shuts down. The caller calls send before each message: it sets the deadline by which the client
-// must have read the message.
-func (s *server) stream(request context.Context) (ctx context.Context, send, done func(),
-	err error) {
+// stream reserves a place for a stream, which done frees. ctx ends with the request and with the
+// server's shutdown. The caller calls send before each message, to set the deadline by which the
+// client must have read the message.
+func (s *server) stream(request context.Context) (
+	ctx context.Context, send, done func(), err error) {
 	select {
 	case s.streams <- struct{}{}:
 	default:
@@ -50,8 +51,7 @@ func (s *server) stream(request context.Context) (ctx context.Context, send, don
 	return ctx, send, done, nil
 }
 
-// controllerKey is the key of the response controller in a request's context. Connect does not pass
-// it on.
+// controllerKey is the context key of the response controller, which connect does not pass on.
 type controllerKey struct{}
 
 func withController(next http.Handler) http.Handler {

@@ -6,48 +6,48 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perfline/perfline/profiling/service/profilerv1"
+	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// How many events or timelines an answer has by default, and at most.
+// The limits of the events or timelines of an answer.
 const (
 	defaultLimit = 1000
 	maxLimit     = 10_000
 )
 
-// theWindow is the id of the only window, the program.
-const theWindow = 1
+// programWindow is the id of the only window.
+const programWindow = 1
 
-// invalid returns an error that wraps sessions.ErrInvalid.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{sessions.ErrInvalid}, args...)...)
 }
 
-// startOptions decodes the options of a session.
-func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error) {
-	o := sessions.StartOptions{Modules: a.GetModules(), Wall: a.GetWall(),
-		NoSamples: a.GetNoSamples(), Process: a.GetProcess(), Remote: true}
-	if w := a.GetWindowId(); w > theWindow {
-		return o, invalid("windowID %d: must be %d, which is the program, or left out", w,
-			theWindow)
+func startOptions(a *pb.StartProfilerArg) (sessions.StartOptions, error) {
+	o := sessions.StartOptions{
+		Modules: a.GetModules(), Wall: a.GetWall(), NoSamples: a.GetNoSamples(),
+		Process: a.GetProcess(), Remote: true,
+	}
+	if w := a.GetWindowId(); w > programWindow {
+		return o, invalid("windowID %d: must be %d, which is the program, or left out",
+			w, programWindow)
 	}
 	route := strings.TrimSpace(a.GetRoute())
 	switch mode := a.GetStartMode(); mode {
-	case profilerv1.StartMode_START_MODE_IMMEDIATE:
+	case pb.StartMode_START_MODE_IMMEDIATE:
 		if route != "" {
-			return o, invalid("route %q: is for %s, not for %s", route,
-				profilerv1.StartMode_START_MODE_URL, mode)
+			return o, invalid("route %q: is for %s, not for %s",
+				route, pb.StartMode_START_MODE_URL, mode)
 		}
-	case profilerv1.StartMode_START_MODE_URL:
+	case pb.StartMode_START_MODE_URL:
 		if route == "" {
-			return o, invalid("startMode %s: needs a route to wait for, as %q", mode,
-				"GET /products/{id}")
+			return o, invalid(
+				`startMode %s: needs a route to wait for, as "GET /products/{id}"`, mode)
 		}
 		o.Route = route
 	default:
 		return o, invalid("startMode %s: must be %s or %s", mode,
-			profilerv1.StartMode_START_MODE_IMMEDIATE, profilerv1.StartMode_START_MODE_URL)
+			pb.StartMode_START_MODE_IMMEDIATE, pb.StartMode_START_MODE_URL)
 	}
 	interval := a.GetSampleInterval()
 	if math.IsNaN(interval) || interval < 0 || interval > float64(time.Hour/time.Millisecond) {
@@ -62,8 +62,8 @@ func startOptions(a *profilerv1.StartProfilerArg) (sessions.StartOptions, error)
 	return o, nil
 }
 
-// query decodes a query, and how many events a message may have.
-func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error) {
+// query decodes a query, and the most events of a message.
+func query(a *pb.GetEventsArg) (q sessions.Query, length int, err error) {
 	q = sessions.Query{
 		Timeline: sessions.TimelineID(a.GetTimelineId()),
 		Mode:     sessions.Mode(a.GetMode()),
@@ -72,13 +72,13 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 		After:    sessions.EventID(a.GetAfterEventId()),
 	}
 	switch a.GetMode() {
-	case profilerv1.Mode_MODE_UNSPECIFIED, profilerv1.Mode_MODE_ALL:
+	case pb.Mode_MODE_UNSPECIFIED, pb.Mode_MODE_ALL:
 		q.Mode = sessions.All
-	case profilerv1.Mode_MODE_REDUCE_UNIQUE_TYPES, profilerv1.Mode_MODE_REDUCE_UNIQUE_EVENTS,
-		profilerv1.Mode_MODE_REDUCE_ALL:
+	case pb.Mode_MODE_REDUCE_UNIQUE_TYPES, pb.Mode_MODE_REDUCE_UNIQUE_EVENTS,
+		pb.Mode_MODE_REDUCE_ALL:
 		if a.AfterEventId != nil {
 			return q, 0, invalid(
-				"afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, profilerv1.Mode_MODE_ALL)
+				"afterEventID %d: is for %s; virtual events have no id: StreamEvents gives all of them", q.After, pb.Mode_MODE_ALL)
 		}
 	default:
 		return q, 0, invalid("mode %d: is not known", a.GetMode())
@@ -96,21 +96,21 @@ func query(a *profilerv1.GetEventsArg) (q sessions.Query, length int, err error)
 			"maxDepth 0: must be 1, for the children of the root, or more; left out means all")
 	}
 	for _, t := range a.GetEventTypeList() {
-		if _, known := profilerv1.EventType_name[int32(t)]; !known ||
-			t == profilerv1.EventType_EVENT_TYPE_UNSPECIFIED {
+		if _, known := pb.EventType_name[int32(t)]; !known ||
+			t == pb.EventType_EVENT_TYPE_UNSPECIFIED {
 			return q, 0, invalid("eventTypeList: type %d is not known", t)
 		}
 		q.Types = append(q.Types, sessions.EventType(t))
 	}
-	if q.From, q.To, err = sides(a.GetInterval()); err != nil {
+	if q.From, q.To, err = bounds(a.GetInterval()); err != nil {
 		return q, 0, err
 	}
 	length, err = limit(a.GetLimit())
 	return q, length, err
 }
 
-// sides decodes the interval of a query. An open side is nil.
-func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
+// bounds decodes the interval of a query. An open bound is nil.
+func bounds(i *pb.Interval) (from, to *time.Duration, err error) {
 	start, end := math.Inf(-1), math.Inf(1)
 	if i != nil && i.Start != nil {
 		start = i.GetStart()
@@ -118,8 +118,7 @@ func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	if i != nil && i.End != nil {
 		end = i.GetEnd()
 	}
-	if math.IsNaN(start) || math.IsNaN(end) || start > end || math.IsInf(start, 1) ||
-		math.IsInf(end, -1) {
+	if !(start <= end) || math.IsInf(start, 1) || math.IsInf(end, -1) { // NaN fails, too
 		return nil, nil, invalid(
 			"interval from %v to %v: must be numbers of milliseconds, and not end before it starts",
 			start, end)
@@ -133,7 +132,6 @@ func sides(i *profilerv1.Interval) (from, to *time.Duration, err error) {
 	return from, to, nil
 }
 
-// limit decodes how many elements an answer may have.
 func limit(n uint32) (int, error) {
 	if n > maxLimit {
 		return 0, invalid("limit %d: must be at most %d", n, maxLimit)
@@ -144,7 +142,7 @@ func limit(n uint32) (int, error) {
 	return int(n), nil
 }
 
-// duration returns ms milliseconds, which must not be NaN, or the nearest duration.
+// duration returns the duration that is nearest to ms milliseconds. ms must not be NaN.
 func duration(ms float64) time.Duration {
 	ns := ms * float64(time.Millisecond)
 	switch {

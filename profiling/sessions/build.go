@@ -12,61 +12,47 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A source is what a session is built from.
+// A source is a session without its timelines, and their input.
 type source struct {
-	id        SessionID
-	started   time.Time
-	zero      time.Duration // when the session began, on the axis of the entries and the readings
-	length    time.Duration
-	entries   *entryStore
-	trace     *profile.Trace // nil without samples
-	cpu       []reading
-	lost      uint64
-	full      bool          // the sampler's buffer was full
-	entryCost time.Duration // of the recorder, for an entry
-
-	process       []processProfile
-	processFailed uint64
+	s       *Session
+	zero    time.Duration // the session's beginning, in the time of entries and s.cpu
+	entries *entryStore
 }
 
-// A reading is how much CPU time the process had used in all at some time.
-type reading struct{ at, used time.Duration }
+// A reading is the total CPU time of the process at a time.
+type reading struct{ at, cpu time.Duration }
 
 // A builder builds a session.
 type builder struct {
 	source
 	p       *progress
 	frames  []*frameBuilder                   // the process, the garbage collector, then requests
-	bySpan  map[trace.SpanID]place            // of the spans that samples were taken in
+	bySpan  map[trace.SpanID]place            // of the spans of samples
 	byTrace map[trace.TraceID][]*frameBuilder // requests
-	s       *Session
 }
 
-// A place is a lane of a frame. The frame is nil if it is not known yet.
+// A place is a lane of a frame. The frame is nil if the builder does not know the frame yet.
 type place struct {
 	frame *frameBuilder
 	lane  int
 }
 
-// build returns the session. It fails when the context of p ends.
+// build returns the session, or an error if the context of p ends.
 func (src *source) build(p *progress) (*Session, error) {
-	b := &builder{source: *src, p: p, bySpan: map[trace.SpanID]place{},
-		byTrace: map[trace.TraceID][]*frameBuilder{}}
-	b.s = &Session{
-		id: src.id, started: src.started, length: src.length, trace: src.trace, cpu: src.cpu,
-		processProfiles: src.process,
-		stats: Stats{ProcessFailed: src.processFailed, Dropped: src.entries.dropped,
-			Lost: src.lost, SamplesFull: src.full, EntryCost: src.entryCost},
+	b := &builder{
+		source: *src, p: p,
+		bySpan: map[trace.SpanID]place{}, byTrace: map[trace.TraceID][]*frameBuilder{},
 	}
+	b.s.stats.Dropped = src.entries.dropped
 	for i := range b.s.cpu {
 		b.s.cpu[i].at -= src.zero
 	}
 	p.total.Store(3 * int64(src.entries.count)) // splitByFrame, assignLanes and timeline
-	if t := src.trace; t != nil {
+	if t := b.s.trace; t != nil {
 		b.s.stats.Samples, b.s.stats.Profiling = uint64(len(t.Samples)), t.Stats
 		p.total.Add(int64(len(t.Samples)))
 		if !t.Origin.IsZero() {
-			b.s.offset = t.Origin.Sub(src.started)
+			b.s.offset = t.Origin.Sub(b.s.started)
 		}
 	}
 	for _, step := range []func(){b.splitByFrame, b.assignLanes, b.placeSamples, b.addTimelines} {
@@ -78,11 +64,13 @@ func (src *source) build(p *progress) (*Session, error) {
 	return b.s, nil
 }
 
-// splitByFrame gives each frame its records, except those that ended before the session began.
+// splitByFrame adds records to their frames, except records from before the session.
 func (b *builder) splitByFrame() {
 	b.frames = []*frameBuilder{{frame: b.entries.process}, {frame: b.entries.collector}}
-	builders := map[*frame]*frameBuilder{b.entries.process: b.frames[0],
-		b.entries.collector: b.frames[1]}
+	builders := map[*frame]*frameBuilder{}
+	for _, f := range b.frames {
+		builders[f.frame] = f
+	}
 	for _, chunk := range b.entries.chunks {
 		for r := range each(b.p, chunk) {
 			r.start -= b.zero
@@ -110,12 +98,11 @@ func (b *builder) addRequest(request *frame) *frameBuilder {
 	return f
 }
 
-// assignLanes arranges the records of each frame in lanes, and notes where the spans of samples
-// are.
+// assignLanes adds the records of each frame to lanes, and finds the places of sampled spans.
 func (b *builder) assignLanes() {
-	if b.trace != nil {
-		for i := range b.trace.Contexts {
-			b.bySpan[b.trace.Contexts[i].SpanID] = place{}
+	if b.s.trace != nil {
+		for i := range b.s.trace.Contexts {
+			b.bySpan[b.s.trace.Contexts[i].SpanID] = place{}
 		}
 	}
 	delete(b.bySpan, trace.SpanID{})
@@ -136,7 +123,7 @@ func (b *builder) assignLanes() {
 				if _, sampled := b.bySpan[r.span]; sampled {
 					b.bySpan[r.span] = place{f, i}
 				}
-				// it has not ended, unless its record follows
+				// The parent has not ended, unless its record follows.
 				if to, sampled := b.bySpan[r.parent]; sampled && to.frame == nil {
 					b.bySpan[r.parent] = place{f, 0}
 				}
@@ -145,10 +132,10 @@ func (b *builder) assignLanes() {
 	}
 }
 
-// placeSamples gives each sample to the lane of its span, or else to the first lane of a request of
-// the same trace. Samples without a span get a lane of the process, behind all others.
+// placeSamples adds each sample to the lane of its span, or else to the first lane of a request of
+// the same trace. Samples without a span get the last lane of the process.
 func (b *builder) placeSamples() {
-	if b.trace == nil {
+	if b.s.trace == nil {
 		return
 	}
 	for _, requests := range b.byTrace {
@@ -157,10 +144,10 @@ func (b *builder) placeSamples() {
 	process := b.frames[0]
 	noSpan := place{process, len(process.lanes)}
 	i := int32(0)
-	for s := range each(b.p, b.trace.Samples) {
+	for s := range each(b.p, b.s.trace.Samples) {
 		to := noSpan
 		if s.ContextID != profile.None {
-			if c := &b.trace.Contexts[s.ContextID]; c.SpanID.IsValid() {
+			if c := &b.s.trace.Contexts[s.ContextID]; c.SpanID.IsValid() {
 				to = b.placeOf(c, b.sampledAt(i))
 			}
 		}
@@ -173,8 +160,8 @@ func (b *builder) placeSamples() {
 	}
 }
 
-// placeOf returns the place of a span that was sampled. A span without a record belongs to the
-// request of its trace that began last before its first sample, or to a new one.
+// placeOf returns the place of a sampled span. A span without a record belongs to the request of
+// its trace that began last before the span's first sample, or to a new request.
 func (b *builder) placeOf(c *profile.SampleContext, at time.Duration) place {
 	to := b.bySpan[c.SpanID]
 	if to.frame != nil {
@@ -184,9 +171,9 @@ func (b *builder) placeOf(c *profile.SampleContext, at time.Duration) place {
 		later := sort.Search(len(requests),
 			func(i int) bool { return requests[i].start(b.sampledAt) > at })
 		to.frame = requests[max(0, later-1)]
-	} else { // it has not ended, and nothing under it has
-		to.frame = b.addRequest(
-			&frame{name: cut(cmp.Or(c.SpanName, unnamedRequest)), traceID: c.TraceID})
+	} else { // no span of the trace has ended
+		name := cut(cmp.Or(c.SpanName, unnamedRequest))
+		to.frame = b.addRequest(&frame{name: name, traceID: c.TraceID})
 	}
 	b.bySpan[c.SpanID] = to
 	return to
@@ -196,13 +183,11 @@ func (b *builder) compareStarts(x, y *frameBuilder) int {
 	return cmp.Compare(x.start(b.sampledAt), y.start(b.sampledAt))
 }
 
-// sampledAt returns when a sample was taken, since the session began.
 func (b *builder) sampledAt(sample int32) time.Duration {
-	return b.trace.Samples[sample].Timestamp + b.s.offset
+	return b.s.Since(b.s.trace.Samples[sample])
 }
 
-// addTimelines makes a timeline of each lane, first of the process, then of the garbage collector,
-// then of requests by start.
+// addTimelines builds the timelines of the process, the garbage collector, and requests by start.
 func (b *builder) addTimelines() {
 	const firstRequest = 2
 	slices.SortStableFunc(b.frames[firstRequest:], b.compareStarts)
@@ -222,26 +207,25 @@ func (b *builder) addTimelines() {
 	}
 }
 
-// timeline makes the tree of a lane.
 func (b *builder) timeline(l *lane) timeline {
 	nodes := make([]node, 0, len(l.records))
 	parents := l.parents
 	for r := range each(b.p, l.records) {
-		nodes = appendNode(nodes, *r, parents[len(nodes)], b.entryCost)
+		nodes = appendNode(nodes, *r, parents[len(nodes)], b.s.stats.EntryCost)
 	}
 	l.records, l.parents = nil, nil
 	if len(l.samples) > 0 {
 		samples := make([]sample, len(l.samples))
 		for k, i := range l.samples {
-			s := b.trace.Samples[i]
-			samples[k] = sample{at: b.sampledAt(i),
-				function: cut(profiles.InnermostFunction(b.trace, s)), weight: s.Weight}
+			s := b.s.trace.Samples[i]
+			function := cut(profiles.InnermostFunction(b.s.trace, s))
+			samples[k] = sample{at: b.s.Since(s), function: function, weight: s.Weight}
 			if s.ContextID != profile.None {
-				samples[k].span = b.trace.Contexts[s.ContextID].SpanID
+				samples[k].span = b.s.trace.Contexts[s.ContextID].SpanID
 			}
 		}
-		nodes = mergeGroups(nodes,
-			groupSamples(nodes, samples, b.trace.Interval, b.trace.Stats.SampleCost))
+		groups := groupSamples(nodes, samples, b.s.trace.Interval, b.s.trace.Stats.SampleCost)
+		nodes = mergeGroups(nodes, groups)
 	}
 	sumTimes(nodes)
 	t := timeline{nodes: nodes, samples: l.samples}

@@ -16,24 +16,23 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A storedEntry is what a session keeps of an entry. It does not refer to the entry's timeline,
-// which would keep the whole request in memory.
+// A storedEntry is a session's copy of an entry. It does not refer to the entry's timeline, which
+// would keep the whole request in memory.
 type storedEntry struct {
-	start, end   time.Duration // on the timeline of the recording, later since the session began
+	start, end   time.Duration // on the recording's timeline; builder: since the session began
 	name         string
 	detail       []slog.Attr
-	span, parent trace.SpanID // the span that it is, and the one it was recorded under
+	span, parent trace.SpanID // of the entry itself, and of its recording
 	frame        *frame
 	typ          EventType
-	betweenMarks bool // a measure between two moments that had passed, which was on no call stack
+	betweenMarks bool // a measure between two past moments, which was on no call stack
 }
 
 func (r *storedEntry) isMoment() bool { return r.end == r.start }
 
-// isRootSpan reports whether the record is a span without a parent.
 func (r *storedEntry) isRootSpan() bool { return r.span.IsValid() && !r.parent.IsValid() }
 
-// collapse makes the record a moment at its start, and puts its duration into the detail.
+// collapse turns the record into a moment at its start, with the duration in the detail.
 func (r *storedEntry) collapse() {
 	r.detail = append([]slog.Attr{slog.Duration("duration", r.end-r.start)}, r.detail...)
 	r.end = r.start
@@ -49,12 +48,10 @@ type frame struct {
 // unnamedRequest is the name of a request until it ends.
 const unnamedRequest = "request"
 
-// maxText is the most bytes of a name, and of a string in a detail: both may come from clients of
-// the program.
+// maxText is the most bytes of a name, and of a string in a detail: clients may choose both.
 const maxText = 1024
 
-// entryBytes is how many bytes of text a session keeps for an entry, on average over all of its
-// MaxEvents.
+// entryBytes is the most bytes of text and details for an entry, on average over MaxEvents.
 const entryBytes = 256
 
 const chunkSize = 4096
@@ -72,8 +69,7 @@ type entryStore struct {
 
 func newEntryStore(limit int) *entryStore {
 	return &entryStore{
-		max:     limit,
-		process: &frame{name: "process"}, collector: &frame{name: "gc"},
+		max: limit, process: &frame{name: "process"}, collector: &frame{name: "gc"},
 		requests: map[weak.Pointer[observer.Timeline]]*frame{},
 	}
 }
@@ -84,8 +80,8 @@ func (s *entryStore) add(e *observer.Entry, start time.Duration) *storedEntry {
 		s.dropped++
 		return nil
 	}
-	// The ids are zero without a span, and if that is not recorded. The parent of a span is zero if
-	// it has none, and the span itself if its parent is not known.
+	// The ids are zero without a span. The parent of a span is zero if the span has no parent, and
+	// the span itself if the parent is unknown.
 	ids := (*record.Entry)(e).Span()
 	r := storedEntry{
 		start: start, end: start + max(0, e.Duration()),
@@ -107,10 +103,9 @@ func (s *entryStore) add(e *observer.Entry, start time.Duration) *storedEntry {
 	return s.append(r)
 }
 
-// contents returns the bytes that a record refers to.
 func (r *storedEntry) contents() int64 {
-	return int64(len(r.name) + len(r.detail)*int(unsafe.Sizeof(slog.Attr{})) + record.Contents(
-		r.detail))
+	attrs := len(r.detail) * int(unsafe.Sizeof(slog.Attr{}))
+	return int64(len(r.name) + attrs + record.Contents(r.detail))
 }
 
 func (s *entryStore) append(r storedEntry) *storedEntry {
@@ -124,7 +119,7 @@ func (s *entryStore) append(r storedEntry) *storedEntry {
 	return &(*last)[len(*last)-1]
 }
 
-// retain forgets the records for which keep returns false, and the requests that have no other.
+// retain removes the records that keep rejects, and then the requests without a record.
 func (s *entryStore) retain(keep func(*storedEntry) bool) {
 	all := s.chunks
 	s.chunks, s.count, s.bytes = nil, 0, 0
@@ -158,7 +153,6 @@ func (s *entryStore) frameOf(e *observer.Entry) *frame {
 	}
 }
 
-// describe sets the type, the name and the detail.
 func (r *storedEntry) describe(e *observer.Entry) {
 	switch e.Type() {
 	case observer.Navigation:
@@ -214,7 +208,7 @@ func copyAttrs(e *observer.Entry, first ...slog.Attr) []slog.Attr {
 	return attrs
 }
 
-// stringAttr returns the value of an attribute as text, or "" if the entry has none of that key.
+// stringAttr returns the value of an attribute as text, or "" without the attribute.
 func stringAttr(e *observer.Entry, key string) string {
 	for a := range e.Attrs() {
 		if a.Key == key {
@@ -224,5 +218,5 @@ func stringAttr(e *observer.Entry, key string) string {
 	return ""
 }
 
-// cut shortens a long string to a copy, so that the rest does not stay in memory.
+// cut returns the beginning of a long string as a copy, so that the rest can be freed.
 func cut(s string) string { return text.Cut(s, maxText) }

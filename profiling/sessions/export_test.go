@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Recording is what a test builds a session from without a Recorder, with samples, readings and costs of its choice.
+// A Recording is what a test builds a session from without a Recorder, with samples, readings and
+// costs of its choice.
 type Recording struct {
 	Started   time.Time
 	Length    time.Duration
@@ -26,13 +27,14 @@ type Reading struct{ At, Used time.Duration }
 // Build builds session 1, and returns the share of the work that was done.
 func Build(ctx context.Context, r Recording) (*Session, float64, error) {
 	src := &source{
-		id: 1, started: r.Started, length: r.Length, trace: r.Trace, entryCost: r.EntryCost, entries: newEntryStore(1 << 20),
+		s:       &Session{id: 1, started: r.Started, length: r.Length, trace: r.Trace, stats: Stats{EntryCost: r.EntryCost}},
+		entries: newEntryStore(1 << 20),
 	}
 	for e := range r.Entries {
 		src.entries.add(&e, e.Time().Sub(r.Started))
 	}
 	for _, c := range r.CPU {
-		src.cpu = append(src.cpu, reading{c.At, c.Used})
+		src.s.cpu = append(src.s.cpu, reading{c.At, c.Used})
 	}
 	p := &progress{ctx: ctx}
 	s, err := src.build(p)

@@ -10,41 +10,38 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A sample is a sample of the session's trace, as grouping needs it.
+// A sample is the part of a trace's sample that grouping needs.
 type sample struct {
 	at       time.Duration // since the session began
 	function string
 	span     trace.SpanID
-	weight   time.Duration // the CPU time that it stands for, or the wall time of all goroutines
+	weight   time.Duration // CPU time, or wall time of all goroutines
 }
 
-// shareWeight is the weight by which the sample has its share of a tick: forced samples weigh
-// nothing.
+// shareWeight returns the weight for shares of a tick. Forced samples have no weight, but a share.
 func (s *sample) shareWeight() time.Duration { return max(1, s.weight) }
 
-// A level is an event that is open while samples are grouped, or the top level.
+// A level is an open event, or the top level, during grouping.
 type level struct {
 	node int32
 	end  time.Duration
 	span trace.SpanID
-	used time.Duration // up to here, groups or events below have the event's time
-	// ticks counts the ticks with samples in the event. The begin and the end of an event below
-	// count, too, so that they end the groups.
+	used time.Duration // groups and events below cover the event's time until here
+	// ticks is the number of ticks with samples in the event. The begin and the end of an event
+	// below count, too, so that groups end there.
 	ticks int
 
-	// The present tick stands for the event's own time between from and until. weight is the weight
-	// of all its samples in the event, and shared the weight of the samples that have their share
-	// already.
+	// The current tick stands for the event's own time between from and until. weight is the weight
+	// of the tick's samples in the event. shared is the part of weight that groups have received.
 	from, until    time.Duration
 	weight, shared time.Duration
 }
 
-// share returns how much of the tick's time samples of that weight have.
 func (l *level) share(weight time.Duration) time.Duration {
 	return time.Duration(float64(l.until-l.from) * (float64(weight) / float64(l.weight)))
 }
 
-// A group is a Samples event in the making.
+// A group becomes a Samples event.
 type group struct {
 	node
 	count    int
@@ -52,31 +49,33 @@ type group struct {
 	lastTick int // of its level
 }
 
-// A grouper goes through the nodes and the samples of a lane by time.
+// A grouper visits the nodes and the samples of a lane by time.
 type grouper struct {
 	nodes  []node
-	next   int     // the first node that has not begun
+	next   int     // index of the first node that has not begun
 	levels []level // the top level, and the open events
 	groups []group
 	newest map[groupKey]int // indexes in groups
 }
 
-// A groupKey says what a group is of: a function in an event.
 type groupKey struct {
 	node     int32
 	function string
 }
 
-// groupSamples returns the groups for the samples of a lane, which are sorted by time. Samples that
-// were taken at once are a tick: one sample by the CPU's clock, one for each goroutine by the wall
-// clock. A tick stands for the time before it, up to interval, in which no other event was open.
-// Its samples in an event share that time by their weight. A group is of a function in an event,
-// and lasts as long as each tick of the event has that function. Each sample adds cost to the
-// overhead.
+// groupSamples returns the groups for the samples of a lane, which are sorted by time.
+//
+// Simultaneous samples are a tick: one sample by the CPU's clock, one sample for each goroutine by
+// the wall clock. A tick stands for the preceding time, up to interval, in which no other event was
+// open. Its samples in an event share that time by weight. A group contains consecutive samples of
+// one function in an event, and ends before a tick of the event without the function. Each sample
+// adds cost to the overhead.
 func groupSamples(nodes []node, samples []sample, interval, cost time.Duration) []group {
-	g := &grouper{nodes: nodes, levels: []level{{node: none, used: math.MinInt64}},
-		newest: map[groupKey]int{}}
-	var in []int // levels that the samples of a tick were taken in
+	g := &grouper{
+		nodes: nodes, levels: []level{{node: none, used: math.MinInt64}},
+		newest: map[groupKey]int{},
+	}
+	var in []int // the levels of a tick's samples
 	for len(samples) > 0 {
 		n := 1
 		for n < len(samples) && samples[n].at == samples[0].at {
@@ -96,7 +95,7 @@ func groupSamples(nodes []node, samples []sample, interval, cost time.Duration) 
 	return g.groups
 }
 
-// advance opens the events that have begun, and closes those that ended before.
+// advance opens the events that have begun by at, and closes events that ended before.
 func (g *grouper) advance(at time.Duration) {
 	for ; g.next < len(g.nodes) && g.nodes[g.next].start <= at; g.next++ {
 		n := &g.nodes[g.next]
@@ -128,8 +127,7 @@ func (g *grouper) pop() {
 	g.levels = g.levels[:last]
 }
 
-// locate returns the level of the event that a sample was taken in, the innermost one under its
-// span, and adds the sample to the level's tick.
+// locate adds a sample to the tick of the innermost event under its span, and returns the level.
 func (g *grouper) locate(s *sample, interval time.Duration) int {
 	k, until := len(g.levels)-1, s.at
 	for s.span.IsValid() && k > 0 && g.levels[k].span != s.span {
@@ -147,8 +145,7 @@ func (g *grouper) locate(s *sample, interval time.Duration) int {
 	return k
 }
 
-// add puts a sample into the group of its function, or into a new one if the last tick was without
-// that function.
+// add adds a sample to its group, or to a new group if the previous tick lacked the function.
 func (g *grouper) add(s *sample, l *level, cost time.Duration) {
 	key := groupKey{l.node, s.function}
 	i, known := g.newest[key]
@@ -159,9 +156,9 @@ func (g *grouper) add(s *sample, l *level, cost time.Duration) {
 		if l.node != none {
 			depth = g.nodes[l.node].depth + 1
 		}
-		g.groups = append(g.groups,
-			group{node: node{start: l.from, name: s.function, typ: Samples, parent: l.node,
-				depth: depth}})
+		g.groups = append(g.groups, group{node: node{
+			start: l.from, name: s.function, typ: Samples, parent: l.node, depth: depth,
+		}})
 	}
 	to := &g.groups[i]
 	to.lastTick = l.ticks
@@ -177,9 +174,8 @@ func (g *grouper) add(s *sample, l *level, cost time.Duration) {
 	}
 }
 
-// mergeGroups returns the nodes and the groups in the order of the tree.
 func mergeGroups(nodes []node, groups []group) []node {
-	// The groups of a node are sorted by start, as are its other children.
+	// The groups of a node are sorted by start, as its other children are.
 	byParent := func(g group, parent int32) int { return cmp.Compare(g.parent, parent) }
 	slices.SortStableFunc(groups, func(a, b group) int { return byParent(a, b.parent) })
 	groupsOf := func(parent int32) []group {
@@ -189,8 +185,8 @@ func mergeGroups(nodes []node, groups []group) []node {
 	}
 	merged := make([]node, 0, len(nodes)+len(groups))
 	type openNode struct {
-		from, to int32   // its index in nodes, and in merged
-		groups   []group // that are not merged yet
+		from, to int32   // indexes in nodes and in merged
+		groups   []group // not merged yet
 	}
 	stack := []openNode{{from: none, to: none, groups: groupsOf(none)}}
 	flush := func(until time.Duration) {

@@ -8,58 +8,55 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxMarkLanes is how many lanes a frame has for measures between marks. A program that measures
-// since its start again and again would have a lane for each measure.
+// maxMarkLanes is the most lanes of a frame for measures between marks. A program that repeatedly
+// measures since its start would fill a lane with each measure.
 const maxMarkLanes = 64
 
 // A frameBuilder arranges the records of a frame in lanes.
 type frameBuilder struct {
 	*frame
 	records   []*storedEntry
-	spans     map[trace.SpanID]*storedEntry // those records that are spans
+	spans     map[trace.SpanID]*storedEntry // records with a span
 	lanes     []*lane
 	tops      []laneTop // of lanes
-	markLanes int       // how many lanes are for measures between marks
+	markLanes int       // number of lanes for measures between marks
 }
 
-// A lane is a timeline in the making: records that may have been on one call stack.
+// A lane becomes a timeline: its records may have been on one call stack.
 type lane struct {
 	records []*storedEntry
 	parents []int32 // of records: indexes, or none
 	stack   []openRecord
 	samples []int32 // indexes in the trace of the session
 
-	betweenMarks bool // its records were on no call stack
+	betweenMarks bool // the records were on no call stack
 	hasRequest   bool
 }
 
-// An openRecord is a record of a lane that has not ended when the next one begins.
+// An openRecord is a record of a lane that has not ended when the next record begins.
 type openRecord struct {
 	index       int32
 	end, length time.Duration
-	span        trace.SpanID // that is active in it
-	parent      trace.SpanID // the span that it was recorded under, if it is a span
+	span        trace.SpanID // active in the record
+	parent      trace.SpanID // of the record, if the record has a span
 }
 
-// A laneTop is the innermost open record of a lane: what a lane is chosen by. A frame may have a
+// A laneTop is the innermost open record of a lane, for the choice of a lane. A frame may have a
 // thousand lanes, and a slice of tops is quick to search.
 type laneTop struct {
-	end, length  time.Duration
-	span         trace.SpanID // that is active in it
-	open         bool         // else the lane has no open record
-	betweenMarks bool         // the lane's
+	openRecord
+	open         bool // the lane has an open record
+	betweenMarks bool // the lane's
 }
 
 func (l *lane) top() laneTop {
-	t := laneTop{betweenMarks: l.betweenMarks}
 	if n := len(l.stack); n > 0 {
-		o := &l.stack[n-1]
-		t.end, t.length, t.span, t.open = o.end, o.length, o.span, true
+		return laneTop{l.stack[n-1], true, l.betweenMarks}
 	}
-	return t
+	return laneTop{betweenMarks: l.betweenMarks}
 }
 
-// sortRecords puts each record behind all records that it may be below.
+// sortRecords sorts the records so that a parent precedes its children.
 func (f *frameBuilder) sortRecords() {
 	f.spans = map[trace.SpanID]*storedEntry{}
 	for _, r := range f.records {
@@ -70,30 +67,29 @@ func (f *frameBuilder) sortRecords() {
 	type sortKey struct {
 		r *storedEntry
 		i int
-		// late is set unless the record is the last moment of a span that began before: such a
-		// moment precedes the records that begin then.
-		late bool
+		// first is set for the last moment of a span that began earlier: the moment precedes the
+		// records that begin at the same time.
+		first bool
 	}
 	keys := make([]sortKey, len(f.records))
 	for i, r := range f.records {
-		keys[i] = sortKey{r, i, true}
+		keys[i] = sortKey{r: r, i: i}
 		if r.isMoment() {
 			p := f.parent(r)
-			keys[i].late = p == nil || p.start >= r.start
+			keys[i].first = p != nil && p.start < r.start
 		}
 	}
 	slices.SortFunc(keys, func(a, b sortKey) int {
 		if c := cmp.Compare(a.r.start, b.r.start); c != 0 {
 			return c
 		}
-		if a.late != b.late {
-			if b.late {
+		if a.first != b.first {
+			if a.first {
 				return -1
 			}
 			return 1
 		}
-		// The longer one comes first. Of two with equal times, the caller was recorded last, as it
-		// ended last.
+		// The longer record comes first. Of two records with equal times, the caller ended last.
 		return cmp.Or(cmp.Compare(b.r.end, a.r.end), cmp.Compare(b.i, a.i))
 	})
 	for i := range keys {
@@ -101,10 +97,10 @@ func (f *frameBuilder) sortRecords() {
 	}
 }
 
-// maxEmptySpans is how many spans of no length parent skips: wrong ids may form a circle.
+// maxEmptySpans is the most spans of no length that parent skips: wrong ids may form a circle.
 const maxEmptySpans = 64
 
-// parent returns the span that a record is below, or nil if no record of it can have one below.
+// parent returns the span that a record is below, or nil. It skips spans of no length.
 func (f *frameBuilder) parent(r *storedEntry) *storedEntry {
 	id := r.parent
 	for range maxEmptySpans {
@@ -117,7 +113,7 @@ func (f *frameBuilder) parent(r *storedEntry) *storedEntry {
 	return nil
 }
 
-// add puts a record into a lane, below the record that was on top of the call stack when it began.
+// add adds a record to a lane, below the record on top of the call stack.
 func (f *frameBuilder) add(r *storedEntry) {
 	var under trace.SpanID
 	if p := f.parent(r); p != nil {
@@ -128,10 +124,10 @@ func (f *frameBuilder) add(r *storedEntry) {
 	f.tops[i] = f.lanes[i].top()
 }
 
-// laneFor returns the index of the lane for a record. It is the lane whose top encloses the record
-// most tightly, under the span that the record was recorded under. If there is none, it is a lane
-// without an open record. A root span is enclosed by no other span. Measures between marks have
-// lanes of their own, and enclose nothing.
+// laneFor returns the index of the lane for a record: the lane whose top encloses the record most
+// tightly, under the record's parent span. Otherwise, laneFor returns a lane without an open
+// record, or a new lane. No other span encloses a root span. Measures between marks have their own
+// lanes.
 func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
 	best, idle := -1, -1
 	anySpan := !under.IsValid()
@@ -173,14 +169,13 @@ func (f *frameBuilder) laneFor(r *storedEntry, under trace.SpanID) int {
 	return len(f.lanes) - 1
 }
 
-// hasSibling reports whether an open span was recorded under parent. A record under the same parent
-// is its sibling, even if the parent has no record because it has not ended.
+// hasSibling reports whether an open span was recorded under parent. Records under the same parent
+// are siblings, also if the parent is still open and has no record.
 func (l *lane) hasSibling(parent trace.SpanID) bool {
 	return slices.ContainsFunc(l.stack, func(o openRecord) bool { return o.parent == parent })
 }
 
-// pop takes the records that ended before r from the stack. A moment may belong to a record that
-// ends then.
+// pop removes records that ended before r. A moment may be below a record that ends at its time.
 func (l *lane) pop(r *storedEntry) {
 	for n := len(l.stack); n > 0; n-- {
 		if end := l.stack[n-1].end; end > r.start || end == r.start && r.isMoment() {
@@ -190,7 +185,6 @@ func (l *lane) pop(r *storedEntry) {
 	}
 }
 
-// push appends a record to the lane, below the top of its stack.
 func (l *lane) push(r *storedEntry, under trace.SpanID) {
 	parent, span := none, r.span
 	if n := len(l.stack); n > 0 && !l.betweenMarks {
@@ -203,8 +197,9 @@ func (l *lane) push(r *storedEntry, under trace.SpanID) {
 		span = under
 	}
 	if !r.isMoment() {
-		o := openRecord{index: int32(len(l.records)), end: r.end, length: r.end - r.start,
-			span: span}
+		o := openRecord{
+			index: int32(len(l.records)), end: r.end, length: r.end - r.start, span: span,
+		}
 		if r.span.IsValid() {
 			o.parent = r.parent
 		}
@@ -214,7 +209,7 @@ func (l *lane) push(r *storedEntry, under trace.SpanID) {
 	l.records, l.parents = append(l.records, r), append(l.parents, parent)
 }
 
-// sortLanes puts the lane of the request first, and lanes of measures between marks last.
+// sortLanes moves the request's lane to the front, and lanes of measures between marks to the end.
 func (f *frameBuilder) sortLanes() {
 	rank := func(l *lane) int {
 		switch {
@@ -230,8 +225,7 @@ func (f *frameBuilder) sortLanes() {
 	f.tops = nil
 }
 
-// start returns when the first record began, or when the first sample was taken if there is no
-// record.
+// start returns the beginning of the first record, or of the first sample without records.
 func (f *frameBuilder) start(sampledAt func(sample int32) time.Duration) time.Duration {
 	if len(f.records) > 0 {
 		return f.records[0].start

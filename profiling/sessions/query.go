@@ -9,58 +9,53 @@ import (
 	"time"
 )
 
-// Events answers a query (Scope Profiler, GetEvents). Events are sorted by their start, and virtual
-// ones by descending time, then by type and name, with Process last. more is true if further events
-// follow, see Query.Limit. The slice is the caller's.
+// Events answers a query (Scope Profiler, GetEvents). Events are sorted by start. Virtual events
+// are sorted by descending time, then by type and name, with Process last. more is true if further
+// events follow: see Query.Limit. The slice is the caller's.
 //
-// The error wraps [ErrNotFound], [ErrInvalid], or ctx's cause: a query goes through all events of
-// its timeline, which takes some milliseconds for a hundred thousand. A query needs the memory of
-// its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for each
-// type and name until it returns.
+// The error wraps [ErrNotFound], [ErrInvalid], or ctx's cause: a query visits all events of its
+// timeline, which takes some milliseconds for a hundred thousand events. A query needs the memory
+// of its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for
+// each type and name.
 func (s *Session) Events(ctx context.Context, q Query) (events []Event, more bool, err error) {
-	a, err := s.answer(ctx, q)
-	return a.list, a.more, err
+	if q.Mode > ReduceAll {
+		return nil, false, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)",
+			ErrInvalid, q.Mode)
+	}
+	t, ok := s.timeline(q.Timeline)
+	if !ok {
+		return nil, false, fmt.Errorf("timeline %d: %w: %s",
+			q.Timeline, ErrNotFound, s.timelineIDs())
+	}
+	w, err := t.window(q)
+	if err != nil {
+		return nil, false, err
+	}
+	var a answer
+	switch q.Mode {
+	case ReduceUniqueTypes:
+		a = t.reduce(ctx, w, func(n *node) kind { return kind{typ: n.typ} })
+	case ReduceUniqueEvents:
+		a = t.reduce(ctx, w, func(n *node) kind { return kind{n.typ, n.name} })
+	case ReduceAll:
+		a = s.reduceAll(ctx, t, w)
+	default:
+		a = t.list(ctx, w)
+	}
+	if ctx.Err() != nil {
+		return nil, false, fmt.Errorf("sessions: session %d: not all events were read: %w",
+			s.id, context.Cause(ctx))
+	}
+	return a.list, a.more, nil
 }
 
-// An answer is what a query gives.
+// An answer is the result of a query.
 type answer struct {
 	hull *Interval // of the intervals of list; nil if list is empty
 	list []Event
 	more bool
 }
 
-func (s *Session) answer(ctx context.Context, q Query) (answer, error) {
-	if q.Mode > ReduceAll {
-		return answer{}, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)", ErrInvalid,
-			q.Mode)
-	}
-	t := s.timeline(q.Timeline)
-	if t == nil {
-		return answer{}, fmt.Errorf("timeline %d: %w: %s", q.Timeline, ErrNotFound, s.timelineIDs())
-	}
-	w, err := t.window(q)
-	if err != nil {
-		return answer{}, err
-	}
-	var all answer
-	switch q.Mode {
-	case ReduceUniqueTypes:
-		all = t.reduce(ctx, w, func(n *node) kind { return kind{typ: n.typ} })
-	case ReduceUniqueEvents:
-		all = t.reduce(ctx, w, func(n *node) kind { return kind{n.typ, n.name} })
-	case ReduceAll:
-		all = s.reduceAll(ctx, t, w)
-	default:
-		all = t.list(ctx, w)
-	}
-	if ctx.Err() != nil {
-		return answer{}, fmt.Errorf("sessions: session %d: not all events were read: %w", s.id,
-			context.Cause(ctx))
-	}
-	return all, nil
-}
-
-// reduceAll is the answer of mode ReduceAll.
 func (s *Session) reduceAll(ctx context.Context, t *timeline, w window) answer {
 	everything := func(*node) kind { return kind{typ: Generic} }
 	all := t.reduce(ctx, w, everything)
@@ -83,7 +78,7 @@ func (s *Session) reduceAll(ctx context.Context, t *timeline, w window) answer {
 	return all
 }
 
-// timelineIDs says which ids of timelines there are.
+// timelineIDs describes the valid ids of timelines, for errors.
 func (s *Session) timelineIDs() string {
 	if len(s.timelines) == 0 {
 		return fmt.Sprintf("session %d has no timelines: it has no events", s.id)
@@ -91,13 +86,13 @@ func (s *Session) timelineIDs() string {
 	return fmt.Sprintf("session %d has timelines 1 to %d", s.id, len(s.timelines))
 }
 
-// A window is the part of a timeline that a query is about.
+// A window is the part of a timeline that a query selects.
 type window struct {
 	first, end int    // nodes
-	depth      int32  // the deepest that is given, 0 for all
-	types      uint16 // as bits, 0 for all
+	depth      int32  // the deepest level, 0 for all
+	types      uint16 // bits, 0 for all
 	from, to   *time.Duration
-	limit      int // 0 for all
+	limit      int // 0 for none
 }
 
 func (t *timeline) window(q Query) (window, error) {
@@ -105,8 +100,8 @@ func (t *timeline) window(q Query) (window, error) {
 	top := int32(0)
 	if q.Event != 0 {
 		if uint64(q.Event) > uint64(len(t.nodes)) {
-			return w, fmt.Errorf("event %d: %w: timeline %d has events 1 to %d", q.Event,
-				ErrNotFound, t.ID, len(t.nodes))
+			return w, fmt.Errorf("event %d: %w: timeline %d has events 1 to %d",
+				q.Event, ErrNotFound, t.ID, len(t.nodes))
 		}
 		root := &t.nodes[q.Event-1]
 		w.first, w.end, top = int(q.Event), int(q.Event)+int(root.size)-1, root.depth
@@ -128,22 +123,21 @@ func (t *timeline) window(q Query) (window, error) {
 	if q.Limit < 0 {
 		return w, fmt.Errorf("%w: limit %d: must not be negative", ErrInvalid, q.Limit)
 	}
-	if q.After != 0 && q.Mode > All {
+	switch {
+	case q.After == 0:
+		return w, nil
+	case q.Mode > All:
 		return w, fmt.Errorf("%w: after event %d: mode %d gives virtual events, which have no ids",
 			ErrInvalid, q.After, q.Mode)
+	case uint64(q.After) <= uint64(w.first) || uint64(q.After) > uint64(w.end):
+		return w, fmt.Errorf("%w: after event %d: is not among those asked for",
+			ErrInvalid, q.After)
 	}
-	if q.After != 0 {
-		if uint64(q.After) <= uint64(w.first) || uint64(q.After) > uint64(w.end) {
-			return w, fmt.Errorf("%w: after event %d: is not among those asked for", ErrInvalid,
-				q.After)
-		}
-		w.first = int(q.After)
-	}
+	w.first = int(q.After)
 	return w, nil
 }
 
-// selected yields the nodes that a query is about with their indexes, until ctx ends. The caller
-// checks ctx afterwards.
+// selected yields the selected nodes, until ctx ends, which the caller must check.
 func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node] {
 	return func(yield func(int, *node) bool) {
 		for i, visited := w.first, 0; i < w.end; visited++ {
@@ -153,11 +147,11 @@ func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node]
 			n := &t.nodes[i]
 			switch {
 			case w.to != nil && n.start >= *w.to:
-				return // so do all further ones
+				return // further nodes begin later
 			case w.depth != 0 && n.depth > w.depth, w.from != nil && n.end < *w.from:
-				i += int(n.size) // what is below it is deeper, and ends before
+				i += int(n.size) // nodes below are deeper, and end earlier
 				continue
-			// a moment at its end may be below it
+			// A moment at the node's end may be below the node.
 			case w.from != nil && n.end == *w.from && n.start < n.end:
 			case w.types == 0 || w.types&(1<<n.typ) != 0:
 				if !yield(i, n) {
@@ -169,7 +163,6 @@ func (t *timeline) selected(ctx context.Context, w window) iter.Seq2[int, *node]
 	}
 }
 
-// list is the answer of mode All.
 func (t *timeline) list(ctx context.Context, w window) answer {
 	var all answer
 	for i := range t.selected(ctx, w) {
@@ -182,32 +175,30 @@ func (t *timeline) list(ctx context.Context, w window) answer {
 	return all
 }
 
-// A kind is what the events that become one virtual event have in common.
+// A kind is the common property of the events of a virtual event.
 type kind struct {
 	typ  EventType
 	name string
 }
 
-// A merged is a virtual event in the making. An Event is three times as large, and an answer has
-// few of those that a long session has.
-type merged struct {
-	first          int32 // node of its kind
+// A virtual event takes a third of the memory of an Event. A short answer may need many.
+type virtual struct {
+	first          int32 // the first node
 	hits           uint32
 	time, overhead time.Duration
 	interval       Interval
 }
 
-// reduce makes a virtual event of each kind.
 func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind) answer {
 	indexes := map[kind]int32{}
-	var list []merged
+	var list []virtual
 	for i, n := range t.selected(ctx, w) {
 		k := kindOf(n)
 		at, known := indexes[k]
 		if !known {
 			at = int32(len(list))
 			indexes[k] = at
-			list = append(list, merged{first: int32(i), interval: Interval{n.start, n.end}})
+			list = append(list, virtual{first: int32(i), interval: Interval{n.start, n.end}})
 		}
 		m := &list[at]
 		m.time += n.self
@@ -215,7 +206,7 @@ func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind
 		m.hits++
 		m.interval.cover(Interval{n.start, n.end})
 	}
-	slices.SortFunc(list, func(a, b merged) int {
+	slices.SortFunc(list, func(a, b virtual) int {
 		if a.time != b.time {
 			return cmp.Compare(b.time, a.time)
 		}
@@ -226,19 +217,20 @@ func (t *timeline) reduce(ctx context.Context, w window, kindOf func(*node) kind
 	if w.limit > 0 && w.limit < len(list) {
 		list, all.more = list[:w.limit], true
 	}
-	all.list = make([]Event, 0, len(list)+1) // and perhaps the process
+	all.list = make([]Event, 0, len(list)+1) // room for the process
 	for _, m := range list {
 		k := kindOf(&t.nodes[m.first])
-		all.add(Event{Type: k.typ, Name: k.name, Time: m.time, Overhead: m.overhead, Hits: m.hits,
-			Interval: m.interval})
+		all.add(Event{
+			Type: k.typ, Name: k.name, Time: m.time, Overhead: m.overhead, Hits: m.hits,
+			Interval: m.interval,
+		})
 	}
 	return all
 }
 
 func (a *answer) add(e Event) {
 	if a.hull == nil {
-		hull := e.Interval
-		a.hull = &hull
+		a.hull = new(e.Interval)
 	}
 	a.hull.cover(e.Interval)
 	a.list = append(a.list, e)
@@ -248,9 +240,8 @@ func (i *Interval) cover(other Interval) {
 	i.Start, i.End = min(i.Start, other.Start), max(i.End, other.End)
 }
 
-// process returns the event of type Process for the interval of a query, else for the hull of its
-// events, as far as the session recorded. ok is false where the system does not tell, and without
-// events.
+// process returns the event of type Process: the recorded part of the query's interval, or else of
+// the hull of its events. ok is false without events, and on systems that do not measure CPU time.
 func (s *Session) process(w window, hull *Interval) (e Event, ok bool) {
 	if hull == nil || len(s.cpu) < 2 {
 		return Event{}, false
@@ -262,23 +253,22 @@ func (s *Session) process(w window, hull *Interval) (e Event, ok bool) {
 	if w.to != nil {
 		within.End = *w.to
 	}
-	within.Start, within.End = max(within.Start, s.cpu[0].at, 0),
-		min(within.End, s.cpu[len(s.cpu)-1].at)
+	within.Start = max(within.Start, s.cpu[0].at, 0)
+	within.End = min(within.End, s.cpu[len(s.cpu)-1].at)
 	if within.End < within.Start {
 		return Event{}, false
 	}
-	return Event{Type: Process, Time: s.cpuAt(within.End) - s.cpuAt(within.Start), Hits: 1,
-		Interval: within}, true
+	used := s.cpuAt(within.End) - s.cpuAt(within.Start)
+	return Event{Type: Process, Time: used, Hits: 1, Interval: within}, true
 }
 
-// cpuAt returns how much CPU time the process had used, interpolated between two readings. at is
-// between the first reading and the last.
+// cpuAt interpolates the CPU time of the process between two readings, which must exist.
 func (s *Session) cpuAt(at time.Duration) time.Duration {
 	i, exact := slices.BinarySearchFunc(s.cpu, at,
 		func(r reading, at time.Duration) int { return cmp.Compare(r.at, at) })
 	if exact {
-		return s.cpu[i].used
+		return s.cpu[i].cpu
 	}
 	a, b := s.cpu[i-1], s.cpu[i]
-	return a.used + time.Duration(float64(b.used-a.used)*float64(at-a.at)/float64(b.at-a.at))
+	return a.cpu + time.Duration(float64(b.cpu-a.cpu)*float64(at-a.at)/float64(b.at-a.at))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// The errors of a [Recorder] and of [Session.Events] wrap one of these; their texts name the value
-// and the rule. The specification has BAD_REQUEST for the first five.
+// The errors of a [Recorder] and of [Session.Events] wrap one of these errors. Their texts name the
+// value and the rule. The specification answers BAD_REQUEST for the first five.
 var (
 	ErrInProgress = errors.New("another session is in progress")
 	ErrFull       = errors.New("no room for another session")
@@ -31,71 +31,71 @@ var (
 
 // Config configures a [Recorder].
 type Config struct {
-	// Timeline is recorded, with all its requests; nil means observer.ProcessTimeline().
+	// Timeline is recorded with all its requests; nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
-	Policy   profiling.Policy // what clients outside the program may do
+	Policy   profiling.Policy // for clients outside the program
 	Logger   *slog.Logger     // nil means slog.Default()
 
-	SampleInterval time.Duration // of sessions without one of their own; 0 and less mean 10 ms
-	MaxSamples     int           // of a session; 0 means 200 000. A sample takes some 50 bytes
+	SampleInterval time.Duration // default of sessions; 0 and less mean 10 ms
+	MaxSamples     int           // most samples of a session, some 50 bytes each; 0 means 200 000
 
-	// MaxEvents is how many entries a session keeps, at most 2²⁹; 0 means 1 000 000. An entry takes
-	// some 300 bytes, and its name and attributes. These have 256 bytes for each of MaxEvents
-	// together, whichever entries have them. What exceeds either bound is dropped and counted. A
-	// session that waits for a request holds up to twice as many. When the request has come, the
-	// session has those that ended after the request began, and all further ones up to MaxEvents.
+	// MaxEvents is the most entries of a session, up to 2²⁹; 0 means 1 000 000. An entry takes some
+	// 300 bytes, and its name and attributes. All names and attributes of a session together may
+	// take 256 bytes for each of MaxEvents. The session drops and counts entries over either bound.
+	// A session that waits for a request holds up to twice as many entries. When the request has
+	// come, the session keeps the entries that ended after the request began, and records further
+	// entries up to MaxEvents.
 	MaxEvents int
 
-	// after which a session stops by itself, from its beginning or its wait's; 0 means 10 minutes
-	MaxLength   time.Duration
-	MaxSessions int // kept at a time, including the one in progress; 0 means 8
-	// how long a stopped session is kept; 0 means 1 hour, negative for ever
-	Keep time.Duration
+	MaxLength   time.Duration // of a wait, and of a session, which then stops; 0 means 10 minutes
+	MaxSessions int           // most sessions, including the one in progress; 0 means 8
+	Keep        time.Duration // of a stopped session; 0 means 1 hour, negative for ever
 }
 
-// StartOptions say what a session records (Scope Profiler, StartProfilerArg).
+// StartOptions configure a session (Scope Profiler, StartProfilerArg).
 type StartOptions struct {
-	// Route lets the session wait for the next request with that name, as "GET /search", and begin
-	// when that began (StartMode URL). Empty begins at once (IMMEDIATE). See [Recorder.Start].
+	// Route delays the session until the next request with that name, as "GET /search". The session
+	// begins when the request begins (StartMode URL). Empty begins at once (IMMEDIATE). See
+	// [Recorder.Start].
 	Route string
 
-	// Length is the time after which the session stops by itself, from its beginning on. It is at
-	// most Config.MaxLength, which 0 means.
+	// Length is the time from the session's beginning until the session stops by itself, at most
+	// Config.MaxLength. 0 means Config.MaxLength.
 	Length time.Duration
 
 	SampleInterval time.Duration // as in profiling.Options; 0 means Config.SampleInterval
 	Modules        []string      // as in profiling.Options
 	Wall           bool          // as in profiling.Options
-	NoSamples      bool          // only entries are recorded
+	NoSamples      bool          // record only entries
 
-	// Process adds the runtime's profiles of allocations, mutexes and blocking, of the whole
-	// process: see [Session.ProcessProfiles]. It makes a garbage collection at the start and one
-	// after the stop. Route and Modules must be empty. A remote client sees the functions that
-	// Config.Policy shows.
+	// Process adds the runtime's profiles of allocations, mutexes and blocking of the whole
+	// process: see [Session.ProcessProfiles]. It causes a garbage collection at the start and
+	// another one after the stop. Route and Modules must be empty. A remote client sees the
+	// functions that Config.Policy shows.
 	Process bool
 
-	// Remote marks a start by a client outside the program: Config.Policy decides.
+	// Remote marks a start by a client outside the program, which Config.Policy must allow.
 	Remote bool
 }
 
-// A Recorder runs sessions, one at a time, and keeps those that were stopped (Scope
-// Profiler, the service itself). Its methods may be called concurrently.
+// A Recorder runs sessions, one at a time, and stores stopped sessions (Scope Profiler, the service
+// itself). Its methods may be called concurrently.
 type Recorder struct {
 	c                 Config
 	maxProcessProfile int // in bytes
 	startSampler      func(ctx context.Context, remote bool, o profiling.Options) (sampler, error)
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	recordings map[SessionID]*recording
 	current    *recording // in progress, or nil
-	starting   bool       // a session is being started, without the lock
+	starting   bool       // a start goes on without the lock
 	last       SessionID
 	counts     map[string]uint64 // of Counts
 	closed     bool
 	work       sync.WaitGroup // goroutines of recordings
 }
 
-// NewRecorder makes a recorder. It does nothing, and costs nothing, until a session starts.
+// NewRecorder returns a recorder, which does nothing, and costs nothing, until a session starts.
 func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
 		c.Timeline = observer.ProcessTimeline()
@@ -103,7 +103,7 @@ func NewRecorder(c Config) *Recorder {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.SampleInterval = cmp.Or(max(0, c.SampleInterval), 10*time.Millisecond)
 	c.MaxSamples = cmp.Or(max(0, c.MaxSamples), 200_000)
-	// twice as many are a number on every system
+	// Twice as many entries must be an int on every system.
 	c.MaxEvents = min(cmp.Or(max(0, c.MaxEvents), 1_000_000), 1<<29)
 	c.MaxLength = cmp.Or(max(0, c.MaxLength), 10*time.Minute)
 	c.MaxSessions = cmp.Or(max(0, c.MaxSessions), 8)
@@ -130,20 +130,20 @@ func (r *Recorder) Config() Config {
 	return c
 }
 
-// Start begins a session (Scope Profiler, StartProfiler). The session does not end with ctx. The
-// error wraps [ErrInProgress] while another session is in progress, [ErrFull] when MaxSessions are
-// kept, [ErrInvalid] for options that are not valid, [ErrClosed], or profiling.ErrNotAllowed.
+// Start begins a session (Scope Profiler, StartProfiler). The session outlives ctx. The error wraps
+// [ErrInProgress] while another session is in progress, [ErrFull] if the recorder holds
+// MaxSessions, [ErrInvalid] for invalid options, [ErrClosed], or profiling.ErrNotAllowed.
 //
-// With Route the session waits for a request of that name that arrives after Start. A request's
-// name is known when it ends: then the session has begun with the request's arrival. While it
-// waits, it forgets what ended half a minute to a minute ago, and all but the last MaxEvents
-// entries. So the beginning of a longer request is missing.
+// With Route, the session waits for a request of that name that arrives after Start. A request's
+// name is known when the request ends: the session then begins with the request's arrival. A
+// waiting session forgets entries that ended half a minute to a minute ago, and all but the last
+// MaxEvents entries. Therefore the beginning of a longer request is missing.
 func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {
 	id, err := r.start(ctx, o)
 	if err != nil {
 		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.counts["refused"]++
-		r.mu.Unlock()
 		return 0, fmt.Errorf("sessions: %w", err)
 	}
 	return id, nil
@@ -158,8 +158,8 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 		return 0, err
 	}
 	if o.SampleInterval < 0 {
-		return 0, fmt.Errorf("%w: SampleInterval %v: must not be negative", ErrInvalid,
-			o.SampleInterval)
+		return 0, fmt.Errorf("%w: SampleInterval %v: must not be negative",
+			ErrInvalid, o.SampleInterval)
 	}
 	if o.Length < 0 || o.Length > r.c.MaxLength {
 		return 0, fmt.Errorf("%w: Length %v: must be from 0 to %v, which is Config.MaxLength",
@@ -176,7 +176,7 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 	if id, err = r.reserve(); err != nil {
 		return 0, err
 	}
-	// nil unless begin succeeds: the timeline's clock, which is the program's, may panic
+	// s stays nil if begin fails, or panics in the timeline's clock, which is the program's code.
 	var s *recording
 	defer func() {
 		if closed := r.settle(s); closed && err == nil {
@@ -189,8 +189,7 @@ func (r *Recorder) start(ctx context.Context, o StartOptions) (id SessionID, err
 	return id, nil
 }
 
-// reserve returns the id of a session that may start. No other can start until settle is called,
-// and Close waits for it.
+// reserve returns the id for a new session. Other starts fail, and Close waits, until settle.
 func (r *Recorder) reserve() (SessionID, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,16 +201,16 @@ func (r *Recorder) reserve() (SessionID, error) {
 	case r.current != nil:
 		return 0, fmt.Errorf("%w: stop session %d first", ErrInProgress, r.current.id)
 	case len(r.recordings) >= r.c.MaxSessions:
-		return 0, fmt.Errorf("%w: %d sessions are kept, which is the most: release one", ErrFull,
-			len(r.recordings))
+		return 0, fmt.Errorf("%w: %d sessions are kept, which is the most: release one",
+			ErrFull, len(r.recordings))
 	}
 	r.starting = true
 	r.work.Add(1)
 	return r.last + 1, nil
 }
 
-// settle ends a start with the recording that it made, or nil. It returns true if Close was called
-// meanwhile: then it ends the recording.
+// settle completes a start with its recording, or with nil. If Close was called meanwhile, settle
+// ends the recording and returns true.
 func (r *Recorder) settle(s *recording) (closed bool) {
 	r.mu.Lock()
 	defer r.work.Done()
@@ -233,96 +232,92 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 }
 
 // Stop ends a session at once, and waits until its events are ready (Scope Profiler, StopProfiler).
-// When ctx ends before that, Stop returns its error, and the session is ready some time later: see
-// Session and Watch. A session that stopped by itself, at StartOptions.Length or at MaxLength, can
-// be stopped once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound]
-// for an unknown id.
+// If ctx ends first, Stop returns an error, and the session becomes ready later: see Session and
+// Watch. A session that stopped by itself, at StartOptions.Length or at MaxLength, can be stopped
+// once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound] for an
+// unknown id.
 //
-// A session without samples because other code had the CPU profiler is no error: see
+// Stop returns no error if samples are missing because other code used the CPU profiler: see
 // Stats.Profiling, BusyTime, and Status.Sampler.
 //
 // Entries reach the session after the running callbacks of the timeline's observers have returned.
-// After a second it goes on without these, and logs a warning. An observer's own callback may call
-// Stop, which then takes that long.
+// After a second, the session ends without waiting for the callbacks, and logs a warning. An
+// observer's own callback may call Stop, which then takes a second.
 func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
-	s, err := r.stop(id)
+	s, err := r.markStopped(id)
 	if err != nil {
 		return nil, err
 	}
+	r.end(s, false)
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
 		select {
-		case <-s.ready: // if both have happened, the result does not depend on chance
+		case <-s.ready: // at the same time: ready wins
 		default:
 			return nil, fmt.Errorf(
-				"sessions: session %d is stopped, its events are not ready yet: %w", id,
-				context.Cause(ctx))
+				"sessions: session %d is stopped, its events are not ready yet: %w",
+				id, context.Cause(ctx))
 		}
 	}
 	return s.session, s.err
 }
 
-// stop ends the recording of a session that Stop is called for, unless it has ended by itself.
-func (r *Recorder) stop(id SessionID) (*recording, error) {
+func (r *Recorder) markStopped(id SessionID) (*recording, error) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	s, err := r.find(id)
-	if err == nil && s.stopCalled {
-		err = fmt.Errorf("sessions: session %d: %w: it was stopped before", id, ErrState)
-	}
 	if err != nil {
-		r.mu.Unlock()
 		return nil, err
+	}
+	if s.stopCalled {
+		return nil, fmt.Errorf("sessions: session %d: %w: it was stopped before", id, ErrState)
 	}
 	s.stopCalled = true
 	r.counts["stopped"]++
-	ends := r.end(s)
-	r.mu.Unlock()
-	if ends {
-		s.stop()
-	}
 	return s, nil
 }
 
-// end makes room for the next session. It returns false if the recording of this one has ended
-// before. Otherwise the caller stops the recording, without the lock: that reads the timeline's
-// clock, which is the program's. r.mu is held.
-func (r *Recorder) end(s *recording) bool {
-	if s == nil || r.current != s {
-		return false
-	}
-	r.current = nil
-	return true
-}
-
-// endByItself is end for a session that has reached its length. overlong is set if that is
-// MaxLength.
-func (r *Recorder) endByItself(s *recording, overlong bool) bool {
+// end stops a recording, and makes room for the next session. It returns false if the recording has
+// ended before. overlong is set if the session has reached MaxLength.
+func (r *Recorder) end(s *recording, overlong bool) bool {
 	r.mu.Lock()
-	ends := r.end(s)
-	if ends && overlong {
-		r.counts["overlong"]++
+	current := r.current == s
+	if current {
+		r.current = nil
+		if overlong {
+			r.counts["overlong"]++
+		}
 	}
 	r.mu.Unlock()
-	if ends {
-		s.stop()
+	if current {
+		s.stop() // without the lock: stop reads the timeline's clock, which is the program's code
 	}
-	return ends
+	return current
 }
 
-// Session returns a session that was stopped. The error wraps [ErrNotFound] for an unknown id, and
+// Session returns a stopped session. The error wraps [ErrNotFound] for an unknown id, and
 // [ErrState] while the session is not ready.
 func (r *Recorder) Session(id SessionID) (*Session, error) {
+	s, err := r.completed(id)
+	if err != nil {
+		return nil, err
+	}
+	return s.session, nil
+}
+
+// completed returns the recording of a session that is ready.
+func (r *Recorder) completed(id SessionID) (*recording, error) {
 	s, err := r.recording(id)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-s.ready:
-		return s.session, s.err
+		return s, s.err
 	default:
-		return nil, fmt.Errorf("sessions: session %d: %w: it is %s, and has no events yet", id,
-			ErrState, s.status().State)
+		return nil, fmt.Errorf("sessions: session %d: %w: it is %s, and has no events yet",
+			id, ErrState, s.status().State)
 	}
 }
 
@@ -337,14 +332,14 @@ func (r *Recorder) find(id SessionID) (*recording, error) {
 	s := r.recordings[id]
 	if s == nil {
 		return nil, fmt.Errorf(
-			"sessions: session %d: %w: it never started, was released, or has expired", id,
-			ErrNotFound)
+			"sessions: session %d: %w: it never started, was released, or has expired",
+			id, ErrNotFound)
 	}
 	return s, nil
 }
 
-// ReleaseAll forgets all sessions except the one in progress, and returns how many those were
-// (Scope Profiler, ReleaseSession without an id).
+// ReleaseAll removes all sessions except the one in progress, and returns their number (Scope
+// Profiler, ReleaseSession without an id).
 func (r *Recorder) ReleaseAll() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -358,9 +353,9 @@ func (r *Recorder) ReleaseAll() int {
 	return n
 }
 
-// Release forgets a session that was stopped, also before it is ready (Scope Profiler,
-// ReleaseSession). The error wraps [ErrNotFound] for an unknown id, as 0 always is, and [ErrState]
-// for the session in progress.
+// Release removes a stopped session, also before the session is ready (Scope Profiler,
+// ReleaseSession). The error wraps [ErrNotFound] for an unknown id, such as 0, and [ErrState] for
+// the session in progress.
 func (r *Recorder) Release(id SessionID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -369,15 +364,15 @@ func (r *Recorder) Release(id SessionID) error {
 		return err
 	}
 	if s == r.current {
-		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first", id,
-			ErrState)
+		return fmt.Errorf("sessions: session %d: %w: it is in progress: stop it first",
+			id, ErrState)
 	}
 	r.forget(s)
 	r.counts["released"]++
 	return nil
 }
 
-// forget removes a session. It returns false if that was removed before. r.mu is held.
+// forget removes a session. It returns false if the session was removed before. r.mu is held.
 func (r *Recorder) forget(s *recording) bool {
 	if r.recordings[s.id] != s {
 		return false
@@ -390,7 +385,6 @@ func (r *Recorder) forget(s *recording) bool {
 	return true
 }
 
-// expire forgets a session after Keep, unless it is released before.
 func (r *Recorder) expire(s *recording) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -406,7 +400,7 @@ func (r *Recorder) expire(s *recording) {
 	})
 }
 
-// A State is how far a session is.
+// A State is a stage of a session.
 type State string
 
 // The states, in their order.
@@ -417,7 +411,7 @@ const (
 	Ready      State = "ready"
 )
 
-// A Status says how a session is doing.
+// A Status describes the progress of a session.
 type Status struct {
 	ID      SessionID
 	State   State
@@ -426,21 +420,20 @@ type Status struct {
 	Remote  bool   // as started with
 	Started time.Time
 	Length  time.Duration // so far
-	// MaxLength is the Length at which the session stops by itself. While it waits, it stops then
-	// without a beginning.
+	// MaxLength is the Length at which the session stops by itself, even during its wait.
 	MaxLength time.Duration
 	Progress  float64 // of Processing, 0 to 1
-	// Sampler is the engine and its state, as "cpu, paused", and after the end the reason if
-	// samples are missing. It is empty without samples.
+	// Sampler is the engine and its state, as "cpu, paused". After the end, Sampler also says why
+	// samples are missing. It is empty without a sampler.
 	Sampler string
 
 	Entries, Samples, Dropped uint64 // so far
-	// Cost is the time so far that the recorder worked on entries, and that samples stopped the
-	// code that they were taken of. It is without the labels of spans, and without Wall samples.
+	// Cost is the time that the recorder worked on entries, plus the time for which samples stopped
+	// the sampled code. Cost excludes labels of spans and Wall samples.
 	Cost time.Duration
 }
 
-// Statuses returns the statuses of all sessions, by id.
+// Statuses returns the statuses of all sessions, sorted by id.
 func (r *Recorder) Statuses() []Status {
 	r.mu.Lock()
 	recordings := slices.SortedFunc(maps.Values(r.recordings),
@@ -455,9 +448,9 @@ func (r *Recorder) Statuses() []Status {
 
 const watchInterval = 100 * time.Millisecond
 
-// Watch yields a session's status now and every 100 ms if it has changed, until the session is
-// Ready. It ends with an error that wraps [ErrNotFound] if the session is not known or is released,
-// and with ctx's error when ctx ends.
+// Watch yields a session's status now, and every 100 ms if the status has changed, until the
+// session is Ready. Watch ends with an error that wraps [ErrNotFound] if the session is unknown or
+// is released, and with ctx's cause when ctx ends.
 func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		tick := time.NewTicker(watchInterval)
@@ -485,8 +478,8 @@ func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, er
 	}
 }
 
-// Close stops and forgets all sessions, and waits for the recorder's goroutines. Like Stop, it
-// waits a second for observers' callbacks. Start fails afterwards. Closing twice does nothing.
+// Close stops and removes all sessions, and waits for the recorder's goroutines. Like Stop, Close
+// waits a second for observers' callbacks. Start fails afterwards. A second Close does nothing.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -494,10 +487,9 @@ func (r *Recorder) Close() {
 		r.forget(s)
 	}
 	current := r.current
-	ends := r.end(current)
 	r.mu.Unlock()
-	if ends {
-		current.stop()
+	if current != nil {
+		r.end(current, false)
 	}
 	r.work.Wait()
 }

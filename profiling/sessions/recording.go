@@ -17,18 +17,29 @@ import (
 )
 
 const (
-	// maxPending is how many entries may wait for the recorder's callback.
+	// maxPending is the most entries that may wait for the recorder's callback.
 	maxPending = 1 << 17
-	// readEvery is how often a session in progress reads the CPU time of the process.
+	// readEvery is the interval between two readings of the CPU time of the process.
 	readEvery = 250 * time.Millisecond
-	// lookBack is for how long, at least, a session that waits for a request remembers.
+	// lookBack is the least time for which a waiting session remembers.
 	lookBack = 30 * time.Second
-	// deliveryTimeout is how long a session that ends waits for callbacks of the timeline's other
-	// observers.
+	// deliveryTimeout bounds the wait of an ending session for callbacks of other observers.
 	deliveryTimeout = time.Second
 )
 
-// A recording is a session from its start until it is released.
+// A sampler takes the samples of a session, as [profiling.Profiler] documents.
+type sampler interface {
+	TakeTrace() (*profile.Trace, error)
+	Stop() (*profile.Trace, error)
+	Stopped() bool
+	State() profiling.State
+	Engine() profile.Engine
+	Stats() profile.Stats
+}
+
+var _ sampler = (*profiling.Profiler)(nil)
+
+// A recording is a session from its start until its release.
 type recording struct {
 	id SessionID
 	o  StartOptions
@@ -36,7 +47,7 @@ type recording struct {
 	tl *observer.Timeline
 
 	observer *observer.Observer
-	overflow uint64  // entries that the timeline had lost before the start
+	overflow uint64  // entries that the timeline lost before the start
 	sampler  sampler // nil without samples
 
 	processStart *processStart // nil without profiles of the process
@@ -47,38 +58,35 @@ type recording struct {
 	ready    chan struct{} // closed when session and err are set
 	session  *Session
 	err      error
-	// session as clients outside the program may see it, once that is ready
+	// remote returns session for clients outside the program. It must not be called before ready.
 	remote func() *Session
 
 	stopCalled bool        // guarded by the recorder's mu, as is expiry
 	expiry     *time.Timer // nil until the session is ready
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	state State
-	// for the request to the route, which may also be delivered in state Processing
+	// waiting is set until the request to the route comes, possibly in state Processing.
 	waiting         bool
-	zero            time.Duration // the session's zero, on tl; while it waits, when that began
-	end             time.Duration // on tl; 0 while it records
-	entries         *entryStore   // nil when the session is built
-	sealed          bool          // entries takes no more
-	callbackTime    time.Duration // in take, for callbackEntries
+	zero            time.Duration // on tl: the beginning of the session, or of its wait
+	end             time.Duration // on tl; 0 while the session records
+	entries         *entryStore   // nil after the session is built
+	sealed          bool          // take ignores further entries
+	callbackTime    time.Duration // of take, for callbackEntries
 	callbackEntries int
 	cpu             []reading // at times on tl
-	// earlier has the samples that the sampler gave while the session waited; nil if it gave none.
+	// earlier holds the samples that the sampler returned while the session waited, or nil.
 	earlier *profile.Trace
-	// samplerErr says why samples are missing. samplerStatus is the last samplerState of a sampler
-	// that is gone.
+	// samplerErr explains missing samples. samplerStatus is the last state of a stopped sampler.
 	samplerErr    error
 	samplerStatus string
 }
 
-// begin starts a recording.
 func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*recording, error) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &recording{
-		id: id, o: o, r: r, tl: r.c.Timeline,
-		cancel: cancel, progress: progress{ctx: work}, stopped: make(chan struct{}),
-		ready: make(chan struct{}),
+		id: id, o: o, r: r, tl: r.c.Timeline, cancel: cancel, progress: progress{ctx: work},
+		stopped: make(chan struct{}), ready: make(chan struct{}),
 		state: InProgress, entries: newEntryStore(r.c.MaxEvents),
 	}
 	s.remote = sync.OnceValue(s.remoteSession)
@@ -93,19 +101,34 @@ func begin(ctx context.Context, r *Recorder, id SessionID, o StartOptions) (*rec
 		cancel()
 		return nil, err
 	}
-	s.mu.Lock() // take waits until there is a beginning
+	s.mu.Lock() // take waits until zero is set
 	defer s.mu.Unlock()
 	var err error
 	s.observer, err = s.tl.Observe(func(l observer.List) { s.take(l.Entries()) },
 		observer.Options{Types: observer.SupportedEntryTypes(), MaxBuffer: maxPending})
 	if err != nil {
-		cancel() // which stops the sampler
+		cancel() // stops the sampler, too
 		return nil, err
 	}
 	s.overflow = s.tl.Stats().Total().Overflow
 	s.zero = s.tl.Now()
 	s.readCPU(s.zero)
 	return s, nil
+}
+
+// startProfiler starts a profiler. With remote set, the policy must allow the start.
+func (c *Config) startProfiler(
+	ctx context.Context, remote bool, o profiling.Options,
+) (sampler, error) {
+	start := profiling.Start
+	if remote {
+		start = c.Policy.Start
+	}
+	p, err := start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 func (s *recording) startSampler(ctx context.Context) (err error) {
@@ -119,7 +142,7 @@ func (s *recording) startSampler(ctx context.Context) (err error) {
 	}
 	s.sampler, err = s.r.startSampler(observer.NewContext(ctx, s.tl), s.o.Remote, o)
 	if err != nil && len(o.Modules) > 0 && !errors.Is(err, profiling.ErrNotAllowed) {
-		return fmt.Errorf("%w: %w", ErrInvalid, err) // begin has checked all else
+		return fmt.Errorf("%w: %w", ErrInvalid, err) // all other options are valid
 	}
 	return err
 }
@@ -139,9 +162,9 @@ func (s *recording) take(entries []observer.Entry) {
 			continue
 		}
 		if !s.waiting && start+max(0, e.Duration()) < s.zero {
-			continue // the entry must not take the room of another
+			continue // no room for entries before the beginning
 		}
-		// the request must not find the store full
+		// The store must have room for the request.
 		if s.waiting && s.entries.count == s.entries.max {
 			n := 0
 			s.entries.retain(func(*storedEntry) bool { n++; return n > s.r.c.MaxEvents })
@@ -155,7 +178,7 @@ func (s *recording) take(entries []observer.Entry) {
 	s.callbackTime += time.Since(entered)
 }
 
-// arrive ends the wait for a request that began at a time, and forgets what ended before. s.mu is
+// arrive begins the session at the time of a request's begin, and drops earlier entries. s.mu is
 // held.
 func (s *recording) arrive(at time.Duration) {
 	s.waiting, s.zero = false, at
@@ -166,11 +189,11 @@ func (s *recording) arrive(at time.Duration) {
 	s.entries.retain(func(r *storedEntry) bool { return r.end >= at })
 }
 
-// run looks after the recording until its session is ready.
+// run observes the recording until its session is ready.
 func (s *recording) run() {
 	read := time.NewTicker(readEvery)
 	defer read.Stop()
-	// of a session that waits, the length is looked at when the CPU time is read
+	// While a session waits, the reads of the CPU time check its length.
 	var due <-chan time.Time
 	if s.o.Length > 0 && s.o.Route == "" {
 		length := time.NewTimer(s.o.Length)
@@ -185,24 +208,25 @@ func (s *recording) run() {
 			s.process()
 			return
 		case <-read.C:
-			s.endAtLength()
+			s.checkLength()
 		case <-due:
-			s.endAtLength()
+			s.checkLength()
 		case <-forget.C:
 			s.forget()
 		}
 	}
 }
 
-// endAtLength reads the CPU time, and ends the session if it has reached its length.
-func (s *recording) endAtLength() {
-	now := s.tl.Now() // without the lock: the clock may be the program's
+// checkLength reads the CPU time, and ends the session if it has reached its length.
+func (s *recording) checkLength() {
+	now := s.tl.Now() // without the lock: the clock may be the program's code
 	s.mu.Lock()
 	s.readCPU(now)
-	isLong, overlong := now-s.zero >= s.maxLength(), s.waiting || s.o.Length == 0
+	due, overlong := now-s.zero >= s.maxLength(), s.waiting || s.o.Length == 0
 	s.mu.Unlock()
-	if isLong && s.r.endByItself(s, overlong) && overlong {
-		s.r.c.Logger.Warn("perfline: a profiling session reached its maximum length and was stopped", "session", s.id, "length", s.r.c.MaxLength)
+	if due && s.r.end(s, overlong) && overlong {
+		s.r.c.Logger.Warn("perfline: a profiling session reached its maximum length and was stopped",
+			"session", s.id, "length", s.r.c.MaxLength)
 	}
 }
 
@@ -214,15 +238,14 @@ func (s *recording) maxLength() time.Duration {
 	return cmp.Or(s.o.Length, s.r.c.MaxLength)
 }
 
-// readCPU takes a reading, now. s.mu is held.
+// readCPU adds a reading. s.mu is held.
 func (s *recording) readCPU(now time.Duration) {
 	if used := cputime.Process(); used > 0 {
-		s.cpu = append(s.cpu, reading{at: now, used: used})
+		s.cpu = append(s.cpu, reading{at: now, cpu: used})
 	}
 }
 
-// forget drops what is older than lookBack while the session waits. Samples and readings may be
-// twice as old.
+// forget drops entries older than lookBack from a waiting session. Samples may be twice as old.
 func (s *recording) forget() {
 	now := s.tl.Now()
 	s.mu.Lock()
@@ -234,12 +257,12 @@ func (s *recording) forget() {
 	s.cpu = slices.DeleteFunc(s.cpu, func(r reading) bool { return r.at < now-2*lookBack })
 	if s.sampler != nil && !s.sampler.Stopped() {
 		if t, err := s.sampler.TakeTrace(); err == nil {
-			s.earlier = t // the trace of Stop if the sampler's buffer became full right now
+			s.earlier = t // Stop's trace if the buffer has just become full
 		}
 	}
 }
 
-// stop ends the recording. It is called once.
+// stop ends the recording. It must be called once.
 func (s *recording) stop() {
 	now := s.tl.Now()
 	s.mu.Lock()
@@ -250,12 +273,11 @@ func (s *recording) stop() {
 	close(s.stopped)
 }
 
-// process builds the session.
 func (s *recording) process() {
 	defer s.cancel()
-	process, failed := s.takeProcess() // first, before building allocates
+	process, failed := s.takeProcess() // before the builder allocates
 	src := s.collect()
-	src.process, src.processFailed = process, failed
+	src.s.processProfiles, src.s.stats.ProcessFailed = process, failed
 	session, err := src.build(&s.progress)
 	s.r.expire(s)
 	s.mu.Lock()
@@ -268,10 +290,10 @@ func (s *recording) process() {
 		s.err = fmt.Errorf("sessions: session %d: %w: it was released before it was ready", s.id,
 			ErrNotFound)
 	}
-	close(s.ready) // under the lock: a caller that sees Ready finds the session
+	close(s.ready) // under the lock: in state Ready, Session returns the session
 }
 
-// collect disconnects from the timeline and from the sampler, and returns what both have recorded.
+// collect disconnects from the timeline and from the sampler, and returns their records.
 func (s *recording) collect() *source {
 	s.deliver()
 	lost := s.observer.Lost() + s.tl.Stats().Total().Overflow - s.overflow
@@ -280,36 +302,36 @@ func (s *recording) collect() *source {
 	var err error
 	if s.sampler != nil {
 		if t, err = s.sampler.Stop(); err != nil {
-			s.r.c.Logger.Warn("perfline: a profiling session lacks samples", "session", s.id,
-				"error", err)
+			s.r.c.Logger.Warn("perfline: a profiling session lacks samples",
+				"session", s.id, "error", err)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealed = true // a callback may still run, with later entries
+	s.sealed = true // a callback with later entries may still run
 	s.samplerErr = err
 	if s.waiting { // the request never came
 		s.zero, s.entries = s.end, newEntryStore(0)
 	}
-	src := &source{
-		id: s.id, started: s.tl.Origin().Add(s.zero), zero: s.zero, length: s.end - s.zero,
-		entries: s.entries, cpu: s.cpu, lost: lost,
-		entryCost: s.callbackTime / time.Duration(max(1, s.callbackEntries)),
+	session := &Session{
+		id: s.id, started: s.tl.Origin().Add(s.zero), length: s.end - s.zero, cpu: s.cpu,
 	}
+	session.stats.Lost = lost
+	session.stats.EntryCost = s.callbackTime / time.Duration(max(1, s.callbackEntries))
 	if t != nil {
-		src.full = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
+		session.stats.SamplesFull = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
 		if s.earlier != nil && s.earlier != t {
 			t = profile.Join(s.earlier, t)
 		}
-		src.trace = during(t, s.zero, s.end)
+		session.trace = clip(t, s.zero, s.end)
 	}
-	return src
+	return &source{s: session, zero: s.zero, entries: s.entries}
 }
 
-// deliver brings all entries that were recorded before the end, on any goroutine, into the store.
+// deliver stores all entries that any goroutine recorded before the end.
 func (s *recording) deliver() {
 	delivered := make(chan struct{})
-	go func() { // which ends with the callbacks
+	go func() { // ends with the callbacks
 		defer close(delivered)
 		s.tl.Deliver()
 	}()
@@ -322,16 +344,16 @@ func (s *recording) deliver() {
 	}
 	s.r.c.Logger.Warn("perfline: a profiling session goes on without an observer whose callback did not return: callbacks must not block",
 		"session", s.id, "after", deliveryTimeout)
-	for range 2 { // a pass leaves what is written while it runs
+	for range 2 { // the first pass misses concurrent writes
 		(*record.Timeline)(s.tl).Flush()
 	}
 	s.take(s.observer.TakeRecords())
 }
 
-// during returns a trace without the samples that were taken outside of a session. EngineWindow
-// gives samples the time at which their profile ended, the last one after the session: those count
-// as taken at its end.
-func during(t *profile.Trace, from, to time.Duration) *profile.Trace {
+// clip returns the samples that were taken during a session. EngineWindow gives samples the time at
+// which their profile ended, and the last profile ends after the session. These samples count at
+// the session's end.
+func clip(t *profile.Trace, from, to time.Duration) *profile.Trace {
 	if t.Engine == profile.EngineWindow {
 		own := *t
 		own.Samples = slices.Clone(t.Samples)
@@ -379,11 +401,10 @@ func (s *recording) status() Status {
 	return now
 }
 
-// sampleTime is how long a profiler's samples stopped the code that they were taken of.
+// sampleTime returns the time for which a profiler's samples stopped the sampled code.
 func sampleTime(s profile.Stats) time.Duration { return time.Duration(s.Samples) * s.SampleCost }
 
-// samplerState returns the sampler's engine and state, and why samples are missing if they are.
-// s.mu is held.
+// samplerState returns engine, state and the reason for missing samples. s.mu is held.
 func (s *recording) samplerState() string {
 	if s.sampler == nil {
 		return s.samplerStatus

@@ -8,14 +8,11 @@ import (
 	"github.com/perfline/perfline/internal/remote"
 )
 
-// RemoteSession is [Recorder.Session] for clients outside the program. They see no functions that
-// Config.Policy hides, also if the program has started the session: frames of such functions are
-// left out of its samples and profiles, and groups of samples of such functions have no name.
+// RemoteSession is [Recorder.Session] for clients outside the program. Clients see no functions
+// that Config.Policy hides, even in a session that the program has started. Samples and profiles
+// lack the frames of such functions, and groups of their samples lack a name.
 func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
-	if _, err := r.Session(id); err != nil {
-		return nil, err
-	}
-	s, err := r.recording(id)
+	s, err := r.completed(id)
 	if err != nil {
 		return nil, err
 	}
@@ -24,20 +21,19 @@ func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
 
 func (r *Recorder) policy() remote.Policy { return remote.Policy(r.c.Policy) }
 
-// remoteSession returns what [recording.remote] returns: the session as remote clients may see it.
-// The session is ready.
+// remoteSession computes the result of [recording.remote]. The session is ready.
 func (s *recording) remoteSession() *Session {
-	if s.o.Remote || s.r.policy().ShowsAll() { // its sampler has applied the policy
+	if s.o.Remote || s.r.policy().ShowsAll() { // the sampler has applied the policy
 		return s.session
 	}
 	shown := *s.session
-	shows := remembering(s.r.policy().Shows)
+	shows := memoize(s.r.policy().Shows)
 	if shown.trace != nil {
 		shown.trace = s.r.policy().Shown(shown.trace)
 	}
 	shown.processProfiles = nil
 	for _, p := range s.session.processProfiles {
-		if data, err := hidden(p.data, shows); err == nil { // it has parsed before
+		if data, err := redact(p.data, shows); err == nil { // growthOf has parsed the profile
 			shown.processProfiles = append(shown.processProfiles, processProfile{p.name, data})
 		}
 	}
@@ -57,20 +53,20 @@ func (s *recording) remoteSession() *Session {
 	return &shown
 }
 
-// hidden returns a profile of the process without the functions that shows rejects.
-func hidden(data []byte, shows func(string) bool) ([]byte, error) {
+// redact returns a profile of the process without the functions that shows rejects.
+func redact(data []byte, shows func(string) bool) ([]byte, error) {
 	p, err := profile.ParseData(data)
 	if err != nil {
 		return nil, err
 	}
 	hide(p, shows)
-	out := bounded{max: len(data)}
+	out := limitedBuffer{max: len(data)}
 	err = p.Write(&out)
 	return out.Bytes(), err
 }
 
-// remembering returns a function that asks f once about each name.
-func remembering(f func(string) bool) func(string) bool {
+// memoize returns a function that calls f once for each name.
+func memoize(f func(string) bool) func(string) bool {
 	known := map[string]bool{}
 	return func(name string) bool {
 		answer, ok := known[name]

@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Session is what was recorded between a start and a stop (Scope Profiler, Session). It does not
-// change. It stays valid when its Recorder releases it.
+// A Session is the record of a program between a start and a stop (Scope Profiler, Session). It is
+// immutable, and stays valid when its Recorder releases it.
 type Session struct {
 	id              SessionID
 	started         time.Time
@@ -24,7 +24,7 @@ type Session struct {
 	stats           Stats
 }
 
-// A timeline is a Timeline and its events.
+// A timeline is a Timeline with its events.
 type timeline struct {
 	Timeline
 	nodes   []node
@@ -35,26 +35,25 @@ type timeline struct {
 // request, of the process, or of the garbage collector.
 type Timeline struct {
 	ID      TimelineID
-	FrameID FrameID // timelines with the same one belong to one request
-	Name    string  // of the request, as "GET /products/{id}", else "process" or "gc"
-	Lane    int     // from 0, among the timelines of its frame; lane 0 has the request itself
-	// BetweenMarks is set if the events are measures between two marks, which were on no call
-	// stack.
+	FrameID FrameID // timelines of one request have equal FrameIDs
+	Name    string  // of the request, as "GET /products/{id}", or "process" or "gc"
+	Lane    int     // index in the frame; lane 0 contains the request itself
+	// BetweenMarks is set for measures between two marks, which were on no call stack.
 	BetweenMarks bool
 
 	TraceID trace.TraceID // of the request, zero without a sampled span
 	SpanID  trace.SpanID
 
-	Interval           Interval // of all its events
+	Interval           Interval // hull of all events
 	Events             int      // number of events
-	Samples            int      // number of samples in them
+	Samples            int      // number of samples
 	ChildCount         uint32   // events at the top level
 	AggregatedTime     time.Duration
 	AggregatedOverhead time.Duration
 }
 
-// Title returns a name that tells the timelines of a frame apart, as "POST /orders", "POST /orders
-// · 2" or "POST /orders · between marks".
+// Title returns the name, and the lane unless it is lane 0, as "POST /orders", "POST /orders · 2"
+// or "POST /orders · between marks".
 func (t Timeline) Title() string {
 	switch {
 	case t.BetweenMarks:
@@ -65,44 +64,43 @@ func (t Timeline) Title() string {
 	return t.Name
 }
 
-// Stats counts what a session recorded and lost.
+// Stats counts the recorded and lost events of a session.
 type Stats struct {
-	Events  uint64 // in all timelines, groups of samples included
-	Entries uint64 // of the program's timeline
+	Events  uint64 // events in all timelines, including groups of samples
+	Entries uint64 // entries of the program's timeline
 	Dropped uint64 // entries over Config.MaxEvents
-	// entries that did not reach the session: the recorder was behind, or the timeline's buffers
-	// were full
+	// Lost is the number of entries that did not reach the session, because the recorder was too
+	// slow or the timeline's buffers were full.
 	Lost        uint64
 	Samples     uint64
 	Profiling   profile.Stats // of the sampler
 	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
-	// EntryCost is how long the recorder worked on an entry, on average: what an entry adds to
-	// Overhead.
+	// EntryCost is the recorder's average work for an entry, which the entry adds to Overhead.
 	EntryCost time.Duration
-	// ProcessFailed is how many profiles of the process could not be taken, or had more than 16
-	// MiB. Config.Logger has the reason.
+	// ProcessFailed is the number of failed profiles of the process, or over 16 MiB. Config.Logger
+	// has the reason.
 	ProcessFailed uint64
 }
 
-// ID returns the id that Recorder.Start gave.
+// ID returns the id that Recorder.Start returned.
 func (s *Session) ID() SessionID { return s.id }
 
-// Started returns when the session began, the zero of its times.
+// Started returns the beginning of the session: the zero of its times.
 func (s *Session) Started() time.Time { return s.started }
 
-// Length returns how long the session recorded.
+// Length returns the length of the recording.
 func (s *Session) Length() time.Duration { return s.length }
 
 // Stats returns the counts.
 func (s *Session) Stats() Stats { return s.stats }
 
-// Trace returns the samples, or nil without a sampler. Timestamps are since the trace's own Origin,
-// see [Session.Since]. The trace is shared: change a copy.
+// Trace returns the samples, or nil without a sampler. Timestamps are since the trace's own Origin:
+// see [Session.Since]. The trace is read-only.
 func (s *Session) Trace() *profile.Trace { return s.trace }
 
-// Timelines returns all timelines that have events, first of the process, then of the garbage
-// collector, then of requests by start. A frame's lanes follow each other. The timelines have the
-// ids 1, 2, 3 and so on, in this order. The slice is the caller's.
+// Timelines returns all timelines with events: of the process, of the garbage collector, then of
+// requests by start. The lanes of a frame are adjacent. The timelines have the ids 1, 2, 3 and so
+// on, in this order. The slice is the caller's.
 func (s *Session) Timelines() []Timeline {
 	all := make([]Timeline, len(s.timelines))
 	for i := range s.timelines {
@@ -111,22 +109,16 @@ func (s *Session) Timelines() []Timeline {
 	return all
 }
 
-// Timeline returns the timeline of an id. ok is false for an unknown id.
+// Timeline returns the timeline with an id. ok is false for an unknown id.
 func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {
-	t := s.timeline(id)
-	if t == nil {
-		return Timeline{}, false
-	}
-	return t.Timeline, true
+	t, ok := s.timeline(id)
+	return t.Timeline, ok
 }
 
-// All yields all events of a timeline, as mode All has them, and none for an unknown id.
+// All yields all events of a timeline, as mode All does, and none for an unknown id.
 func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		t := s.timeline(id)
-		if t == nil {
-			return
-		}
+		t, _ := s.timeline(id)
 		for i := range t.nodes {
 			if !yield(t.event(i)) {
 				return
@@ -139,10 +131,7 @@ func (s *Session) All(id TimelineID) iter.Seq[Event] {
 // Samples without a span are in the last timeline of the process, at the top level.
 func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
-		t := s.timeline(id)
-		if t == nil {
-			return
-		}
+		t, _ := s.timeline(id)
 		for _, i := range t.samples {
 			if !yield(s.trace.Samples[i]) {
 				return
@@ -151,29 +140,29 @@ func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	}
 }
 
-// Since returns when a sample of Trace was taken, since the session began.
+// Since returns the time of a sample of Trace, since the session began.
 func (s *Session) Since(sample profile.Sample) time.Duration { return sample.Timestamp + s.offset }
 
-func (s *Session) timeline(id TimelineID) *timeline {
+// timeline returns an empty timeline and false for an unknown id.
+func (s *Session) timeline(id TimelineID) (*timeline, bool) {
 	if id == 0 || uint64(id) > uint64(len(s.timelines)) {
-		return nil
+		return &timeline{}, false
 	}
-	return &s.timelines[id-1]
+	return &s.timelines[id-1], true
 }
 
-// event returns the event of a node.
 func (t *timeline) event(i int) Event {
 	n := &t.nodes[i]
 	return Event{
 		Type: n.typ, Name: n.name, Time: n.self, Overhead: n.overhead, Hits: 1,
 		Interval: Interval{Start: n.start, End: n.end},
 		ID:       EventID(i + 1), ParentID: EventID(n.parent + 1), ChildCount: n.children,
-		AggregatedTime: n.total, AggregatedOverhead: n.totalOver,
+		AggregatedTime: n.total, AggregatedOverhead: n.totalOverhead,
 		SpanID: n.span, Detail: n.detail,
 	}
 }
 
-// sum adds up what the timeline has of its events at the top level.
+// sum sets the totals of the timeline from its events at the top level.
 func (t *timeline) sum() {
 	for i := 0; i < len(t.nodes); i += int(t.nodes[i].size) {
 		n := &t.nodes[i]
@@ -183,6 +172,6 @@ func (t *timeline) sum() {
 		t.Interval.End = max(t.Interval.End, n.end)
 		t.ChildCount++
 		t.AggregatedTime += n.total
-		t.AggregatedOverhead += n.totalOver
+		t.AggregatedOverhead += n.totalOverhead
 	}
 }

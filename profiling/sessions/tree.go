@@ -8,29 +8,28 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// none is the index of no node: the parent of those at the top level.
+// none is the parent of a node at the top level.
 const none = int32(-1)
 
 // A node is an event in its timeline's list. The list is in the order of the tree: a node precedes
-// those below it, and siblings are sorted by start. So the whole list is sorted by start.
+// the nodes below it, and siblings are sorted by start. So the list is sorted by start.
 type node struct {
-	start, end       time.Duration
-	self, overhead   time.Duration
-	total, totalOver time.Duration // with all below
-	name             string
-	detail           []slog.Attr
-	span             trace.SpanID // that the event is
-	parent           int32        // index, or none
-	size             int32        // how many nodes it is, with all below
-	depth            int32        // 1 at the top level
-	children         uint32
-	typ              EventType
+	start, end           time.Duration
+	self, overhead       time.Duration
+	total, totalOverhead time.Duration // with all nodes below
+	name                 string
+	detail               []slog.Attr
+	span                 trace.SpanID // of the event itself
+	parent               int32        // index, or none
+	size                 int32        // number of nodes, with all nodes below
+	depth                int32        // 1 at the top level
+	children             uint32
+	typ                  EventType
 }
 
 func (n *node) length() time.Duration { return n.end - n.start }
 
-// appendNode appends the node of a record. The recorder worked for the record when that was
-// recorded: the parent's overhead grows by entryCost.
+// appendNode appends the node of a record, and adds entryCost to the parent's overhead.
 func appendNode(nodes []node, r *storedEntry, parent int32, entryCost time.Duration) []node {
 	n := node{
 		start: r.start, end: r.end, name: r.name, detail: inlineGroups(r.detail), span: r.span,
@@ -46,15 +45,15 @@ func appendNode(nodes []node, r *storedEntry, parent int32, entryCost time.Durat
 	return append(nodes, n)
 }
 
-// sumTimes sets the times of the nodes, in themselves and with all below, and their sizes.
+// sumTimes sets the sizes of the nodes, and their times with and without the nodes below.
 func sumTimes(nodes []node) {
 	for i := range nodes {
 		n := &nodes[i]
-		if n.typ != Samples { // those have their time
+		if n.typ != Samples { // groupSamples has set self
 			n.self = n.length()
 		}
 		n.size = 1
-		if n.parent != none { // the time below a node is not its own
+		if n.parent != none {
 			nodes[n.parent].self -= n.self
 		}
 	}
@@ -63,18 +62,17 @@ func sumTimes(nodes []node) {
 		n.overhead = max(0, min(n.overhead, n.self))
 		n.self -= n.overhead
 		n.total += n.self
-		n.totalOver += n.overhead
+		n.totalOverhead += n.overhead
 		if n.parent != none {
 			p := &nodes[n.parent]
 			p.total += n.total
-			p.totalOver += n.totalOver
+			p.totalOverhead += n.totalOverhead
 			p.size += n.size
 		}
 	}
 }
 
-// inlineGroups returns attributes whose groups without a name are replaced by their members, and
-// whose groups have no long strings.
+// inlineGroups replaces groups without a name by their members, and cuts long strings in groups.
 func inlineGroups(attrs []slog.Attr) []slog.Attr {
 	if !slices.ContainsFunc(attrs,
 		func(a slog.Attr) bool { return a.Value.Kind() == slog.KindGroup }) {

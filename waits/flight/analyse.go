@@ -16,36 +16,34 @@ import (
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
 
-// The analysis works for about a millisecond, until it calls pause, and then rests for so many
-// times as long. A processor that it uses has time for requests in between.
-const rest = 4
+// restFactor is the length of each rest, as a multiple of the work before. The analysis works for
+// about a millisecond between two calls of pause, so that a processor also serves requests.
+const restFactor = 4
 
-// errStopped is the panic that ends the analysis at Shutdown. Its reader has no other way to stop.
+// errStopped is pause's panic, which ends the analysis at Shutdown: the reader has no other exit.
 var errStopped = errors.New("flight: the recorder is shut down")
 
 // An analyst reads a snapshot within the budget.
 type analyst struct {
 	r       *recorder
-	resumed time.Time     // when the last pause ended
-	used    time.Duration // CPU time of the thread at that moment
+	resumed time.Time     // end of the last pause
+	used    time.Duration // CPU time of the thread at that time
 	stopped bool          // a pause has panicked
 }
 
-// analyse reads the snapshot and makes the results of roots.
+// analyse reads the snapshot and stores the results of roots.
 func (r *recorder) analyse(roots []bridge.Root) {
 	defer r.goroutines.Done()
-	pprof.SetGoroutineLabels(context.Background()) // not the labels of the code that called Disarm
+	pprof.SetGoroutineLabels(context.Background()) // drops the labels of Disarm's caller
 	results, err := r.read(roots)
 	found := make([]*waits.Request, len(roots))
-	for i, root := range roots {
-		found[i] = results[local.ID{Trace: root.TraceID, Span: root.SpanID}].request
-	}
 	r.mu.Lock()
 	for i, root := range roots {
+		k := local.ID{Trace: root.TraceID, Span: root.SpanID}
+		found[i] = results[k].request
 		switch {
 		case found[i] != nil:
 			r.stats.Analysed++
-			k := local.ID{Trace: root.TraceID, Span: root.SpanID}
 			r.results.add(k, found[i], results[k].bytes)
 		case errors.Is(err, errStopped):
 			r.stats.Abandoned++
@@ -67,23 +65,24 @@ func (r *recorder) analyse(roots []bridge.Root) {
 	r.notify(roots, found)
 }
 
-// read calls the reader, and returns its panic as an error.
+// read calls the reader, and converts a panic to an error.
 func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
-		wanted[i] = analysis.Root{TraceID: root.TraceID, SpanID: root.SpanID,
-			Duration: root.End.Sub(root.Start)}
+		wanted[i] = analysis.Root{
+			TraceID: root.TraceID, SpanID: root.SpanID, Duration: root.End.Sub(root.Start),
+		}
 	}
 	a := &analyst{r: r}
-	runtime.LockOSThread() // whose CPU time is the analyst's
+	runtime.LockOSThread() // for the thread's CPU time
 	defer runtime.UnlockOSThread()
 	defer func() {
 		v := recover()
-		if a.stopped { // the reader may have made an error of the panic
+		if a.stopped { // the reader may have recovered the panic
 			results, err = nil, errStopped
 			return
 		}
-		a.worked()
+		a.countWork()
 		if v == nil {
 			return
 		}
@@ -92,7 +91,7 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err e
 		r.mu.Unlock()
 		results, err = nil, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 	}()
-	a.sleep(0) // the budget may be used up
+	a.sleep(0) // waits for the budget
 	requests, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, a.pause)
 	results = make(map[local.ID]result, len(requests))
 	for i := range requests {
@@ -106,12 +105,12 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err e
 }
 
 // pause counts the work since the last pause, and rests. It panics with errStopped at Shutdown.
-func (a *analyst) pause() { a.sleep(rest * a.worked()) }
+func (a *analyst) pause() { a.sleep(restFactor * a.countWork()) }
 
-// worked counts the work since the last pause, and returns its length in CPU time. Where that is
-// not known, wall time counts: then the analysis uses less than its budget in a process that is
-// short of processors.
-func (a *analyst) worked() time.Duration {
+// countWork counts the work since the last pause, and returns its CPU time. On systems that do not
+// measure a thread's CPU time, wall time counts: then the analysis uses less than its budget if the
+// process is short of processors.
+func (a *analyst) countWork() time.Duration {
 	now := time.Now()
 	d := now.Sub(a.resumed)
 	if used := a.r.process.threadTime(); used > 0 {
@@ -124,7 +123,7 @@ func (a *analyst) worked() time.Duration {
 	return d
 }
 
-// sleep waits for at least d, and until there is something left to spend.
+// sleep waits for at least d, until the budget allows more work.
 func (a *analyst) sleep(d time.Duration) {
 	a.r.mu.Lock()
 	d = max(d, a.r.budget.wait(time.Now()))

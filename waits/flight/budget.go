@@ -2,11 +2,11 @@ package flight
 
 import "time"
 
-// A budget bounds the time that is spent in any minute.
+// A budget bounds the time spent in any minute.
 type budget struct {
-	limit time.Duration // in a minute; negative for none
+	limit time.Duration // per minute; negative for none
 	epoch time.Time
-	slots [61]struct { // a second each: any minute is within 61 of them
+	slots [61]struct { // one second each: any minute overlaps at most 61 seconds
 		second int64 // since epoch
 		spent  time.Duration
 	}
@@ -28,13 +28,12 @@ func (b *budget) spend(now time.Time, d time.Duration) {
 	s.spent += d
 }
 
-// wait returns how long nothing may be spent from now on.
+// wait returns the time until the budget allows spending.
 func (b *budget) wait(now time.Time) time.Duration {
 	if b.limit < 0 {
 		return 0
 	}
-	// The newest seconds first: as long as they are within the limit, it does not matter what was
-	// before.
+	// The newest seconds come first: if they are within the limit, older seconds do not matter.
 	second, n := b.second(now), int64(len(b.slots))
 	spent := time.Duration(0)
 	for at := second; at > second-n && at >= 0; at-- {

@@ -7,84 +7,70 @@ import (
 	"time"
 )
 
-// Config configures [NewRecorder]. The zero value is a recorder that waits for Arm.
+// Config configures [NewRecorder]. A recorder with the zero value waits for Arm.
 //
-// An armed recorder writes an execution trace. On Go 1.26 the runtime ends a program that meanwhile
-// calls trace.NewTask, trace.StartRegion or trace.Log with a type or a category of 64 KiB or more:
+// An armed recorder writes an execution trace. On Go 1.26, trace.NewTask, trace.StartRegion and
+// trace.Log with a type or a category of 64 KiB or more crash the program while a trace is written:
 // cut such names if they come from outside.
 type Config struct {
 	Armed bool // perfline.Start arms the recorder until Disarm or Shutdown
 
-	// Auto lets a slow request arm the recorder, for 60 s at most. Then slow requests do not arm it
-	// for 5 minutes, so that a service that stays slow is not armed all the time. The request that
-	// arms the recorder has no result itself. Requests that were under way at this moment have a
-	// gap before it.
+	// Auto lets a slow request arm the recorder, for 60 s at most. Afterwards, slow requests do not
+	// arm the recorder for 5 minutes, so that a service that stays slow is not armed all the time.
+	// The arming request has no result. Results of requests under way begin with a gap.
 	Auto bool
 
-	// MinAge is how far the window reaches back; 0 means 10 s. The part of a request before the
-	// window is a gap in its result. With a MinAge as long as MinInterval, a slow request that has
-	// to wait for the next snapshot is still in the window. A longer window costs more memory, and
-	// each snapshot takes longer to read.
+	// MinAge is the length of the window; 0 means 10 s. The part of a request before the window is
+	// a gap in its result. With a MinAge as long as MinInterval, a slow request that waits for the
+	// next snapshot is still in the window. A longer window costs more memory and CPU time.
 	MinAge time.Duration
 
-	// MaxBytes bounds the window, and wins over MinAge; 0 means 10 MiB. The runtime takes it as a
-	// hint: the window has at least the last complete second. Memory for the snapshot comes on top
-	// of the window. A snapshot of more than four times MaxBytes is dropped.
+	// MaxBytes bounds the window, and wins over MinAge; 0 means 10 MiB. The runtime treats MaxBytes
+	// as a hint: the window contains at least the last complete second. The snapshot needs memory
+	// beside the window. The recorder drops a snapshot of more than four times MaxBytes.
 	MaxBytes int
 
-	// MinInterval is the least time between two snapshots; 0 means 10 s, and a negative one means
-	// no limit. Requests that become slow in the meantime share the next snapshot.
+	// MinInterval is the least time between two snapshots; 0 means 10 s, negative means no limit.
+	// Requests that become slow in the meantime share the next snapshot.
 	MinInterval time.Duration
 
 	// MaxCPU bounds the work of reading and analysing snapshots, as a share of one processor in any
-	// minute; 0 means 0.05, which is 3 s. A negative one means no limit. Work that is over the
-	// bound waits.
+	// minute; 0 means 0.05, which is 3 s. Negative means no limit. Work over the bound waits.
 	MaxCPU float64
 
-	Requests    int // most recent results kept; 0 means 64, negative none
-	ResultBytes int // approximate memory for all of them; 0 means 8 MiB, negative none
+	Requests    int // number of most recent results to store; 0 means 64, negative none
+	ResultBytes int // approximate memory for the results; 0 means 8 MiB, negative none
 
 	Logger *slog.Logger // nil means perfline.Config's, or slog.Default() without perfline.Start
 }
 
 const (
-	autoLength = 60 * time.Second // Config.Auto has both
+	autoLength = 60 * time.Second // see Config.Auto
 	autoPause  = 5 * time.Minute
 
-	maxWaiting = 256 // roots that wait for one snapshot
+	maxWaiting = 256 // most roots that wait for one snapshot
 
-	// step is how often an armed recorder notes the process's CPU time, and looks whether a
-	// snapshot is due.
-	step = 100 * time.Millisecond
+	// tickInterval is the interval of notes of the CPU time, and of checks for due snapshots.
+	tickInterval = 100 * time.Millisecond
 
-	// gather is how long the first of several slow requests waits for others that share its
-	// snapshot.
-	gather = step
+	// gatherTime is the time that the first slow request waits for others, to share its snapshot.
+	gatherTime = tickInterval
 
-	// settle is the age at which a root may be part of a snapshot. Slow is called on the goroutine
-	// that ends the request, before the last events of the request and of its waker are in the
-	// trace.
-	settle = 20 * time.Millisecond
+	// settleTime is the least age of a root in a snapshot. Slow runs on the goroutine that ends the
+	// request: then the last events of the request and of its waker are not in the trace yet.
+	settleTime = 20 * time.Millisecond
 
-	// generation is how long the runtime collects events before it cuts the trace. The window has
-	// whole generations.
+	// generation is the time for which the runtime collects events before it cuts the trace. The
+	// window consists of whole generations.
 	generation = time.Second
 )
 
-// fill gives fields that are not set their defaults.
+// fill sets defaults.
 func (c *Config) fill() {
-	c.MinAge = min(defaulted(c.MinAge, 10*time.Second), math.MaxInt64-generation)
-	c.MaxBytes = min(defaulted(c.MaxBytes, 10<<20), math.MaxInt/4)
+	c.MinAge = min(cmp.Or(max(0, c.MinAge), 10*time.Second), math.MaxInt64-generation)
+	c.MaxBytes = min(cmp.Or(max(0, c.MaxBytes), 10<<20), math.MaxInt/4)
 	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
 	c.MaxCPU = cmp.Or(c.MaxCPU, 0.05)
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.ResultBytes = max(0, cmp.Or(c.ResultBytes, 8<<20))
-}
-
-// defaulted returns v, or the default for a v that cannot be used.
-func defaulted[T time.Duration | int](v, otherwise T) T {
-	if v <= 0 {
-		return otherwise
-	}
-	return v
 }

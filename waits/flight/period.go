@@ -18,26 +18,25 @@ type period struct {
 	began    time.Time
 	ended    chan struct{} // closed when the flight recorder is stopped
 
-	// r.mu guards these.
+	// r.mu guards until and auto.
 	until time.Time // zero for no end
 	auto  bool      // a slow request armed the recorder
 
-	left outcome // of the end; run reports it
+	final outcome // of the end, for run to report
 }
 
-// An outcome has the roots that get no result, which are counted already, and the reason if it is
-// an error.
+// An outcome lists counted roots without a result, and the error that is the reason, if any.
 type outcome struct {
 	roots []bridge.Root
 	err   error
 }
 
-// run does all work of the period, except for the analysis.
+// run does the work of the period, except for the analysis.
 func (p *period) run() {
 	defer p.r.goroutines.Done()
-	// The goroutine inherited the labels of the request that armed the recorder.
+	// Drop the labels of the request that armed the recorder.
 	pprof.SetGoroutineLabels(context.Background())
-	tick := time.NewTicker(step)
+	tick := time.NewTicker(tickInterval)
 	defer tick.Stop()
 	meter := cputime.NewMeter()
 	for {
@@ -46,7 +45,7 @@ func (p *period) run() {
 		case <-tick.C:
 			p.tick()
 		case <-p.ended:
-			p.r.report(p.left)
+			p.r.report(p.final)
 			return
 		}
 	}
@@ -54,49 +53,39 @@ func (p *period) run() {
 
 // tick takes a snapshot if one is due, and ends the period when its time is over.
 func (p *period) tick() {
-	r, now := p.r, time.Now()
-	r.mu.Lock()
-	late := outcome{roots: r.expired(now)}
-	over := !p.until.IsZero() && !now.Before(p.until)
-	due := r.due(now, gather)
-	r.mu.Unlock()
-	r.report(late)
-	if over || due {
-		r.report(p.act())
-	}
-}
-
-// act does what tick has to do.
-func (p *period) act() outcome {
 	r := p.r
 	r.control.Lock()
-	defer r.control.Unlock()
-	select {
-	case <-p.ended:
-		return outcome{}
-	default:
-	}
 	now := time.Now()
 	r.mu.Lock()
-	over := !p.until.IsZero() && !now.Before(p.until) // Arm may have moved it
-	r.mu.Unlock()
-	if over {
-		p.end(true)
-		return outcome{}
+	if r.period != p { // another goroutine has ended the period
+		r.mu.Unlock()
+		r.control.Unlock()
+		return
 	}
-	return p.take(now)
+	expired := r.dropExpired(now)
+	over := !p.until.IsZero() && !now.Before(p.until)
+	due := r.due(now, gatherTime)
+	r.mu.Unlock()
+	var o outcome
+	switch {
+	case over:
+		p.end(true)
+	case due:
+		o = p.takeSnapshot(now)
+	}
+	r.control.Unlock()
+	r.report(outcome{append(expired, o.roots...), o.err})
 }
 
 // end stops the flight recorder. The caller holds r.control, and the period has not ended. The last
-// snapshot does not wait for MinInterval: no other one can have its requests.
+// snapshot ignores MinInterval: no later snapshot can contain its requests.
 func (p *period) end(last bool) {
 	r := p.r
-	var left outcome
 	if last {
 		r.mu.Lock()
 		r.lastAt = time.Time{}
 		r.mu.Unlock()
-		left = p.take(time.Now())
+		p.final = p.takeSnapshot(time.Now())
 	}
 	p.recorder.Stop()
 	now := time.Now()
@@ -107,8 +96,8 @@ func (p *period) end(last bool) {
 		r.pausedUntil = now.Add(autoPause)
 	}
 	r.stats.Abandoned += uint64(len(r.waiting))
-	left.roots = append(left.roots, r.waiting...)
-	p.left, r.waiting, r.arrivals = left, nil, nil
+	p.final.roots = append(p.final.roots, r.waiting...)
+	r.waiting, r.arrivals = nil, nil
 	if !r.reading {
 		r.snapshot.data = nil
 	}
@@ -116,9 +105,8 @@ func (p *period) end(last bool) {
 	close(p.ended)
 }
 
-// expired takes the roots that have left the window while they waited, and counts them. The caller
-// holds mu.
-func (r *recorder) expired(now time.Time) (late []bridge.Root) {
+// dropExpired removes and counts waiting roots that left the window. The caller holds mu.
+func (r *recorder) dropExpired(now time.Time) (late []bridge.Root) {
 	n := 0
 	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) > r.c.MinAge+generation {
 		n++
@@ -127,14 +115,13 @@ func (r *recorder) expired(now time.Time) (late []bridge.Root) {
 	return r.dequeue(n)
 }
 
-// due reports whether a snapshot may be taken now, for a root of at least this age. The caller
-// holds mu.
+// due reports whether a snapshot is due for a root of at least this age. The caller holds mu.
 func (r *recorder) due(now time.Time, age time.Duration) bool {
 	return len(r.arrivals) > 0 && now.Sub(r.arrivals[0]) >= age && !r.reading &&
 		!now.Before(r.lastAt.Add(r.c.MinInterval))
 }
 
-// dequeue takes the n oldest roots that wait. The caller holds mu.
+// dequeue removes the n oldest roots from the list. The caller holds mu.
 func (r *recorder) dequeue(n int) []bridge.Root {
 	if n == 0 {
 		return nil
@@ -145,17 +132,17 @@ func (r *recorder) dequeue(n int) []bridge.Root {
 	return roots
 }
 
-// take writes a snapshot for the roots that wait, and starts its analysis. It does nothing if no
-// snapshot may be taken. The caller holds r.control, and the period has not ended.
-func (p *period) take(now time.Time) outcome {
+// takeSnapshot writes a snapshot for the waiting roots, and starts its analysis. It does nothing if
+// no snapshot is due. The caller holds r.control, and the period has not ended.
+func (p *period) takeSnapshot(now time.Time) outcome {
 	r := p.r
 	r.mu.Lock()
-	if !r.due(now, settle) || r.closed {
+	if !r.due(now, settleTime) || r.closed {
 		r.mu.Unlock()
 		return outcome{}
 	}
 	n := 0
-	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) >= settle {
+	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) >= settleTime {
 		n++
 	}
 	roots := r.dequeue(n)
@@ -164,8 +151,10 @@ func (p *period) take(now time.Time) outcome {
 
 	r.snapshot.reset()
 	_, err := p.recorder.WriteTo(&r.snapshot)
-	if err == nil {
-		err = r.snapshot.check()
+	if size := r.snapshot.size; err == nil && size > r.snapshot.max {
+		err = fmt.Errorf(
+			"snapshot of %d bytes: must be at most four times Config.MaxBytes, which is %d: raise it",
+			size, r.c.MaxBytes)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +172,7 @@ func (p *period) take(now time.Time) outcome {
 	return outcome{}
 }
 
-// report tells the log and the functions that watch. The caller holds no lock.
+// report informs the log and the functions of Watch. The caller holds no lock.
 func (r *recorder) report(o outcome) {
 	if o.err != nil {
 		r.logOnce("snapshot",
@@ -196,11 +185,11 @@ func (r *recorder) report(o outcome) {
 type snapshot struct {
 	data []byte
 	max  int
-	size int // of all that was written
+	size int // of all writes
 }
 
-// reset empties the snapshot. The first one gets room for a usual one at once: growing, with
-// copies, took tens of milliseconds in a busy process.
+// reset empties the snapshot. The first snapshot gets its usual size at once: growing, with copies,
+// took tens of milliseconds in a busy process.
 func (s *snapshot) reset() {
 	if s.size = 0; s.data == nil {
 		s.data = make([]byte, 0, min(s.max/4, 16<<20))
@@ -208,19 +197,11 @@ func (s *snapshot) reset() {
 	s.data = s.data[:0]
 }
 
-// Write keeps what fits. It counts the rest, for the error's text.
+// Write appends b if b fits, and counts its bytes for the text of an error.
 func (s *snapshot) Write(b []byte) (int, error) {
 	s.size += len(b)
 	if s.size <= s.max {
 		s.data = append(s.data, b...)
 	}
 	return len(b), nil
-}
-
-// check returns an error if the snapshot is not complete.
-func (s *snapshot) check() error {
-	if s.size > s.max {
-		return fmt.Errorf("snapshot of %d bytes: must be at most four times Config.MaxBytes, which is %d: raise it", s.size, s.max/4)
-	}
-	return nil
 }

@@ -22,21 +22,20 @@ import (
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
 
-// A recorder is a [waits.Recorder], which documents the methods. The comments here say what is
-// special.
+// A recorder implements [waits.Recorder], which documents the methods.
 type recorder struct {
 	c       Config
 	process process
 	stop    chan struct{} // closed by Shutdown
-	stopped chan struct{} // closed when Shutdown has nothing left to wait for
+	stopped chan struct{} // closed when all goroutines have ended
 	once    sync.Once     // for Shutdown
 
-	goroutines sync.WaitGroup // all of this recorder
+	goroutines sync.WaitGroup
 
-	// control serialises the flight recorder's Start, WriteTo and Stop. It is taken before mu.
+	// control serialises the flight recorder's Start, WriteTo and Stop. It is locked before mu.
 	control sync.Mutex
 
-	mu          sync.Mutex // guards what follows, and is never held during a call of other code
+	mu          sync.Mutex // guards the fields below; never held during calls of other code
 	log         *slog.Logger
 	started     bool
 	closed      bool
@@ -44,48 +43,47 @@ type recorder struct {
 	waiting     []bridge.Root // for the next snapshot, the oldest first
 	arrivals    []time.Time   // of waiting
 	lastAt      time.Time     // of the last snapshot
-	reading     bool          // a snapshot is written or read
-	snapshot    snapshot      // reading says who owns it: its reader, or else the holder of control
+	reading     bool          // the recorder writes or reads a snapshot
+	snapshot    snapshot      // owned by its reader while reading is set, or by control
 	budget      budget
 	results     results
 	watchers    []*watcher // copied on write
 	stats       waits.Stats
 	arming      bool      // a slow request is arming the recorder
 	pausedUntil time.Time // slow requests do not arm the recorder before
-	inUseAt     time.Time // of the last call of Arm, if other code had a flight recorder
+	inUseAt     time.Time // of the last call of Arm, if another flight recorder ran
 	logged      map[string]bool
 }
 
 var _ waits.Recorder = (*recorder)(nil)
 
-// A process is the source of snapshots. Tests have one of their own.
+// A process is the source of snapshots, or a test's.
 type process struct {
 	newRecorder func(rt.FlightRecorderConfig) flightRecorder
 	read        func(io.ReadSeeker, []analysis.Root, func()) ([]waits.Request, error)
-	threadTime  func() time.Duration // CPU time of the calling thread; 0 if it is not known
+	threadTime  func() time.Duration // CPU time of the calling thread; 0 if unknown
 }
 
-// A flightRecorder is runtime/trace's. Its methods must not run at the same time.
+// A flightRecorder is runtime/trace's. Its methods must not run concurrently.
 type flightRecorder interface {
 	Start() error
 	WriteTo(io.Writer) (int64, error)
 	Stop()
 }
 
-// NewRecorder returns a recorder that is disarmed, even with [Config].Armed. It starts nothing.
-// perfline.Start calls the recorder's Start and Shutdown. A program without perfline.Start calls
-// Arm in place of Start, and Slow for each slow request. Besides the rules of [waits.Recorder]:
+// NewRecorder returns a disarmed recorder, even with [Config].Armed. perfline.Start calls the
+// recorder's Start and Shutdown. A program without perfline.Start calls Arm instead of Start, and
+// Slow for each slow request. The recorder obeys the rules of [waits.Recorder], and further ones:
 //
 //   - Arm stops the world for a moment. The error also wraps [profiling.ErrNotAllowed] if
 //     PERFLINE_PROFILING forbids profiling.
-//   - A function of Watch gets one result after the other. A function that is 1024 results late
-//     gets no further ones, which Stats counts as Panics.
+//   - A function of Watch gets one result at a time. If a function is 1024 results late, the
+//     recorder drops further results for this function. Stats counts such results as Panics.
 //   - After Shutdown, the analysis stops at its next pause.
 func NewRecorder(c Config) waits.Recorder {
 	return newRecorder(c, process{
 		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder {
-			return rt.NewFlightRecorder(
-				c)
+			return rt.NewFlightRecorder(c)
 		},
 		read:       analysis.Read,
 		threadTime: cputime.Thread,
@@ -95,10 +93,10 @@ func NewRecorder(c Config) waits.Recorder {
 func newRecorder(c Config, of process) *recorder {
 	c.fill()
 	return &recorder{
-		c: c, process: of, log: record.SafeLogger(c.Logger), stop: make(chan struct{}),
-		stopped:  make(chan struct{}),
+		c: c, process: of, log: record.SafeLogger(c.Logger), logged: map[string]bool{},
+		stop: make(chan struct{}), stopped: make(chan struct{}),
 		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU),
-		results: newResults(c), logged: map[string]bool{},
+		results: newResults(c),
 	}
 }
 
@@ -114,7 +112,8 @@ func (r *recorder) Start(log *slog.Logger) {
 		return
 	}
 	if err := r.Arm(0); err != nil {
-		r.logger().Warn("perfline: the waits recorder is not armed; slow requests do not show what they waited for", "error", err)
+		r.logger().Warn("perfline: the waits recorder is not armed; slow requests do not show what they waited for",
+			"error", err)
 	}
 }
 
@@ -145,10 +144,11 @@ func (r *recorder) arm(d time.Duration, auto bool) error {
 	}
 	p := &period{
 		r: r, began: now, ended: make(chan struct{}), until: until, auto: auto,
-		recorder: r.process.newRecorder(
-			rt.FlightRecorderConfig{MinAge: r.c.MinAge, MaxBytes: uint64(r.c.MaxBytes)}),
+		recorder: r.process.newRecorder(rt.FlightRecorderConfig{
+			MinAge: r.c.MinAge, MaxBytes: uint64(r.c.MaxBytes),
+		}),
 	}
-	// A new recorder's Start fails only if there is another flight recorder.
+	// Start of a new flight recorder fails only while another one runs.
 	err := p.recorder.Start()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,8 +165,7 @@ func (r *recorder) arm(d time.Duration, auto bool) error {
 	return nil
 }
 
-// extend changes the end of the time in which the recorder is armed. It returns false if the
-// recorder has to be armed.
+// extend changes the end of the armed time. It returns false if the recorder is not armed.
 func (r *recorder) extend(until time.Time, auto bool) (done bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +175,7 @@ func (r *recorder) extend(until time.Time, auto bool) (done bool, err error) {
 	if r.period == nil {
 		return false, nil
 	}
-	if !auto { // a slow request does not change what the program asked for
+	if !auto { // the program's call of Arm wins over slow requests
 		r.period.until, r.period.auto = until, false
 	}
 	return true, nil
@@ -184,10 +183,10 @@ func (r *recorder) extend(until time.Time, auto bool) (done bool, err error) {
 
 func (r *recorder) Disarm() {
 	r.mu.Lock()
-	waits := len(r.arrivals) > 0 && !r.reading
+	last := len(r.arrivals) > 0 && !r.reading
 	r.mu.Unlock()
-	if waits {
-		time.Sleep(settle) // for the last events of requests that have just ended
+	if last {
+		time.Sleep(settleTime) // for the last events of requests that have just ended
 	}
 	r.control.Lock()
 	defer r.control.Unlock()
@@ -211,7 +210,7 @@ func (r *recorder) Slow(root bridge.Root) bool {
 		if r.c.Auto && !r.closed && !r.arming && now.After(r.pausedUntil) {
 			r.arming = true
 			r.goroutines.Add(1)
-			go r.armForSlow(root.Name)
+			go r.armBySlowRequest(root.Name)
 		}
 	case r.lastAt.Add(r.c.MinInterval).Sub(now) > r.c.MinAge:
 		r.stats.RateLimited++
@@ -225,11 +224,9 @@ func (r *recorder) Slow(root bridge.Root) bool {
 	return false
 }
 
-// maxLogged is how many bytes of a request's name are logged.
-const maxLogged = 200
+const maxLogged = 200 // bytes of a request's name in the log
 
-// armForSlow arms the recorder because a request was slow.
-func (r *recorder) armForSlow(name string) {
+func (r *recorder) armBySlowRequest(name string) {
 	defer r.goroutines.Done()
 	err := r.arm(autoLength, true)
 	r.mu.Lock()
@@ -242,14 +239,16 @@ func (r *recorder) armForSlow(name string) {
 	switch {
 	case closed:
 	case err != nil:
-		r.logOnce("auto", "perfline: a request was slow, but the waits recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it", "request", text.Line(name, maxLogged), "error", err)
+		r.logOnce("auto",
+			"perfline: a request was slow, but the waits recorder cannot be armed; perfline tries again with slow requests in some minutes and does not log it",
+			"request", text.Line(name, maxLogged), "error", err)
 	default:
 		r.logger().Info("perfline: a request was slow; the waits recorder is armed for a minute",
 			"request", text.Line(name, maxLogged))
 	}
 }
 
-// logOnce logs the first event of its kind.
+// logOnce logs the first message of a kind.
 func (r *recorder) logOnce(kind, message string, args ...any) {
 	r.mu.Lock()
 	log, again := r.log, r.logged[kind]
@@ -276,8 +275,8 @@ func (r *recorder) State() waits.State {
 	case r.closed:
 		return waits.State{Status: waits.ShutDown}
 	case p != nil && p.auto:
-		return waits.State{Status: waits.Armed, Until: p.until, Auto: true,
-			Reason: "a request was slow"}
+		const reason = "a request was slow"
+		return waits.State{Status: waits.Armed, Until: p.until, Auto: true, Reason: reason}
 	case p != nil:
 		return waits.State{Status: waits.Armed, Until: p.until}
 	case forbidden != nil:
@@ -297,9 +296,10 @@ func (r *recorder) Stats() waits.Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	s.TooLarge, s.Evicted, s.Results, s.ResultBytes = r.results.tooLarge, r.results.evicted,
-		uint64(len(r.results.order)), uint64(r.results.bytes)
-	s.Pending = s.Slow - s.Analysed - s.NotFound - s.Failed - s.Abandoned - s.RateLimited - s.Dropped - s.NotArmed
+	s.TooLarge, s.Evicted = r.results.tooLarge, r.results.evicted
+	s.Results, s.ResultBytes = uint64(len(r.results.order)), uint64(r.results.bytes)
+	s.Pending = s.Slow - s.Analysed - s.NotFound - s.Failed -
+		s.Abandoned - s.RateLimited - s.Dropped - s.NotArmed
 	if r.period != nil {
 		s.Armed += time.Since(r.period.began)
 	}
@@ -312,9 +312,9 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 		r.closed = true
 		r.mu.Unlock()
 		close(r.stop)
-		go func() { // a snapshot under way may take longer than ctx
+		go func() { // a snapshot may take longer than ctx
 			r.control.Lock()
-			if p := r.period; p != nil { // closed: no new one comes
+			if p := r.period; p != nil { // closed: no period follows
 				p.end(false)
 			}
 			r.control.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// results keep the most recent requests.
+// results stores the most recent requests.
 type results struct {
 	max, maxBytes int
 	requests      map[local.ID]result
@@ -29,7 +29,7 @@ func newResults(c Config) results {
 
 func (r *results) add(k local.ID, request *waits.Request, bytes int) {
 	r.remove(k)
-	if bytes > r.maxBytes { // it would drive out all others, in vain
+	if bytes > r.maxBytes { // would evict all results
 		short := *request
 		short.Goroutines, short.Omitted = nil, request.Omitted+len(request.Goroutines)
 		if request, bytes = &short, sizeOf(&short); bytes > r.maxBytes {
@@ -57,27 +57,27 @@ func (r *results) remove(k local.ID) {
 	r.order = slices.DeleteFunc(r.order, func(x local.ID) bool { return x == k })
 }
 
-// sizeOf returns about how many bytes r takes. Stacks and texts that r has several times count
-// once. They count for each of several results that share them.
+// sizeOf returns the approximate memory of r. Stacks and texts that r refers to several times count
+// once. Shared stacks and texts count in each of several results.
 func sizeOf(r *waits.Request) int {
 	s := sizer{}
 	n := int(unsafe.Sizeof(*r)) + s.text(r.Name)
 	for i := range r.Goroutines {
 		g := &r.Goroutines[i]
-		n += int(unsafe.Sizeof(*g)) + s.text(g.Function) + cap(g.Intervals)*int(
-			unsafe.Sizeof(waits.Interval{}))
+		n += int(unsafe.Sizeof(*g)) + s.text(g.Function)
+		n += cap(g.Intervals) * int(unsafe.Sizeof(waits.Interval{}))
 		for j := range g.Intervals {
 			n += s.stack(g.Intervals[j].Stack) + s.party(g.Intervals[j].By)
 		}
 	}
 	for i := range r.Causes {
-		n += int(unsafe.Sizeof(r.Causes[i])) + s.text(r.Causes[i].Function) + s.party(
-			r.Causes[i].By)
+		c := &r.Causes[i]
+		n += int(unsafe.Sizeof(*c)) + s.text(c.Function) + s.party(c.By)
 	}
 	return n
 }
 
-// A sizer has the addresses of what it has counted.
+// A sizer holds the addresses of the counted parts.
 type sizer map[unsafe.Pointer]bool
 
 func (s sizer) first(p unsafe.Pointer) bool {

@@ -9,21 +9,19 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// maxNotices bounds what waits for one function that watches.
-const maxNotices = 1024
+const maxNotices = 1024 // most waiting notices of a function of Watch
 
-// A watcher is a function that watches. It is the program's code, which may panic, hang, or end its
-// goroutine. Therefore each watcher has a goroutine of its own, which runs while there is something
-// to tell.
+// A watcher is a function of Watch. The function is the program's code, which may panic, hang, or
+// end its goroutine. Therefore each watcher with waiting notices has its own goroutine.
 type watcher struct {
 	f func(bridge.Root, *waits.Request)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []notice
-	telling bool // the goroutine runs
+	running bool // the goroutine runs
 }
 
-// A notice is a result, or that there is none.
+// A notice is a result, or the end of the wait for one.
 type notice struct {
 	root    bridge.Root
 	request *waits.Request
@@ -42,7 +40,7 @@ func (r *recorder) Watch(f func(bridge.Root, *waits.Request)) (stop func()) {
 	}
 }
 
-// notify tells the functions that watch. A nil requests means that no root has a result.
+// notify sends notices to all watchers. With nil requests, no root has a result.
 func (r *recorder) notify(roots []bridge.Root, requests []*waits.Request) {
 	r.mu.Lock()
 	watchers := r.watchers
@@ -58,41 +56,36 @@ func (r *recorder) notify(roots []bridge.Root, requests []*waits.Request) {
 	}
 }
 
-// tell queues a notice. The caller is a goroutine of the recorder's, which Shutdown waits for.
+// tell queues a notice. The caller is a goroutine that Shutdown waits for.
 func (r *recorder) tell(w *watcher, n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == maxNotices {
-		r.watchFailed("it is too late", nil)
+		r.watchFailed("too many results wait for the function", nil)
 		return
 	}
 	w.waiting = append(w.waiting, n)
-	if !w.telling {
-		w.telling = true
+	if !w.running {
+		w.running = true
 		r.goroutines.Add(1)
 		go r.tellAll(w)
 	}
 }
 
-// tellAll tells a watcher until nothing waits for it.
 func (r *recorder) tellAll(w *watcher) {
-	over := false
+	complete := false
 	defer func() {
-		if !over { // the function has called runtime.Goexit
+		if !complete { // the function has called runtime.Goexit
 			r.watchFailed(record.GoexitText, nil)
 			go r.tellAll(w)
 		}
 	}()
-	for {
-		n, ok := w.next()
-		if !ok {
-			break
-		}
+	for n, ok := w.next(); ok; n, ok = w.next() {
 		if p, ok := record.Protect(func() { w.f(n.root, n.request) }); !ok {
 			r.watchFailed("panic", p)
 		}
 	}
-	over = true
+	complete = true
 	r.goroutines.Done()
 }
 
@@ -100,7 +93,7 @@ func (w *watcher) next() (n notice, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 {
-		w.waiting, w.telling = nil, false
+		w.waiting, w.running = nil, false
 		return n, false
 	}
 	n = w.waiting[0]
@@ -116,5 +109,7 @@ func (r *recorder) watchFailed(how string, p any) {
 	if p != nil {
 		args = append(args, "panic", record.PanicValue(p))
 	}
-	r.logOnce("watch", "perfline: a function that watches the waits recorder failed; further failures are counted but not logged", args...)
+	r.logOnce("watch",
+		"perfline: a function that watches the waits recorder failed; further failures are counted but not logged",
+		args...)
 }

@@ -7,35 +7,34 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// An analyzer follows the goroutines and the spans of a trace, and keeps what happens in its
-// windows.
+// An analyzer follows goroutines and spans of a trace, and records segments in its windows.
 type analyzer struct {
 	roots   []Root
 	windows []window
 	pause   func()
 
-	goroutines map[xtrace.GoID]*goroutine // that exist
-	spans      map[trace.SpanID]*span     // that have not ended
-	tasks      map[xtrace.TaskID]*root    // whose root has not ended
-	wanted     map[trace.SpanID]*root     // nil before the root was met
-	stops      []stop                     // of the world, in the windows
-	stopping   map[*goroutine]stop        // that have not ended
+	goroutines map[xtrace.GoID]*goroutine // live goroutines
+	spans      map[trace.SpanID]*span     // open spans
+	tasks      map[xtrace.TaskID]*root    // open roots
+	wanted     map[trace.SpanID]*root     // nil before the first note of the root
+	stops      []stop                     // ended stops, in the windows
+	stopping   map[*goroutine]stop        // open stops
 	processors *processors
 	stacks     *stacks
-	stored     []*span      // that segments have; the first one is nil
-	wakes      chunks[wake] // that segments have; the first one is none
+	stored     []*span      // spans of segments, after a nil
+	wakes      chunks[wake] // wakes of segments, after an empty one
 
 	first, last       xtrace.Time
-	steps             int // pieces so far
+	steps             int // number of pieces so far
 	firstClock, clock *xtrace.ClockSnapshot
 }
 
-// A stop is a time in which the runtime has stopped the world.
+// A stop is a time in which the world was stopped.
 type stop struct {
 	start, end xtrace.Time
 	by         *goroutine
 	collector  bool // for the garbage collector
-	wake       wake // the stack
+	wake       wake // with the stack of the stop
 }
 
 func newAnalyzer(roots []Root, windows []window, pause func()) *analyzer {
@@ -57,7 +56,6 @@ func newAnalyzer(roots []Root, windows []window, pause func()) *analyzer {
 	return a
 }
 
-// event handles the next event.
 func (a *analyzer) event(event *xtrace.Event) {
 	a.last = event.Time()
 	if a.first == 0 {
@@ -75,7 +73,7 @@ func (a *analyzer) event(event *xtrace.Event) {
 			}
 		}
 	case xtrace.EventRangeBegin, xtrace.EventRangeActive, xtrace.EventRangeEnd:
-		a.span(event)
+		a.collectorRange(event)
 	case xtrace.EventLabel:
 		label := event.Label()
 		if g := a.goroutines[event.Goroutine()]; g != nil &&
@@ -84,14 +82,14 @@ func (a *analyzer) event(event *xtrace.Event) {
 		}
 	case xtrace.EventStackSample:
 		if g := a.goroutines[event.Goroutine()]; g != nil {
-			g.now.seen(event.Stack())
+			g.current.observe(event.Stack())
 		}
-	default: // says nothing about goroutines
+	default:
 	}
 }
 
-// span handles the begin and the end of work of the garbage collector and of stops of the world.
-func (a *analyzer) span(event *xtrace.Event) {
+// collectorRange handles the begin and the end of assists and of stops of the world.
+func (a *analyzer) collectorRange(event *xtrace.Event) {
 	r, at := event.Range(), event.Time()
 	if r.Scope.Kind != xtrace.ResourceGoroutine {
 		return
@@ -103,10 +101,10 @@ func (a *analyzer) span(event *xtrace.Event) {
 	begins := event.Kind() != xtrace.EventRangeEnd
 	if r.Name == "GC mark assist" {
 		g.assist, g.assists = begins, true
-		if g.now.activity <= assisting && (g.now.activity == assisting) != begins {
-			stack := event.Stack() // it has one where the help begins
-			g.now.seen(stack)
-			a.change(g, at, g.busy(), stack, nil)
+		if g.current.activity <= assisting && (g.current.activity == assisting) != begins {
+			stack := event.Stack() // empty at the end of an assist
+			g.current.observe(stack)
+			a.change(g, at, g.runActivity(), stack, nil)
 		}
 		return
 	}
@@ -133,24 +131,12 @@ func (a *analyzer) endStop(s stop, at xtrace.Time) {
 	}
 }
 
-// stopped handles the end of a time in which a goroutine ran, or was in a system call.
-func (a *analyzer) stopped(g *goroutine, event *xtrace.Event, from xtrace.GoState) {
-	switch from {
-	case xtrace.GoRunning:
-		a.processors.stop(g, event.Time())
-	case xtrace.GoSyscall:
-		a.processors.syscall(event.Time().Sub(g.now.start))
-	default:
-	}
-}
-
-// resume handles the beginning of a time in which a goroutine runs.
 func (a *analyzer) resume(g *goroutine, event *xtrace.Event, at xtrace.Time) {
 	g.processor, g.resumed = event.Proc(), at
 	a.processors.start(at)
 }
 
-// close ends everything at the end of the trace.
+// close ends all segments and stops at the end of the trace.
 func (a *analyzer) close() {
 	for _, s := range a.stopping {
 		a.endStop(s, a.last)

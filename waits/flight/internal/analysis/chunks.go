@@ -1,9 +1,9 @@
 package analysis
 
-// chunkLength is chosen so that no chunk takes a noticeable time to allocate.
+// chunkLength is small: allocating a chunk takes no noticeable time.
 const chunkLength = 4096
 
-// chunks are a list that grows without copying: a trace of 10 MB has lists of 20 MB.
+// A chunks list grows without copying. A trace of 10 MB needs lists of 20 MB.
 type chunks[T any] struct{ all [][]T }
 
 func (c *chunks[T]) length() int {

@@ -4,16 +4,16 @@ import (
 	xtrace "golang.org/x/exp/trace"
 )
 
-// An activity is what the trace says that a goroutine does. Kinds of states need the stack besides.
+// An activity is what a goroutine does by the trace. A kind of interval also needs the stack.
 type activity uint8
 
 const (
-	executing activity = iota
-	noted              // executing, since a note; the stack is the note's
+	executing     activity = iota
+	executingNote          // executing since a note, with the stack of the note
 	assisting
 	runnable
-	syscalling
-	waitingUnknown // since before the trace: it has no reason
+	inSyscall
+	waitingUnknown // began before the trace: the reason is unknown
 	waitingSync
 	waitingReceive
 	waitingSend
@@ -25,8 +25,7 @@ const (
 	waitingOther
 )
 
-// reasons has the reasons of package runtime for blocking: traceBlockReasonStrings in
-// traceruntime.go.
+// reasons maps the runtime's reasons for blocking: traceBlockReasonStrings in traceruntime.go.
 var reasons = map[string]activity{
 	"sync":                         waitingSync,
 	"chan receive":                 waitingReceive,
@@ -42,38 +41,36 @@ var reasons = map[string]activity{
 	"preempted":                    waitingCollector, // to have its stack scanned
 }
 
-// A goroutine is what is known of one goroutine while its events are read.
+// A goroutine is the state of one goroutine while its events are read.
 type goroutine struct {
 	id       xtrace.GoID
 	state    xtrace.GoState
 	start    xtrace.Stack // of its first function
 	creator  *goroutine   // nil if a timer or nothing in the trace created it
-	created  bool         // in the trace
-	past     []record     // the segments in the windows: in order, disjoint
-	inner    []inner      // that ended, in the windows
-	now      open
-	assist   bool // helps the garbage collector now
-	assists  bool // has helped it
-	collects bool // is a worker of the garbage collector
+	created  bool         // within the trace
+	records  []record     // the segments in the windows: in order, disjoint
+	inner    []inner      // ended inner spans in the windows
+	current  openSegment
+	assist   bool // assists the garbage collector now
+	assists  bool // has assisted
+	collects bool // works for the garbage collector
 
 	processor xtrace.ProcID // while it runs
-	resumed   xtrace.Time   // when it began to run there
-	tally     tally         // of processors.most
+	resumed   xtrace.Time   // begin of running on processor
+	tally     tally         // of processors.holder
 
-	owner  owner
-	served xtrace.Time // when the last root on it ended
-	joined *root       // the last wanted root that it worked for
+	owner       owner
+	servedUntil xtrace.Time // end of the last root on the goroutine
+	lastRoot    *root       // last wanted root on the goroutine
 }
 
-// busy returns executing, or assisting.
-func (g *goroutine) busy() activity {
+func (g *goroutine) runActivity() activity {
 	if g.assist {
 		return assisting
 	}
 	return executing
 }
 
-// transition follows the state of a goroutine.
 func (a *analyzer) transition(event *xtrace.Event) {
 	t := event.StateTransition()
 	switch t.Resource.Kind {
@@ -88,40 +85,45 @@ func (a *analyzer) transition(event *xtrace.Event) {
 	from, to := t.Goroutine()
 	g := a.goroutines[id]
 	if g == nil {
-		g = &goroutine{id: id, now: open{start: at, activity: waitingUnknown}}
+		g = &goroutine{id: id, current: openSegment{start: at, activity: waitingUnknown}}
 		a.goroutines[id] = g
 		if from == xtrace.GoNotExist {
 			a.create(g, event, t.Stack)
 		} else {
-			// Any event of a goroutine comes after its status. Without one, it has been in this
-			// state since the trace began.
-			g.now.start = a.first
+			// The status precedes other events: g has been in this state since the begin.
+			g.current.start = a.first
 		}
 	}
 	if from == to || from == xtrace.GoUndetermined {
 		a.status(g, event, to, t.Stack)
 		return
 	}
-	a.stopped(g, event, from)
+	switch from {
+	case xtrace.GoRunning:
+		a.processors.stop(g, at)
+	case xtrace.GoSyscall:
+		a.processors.syscall(at.Sub(g.current.start))
+	default:
+	}
 	g.state = to
 	switch to {
 	case xtrace.GoRunning:
 		a.resume(g, event, at)
-		a.change(g, at, g.busy(), xtrace.NoStack, nil)
+		a.change(g, at, g.runActivity(), xtrace.NoStack, nil)
 	case xtrace.GoRunnable:
 		a.ready(g, event, from, t.Stack)
 	case xtrace.GoSyscall:
-		a.change(g, at, syscalling, t.Stack, nil)
+		a.change(g, at, inSyscall, t.Stack, nil)
 	case xtrace.GoWaiting:
 		a.block(g, at, t.Reason, t.Stack)
 	case xtrace.GoNotExist:
 		a.end(g, at, nil)
 		delete(a.goroutines, id)
-	default: // no goroutine comes into another state
+	default:
 	}
 }
 
-// create begins a goroutine. It works for the request of its creator.
+// create begins a goroutine, which works for the request of its creator.
 func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack) {
 	g.created, g.start = true, start
 	creator := a.goroutines[event.Goroutine()]
@@ -130,39 +132,38 @@ func (a *analyzer) create(g *goroutine, event *xtrace.Event, start xtrace.Stack)
 	}
 	g.owner.inherited = a.pass(creator.owner.current(), creator, event.Time())
 	if at := event.Time(); overlap(a.windows, at, at) {
-		g.creator = creator // not elsewhere: it would keep all goroutines that have ended
+		g.creator = creator // outside windows, creators would keep ended goroutines in memory
 	}
 }
 
-// status takes the state of a goroutine at the beginning of the trace, or of a generation of it.
+// status sets the state of a goroutine at the beginning of the trace, or of a generation.
 func (a *analyzer) status(g *goroutine, event *xtrace.Event, state xtrace.GoState,
 	stack xtrace.Stack) {
 	if g.state == state {
-		if g.now.stack == xtrace.NoStack && g.now.activity >= runnable {
-			g.now.stack = stack
+		if g.current.stack == xtrace.NoStack && g.current.activity >= runnable {
+			g.current.stack = stack
 		}
 		return
 	}
 	g.state = state
 	switch state {
 	case xtrace.GoRunning:
-		g.now.activity = executing
+		g.current.activity = executing
 		a.resume(g, event, event.Time())
 	case xtrace.GoRunnable:
-		g.now.activity = runnable
+		g.current.activity = runnable
 	case xtrace.GoSyscall:
-		g.now.activity = syscalling
+		g.current.activity = inSyscall
 	case xtrace.GoWaiting:
-		g.now.activity = a.stacks.blocked(a.stacks.id(stack))
-		g.collects = a.stacks.collector(a.stacks.id(stack))
+		g.current.activity = a.stacks.activity(a.stacks.id(stack), blockRules)
+		g.collects = a.stacks.isCollector(a.stacks.id(stack))
 	default:
 	}
 	if state != xtrace.GoRunning {
-		g.now.stack = stack
+		g.current.stack = stack
 	}
 }
 
-// ready handles a goroutine that waits for a processor from now on.
 func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 	stack xtrace.Stack) {
 	var w *wake
@@ -173,42 +174,40 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		if w.by = a.goroutines[event.Goroutine()]; w.by != nil {
 			w.span = w.by.owner.current()
 		}
-		if g.now.activity == waitingUnknown {
-			g.now.activity = a.stacks.ended(by)
+		if g.current.activity == waitingUnknown {
+			g.current.activity = a.stacks.activity(by, wakeRules)
 		}
-		if g.owner.woken(g.now.activity, g.now.stack, w.span) {
+		if g.owner.wake(g.current.activity, g.current.stack, w.span) {
 			g.owner.adopted = a.pass(w.span, w.by, event.Time())
 		}
-		stack = g.now.stack
+		stack = g.current.stack
 	case xtrace.GoRunning: // preempted
-		g.now.seen(stack)
+		g.current.observe(stack)
 	case xtrace.GoSyscall:
-		stack = g.now.stack
-	default: // it is new
+		stack = g.current.stack
+	default: // a new goroutine
 	}
 	a.change(g, event.Time(), runnable, stack, w)
 }
 
-// block handles a goroutine that waits from now on.
 func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtrace.Stack) {
 	activity, ok := reasons[reason]
 	if !ok {
 		activity = waitingOther
 	}
-	g.owner.blocked(activity, stack)
+	g.owner.block(activity, stack)
 	if !g.collects && (activity == waitingCollector || activity == waitingOther) {
-		g.collects = a.stacks.collector(a.stacks.id(stack))
+		g.collects = a.stacks.isCollector(a.stacks.id(stack))
 	}
 	a.change(g, at, activity, stack, nil)
 }
 
-// function returns the function that g began with, as far as the trace has it.
 func (g *goroutine) function(s *stacks) string {
 	if frames := s.frames(s.id(g.start)); len(frames) > 0 {
 		return frames[0].Function
 	}
-	for i := range g.past {
-		if frames := s.frames(g.past[i].stack); len(frames) > 0 {
+	for i := range g.records {
+		if frames := s.frames(g.records[i].stack); len(frames) > 0 {
 			return frames[len(frames)-1].Function
 		}
 	}

@@ -15,27 +15,26 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// An inner is a span that started on the goroutine of its parent. The trace has it at its end.
-// Until then, its goroutine counts for the span around it.
+// An inner is an ended span that started on the goroutine of its parent. The trace notes inner
+// spans only at their end: until then, the goroutine works for the enclosing span.
 type inner struct {
 	id         trace.SpanID
 	name       string
-	root       *root // nil if it started before the trace
+	root       *root // nil if the root started before the trace
 	start, end xtrace.Time
-	stack      stackID // where it ended; zero if that was on another goroutine
+	stack      stackID // at the end; zero if the span ended on another goroutine
 }
 
-// endInner adds a span to its goroutine.
 func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 	g := a.goroutines[xtrace.GoID(n.Goroutine)]
 	if g == nil || a.clock == nil {
 		return
 	}
-	zero := a.clock.Trace - xtrace.Time(a.clock.Mono) //nolint:gosec // nanoseconds since the machine's start
-	i := inner{id: n.SpanID, name: n.Name, start: zero + xtrace.Time(n.Start),
-		end: min(zero+xtrace.Time(n.End), event.Time())}
-	if i.start >= i.end || i.start < g.served || !overlap(a.windows, i.start, i.end) {
-		return // of an earlier request, perhaps
+	zero := a.clock.Trace - xtrace.Time(a.clock.Mono) //nolint:gosec // since the machine's start
+	start, end := zero+xtrace.Time(n.Start), min(zero+xtrace.Time(n.End), event.Time())
+	i := inner{id: n.SpanID, name: n.Name, start: start, end: end}
+	if i.start >= i.end || i.start < g.servedUntil || !overlap(a.windows, i.start, i.end) {
+		return // may belong to an earlier request
 	}
 	if around := g.owner.current(); around != nil {
 		i.root = around.root
@@ -46,16 +45,14 @@ func (a *analyzer) endInner(event *xtrace.Event, n tracelog.Note) {
 	g.inner = append(g.inner, i)
 }
 
-// A stretch is a time in which a goroutine worked for an inner span, and for no span inside that
-// one.
+// A stretch is a time in which a goroutine worked for an inner span, and none within.
 type stretch struct {
 	start, end xtrace.Time
 	span       *span
-	calls      []waits.Frame // that the goroutine had all the time, as far as known
+	calls      []waits.Frame // known calls during the whole time
 }
 
-// stretches returns the times of a goroutine in which it worked for inner spans of the request: in
-// order, disjoint.
+// stretches returns the times of a goroutine for inner spans of the request, in order and disjoint.
 func (b *builder) stretches(g *goroutine) []stretch {
 	if all, ok := b.inner[g]; ok || len(g.inner) == 0 {
 		return all
@@ -64,16 +61,14 @@ func (b *builder) stretches(g *goroutine) []stretch {
 	for _, i := range g.inner {
 		if i.root == b.root || i.root == nil && g == b.root.server {
 			b.root.names[i.id] = i.name
-			starts = append(starts,
-				stretch{i.start, i.end, &span{id: i.id, root: b.root, start: i.start},
-					ender(b.stacks.frames(i.stack))})
+			s := &span{id: i.id, root: b.root, start: i.start}
+			calls := fromProgram(b.stacks.frames(i.stack))
+			starts = append(starts, stretch{i.start, i.end, s, calls})
 		}
 	}
-	slices.SortStableFunc(starts,
-		func(x, y stretch) int {
-			return cmp.Or(cmp.Compare(x.start, y.start),
-				cmp.Compare(y.end, x.end))
-		})
+	slices.SortStableFunc(starts, func(x, y stretch) int {
+		return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(y.end, x.end))
+	})
 	var all, open []stretch
 	at := xtrace.Time(0)
 	until := func(end xtrace.Time) {
@@ -101,15 +96,15 @@ func (b *builder) stretches(g *goroutine) []stretch {
 	return all
 }
 
-// ender returns the calls of a goroutine that ended a span, from the function that did so.
-func ender(frames []waits.Frame) []waits.Frame {
+// fromProgram returns the calls from the innermost function outside the standard library on.
+func fromProgram(frames []waits.Frame) []waits.Frame {
 	for len(frames) > 0 && waiting.Standard(frames[0].Function) {
 		frames = frames[1:]
 	}
 	return frames
 }
 
-// pieces yields what g did, as [analyzer.pieces] does, for the spans of the request.
+// pieces yields the pieces of [analyzer.pieces], divided among the inner spans of the request.
 func (b *builder) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq[piece] {
 	all, stretches := b.analyzer.pieces(g, from, to, gaps), b.stretches(g)
 	return func(yield func(piece) bool) {
@@ -121,11 +116,10 @@ func (b *builder) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq
 	}
 }
 
-// resolve returns the span for which a goroutine works that has got its span from another one. That
-// one may have worked for an inner span when it passed its span on.
+// resolve returns the span of the passer when it passed s on, which may be an inner span.
 func (b *builder) resolve(s *span) *span {
-	for s != nil && s.via != nil {
-		all := b.stretches(s.via)
+	for s != nil && s.passer != nil {
+		all := b.stretches(s.passer)
 		i := sort.Search(len(all), func(i int) bool { return all[i].end > s.at })
 		if i < len(all) && all[i].start <= s.at && all[i].span.start >= s.start {
 			return all[i].span
@@ -135,11 +129,11 @@ func (b *builder) resolve(s *span) *span {
 	return s
 }
 
-// refine yields a piece with its innermost span. A goroutine must run to start or end a span: time
-// on the processor may have several spans. Any other piece has one.
+// refine yields a piece with its innermost spans. A goroutine must run to start or end a span.
+// Therefore only a piece on the processor may have several spans.
 func (b *builder) refine(g *goroutine, p piece, stretches []stretch, yield func(piece) bool) bool {
-	if p.index < 0 || p.span == nil && g != b.root.server || p.span != nil &&
-		p.span.root != b.root {
+	otherRoot := p.span != nil && p.span.root != b.root
+	if p.index < 0 || otherRoot || p.span == nil && g != b.root.server {
 		return yield(p)
 	}
 	p.span = b.resolve(p.span)
@@ -149,9 +143,8 @@ func (b *builder) refine(g *goroutine, p piece, stretches []stretch, yield func(
 		to = from + 1
 	}
 	rest := p
-	for i := sort.Search(len(stretches),
-		func(i int) bool { return stretches[i].end > from }); i < len(stretches) &&
-		stretches[i].start < to; i++ {
+	i := sort.Search(len(stretches), func(i int) bool { return stretches[i].end > from })
+	for ; i < len(stretches) && stretches[i].start < to; i++ {
 		s := &stretches[i]
 		if p.span != nil && s.span.start < p.span.start {
 			continue

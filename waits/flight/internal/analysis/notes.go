@@ -7,7 +7,6 @@ import (
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
-// note handles a message of the trace.
 func (a *analyzer) note(event *xtrace.Event) {
 	log := event.Log()
 	switch n := tracelog.Parse(log.Category, log.Message); n.Kind {
@@ -22,14 +21,14 @@ func (a *analyzer) note(event *xtrace.Event) {
 		a.endInner(event, n)
 	case tracelog.CPUTime:
 		a.processors.account(event.Time(), n.CPU)
-	default: // a message of other code
+	default:
 	}
 }
 
 // startRoot begins a request. The caller starts its span.
 func (a *analyzer) startRoot(event *xtrace.Event, task xtrace.TaskID, n tracelog.Note) {
 	if a.spans[n.SpanID] != nil {
-		return // malformed: the id is in use
+		return // malformed: the id exists
 	}
 	r := &root{id: n.SpanID, traceID: n.TraceID, task: task, start: event.Time()}
 	r.span = &span{id: n.SpanID, root: r}
@@ -42,7 +41,6 @@ func (a *analyzer) startRoot(event *xtrace.Event, task xtrace.TaskID, n tracelog
 	}
 }
 
-// keep prepares a wanted root.
 func (a *analyzer) keep(r *root) {
 	r.clock = a.clock
 	r.names = map[trace.SpanID]string{}
@@ -69,9 +67,9 @@ func (a *analyzer) startSpan(event *xtrace.Event, task xtrace.TaskID, n tracelog
 	case s.root.span == s && s.root.server == nil:
 		s.root.server, s.root.name = g, n.Name
 	default:
-		return // malformed: it has started before
+		return // malformed: the span has started before
 	}
-	s.on = g
+	s.startedOn = g
 	if s.root.wanted {
 		s.root.names[s.id] = n.Name
 	}
@@ -79,7 +77,7 @@ func (a *analyzer) startSpan(event *xtrace.Event, task xtrace.TaskID, n tracelog
 	a.reassign(g, event)
 }
 
-// unknownRoot returns the root of a span whose task did not start in the trace.
+// unknownRoot returns the root of a span with a task that did not start in the trace.
 func (a *analyzer) unknownRoot(parent *span, task xtrace.TaskID) *root {
 	if task == xtrace.NoTask || task == xtrace.BackgroundTask {
 		if parent != nil {
@@ -110,23 +108,22 @@ func (a *analyzer) endSpan(event *xtrace.Event, n tracelog.Note) {
 	if s.root.span == s {
 		a.endRoot(s.root, g, at, n.Name)
 	}
-	if s.on != nil {
-		a.reassign(s.on, event)
+	if s.startedOn != nil {
+		a.reassign(s.startedOn, event)
 	}
 }
 
 func (a *analyzer) endRoot(r *root, g *goroutine, at xtrace.Time, name string) {
-	r.end, r.ender, r.name = at, g, name
+	r.end, r.endedOn, r.name = at, g, name
 	if a.tasks[r.task] == r {
 		delete(a.tasks, r.task)
 	}
 	if g != nil {
-		g.served = at
+		g.servedUntil = at
 	}
 }
 
-// endEarlier handles the end of a span that started before the trace. If it is a wanted root, it is
-// taken to have been on this goroutine all the time.
+// endEarlier handles the end of a span that started before the trace. The server of a root is g.
 func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note) {
 	r, wanted := a.wanted[n.SpanID]
 	if !wanted || r != nil || g == nil {
@@ -141,32 +138,31 @@ func (a *analyzer) endEarlier(g *goroutine, event *xtrace.Event, n tracelog.Note
 	r.id, r.span.id, r.wanted, r.server = n.SpanID, n.SpanID, true, g
 	a.keep(r)
 	r.clock = a.firstClock
-	r.earliest = max(a.first, g.served)
+	r.earliest = max(a.first, g.servedUntil)
 	r.names[r.id] = n.Name
 	r.span.ended = true
 	a.endRoot(r, g, event.Time(), n.Name)
 	a.reassign(g, event)
 }
 
-// reassign begins a new segment if the goroutine works for another span since a note. A wait stays
-// whole: it has one end.
+// reassign begins a new segment if a note changed the span of a running goroutine.
 func (a *analyzer) reassign(g *goroutine, note *xtrace.Event) {
-	if g.state != xtrace.GoRunning || g.owner.current() == g.now.span {
+	if g.state != xtrace.GoRunning || g.owner.current() == g.current.span {
 		return
 	}
-	activity, stack := g.now.activity, xtrace.NoStack
+	activity, stack := g.current.activity, xtrace.NoStack
 	if activity != assisting && note.Goroutine() == g.id {
-		activity, stack = noted, note.Stack()
+		activity, stack = executingNote, note.Stack()
 	}
 	a.change(g, note.Time(), activity, stack, nil)
 }
 
-// join adds a goroutine to the workers of the wanted root that it works for from now on.
+// join adds a goroutine to the workers of its current root, if the root is wanted.
 func (a *analyzer) join(g *goroutine) {
-	s := g.now.span
-	if s == nil || !s.root.wanted || g.joined == s.root {
+	s := g.current.span
+	if s == nil || !s.root.wanted || g.lastRoot == s.root {
 		return
 	}
-	g.joined = s.root
+	g.lastRoot = s.root
 	s.root.workers = append(s.root.workers, g)
 }

@@ -101,17 +101,17 @@ func TestCallsWhileRunning(t *testing.T) {
 	}{
 		"seen":                   {[]record{{end: 1, activity: executing, stack: lock}}, 0, "lock"},
 		"waits":                  {[]record{{end: 1, activity: waitingSync, stack: lock}}, 0, "lock"},
-		"between waits":          {[]record{{end: 1, activity: waitingSync, stack: lock}, {start: 1, end: 2}, {start: 2, end: 3, activity: syscalling, stack: write}}, 1, "main"},
-		"after a note":           {[]record{{end: 1, activity: noted, stack: note}, {start: 1, end: 2, activity: waitingSync, stack: lock}}, 0, "handle"},
-		"before a note":          {[]record{{end: 1, activity: waitingSync, stack: lock}, {start: 1, end: 2}, {start: 2, end: 3, activity: noted, stack: note}}, 1, "handle"},
-		"after a note only":      {[]record{{end: 1, activity: noted, stack: note}}, 0, ""},
-		"before a note only":     {[]record{{end: 1}, {start: 1, end: 2, activity: noted, stack: note}}, 0, ""},
+		"between waits":          {[]record{{end: 1, activity: waitingSync, stack: lock}, {start: 1, end: 2}, {start: 2, end: 3, activity: inSyscall, stack: write}}, 1, "main"},
+		"after a note":           {[]record{{end: 1, activity: executingNote, stack: note}, {start: 1, end: 2, activity: waitingSync, stack: lock}}, 0, "handle"},
+		"before a note":          {[]record{{end: 1, activity: waitingSync, stack: lock}, {start: 1, end: 2}, {start: 2, end: 3, activity: executingNote, stack: note}}, 1, "handle"},
+		"after a note only":      {[]record{{end: 1, activity: executingNote, stack: note}}, 0, ""},
+		"before a note only":     {[]record{{end: 1}, {start: 1, end: 2, activity: executingNote, stack: note}}, 0, ""},
 		"before a wait only":     {[]record{{end: 1}, {start: 1, end: 2, activity: waitingSync, stack: lock}}, 0, "lock"},
 		"not next to each other": {[]record{{end: 1}, {start: 2, end: 3, activity: waitingSync, stack: lock}}, 0, ""},
 	} {
 		b := &builder{analyzer: &analyzer{stacks: s}}
 		got := ""
-		if frames := b.ran(&goroutine{past: c.past}, c.i); len(frames) > 0 {
+		if frames := b.runCalls(&goroutine{records: c.past}, c.i); len(frames) > 0 {
 			got = frames[0].Function
 		}
 		if got != c.want {
@@ -137,7 +137,7 @@ func TestChunks(t *testing.T) {
 
 func TestHolderOfProcessors(t *testing.T) {
 	user, helper, collector, self := &goroutine{id: 1}, &goroutine{id: 2, assists: true}, &goroutine{id: 3, collects: true}, &goroutine{id: 4}
-	helper.past = []record{{start: 60, end: 80, activity: assisting}}
+	helper.records = []record{{start: 60, end: 80, activity: assisting}}
 	p := newProcessors(nil, nil)
 	p.runs[0] = &chunks[run]{[][]run{{{0, 40, user}, {40, 60, self}, {60, 100, helper}}}}
 	p.runs[1] = &chunks[run]{[][]run{{{0, 100, collector}}}}
@@ -154,7 +154,7 @@ func TestHolderOfProcessors(t *testing.T) {
 		{90, 150, helper, 0.5, true},
 		{40, 60, nil, 1, false},
 	} {
-		h := p.most(xtrace.Time(c.from), xtrace.Time(c.to), self)
+		h := p.holder(xtrace.Time(c.from), xtrace.Time(c.to), self)
 		if h.by != c.by || h.collected != c.collected || h.free != c.free || h.worker != collector {
 			t.Errorf("[%d, %d): by %v, %v collected, free %v, worker %v; want %v",
 				c.from, c.to, h.by, h.collected, h.free, h.worker, c)
@@ -198,7 +198,7 @@ func TestStolen(t *testing.T) {
 		{900 * ms, 1000 * ms, []lack{{kind: waits.CPULimit, time: 10 * ms}, {kind: waits.OtherPrograms, time: 70 * ms}}}, // by which limit is not known
 		{1000 * ms, 1100 * ms, nil}, // after the last note
 	} {
-		if got := p.stolen(xtrace.Time(c.from), xtrace.Time(c.to)); !slices.Equal(got, c.want) {
+		if got := p.lacks(xtrace.Time(c.from), xtrace.Time(c.to)); !slices.Equal(got, c.want) {
 			t.Errorf("stolen in [%v, %v) is %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
@@ -211,7 +211,7 @@ func TestStolen(t *testing.T) {
 		{410 * ms, 415 * ms, lack{waits.CPULimit, 0.5, 5 * ms}},
 		{1000 * ms, 1010 * ms, lack{kind: waits.NotRun, time: 10 * ms}},
 	} {
-		if got := p.kept(xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
+		if got := p.delay(xtrace.Time(c.from), xtrace.Time(c.to)); got != c.want {
 			t.Errorf("in [%v, %v) the reason is %v, want %v", c.from, c.to, got, c.want)
 		}
 	}

@@ -13,22 +13,25 @@ import (
 type piece struct {
 	segment
 	kind  waits.Kind
-	index int           // of the segment among all of its goroutine; -1 for a gap
-	calls []waits.Frame // of the inner span that it is of
+	index int           // of the segment in goroutine.records; -1 for a gap
+	calls []waits.Frame // of the inner span
 }
 
-// stepsPerPause pieces are handled in less than a millisecond.
+// stepsPerPause is a number of pieces that take less than a millisecond.
 const stepsPerPause = 100
 
-// pieces yields what g did in [from, to). With gaps, the pieces cover all of it.
+// pieces yields the pieces of g in [from, to). With gaps, the pieces cover the whole time.
 func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		at := from
 		gap := func(until xtrace.Time) bool {
 			start := at
 			at = until
-			return !gaps || start >= until ||
-				yield(piece{segment: segment{start: start, end: until}, kind: waits.Gap, index: -1})
+			if !gaps || start >= until {
+				return true
+			}
+			s := segment{start: start, end: until}
+			return yield(piece{segment: s, kind: waits.Gap, index: -1})
 		}
 		first, end := g.segments(from, to)
 		for i := first; i < end; i++ {
@@ -37,8 +40,8 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 			}
 			s := a.segment(g, i)
 			s.start, s.end = max(s.start, from), min(s.end, to)
-			if !gap(s.start) || !a.split(g, piece{segment: s, kind: s.kind(a.stacks), index: i},
-				yield) {
+			p := piece{segment: s, kind: s.kind(a.stacks), index: i}
+			if !gap(s.start) || !a.split(g, p, yield) {
 				return
 			}
 			at = s.end
@@ -47,7 +50,7 @@ func (a *analyzer) pieces(g *goroutine, from, to xtrace.Time, gaps bool) iter.Se
 	}
 }
 
-// split yields a piece in parts, where the world was stopped meanwhile.
+// split yields a piece in parts, divided by stops of the world.
 func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	if p.kind != waits.Runnable && p.kind != waits.OnCPU {
 		return yield(p)
@@ -56,8 +59,7 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	stops := a.stopsIn(p.start, p.end)
 	for i := range stops {
 		s := &stops[i]
-		// The goroutine that stops the world runs meanwhile. Others that run have not been stopped
-		// yet.
+		// s.by runs during its stop. Other running goroutines have not been stopped yet.
 		if s.end <= rest.start || s.start >= rest.end || p.kind == waits.OnCPU && s.by != g {
 			continue
 		}
@@ -69,8 +71,8 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 			}
 		}
 		part := rest
-		part.kind, part.start, part.end = waits.StopTheWorld, max(rest.start, s.start),
-			min(rest.end, s.end)
+		part.kind = waits.StopTheWorld
+		part.start, part.end = max(rest.start, s.start), min(rest.end, s.end)
 		part.wake, part.stack = &s.wake, s.wake.stack
 		if !yield(part) {
 			return false
@@ -80,8 +82,7 @@ func (a *analyzer) split(g *goroutine, p piece, yield func(piece) bool) bool {
 	return rest.start >= rest.end || yield(rest)
 }
 
-// stopsIn returns the stops of the world that overlap with [from, to), by time. Only one can go on
-// at a time.
+// stopsIn returns the stops that overlap with [from, to), by time. Stops are disjoint.
 func (a *analyzer) stopsIn(from, to xtrace.Time) []stop {
 	first := sort.Search(len(a.stops), func(i int) bool { return a.stops[i].end > from })
 	end := first

@@ -11,25 +11,24 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// processors know which goroutines ran on the processors of the runtime (its Ps), and how much CPU
-// time the process got.
+// processors records the goroutines on the runtime's processors (its Ps), and the CPU time.
 type processors struct {
 	windows []window
-	runs    map[xtrace.ProcID]*chunks[run] // in the windows: for each processor in order, disjoint
+	runs    map[xtrace.ProcID]*chunks[run] // in the windows: of a processor in order, disjoint
 
-	// The time that goroutines have run, up to since. count of them run now.
+	// busy is the total running time of goroutines until since; count goroutines run now.
 	busy  time.Duration
 	count int
 	since xtrace.Time
 
 	accounts []account
 
-	tallied []*goroutine // by most, which uses the slice again
+	tallied []*goroutine // storage of holder
 	pause   func()
-	visited int // runs so far
+	visited int // number of visited runs
 }
 
-// A tally is how long a goroutine held processors.
+// A tally is the time for which a goroutine held processors.
 type tally struct {
 	total   time.Duration
 	longest run
@@ -43,7 +42,7 @@ type run struct {
 
 func (r run) length() time.Duration { return r.end.Sub(r.start) }
 
-// An account is a note of the CPU time that the process had got, and of what kept the rest from it.
+// An account is a note of the time in which the process did and did not run.
 type account struct {
 	at   xtrace.Time
 	busy time.Duration
@@ -54,16 +53,14 @@ func newProcessors(windows []window, pause func()) *processors {
 	return &processors{windows: windows, pause: pause, runs: map[xtrace.ProcID]*chunks[run]{}}
 }
 
-// see notes that a processor exists.
 func (p *processors) see(id xtrace.ProcID) {
 	if p.runs[id] == nil && id != xtrace.NoProc {
 		p.runs[id] = &chunks[run]{}
 	}
 }
 
-// shortSyscall is the length of a system call that is taken for CPU time. After that time the
-// runtime may take the processor away from a goroutine (sysmon in proc.go). Longer calls probably
-// wait.
+// shortSyscall is the part of a system call that counts as CPU time. After that time, the runtime
+// may take the processor away from the goroutine (sysmon in proc.go). Longer calls probably wait.
 const shortSyscall = 20 * time.Microsecond
 
 func (p *processors) syscall(length time.Duration) { p.busy += min(length, shortSyscall) }
@@ -73,13 +70,11 @@ func (p *processors) add(at xtrace.Time) {
 	p.since = at
 }
 
-// start notes that one more goroutine runs.
 func (p *processors) start(at xtrace.Time) {
 	p.add(at)
 	p.count++
 }
 
-// stop notes that g does not run any more.
 func (p *processors) stop(g *goroutine, at xtrace.Time) {
 	p.add(at)
 	p.count--
@@ -102,25 +97,24 @@ func (p *processors) account(at xtrace.Time, got cputime.Usage) {
 	p.accounts = append(p.accounts, account{at: at, busy: p.busy, got: got})
 }
 
-// A holder is the goroutine that held the processors most in a time.
+// A holder is the goroutine that held the processors most during a time.
 type holder struct {
 	by      *goroutine // nil if only the garbage collector ran
-	longest run        // of it
-	// one processor was free for most of the time: the runtime could have started another goroutine
-	// on it
+	longest run        // of by
+	// free is set if one processor, where goroutines could run, was free for most of the time.
 	free bool
 
-	// The garbage collector: the worker that ran most, nil if none did, and the part of the time in
-	// use that went to all workers and to goroutines that helped.
+	// worker is the garbage collector's worker that ran most, or nil. collected is the part of the
+	// used time that went to all workers and assists.
 	worker    *goroutine
 	collected float64
 }
 
-// runsPerPause are visited in less than a millisecond.
+// runsPerPause is a number of visits that take less than a millisecond.
 const runsPerPause = 4000
 
-// most returns the holder of the processors in [from, to).
-func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
+// holder returns the holder of the processors in [from, to), without the goroutine except.
+func (p *processors) holder(from, to xtrace.Time, except *goroutine) (h holder) {
 	p.tallied = p.tallied[:0]
 	var all, collected time.Duration
 	for _, runs := range p.runs {
@@ -140,7 +134,7 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 			if r.by.collects {
 				collected += r.length()
 			} else {
-				collected += r.by.assisted(r.start, r.end)
+				collected += r.by.assistTime(r.start, r.end)
 			}
 			t := &r.by.tally
 			if t.total == 0 {
@@ -174,42 +168,40 @@ func (p *processors) most(from, to xtrace.Time, except *goroutine) (h holder) {
 	return h
 }
 
-// The process was kept from running when it got less CPU time than this part of the time in which
-// its goroutines ran, as the runtime sees it. It must also have missed more than leastMissed.
+// The process lacks CPU time if it got at most fullShare of its goroutines' running time, and at
+// least minMissed less.
 const (
-	fullShare   = 0.8
-	leastMissed = 2 * time.Millisecond
+	fullShare = 0.8
+	minMissed = 2 * time.Millisecond
 )
 
-// A lack is time in which goroutines that ran, as the runtime sees it, were not on a processor.
+// A lack is time in which goroutines ran, as the runtime sees it, but not on a processor.
 type lack struct {
 	kind  waits.Kind // OtherPrograms, CPULimit or NotRun
 	limit float64    // of a CPULimit
 	time  time.Duration
 }
 
-// stolen returns the lacks in [from, to), one for each kind.
-func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
-	for before, after := range p.between(from, to) {
+func (p *processors) lacks(from, to xtrace.Time) (all []lack) {
+	for before, after := range p.accountPairs(from, to) {
 		busy, got := after.busy-before.busy, after.got.Process-before.got.Process
 		missed := busy - got
-		if missed < leastMissed || float64(got) > fullShare*float64(busy) {
+		if missed < minMissed || float64(got) > fullShare*float64(busy) {
 			continue
 		}
 		length := min(to, after.at).Sub(max(from, before.at))
-		part := float64(length) / float64(busy) // of what is missed between the two notes
-		throttled := min(missed, limited(before, after))
-		all = addLack(all, lack{waits.CPULimit, after.got.Limit,
-			time.Duration(part * float64(throttled))})
+		part := float64(length) / float64(busy) // of the missed time between the two notes
+		add := func(kind waits.Kind, limit float64, d time.Duration) {
+			all = mergeLack(all, lack{kind, limit, time.Duration(part * float64(d))})
+		}
+		throttled := min(missed, throttling(before, after))
 		rest := missed - throttled
-		// threads that ended are not in the later note
+		// The later note misses threads that have ended.
 		delayed := max(0, min(rest, after.got.Delayed-before.got.Delayed))
-		all = addLack(all, lack{kind: waits.OtherPrograms,
-			time: time.Duration(part * float64(delayed))})
-		// The process was stopped by a signal or a debugger, its group is frozen, or the machine
-		// stood still.
-		all = addLack(all, lack{kind: waits.NotRun,
-			time: time.Duration(part * float64(rest-delayed))})
+		add(waits.CPULimit, after.got.Limit, throttled)
+		add(waits.OtherPrograms, 0, delayed)
+		// A signal or a debugger stopped the process, its group is frozen, or the machine paused.
+		add(waits.NotRun, 0, rest-delayed)
 	}
 	left := to.Sub(from)
 	for i := range all {
@@ -219,12 +211,12 @@ func (p *processors) stolen(from, to xtrace.Time) (all []lack) {
 	return all
 }
 
-// limited returns how long a limit has kept the process from running between two notes. The kernel
-// counts that for each processor, and when the stop ends: of two threads that wait on one processor
-// it counts one, and a stop may be in a later note. So limited returns no less than what the
-// goroutines needed beyond the limit, if the later note has the limit. Delayed cannot tell: the
-// kernel counts stopped threads there, too.
-func limited(before, after account) time.Duration {
+// throttling returns how long a limit stopped the process between two notes. The kernel counts this
+// time for each processor, when the stop ends: of two threads that wait on one processor it counts
+// one, and a later note may count the stop. Therefore throttling returns at least the time that the
+// goroutines needed beyond the limit, if the later note contains the limit. Delayed does not help:
+// the kernel counts stopped threads there, too.
+func throttling(before, after account) time.Duration {
 	throttled := after.got.Throttled - before.got.Throttled
 	if throttled <= 0 || after.got.Limit == 0 {
 		return max(0, throttled)
@@ -233,8 +225,8 @@ func limited(before, after account) time.Duration {
 	return max(throttled, after.busy-before.busy-allowed)
 }
 
-// addLack adds a lack to those of its kind.
-func addLack(all []lack, l lack) []lack {
+// mergeLack adds a lack to the lack of its kind.
+func mergeLack(all []lack, l lack) []lack {
 	if l.time <= 0 {
 		return all
 	}
@@ -247,11 +239,10 @@ func addLack(all []lack, l lack) []lack {
 	return append(all, l)
 }
 
-// kept returns why a goroutine that was ready in [from, to) did not run on a processor of the
-// runtime that was free.
-func (p *processors) kept(from, to xtrace.Time) lack {
+// delay returns why a goroutine that was ready in [from, to) did not run on a free processor.
+func (p *processors) delay(from, to xtrace.Time) lack {
 	l := lack{kind: waits.NotRun, time: to.Sub(from)}
-	for before, after := range p.between(from, to) {
+	for before, after := range p.accountPairs(from, to) {
 		switch {
 		case after.got.Throttled > before.got.Throttled:
 			return lack{waits.CPULimit, after.got.Limit, l.time}
@@ -262,9 +253,8 @@ func (p *processors) kept(from, to xtrace.Time) lack {
 	return l
 }
 
-// between yields each two notes that follow each other, where the time between them overlaps with
-// [from, to).
-func (p *processors) between(from, to xtrace.Time) iter.Seq2[account, account] {
+// accountPairs yields the adjacent notes with a time between them that overlaps with [from, to).
+func (p *processors) accountPairs(from, to xtrace.Time) iter.Seq2[account, account] {
 	return func(yield func(before, after account) bool) {
 		i := sort.Search(len(p.accounts), func(i int) bool { return p.accounts[i].at > from })
 		for i = max(i, 1); i < len(p.accounts) && p.accounts[i-1].at < to; i++ {

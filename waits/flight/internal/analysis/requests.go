@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
@@ -10,7 +11,6 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// requests returns the wanted requests that the trace has.
 func (a *analyzer) requests() []waits.Request {
 	var requests []waits.Request
 	for _, wanted := range a.roots {
@@ -21,14 +21,14 @@ func (a *analyzer) requests() []waits.Request {
 	return requests
 }
 
-// A builder makes one request.
+// A builder builds one request.
 type builder struct {
 	*analyzer
 	root     *root
 	from, to xtrace.Time
-	// when the serving goroutine served no more; to if it served until the end
-	handedOver xtrace.Time
-	inner      map[*goroutine][]stretch
+	// handover is the time from which the serving goroutine does not serve the request, or to.
+	handover xtrace.Time
+	inner    map[*goroutine][]stretch
 }
 
 func (a *analyzer) request(wanted Root, r *root) waits.Request {
@@ -49,8 +49,8 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 		request.Start = r.clock.Wall.Add(b.from.Sub(r.clock.Trace))
 	}
 	request.Duration = b.to.Sub(b.from)
-	b.handOver()
-	request.Goroutines = []waits.Goroutine{b.goroutine(r.server, b.serving())}
+	b.findHandover()
+	request.Goroutines = []waits.Goroutine{b.goroutine(r.server, b.servingPieces())}
 	seen := map[*goroutine]bool{r.server: true}
 	intervals := 0
 	for _, g := range r.workers {
@@ -58,11 +58,11 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 			continue
 		}
 		seen[g] = true
-		if intervals > mostOfOthers {
+		if intervals > maxOtherIntervals {
 			request.Omitted++
 			continue
 		}
-		if other := b.goroutine(g, b.working(g)); len(other.Intervals) > 0 {
+		if other := b.goroutine(g, b.workPieces(g)); len(other.Intervals) > 0 {
 			request.Goroutines = append(request.Goroutines, other)
 			intervals += len(other.Intervals)
 		}
@@ -71,32 +71,76 @@ func (a *analyzer) request(wanted Root, r *root) waits.Request {
 	return request
 }
 
-// A goroutine has at most mostIntervals, more or less. After mostOfOthers in all, further
-// goroutines are left out: results stay in memory for long.
+// A goroutine has about maxIntervals at most. After maxOtherIntervals in all, further goroutines
+// are left out, because results stay in memory for long.
 const (
-	mostIntervals = 4096
-	mostOfOthers  = 4 * mostIntervals
+	maxIntervals      = 4096
+	maxOtherIntervals = 4 * maxIntervals
 )
 
 func (b *builder) goroutine(g *goroutine, pieces iter.Seq[piece]) waits.Goroutine {
 	result := waits.Goroutine{ID: uint64(g.id), Function: g.function(b.stacks)}
-	limit, grain := 2*mostIntervals, time.Microsecond
+	limit, grain := 2*maxIntervals, time.Microsecond
 	for p := range pieces {
-		if result.Intervals = append(result.Intervals,
-			b.interval(g, p)); len(result.Intervals) < limit {
+		result.Intervals = append(result.Intervals, b.interval(g, p))
+		if len(result.Intervals) < limit {
 			continue
 		}
-		for len(result.Intervals) > mostIntervals && grain < b.to.Sub(b.from) {
+		for len(result.Intervals) > maxIntervals && grain < b.to.Sub(b.from) {
 			grain *= 2
 			result.Intervals = coarsen(result.Intervals, grain)
 		}
-		limit = max(limit, 2*len(result.Intervals)) // of many spans, none can be left out
+		limit = max(limit, 2*len(result.Intervals)) // coarsen keeps all spans
 	}
 	return result
 }
 
-// working yields what a goroutine did for the request, other than the serving one.
-func (b *builder) working(g *goroutine) iter.Seq[piece] {
+// coarsen groups adjacent intervals of one span within one grain of time. One interval for each
+// kind replaces a group, with the total duration and the stack of the longest interval.
+func coarsen(intervals []waits.Interval, grain time.Duration) []waits.Interval {
+	result := intervals[:0]
+	for len(intervals) > 0 {
+		group, start := 1, intervals[0].Start
+		for group < len(intervals) && joinable(&intervals[group-1], &intervals[group]) &&
+			intervals[group].End-start <= grain {
+			group++
+		}
+		result = append(result, byKind(intervals[:group])...)
+		intervals = intervals[group:]
+	}
+	return result
+}
+
+func joinable(a, b *waits.Interval) bool {
+	return a.SpanID == b.SpanID && a.End == b.Start && a.Kind != waits.Gap && b.Kind != waits.Gap
+}
+
+// byKind returns one interval for each kind of a group, in the order of their first intervals.
+func byKind(group []waits.Interval) []waits.Interval {
+	var kinds []waits.Interval
+	var totals, longest [waiting.Kinds]time.Duration
+	for _, i := range group {
+		n := slices.IndexFunc(kinds, func(k waits.Interval) bool { return k.Kind == i.Kind })
+		if n < 0 {
+			n = len(kinds)
+			kinds = append(kinds, i)
+		}
+		totals[i.Kind] += i.Duration()
+		if i.Duration() > longest[i.Kind] {
+			longest[i.Kind] = i.Duration()
+			kinds[n] = i
+		}
+	}
+	at := group[0].Start
+	for n := range kinds {
+		kinds[n].Start, kinds[n].End = at, at+totals[kinds[n].Kind]
+		at = kinds[n].End
+	}
+	return kinds
+}
+
+// workPieces yields the pieces of another goroutine than the serving one for the request.
+func (b *builder) workPieces(g *goroutine) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range b.pieces(g, b.from, b.to, false) {
 			if p.span != nil && p.span.root == b.root && !yield(p) {
@@ -106,50 +150,48 @@ func (b *builder) working(g *goroutine) iter.Seq[piece] {
 	}
 }
 
-// handOver finds the time from which the serving goroutine does not serve the request any more: it
-// has ended, or serves another request, while this one ends on another goroutine.
-func (b *builder) handOver() {
-	b.handedOver = b.to
+// findHandover sets handover. The serving goroutine stops serving if it ends, or serves another
+// request, while this request ends on another goroutine.
+func (b *builder) findHandover() {
+	b.handover = b.to
 	server := b.root.server
 	first, end := server.segments(max(b.from, b.root.start), b.to)
-	for i := first; i < end && b.root.ender != nil && b.root.ender != server; i++ {
-		if s := b.stored[server.past[i].span]; s != nil && s.root != b.root {
-			b.handedOver = max(b.from, server.past[i].start)
+	for i := first; i < end && b.root.endedOn != nil && b.root.endedOn != server; i++ {
+		if s := b.stored[server.records[i].span]; s != nil && s.root != b.root {
+			b.handover = max(b.from, server.records[i].start)
 			return
 		}
 	}
 	if server.state == xtrace.GoNotExist && first < end {
-		b.handedOver = min(b.to, server.past[end-1].end)
+		b.handover = min(b.to, server.records[end-1].end)
 	}
 }
 
-// serving yields what the serving goroutine did. The pieces cover the request. After a handover, it
-// waits for the goroutine on which the request ends.
-func (b *builder) serving() iter.Seq[piece] {
+// servingPieces yields the pieces of the serving goroutine, which cover the request. After a
+// handover, the serving goroutine counts as waiting for the goroutine on which the request ends.
+func (b *builder) servingPieces() iter.Seq[piece] {
 	return func(yield func(piece) bool) {
-		for p := range b.pieces(b.root.server, b.from, b.handedOver, true) {
+		for p := range b.pieces(b.root.server, b.from, b.handover, true) {
 			if !yield(p) {
 				return
 			}
 		}
-		if b.handedOver == b.to {
+		if b.handover == b.to {
 			return
 		}
-		rest := piece{segment: segment{start: b.handedOver, end: b.to, activity: waitingOther},
-			kind: waits.Wait, index: -1}
-		if b.root.ender != b.root.server && b.root.ender != nil {
-			rest.wake = &wake{by: b.root.ender, span: b.root.span}
+		rest := piece{kind: waits.Wait, index: -1}
+		rest.segment = segment{start: b.handover, end: b.to, activity: waitingOther}
+		if b.root.endedOn != b.root.server && b.root.endedOn != nil {
+			rest.wake = &wake{by: b.root.endedOn, span: b.root.span}
 		}
 		yield(rest)
 	}
 }
 
-// at returns a time of the trace as the time since the request's start.
-func (b *builder) at(t xtrace.Time) time.Duration { return t.Sub(b.from) }
-
 func (b *builder) interval(g *goroutine, p piece) waits.Interval {
-	i := waits.Interval{Kind: p.kind, Start: b.at(p.start), End: b.at(p.end), SpanID: b.root.id}
-	if p.activity != noted || p.kind == waits.StopTheWorld {
+	start, end := p.start.Sub(b.from), p.end.Sub(b.from)
+	i := waits.Interval{Kind: p.kind, Start: start, End: end, SpanID: b.root.id}
+	if p.activity != executingNote || p.kind == waits.StopTheWorld {
 		i.Stack = b.stacks.frames(p.stack)
 	}
 	if p.span != nil && p.span.root == b.root {
@@ -157,13 +199,13 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 	}
 	switch {
 	case p.kind == waits.Runnable:
-		switch h := b.processors.most(p.start, p.end, g); {
+		switch h := b.processors.holder(p.start, p.end, g); {
 		case h.free:
 		case h.collected > 0.5 && h.worker != nil:
-			i.By = &waits.Party{Goroutine: uint64(h.worker.id),
-				Function: h.worker.function(b.stacks)}
+			function := h.worker.function(b.stacks)
+			i.By = &waits.Party{Goroutine: uint64(h.worker.id), Function: function}
 		default:
-			i.By = b.holding(h)
+			i.By = b.holderParty(h)
 		}
 	case p.wake != nil && p.wake.by != nil:
 		i.By = b.party(p.wake)
@@ -171,23 +213,21 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 	return i
 }
 
-// party describes the goroutine that ended a wait.
 func (b *builder) party(w *wake) *waits.Party {
-	p := &waits.Party{Goroutine: uint64(w.by.id), Function: b.stacks.function(w.stack),
-		Stack: b.stacks.frames(w.stack)}
-	work(p, w.span)
+	p := &waits.Party{Goroutine: uint64(w.by.id)}
+	p.Function, p.Stack = b.stacks.get(w.stack).function, b.stacks.frames(w.stack)
+	setRequest(p, w.span)
 	return p
 }
 
-// work names the request that a party worked for.
-func work(p *waits.Party, s *span) {
+func setRequest(p *waits.Party, s *span) {
 	if s != nil {
 		p.Request, p.TraceID, p.RootID = s.root.name, s.root.traceID, s.root.id
 	}
 }
 
-// holding describes the goroutine that held the processors, or returns nil if there is none.
-func (b *builder) holding(h holder) *waits.Party {
+// holderParty describes the goroutine that held the processors, or returns nil without one.
+func (b *builder) holderParty(h holder) *waits.Party {
 	if h.by == nil {
 		return nil
 	}
@@ -197,46 +237,45 @@ func (b *builder) holding(h holder) *waits.Party {
 	}
 	first, end := h.by.segments(h.longest.start, h.longest.end)
 	for i := first; i < end; i++ {
-		if frames := b.ran(h.by, i); len(frames) > 0 {
+		if frames := b.runCalls(h.by, i); len(frames) > 0 {
 			if p.Stack = frames; innermost(frames) != "" {
 				p.Function = innermost(frames)
 			}
 		}
-		work(p, b.stored[h.by.past[i].span])
+		setRequest(p, b.stored[h.by.records[i].span])
 	}
 	return p
 }
 
-// calls returns the calls that a goroutine had all the time in a piece, as far as known.
+// calls returns the known calls of a goroutine during the whole piece.
 func (b *builder) calls(g *goroutine, p piece) []waits.Frame {
-	frames := b.ran(g, p.index)
-	if p.kind == waits.OnCPU && !g.past[p.index].seen() && len(p.calls) > len(frames) {
+	frames := b.runCalls(g, p.index)
+	if p.kind == waits.OnCPU && !g.records[p.index].isExact() && len(p.calls) > len(frames) {
 		return p.calls
 	}
 	return frames
 }
 
-// ran returns the calls of a goroutine in one of its segments: where it was seen, or else, if it
-// ran, the calls that it had before and after. The calls that wrote a note say nothing by
-// themselves.
-func (b *builder) ran(g *goroutine, i int) []waits.Frame {
-	s := &g.past[i]
-	if s.activity != noted && (s.stack != 0 || s.activity > assisting) {
+// runCalls returns the known calls of a goroutine in a segment: the exact stack, or the calls
+// common to the stacks before and after. Stacks of notes count only in such pairs.
+func (b *builder) runCalls(g *goroutine, i int) []waits.Frame {
+	s := &g.records[i]
+	if s.activity != executingNote && (s.stack != 0 || s.activity > assisting) {
 		return b.stacks.frames(s.stack)
 	}
 	before, after, notes := stackID(0), stackID(0), 0
-	if s.activity == noted {
+	if s.activity == executingNote {
 		before, notes = s.stack, 1
-	} else if i > 0 && g.past[i-1].end == s.start {
-		before = g.past[i-1].stack
+	} else if i > 0 && g.records[i-1].end == s.start {
+		before = g.records[i-1].stack
 	}
-	if i+1 < len(g.past) && g.past[i+1].start == s.end {
-		if after = g.past[i+1].stack; g.past[i+1].activity == noted {
+	if i+1 < len(g.records) && g.records[i+1].start == s.end {
+		if after = g.records[i+1].stack; g.records[i+1].activity == executingNote {
 			notes++
 		}
 	}
 	if notes > 0 && (before == 0 || after == 0) {
 		return nil
 	}
-	return common(b.stacks.frames(before), b.stacks.frames(after))
+	return commonCalls(b.stacks.frames(before), b.stacks.frames(after))
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// An open segment is what a goroutine does now.
-type open struct {
+// An openSegment is the current activity of a goroutine.
+type openSegment struct {
 	start    xtrace.Time
 	activity activity
-	stack    xtrace.Stack // where it waits; a running one has a stack only if it was seen there
-	span     *span        // that it works for
+	stack    xtrace.Stack // of the wait, or an observed stack of the running goroutine
+	span     *span        // of the goroutine
 }
 
-// seen takes a stack that the goroutine had while it ran.
-func (o *open) seen(stack xtrace.Stack) {
+// observe adds a stack of the running goroutine.
+func (o *openSegment) observe(stack xtrace.Stack) {
 	switch {
 	case o.activity > assisting || stack == xtrace.NoStack:
-	case o.activity == noted:
+	case o.activity == executingNote:
 		o.activity, o.stack = executing, stack
 	case o.stack == xtrace.NoStack:
 		o.stack = stack
@@ -34,11 +34,11 @@ type segment struct {
 	activity   activity
 	stack      stackID
 	span       *span
-	wake       *wake // that ended the wait
+	wake       *wake // the end of the wait
 }
 
-// A record is a segment in memory. It has no pointers, for the sake of the garbage collector: a
-// trace of 10 MB has a million segments.
+// A record is a segment in memory, without pointers: a trace of 10 MB has a million segments, and
+// the garbage collector need not scan records.
 type record struct {
 	start, end xtrace.Time
 	stack      stackID
@@ -46,27 +46,25 @@ type record struct {
 	activity   activity
 }
 
-// seen reports whether the stack is where the goroutine ran.
-func (r *record) seen() bool { return r.activity == executing && r.stack != 0 }
+// isExact reports whether the goroutine ran with the stack of the record.
+func (r *record) isExact() bool { return r.activity == executing && r.stack != 0 }
 
 // A wake is the end of a wait.
 type wake struct {
-	by    *goroutine // nil if the network poller or a timer ended it
-	span  *span      // that the other goroutine worked for
+	by    *goroutine // nil if the network poller or a timer ended the wait
+	span  *span      // of by
 	stack stackID
 }
 
-// change ends the current segment and begins the next one, at the time of an event.
 func (a *analyzer) change(g *goroutine, at xtrace.Time, next activity, stack xtrace.Stack,
 	w *wake) {
 	a.end(g, at, w)
-	g.now = open{start: at, activity: next, stack: stack, span: g.owner.current()}
+	g.current = openSegment{start: at, activity: next, stack: stack, span: g.owner.current()}
 	a.join(g)
 }
 
-// end ends the current segment.
 func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
-	now := &g.now
+	now := &g.current
 	if at <= now.start || !overlap(a.windows, now.start, at) {
 		return
 	}
@@ -82,38 +80,38 @@ func (a *analyzer) end(g *goroutine, at xtrace.Time, w *wake) {
 		r.wake = uint32(a.wakes.length())
 		a.wakes.add(*w)
 	}
-	if g.past == nil {
-		g.past = make([]record, 0, 8) // most goroutines have more than one
+	if g.records == nil {
+		g.records = make([]record, 0, 8) // most goroutines have more than one
 	}
-	g.past = append(g.past, r)
+	g.records = append(g.records, r)
 }
 
-// segment returns a segment of a goroutine.
 func (a *analyzer) segment(g *goroutine, i int) segment {
-	r := &g.past[i]
-	s := segment{start: r.start, end: r.end, activity: r.activity, stack: r.stack,
-		span: a.stored[r.span]}
+	r := &g.records[i]
+	s := segment{
+		start: r.start, end: r.end, activity: r.activity, stack: r.stack, span: a.stored[r.span],
+	}
 	if r.wake > 0 {
 		s.wake = a.wakes.at(int(r.wake))
 	}
 	return s
 }
 
-// segments returns the indexes of the segments that overlap with [from, to).
+// segments returns the indexes of the records that overlap with [from, to).
 func (g *goroutine) segments(from, to xtrace.Time) (first, end int) {
-	first = sort.Search(len(g.past), func(i int) bool { return g.past[i].end > from })
-	for end = first; end < len(g.past) && g.past[end].start < to; end++ {
+	first = sort.Search(len(g.records), func(i int) bool { return g.records[i].end > from })
+	for end = first; end < len(g.records) && g.records[end].start < to; end++ {
 	}
 	return first, end
 }
 
-// assisted returns for how long g helped the garbage collector in [from, to).
-func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
+// assistTime returns for how long g assisted the garbage collector in [from, to).
+func (g *goroutine) assistTime(from, to xtrace.Time) (d time.Duration) {
 	if !g.assists {
 		return 0
 	}
 	first, end := g.segments(from, to)
-	for _, s := range g.past[first:end] {
+	for _, s := range g.records[first:end] {
 		if s.activity == assisting {
 			d += min(s.end, to).Sub(max(s.start, from))
 		}
@@ -121,21 +119,20 @@ func (g *goroutine) assisted(from, to xtrace.Time) (d time.Duration) {
 	return d
 }
 
-// kind returns what the goroutine did in a segment.
 func (s *segment) kind(stacks *stacks) waits.Kind {
-	// no goroutine ended the wait, and the network poller has a reason of its own
+	// No goroutine ended the wait. The network poller has its own reason.
 	timer := s.wake != nil && s.wake.by == nil
 	switch s.activity {
-	case executing, noted:
+	case executing, executingNote:
 		return waits.OnCPU
 	case assisting, waitingCollector:
 		return waits.GCAssist
 	case runnable:
 		return waits.Runnable
-	case syscalling:
+	case inSyscall:
 		return waits.Syscall
 	case waitingNetwork:
-		return stacks.polled(s.stack)
+		return stacks.pollKind(s.stack)
 	case waitingSleep:
 		return waits.Timer
 	case waitingSend:
@@ -143,7 +140,7 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 	case waitingCondition:
 		return waits.Condition
 	case waitingReceive, waitingSelect:
-		switch class := stacks.wait(s.stack); {
+		switch class := stacks.get(s.stack).wait; {
 		case class == waits.Pool:
 			return class
 		case timer:
@@ -153,10 +150,10 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 		}
 		return waits.ChannelReceive
 	case waitingSync:
-		if class := stacks.wait(s.stack); class != waits.Wait || s.wake == nil {
+		if class := stacks.get(s.stack).wait; class != waits.Wait || s.wake == nil {
 			return class
 		}
-		return stacks.wait(s.wake.stack)
+		return stacks.get(s.wake.stack).wait
 	default:
 		return waits.Wait
 	}

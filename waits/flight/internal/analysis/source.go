@@ -12,11 +12,10 @@ import (
 type source struct {
 	r       io.ReadSeeker
 	caller  func() // may be nil
-	pausing bool   // in caller
+	pausing bool   // during a call of caller
 	unread  int    // bytes before the next pause
 }
 
-// pause gives the caller a moment.
 func (s *source) pause() {
 	if s.caller != nil {
 		s.pausing = true
@@ -25,9 +24,9 @@ func (s *source) pause() {
 	}
 }
 
-// recovered makes an error of a panic. The decoder panics where it does not check its tables. A
-// panic of the caller, in pause, passes.
-func (s *source) recovered(err *error) {
+// recoverError converts a panic of the decoder to an error: the decoder does not check all its
+// tables. A panic of the caller, in pause, passes.
+func (s *source) recoverError(err *error) {
 	if s.pausing {
 		return
 	}
@@ -38,17 +37,16 @@ func (s *source) recovered(err *error) {
 
 var errEmpty = errors.New("the execution trace has no complete generation")
 
-// eventsPerPause are read in less than a millisecond.
+// eventsPerPause is a number of events that take less than a millisecond.
 const eventsPerPause = 1000
 
 func (s *source) decoder() (decoder *xtrace.Reader, err error) {
-	defer s.recovered(&err)
+	defer s.recoverError(&err)
 	return xtrace.NewReader(s)
 }
 
-// next reads an event.
 func (s *source) next(decoder *xtrace.Reader, event *xtrace.Event) (err error) {
-	defer s.recovered(&err)
+	defer s.recoverError(&err)
 	*event, err = decoder.ReadEvent()
 	return err
 }
@@ -63,7 +61,7 @@ func (s *source) events(f func(*xtrace.Event)) error {
 		return err
 	}
 	complete := false
-	var event xtrace.Event // one for all: it is large, and escapes
+	var event xtrace.Event // reused: an event is large, and escapes
 	for n := 1; ; n++ {
 		if n%eventsPerPause == 0 {
 			s.pause()
@@ -77,17 +75,17 @@ func (s *source) events(f func(*xtrace.Event)) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	if !complete { // the decoder takes a cut within the first batch for the end
+	if !complete { // for the decoder, a cut in the first batch is the end
 		return errEmpty
 	}
 	return nil
 }
 
-// bytesPerPause are decoded in less than a millisecond: of a generation of the trace, the decoder
-// reads all batches before the first event.
+// bytesPerPause is a number of bytes that take less than a millisecond. The decoder reads all
+// batches of a generation before the first event.
 const bytesPerPause = 64 << 10
 
-// Read is for the decoder.
+// Read implements io.Reader for the decoder.
 func (s *source) Read(p []byte) (int, error) {
 	if s.unread <= 0 {
 		s.unread = bytesPerPause

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 
 	xtrace "golang.org/x/exp/trace"
@@ -9,10 +10,10 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A stackID is the number of a stack. 0 is no stack.
+// A stackID is the number of a stack; 0 is no stack.
 type stackID uint32
 
-// stacks number the stacks of the trace, and translate those that are asked for, each one once.
+// stacks numbers the stacks of the trace, and translates each requested stack once.
 type stacks struct {
 	ids  map[xtrace.Stack]stackID
 	list []stack
@@ -20,10 +21,10 @@ type stacks struct {
 
 type stack struct {
 	of       xtrace.Stack
-	known    bool // has been translated
+	known    bool // the fields below are set
 	frames   []waits.Frame
-	function string // see innermost
-	wait     waits.Kind
+	function string     // innermost, or ""
+	wait     waits.Kind // in package sync or in a channel; Wait if the stack does not tell
 }
 
 func newStacks() *stacks {
@@ -61,15 +62,8 @@ func (s *stacks) get(id stackID) *stack {
 // frames returns the frames of a stack, which must not be changed.
 func (s *stacks) frames(id stackID) []waits.Frame { return s.get(id).frames }
 
-// function returns the innermost function of a stack outside the standard library, or "".
-func (s *stacks) function(id stackID) string { return s.get(id).function }
-
-// wait returns what a goroutine with this stack waits for in package sync or in a channel. It is
-// Wait if the stack does not tell.
-func (s *stacks) wait(id stackID) waits.Kind { return s.get(id).wait }
-
-// polled returns what a goroutine with this stack waits for in the network poller.
-func (s *stacks) polled(stack stackID) waits.Kind {
+// pollKind returns the kind of a wait in the network poller.
+func (s *stacks) pollKind(stack stackID) waits.Kind {
 	frames := s.frames(stack)
 	for _, f := range frames {
 		switch name := f.Function; {
@@ -94,12 +88,12 @@ func innermost(frames []waits.Frame) string {
 	return ""
 }
 
-// common returns the calls that both stacks have: what ran between the two was called by these.
-func common(a, b []waits.Frame) []waits.Frame {
-	if len(a) == 0 {
+// commonCalls returns the calls of both stacks, which enclose all calls in between.
+func commonCalls(a, b []waits.Frame) []waits.Frame {
+	switch {
+	case len(a) == 0:
 		return b
-	}
-	if len(b) == 0 {
+	case len(b) == 0:
 		return a
 	}
 	n := 0
@@ -131,69 +125,61 @@ func classify(frames []waits.Frame) waits.Kind {
 	return waits.Wait
 }
 
-// blocked returns what a goroutine waits for that has been blocked since before the trace.
-func (s *stacks) blocked(stack stackID) activity {
+// A rule derives an activity from a function on a stack.
+type rule struct {
+	prefix   string // of the function
+	activity activity
+}
+
+// blockRules find the activity of a goroutine that has waited since before the trace, by its stack.
+var blockRules = []rule{
+	{"runtime.chanrecv", waitingReceive},
+	{"runtime.chansend", waitingSend},
+	{"runtime.selectgo", waitingSelect},
+	{"internal/poll.runtime_pollWait", waitingNetwork},
+	{"time.Sleep", waitingSleep},
+	{"sync.(*Cond)", waitingCondition},
+	{"sync.", waitingSync},
+	{"internal/sync.", waitingSync},
+	{"runtime.gc", waitingCollector},
+}
+
+// wakeRules find the activity of a goroutine by the stack of the goroutine that ended its wait.
+var wakeRules = []rule{
+	{"runtime.chansend", waitingReceive},
+	{"runtime.closechan", waitingReceive},
+	{"runtime.selectgo", waitingReceive},
+	{"runtime.chanrecv", waitingSend},
+	{"sync.(*Cond)", waitingCondition},
+	{"sync.", waitingSync},
+	{"internal/sync.", waitingSync},
+}
+
+// activity applies rules to the innermost function that has a rule.
+func (s *stacks) activity(stack stackID, rules []rule) activity {
 	for _, f := range s.frames(stack) {
-		switch name := f.Function; {
-		case strings.HasPrefix(name, "runtime.chanrecv"):
-			return waitingReceive
-		case strings.HasPrefix(name, "runtime.chansend"):
-			return waitingSend
-		case name == "runtime.selectgo":
-			return waitingSelect
-		case name == "internal/poll.runtime_pollWait":
-			return waitingNetwork
-		case name == "time.Sleep":
-			return waitingSleep
-		case strings.HasPrefix(name, "sync.(*Cond)"):
-			return waitingCondition
-		case strings.HasPrefix(name, "sync."), strings.HasPrefix(name, "internal/sync."):
-			return waitingSync
-		case strings.HasPrefix(name, "runtime.gc"):
-			return waitingCollector
+		for _, r := range rules {
+			if strings.HasPrefix(f.Function, r.prefix) {
+				return r.activity
+			}
 		}
 	}
 	return waitingUnknown
 }
 
-// ended returns what a goroutine waited for whose wait was ended by a goroutine with this stack.
-func (s *stacks) ended(by stackID) activity {
-	for _, f := range s.frames(by) {
-		switch name := f.Function; {
-		case strings.HasPrefix(name, "runtime.chansend"), name == "runtime.closechan",
-			name == "runtime.selectgo":
-			return waitingReceive
-		case strings.HasPrefix(name, "runtime.chanrecv"):
-			return waitingSend
-		case strings.HasPrefix(name, "sync.(*Cond)"):
-			return waitingCondition
-		case strings.HasPrefix(name, "sync."), strings.HasPrefix(name, "internal/sync."):
-			return waitingSync
-		}
-	}
-	return waitingUnknown
-}
-
-// collector reports whether the stack is of a goroutine of the garbage collector.
-func (s *stacks) collector(stack stackID) bool {
+// isCollector reports whether the stack belongs to a goroutine of the garbage collector.
+func (s *stacks) isCollector(stack stackID) bool {
 	frames := s.frames(stack)
 	if len(frames) == 0 {
 		return false
 	}
-	switch frames[len(frames)-1].Function {
-	case "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge":
-		return true
-	}
-	return false
+	collectors := []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}
+	return slices.Contains(collectors, frames[len(frames)-1].Function)
 }
 
-// opens reports whether the stack is of a goroutine that opens a connection for a pool of package
-// database/sql.
-func (s *stacks) opens(stack stackID) bool {
-	for _, f := range s.frames(stack) {
-		if f.Function == "database/sql.(*DB).openNewConnection" {
-			return true
-		}
-	}
-	return false
+// opensConnection reports whether the goroutine opens a connection for a pool of database/sql.
+func (s *stacks) opensConnection(stack stackID) bool {
+	return slices.ContainsFunc(s.frames(stack), func(f waits.Frame) bool {
+		return f.Function == "database/sql.(*DB).openNewConnection"
+	})
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -10,10 +11,10 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// votes are durations, of which the longest one counts.
+// votes are durations. The longest duration wins.
 type votes[K comparable] map[K]time.Duration
 
-func (v votes[K]) most(less func(a, b K) int) (best K) {
+func (v votes[K]) winner(less func(a, b K) int) (best K) {
 	first := true
 	for k, d := range v {
 		if first || d > v[best] || d == v[best] && less(k, best) < 0 {
@@ -23,14 +24,14 @@ func (v votes[K]) most(less func(a, b K) int) (best K) {
 	return best
 }
 
-// calls are how long a goroutine ran with each stack. Stacks are translated once, so that the first
-// frame and the number of frames identify the frames.
+// calls are the running times of a goroutine with each stack. The first frame and the number of
+// frames identify a stack, because each stack is translated once.
 type calls map[callsKey]*call
 
 type callsKey struct {
 	first *waits.Frame
 	n     int
-	seen  bool // where the goroutine ran, and not only calls around it
+	exact bool // not only the calls around the running function
 }
 
 type call struct {
@@ -38,11 +39,11 @@ type call struct {
 	duration time.Duration
 }
 
-func (c calls) add(frames []waits.Frame, d time.Duration, seen bool) {
+func (c calls) add(frames []waits.Frame, d time.Duration, exact bool) {
 	if len(frames) == 0 {
 		return
 	}
-	key := callsKey{&frames[0], len(frames), seen}
+	key := callsKey{&frames[0], len(frames), exact}
 	if c[key] == nil {
 		c[key] = &call{frames: frames}
 	}
@@ -50,26 +51,25 @@ func (c calls) add(frames []waits.Frame, d time.Duration, seen bool) {
 }
 
 // heaviest returns the innermost function outside the standard library that was called during more
-// than half of the time. Where the goroutine was seen counts alone, if that is a quarter of the
-// time or more: it stands for the rest.
+// than half of the time. If exact stacks cover a quarter of the time or more, only these count.
 func (c calls) heaviest() string {
-	var all, seen time.Duration
+	var all, exact time.Duration
 	for k, call := range c {
 		if innermost(call.frames) == "" {
 			continue
 		}
 		all += call.duration
-		if k.seen {
-			seen += call.duration
+		if k.exact {
+			exact += call.duration
 		}
 	}
-	onlySeen := seen >= all/4
-	if onlySeen {
-		all = seen
+	onlyExact := exact >= all/4
+	if onlyExact {
+		all = exact
 	}
 	during := votes[string]{}
 	for k, call := range c {
-		if onlySeen && !k.seen {
+		if onlyExact && !k.exact {
 			continue
 		}
 		counted := map[string]bool{} // a recursive function counts once
@@ -82,7 +82,7 @@ func (c calls) heaviest() string {
 	}
 	ends := votes[string]{}
 	for k, call := range c {
-		if onlySeen && !k.seen {
+		if onlyExact && !k.exact {
 			continue
 		}
 		for _, f := range call.frames {
@@ -92,20 +92,16 @@ func (c calls) heaviest() string {
 			}
 		}
 	}
-	return ends.most(cmp.Compare[string])
+	return ends.winner(cmp.Compare[string])
 }
 
-// result returns the cause.
 func (c *cause) result(r *root) waits.Cause {
-	result := waits.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration,
-		Function: c.functions.most(cmp.Compare[string])}
-	result.SpanID = c.spans.most(
-		func(a, b trace.SpanID) int { return cmp.Compare(a.String(), b.String()) })
+	result := waits.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration}
+	byID := func(a, b trace.SpanID) int { return slices.Compare(a[:], b[:]) }
+	result.SpanID = c.spans.winner(byID)
 	result.Span = r.names[result.SpanID]
-	if f := c.calls.heaviest(); f != "" {
-		result.Function = f
-	}
-	// One party is named only if it had most of the time.
+	result.Function = cmp.Or(c.calls.heaviest(), c.functions.winner(cmp.Compare[string]))
+	// A party must have most of the time.
 	for _, share := range c.parties {
 		if share.duration > c.duration/2 {
 			result.By = share.party

@@ -13,7 +13,7 @@ import (
 // A window is a time of the trace in which a wanted request runs.
 type window struct{ start, end xtrace.Time }
 
-// locate finds the times of the wanted roots: in order, disjoint.
+// locate returns the windows of the wanted roots, in order and disjoint.
 func locate(s *source, wanted []Root) ([]window, error) {
 	found := make(map[trace.SpanID]*window, len(wanted))
 	for _, root := range wanted {
@@ -63,7 +63,6 @@ func locate(s *source, wanted []Root) ([]window, error) {
 	return union(windows), err
 }
 
-// union merges windows that overlap, and sorts them.
 func union(windows []window) []window {
 	slices.SortFunc(windows, func(a, b window) int { return cmp.Compare(a.start, b.start) })
 	merged := windows[:0]
@@ -77,8 +76,7 @@ func union(windows []window) []window {
 	return merged
 }
 
-// overlap reports whether a part of [from, to] lies in one of the windows. It is called for each
-// event.
+// overlap reports whether a part of [from, to] lies in a window. It runs for each event.
 func overlap(windows []window, from, to xtrace.Time) bool {
 	low, high := 0, len(windows)
 	for low < high {
