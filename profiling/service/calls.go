@@ -82,7 +82,9 @@ func (s *server) StreamEvents(ctx context.Context, a *pb.GetEventsArg,
 
 func (s *server) ReleaseSession(_ context.Context, a *pb.ReleaseSessionArg) (*pb.Default, error) {
 	if a.SessionId == nil {
-		s.recorder.ReleaseAll()
+		for _, session := range s.recorder.Statuses() {
+			_ = s.recorder.Release(session.ID) // an error says that the session is in progress
+		}
 		return &pb.Default{}, nil
 	}
 	if a.GetSessionId() == 0 {

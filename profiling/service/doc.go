@@ -64,9 +64,9 @@
 //   - gRPC, gRPC-Web and Connect give equal answers and errors.
 //   - A message to a client has about 2 MB at most, for any names and attributes of the program. A
 //     message from a client has 64 kB at most. Strings are UTF-8, and are cut at 1 kB.
-//   - The work for a client ends when the client disconnects, or reads nothing for
-//     [Config].SendTimeout. The session goes on until sessions.Config.MaxLength.
-//   - The starts per minute and the concurrent streams are limited, see [Config]. A refusal says
+//   - The work for a client ends when the client disconnects, or reads nothing for 30
+//     seconds. The session goes on until sessions.Config.MaxLength.
+//   - Ten sessions a minute may start, and 16 streams may run at a time. A refusal says
 //     when to try again. Each handler of a recorder has its own limits.
 //   - Two queries at a time read whole timelines, for virtual events or a stream. Further queries
 //     wait, until their client disconnects. A stream sends up to 50 000 virtual events.

@@ -67,7 +67,7 @@ func TestClientGoesAwayMidStream(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, bigNames))
 	served := make(chan string, 100)
-	url := serveHandler(t, p.Recorder, service.Config{MaxStreams: 1}, ends(served))
+	url := serveHandler(t, p.Recorder, service.Config{}.With(service.Limits{MaxStreams: 1}), ends(served))
 	for _, tt := range []struct {
 		name  string
 		http2 bool
@@ -126,7 +126,7 @@ func testClientTakesNothing(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, bigNames))
 	served := make(chan string, 100)
-	n, c := serveInMemory(t, p.Recorder, service.Config{SendTimeout: 2 * time.Second}, ends(served))
+	n, c := serveInMemory(t, p.Recorder, service.Config{}.With(service.Limits{SendTimeout: 2 * time.Second}), ends(served))
 	s, err := profilerv1connect.NewProfilerServiceClient(c, inMemory).GetSession(t.Context(), &pb.GetSessionArg{SessionId: id})
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestDeadlinesOfAStream(t *testing.T) {
 	id := uint32(p.recorded(t, manyMarks(3)))
 	var set []time.Time
 	served := make(chan string, 100)
-	url := serveHandler(t, p.Recorder, service.Config{SendTimeout: time.Hour}, func(h http.Handler) http.Handler {
+	url := serveHandler(t, p.Recorder, service.Config{}.With(service.Limits{SendTimeout: time.Hour}), func(h http.Handler) http.Handler {
 		return ends(served)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.ServeHTTP(deadlines{w, &set}, r)
 		}))

@@ -116,11 +116,8 @@ func handlerOf(r service.Recorder, c service.Config, around func(http.Handler) h
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.StartsPerMinute == 0 {
-		c.StartsPerMinute = 1000
-	}
 	mux := http.NewServeMux()
-	path, h := service.NewHandlerOf(r, c)
+	path, h := service.NewHandlerOf(r, c.WithStarts(1000))
 	mux.Handle(path, around(h))
 	return mux
 }

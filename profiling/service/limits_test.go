@@ -34,11 +34,11 @@ func TestHugeRequests(t *testing.T) {
 	}
 }
 
-// A negative limit in the configuration allows nothing.
+// A negative limit allows nothing.
 func TestNoneAllowed(t *testing.T) {
 	p := newProgram(t)
 	id := uint32(p.recorded(t, manyMarks(1)))
-	c := client(t, serve(t, p.Recorder, service.Config{StartsPerMinute: -1, MaxStreams: -1}))
+	c := client(t, serve(t, p.Recorder, service.Config{}.With(service.Limits{StartsPerMinute: -1, MaxStreams: -1})))
 	_, err := c.StartProfiler(t.Context(), &pb.StartProfilerArg{StartMode: pb.StartMode_START_MODE_IMMEDIATE})
 	refused(t, "a start", err, "resource_exhausted: starts: ")
 	_, err = all(c.WatchSession(t.Context(), &pb.WatchSessionArg{SessionId: id}))

@@ -37,7 +37,7 @@ func (r *starting) Start(context.Context, sessions.StartOptions) (sessions.Sessi
 // caller returns a function that calls a procedure of the service with JSON, and returns the status and the body.
 func caller(t *testing.T, r service.Recorder, startsPerMinute int) func(procedure, argument string) string {
 	t.Helper()
-	_, h := service.NewHandlerOf(r, service.Config{Logger: slog.New(slog.DiscardHandler), StartsPerMinute: startsPerMinute})
+	_, h := service.NewHandlerOf(r, service.Config{Logger: slog.New(slog.DiscardHandler)}.WithStarts(startsPerMinute))
 	return func(procedure, argument string) string {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/perfline.profiler.v1.ProfilerService/"+procedure, strings.NewReader(argument))
 		r.RemoteAddr = "127.0.0.1:4711"

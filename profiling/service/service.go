@@ -31,14 +31,13 @@ type recorder interface {
 	Stop(context.Context, sessions.SessionID) (*sessions.Session, error)
 	RemoteSession(sessions.SessionID) (*sessions.Session, error)
 	Release(sessions.SessionID) error
-	ReleaseAll() int
 	Statuses() []sessions.Status
 	Watch(context.Context, sessions.SessionID) iter.Seq2[sessions.Status, error]
 }
 
 var _ recorder = (*sessions.Recorder)(nil)
 
-// Config configures [NewHandler]: access and limits. A negative limit allows nothing.
+// Config configures [NewHandler]: who may call.
 type Config struct {
 	// Authorize returns nil for a request that is allowed. The handler logs other errors, and does
 	// not send them to the client. Nil means [guard.Local], which allows clients on the same
@@ -61,8 +60,13 @@ type Config struct {
 
 	Logger *slog.Logger // for starts, and refusals once a minute; nil means slog.Default()
 
-	StartsPerMinute int           // starts of sessions by this handler in any minute; 0 means 10
-	MaxStreams      int           // most StreamEvents and WatchSession calls at a time; 0 means 16
+	limits limits
+}
+
+// limits bound what clients may use of a handler.
+type limits struct {
+	StartsPerMinute int           // starts of sessions in any minute; 0 means 10
+	MaxStreams      int           // StreamEvents and WatchSession calls at a time; 0 means 16
 	SendTimeout     time.Duration // for the client to read a message of a stream; 0 means 30 s
 }
 
@@ -78,10 +82,10 @@ func newHandler(r recorder, c Config) (path string, h http.Handler) {
 	s := &server{
 		recorder:    r,
 		logger:      c.Logger,
-		starts:      serve.NewRate(cmp.Or(c.StartsPerMinute, 10)),
-		streams:     make(chan struct{}, max(0, cmp.Or(c.MaxStreams, 16))),
+		starts:      serve.NewRate(cmp.Or(c.limits.StartsPerMinute, 10)),
+		streams:     make(chan struct{}, max(0, cmp.Or(c.limits.MaxStreams, 16))),
 		work:        make(chan struct{}, maxWork),
-		sendTimeout: cmp.Or(c.SendTimeout, 30*time.Second),
+		sendTimeout: cmp.Or(c.limits.SendTimeout, 30*time.Second),
 	}
 	path, h = profilerv1connect.NewProfilerServiceHandler(s,
 		connect.WithRequestGate(s.allowed),

@@ -338,21 +338,6 @@ func (r *Recorder) find(id SessionID) (*recording, error) {
 	return s, nil
 }
 
-// ReleaseAll removes all sessions except the one in progress, and returns their number (Scope
-// Profiler, ReleaseSession without an id).
-func (r *Recorder) ReleaseAll() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for _, s := range r.recordings {
-		if s != r.current && r.forget(s) {
-			n++
-		}
-	}
-	r.counts["released"] += uint64(n)
-	return n
-}
-
 // Release removes a stopped session, also before the session is ready (Scope Profiler,
 // ReleaseSession). The error wraps [ErrNotFound] for an unknown id, such as 0, and [ErrState] for
 // the session in progress.

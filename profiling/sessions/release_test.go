@@ -32,15 +32,16 @@ func TestRelease_SP4_SP5_SP6(t *testing.T) {
 		t.Errorf("%+v", s.Statuses())
 	}
 	wantErr(t, s.Release(0), sessions.ErrNotFound, "session 0")
-	if n := s.ReleaseAll(); n != 1 { // but for the one in progress
-		t.Errorf("%d released at once", n)
+	if err := s.Release(s.Statuses()[0].ID); err != nil {
+		t.Error(err)
 	}
+	wantErr(t, s.Release(c), sessions.ErrState) // in progress
 	if got := s.Statuses(); len(got) != 1 || got[0].ID != c || got[0].State != sessions.InProgress {
 		t.Errorf("after releasing all: %+v", got)
 	}
 	s.stop(c)
-	if n := s.ReleaseAll(); n != 1 || len(s.Statuses()) != 0 {
-		t.Errorf("%d released, left are %+v", n, s.Statuses())
+	if err := s.Release(c); err != nil || len(s.Statuses()) != 0 {
+		t.Errorf("%v, left are %+v", err, s.Statuses())
 	}
 	if got := s.Counts()["released"]; got != 3 {
 		t.Errorf("%d released", got)

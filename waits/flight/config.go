@@ -38,8 +38,7 @@ type Config struct {
 	// minute; 0 means 0.05, which is 3 s. Negative means no limit. Work over the bound waits.
 	MaxCPU float64
 
-	Requests    int // number of most recent results to store; 0 means 64, negative none
-	ResultBytes int // approximate memory for the results; 0 means 8 MiB, negative none
+	Requests int // number of most recent results to store, within 8 MiB; 0 means 64, negative none
 
 	Logger *slog.Logger // nil means perfline.Config's, or slog.Default() without perfline.Start
 }
@@ -49,6 +48,8 @@ const (
 	autoPause  = 5 * time.Minute
 
 	maxWaiting = 256 // most roots that wait for one snapshot
+
+	maxResultBytes = 8 << 20 // approximate memory for the results
 
 	// tickInterval is the interval of notes of the CPU time, and of checks for due snapshots.
 	tickInterval = 100 * time.Millisecond
@@ -72,5 +73,4 @@ func (c *Config) fill() {
 	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
 	c.MaxCPU = cmp.Or(c.MaxCPU, 0.05)
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
-	c.ResultBytes = max(0, cmp.Or(c.ResultBytes, 8<<20))
 }

@@ -38,7 +38,7 @@
 //   - Memory is bounded, except that the runtime takes MaxBytes as a hint. An armed recorder holds
 //     the window: MaxBytes, and up to two seconds of the trace. From the first snapshot on, the
 //     recorder also holds a buffer of four times MaxBytes at most. An analysis takes 5 to 15 times
-//     the snapshot's size. [Config].Requests and [Config].ResultBytes bound the results.
+//     the snapshot's size. [Config].Requests and 8 MiB bound the results.
 //   - Stats counts one outcome for each call of Slow. If Slow returns true, the recorder calls each
 //     function of Watch once.
 //   - A panic of the analysis costs the results of its snapshot. Stats counts panics, the log has

@@ -96,7 +96,7 @@ func newRecorder(c Config, of process) *recorder {
 		c: c, process: of, log: record.SafeLogger(c.Logger), logged: map[string]bool{},
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU),
-		results: newResults(c),
+		results: newResults(c.Requests, maxResultBytes),
 	}
 }
 

@@ -23,8 +23,8 @@ type result struct {
 	bytes   int
 }
 
-func newResults(c Config) results {
-	return results{max: c.Requests, maxBytes: c.ResultBytes, requests: map[local.ID]result{}}
+func newResults(most, maxBytes int) results {
+	return results{max: most, maxBytes: maxBytes, requests: map[local.ID]result{}}
 }
 
 func (r *results) add(k local.ID, request *waits.Request, bytes int) {

@@ -47,7 +47,7 @@ func (s resultShape) result() *waits.Request {
 	return r
 }
 
-// Results take no more of the heap than the books of results say. Config.ResultBytes holds by these books.
+// Results take no more of the heap than the books of results say. maxResultBytes holds by these books.
 func TestHeapOfResults(t *testing.T) {
 	shapes := []resultShape{{goroutines: 4, intervals: 10, frames: 6, text: 300}} // nearly all of it is text
 	for seed := range 8 {

@@ -8,25 +8,25 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// The newest results are kept: as many as Requests and ResultBytes allow.
+// The newest results are kept: as many as the two bounds allow.
 func TestResultsAreBounded(t *testing.T) {
 	numbered := func(i byte) local.ID { r := root(i); return local.ID{Trace: r.TraceID, Span: r.SpanID} }
 	for _, c := range []struct {
 		name    string
-		config  Config
+		most    int
+		bytes   int
 		stored  []byte // of five results with 10, 20, … 50 bytes
 		evicted uint64
 	}{
-		{"default", Config{}, []byte{1, 2, 3, 4, 5}, 0},
-		{"requests", Config{Requests: 2}, []byte{4, 5}, 3},
-		{"bytes", Config{ResultBytes: 100}, []byte{4, 5}, 3},
-		{"too large", Config{ResultBytes: 49}, []byte{4}, 4},
-		{"no requests", Config{Requests: -1}, nil, 5},
-		{"no bytes", Config{ResultBytes: -1}, nil, 5},
+		{"default", 64, 1000, []byte{1, 2, 3, 4, 5}, 0},
+		{"requests", 2, 1000, []byte{4, 5}, 3},
+		{"bytes", 64, 100, []byte{4, 5}, 3},
+		{"too large", 64, 49, []byte{4}, 4},
+		{"no requests", 0, 1000, nil, 5},
+		{"no bytes", 64, 0, nil, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.config.fill()
-			r := newResults(c.config)
+			r := newResults(c.most, c.bytes)
 			for i := range byte(5) {
 				r.add(numbered(1+i), &waits.Request{}, 10*int(1+i))
 			}
@@ -46,7 +46,7 @@ func TestResultsAreBounded(t *testing.T) {
 
 // A result that comes again replaces the first one.
 func TestResultReplaced(t *testing.T) {
-	r := newResults(Config{Requests: 2, ResultBytes: 100})
+	r := newResults(2, 100)
 	second := &waits.Request{}
 	r.add(local.ID{}, &waits.Request{}, 60)
 	r.add(local.ID{}, second, 70)
@@ -57,7 +57,7 @@ func TestResultReplaced(t *testing.T) {
 
 // Of a result that is too large the causes stay, and the goroutines go.
 func TestCausesOfALargeResultStay(t *testing.T) {
-	r := newResults(Config{Requests: 2, ResultBytes: 10_000})
+	r := newResults(2, 10_000)
 	large := &waits.Request{
 		Name: "GET /", Omitted: 3, Causes: []waits.Cause{{Kind: waits.Mutex, Duration: 7}},
 		Goroutines: []waits.Goroutine{{Intervals: make([]waits.Interval, 1000)}, {}},

@@ -125,9 +125,10 @@ func byKind(group []waits.Interval) []waits.Interval {
 			n = len(kinds)
 			kinds = append(kinds, i)
 		}
-		totals[i.Kind] += i.Duration()
-		if i.Duration() > longest[i.Kind] {
-			longest[i.Kind] = i.Duration()
+		took := i.End - i.Start
+		totals[i.Kind] += took
+		if took > longest[i.Kind] {
+			longest[i.Kind] = took
 			kinds[n] = i
 		}
 	}
