@@ -11,6 +11,12 @@ import (
 	"github.com/perfline/perfline/internal/secret"
 )
 
+// The protocols of a [Config], as OTEL_EXPORTER_OTLP_PROTOCOL has them.
+const (
+	GRPC = otlp.GRPC
+	HTTP = otlp.HTTP
+)
+
 // defaultQueueBytes bounds the queue unless a [Config] has another bound.
 const defaultQueueBytes = 32 << 20
 
@@ -26,9 +32,8 @@ type Config struct {
 	// OTLP: port 4317 of localhost, or 4318 for HTTP.
 	Endpoint string
 
-	// Protocol is "grpc" or "http/protobuf", as in OTEL_EXPORTER_OTLP_PROTOCOL. If neither Protocol
-	// nor a variable is set, it is "http/protobuf" for port 4318, OTLP's registered port for HTTP,
-	// and "grpc" for other ports.
+	// Protocol is GRPC or HTTP. If neither Protocol nor a variable is set, it is HTTP for port
+	// 4318, OTLP's registered port for HTTP, and GRPC for other ports.
 	Protocol string
 
 	// Headers are sent with every request, for a tenant or a token.

@@ -9,7 +9,7 @@ import (
 
 // FirstRequest is the first frame of a request in a session. The frames before are the process and
 // the runtime.
-const FirstRequest sessions.FrameID = 3
+const FirstRequest uint32 = 3
 
 // Timelines yields the timelines of a session, without a list of them.
 func Timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
@@ -41,7 +41,7 @@ func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[prof
 
 // CountRequests returns the number of requests among the timelines for which in returns true.
 func CountRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
-	last := sessions.FrameID(0)
+	last := uint32(0)
 	for t := range Timelines(s) {
 		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) { // a frame has several
 			last = t.FrameID

@@ -25,7 +25,7 @@ func newBusy(timelines, each, samples int) *busy {
 	b.timelines = nil
 	for i := range timelines {
 		id := sessions.TimelineID(i + 1)
-		b.timelines = append(b.timelines, sessions.Timeline{ID: id, FrameID: sessions.FrameID(id), Name: "GET /products/{id}",
+		b.timelines = append(b.timelines, sessions.Timeline{ID: id, FrameID: uint32(id), Name: "GET /products/{id}",
 			TraceID: [16]byte{1}, SpanID: [8]byte{1}, Interval: interval(0, time.Duration(each)*ms)})
 	}
 	first := b.trace.Samples[1]

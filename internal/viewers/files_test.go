@@ -270,7 +270,7 @@ func anySession(t *rapid.T, wild bool) *handMade {
 	if rapid.Bool().Draw(t, "without samples") {
 		h.trace = nil
 	}
-	frame := sessions.FrameID(0)
+	frame := uint32(0)
 	for id := range sessions.TimelineID(rapid.IntRange(0, 4).Draw(t, "timelines")) {
 		tl := sessions.Timeline{ID: id + 1, Name: anyText.Draw(t, "timeline")}
 		if frame == 0 || rapid.Bool().Draw(t, "new frame") {

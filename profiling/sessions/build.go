@@ -197,7 +197,7 @@ func (b *builder) addTimelines() {
 				return
 			}
 			t := b.timeline(l)
-			t.ID, t.FrameID = TimelineID(len(b.s.timelines)+1), FrameID(i+1)
+			t.ID, t.FrameID = TimelineID(len(b.s.timelines)+1), uint32(i+1)
 			t.Name, t.TraceID, t.SpanID = f.name, f.traceID, f.root
 			t.Lane, t.BetweenMarks = k, l.betweenMarks
 			b.s.timelines = append(b.s.timelines, t)

@@ -65,9 +65,6 @@ type SessionID uint32
 // A TimelineID identifies a timeline of its session.
 type TimelineID uint32
 
-// A FrameID identifies a request, the process (1) or the garbage collector (2), in its session.
-type FrameID uint32
-
 // An EventID identifies an event of its timeline.
 type EventID uint32
 

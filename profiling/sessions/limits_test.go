@@ -165,7 +165,7 @@ func TestRequestsAreNotKept(t *testing.T) {
 		}
 	}
 	got := s.stop(id)
-	frames := map[sessions.FrameID]bool{}
+	frames := map[uint32]bool{}
 	for _, tl := range got.Timelines() {
 		if tl.Name == "/x" {
 			frames[tl.FrameID] = true

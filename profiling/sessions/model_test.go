@@ -223,10 +223,10 @@ func TestModel_SP10_SP11_SP12_SP13_SP14_SP15(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all, tr := inputs.Draw(rt, "inputs"), traces.Draw(rt, "trace")
 		s := sessionOf(t, all, tr)
-		seen := map[int]sessions.FrameID{}
-		frames := map[int]sessions.FrameID{}
+		seen := map[int]uint32{}
+		frames := map[int]uint32{}
 		samples := 0
-		lanes := map[sessions.FrameID]int{}
+		lanes := map[uint32]int{}
 		for _, tl := range s.Timelines() {
 			if tl.Lane < lanes[tl.FrameID] {
 				rt.Fatalf("lanes of frame %d are not in order", tl.FrameID)

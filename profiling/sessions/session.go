@@ -34,10 +34,12 @@ type timeline struct {
 // A Timeline is a tree of events (Scope Profiler, Timeline): of a request, of concurrent work of a
 // request, of the process, or of the garbage collector.
 type Timeline struct {
-	ID      TimelineID
-	FrameID FrameID // timelines of one request have equal FrameIDs
-	Name    string  // of the request, as "GET /products/{id}", or "process" or "gc"
-	Lane    int     // index in the frame; lane 0 contains the request itself
+	ID TimelineID
+	// FrameID identifies a request, the process (1) or the garbage collector (2), in its session.
+	// All timelines of a request have the same FrameID.
+	FrameID uint32
+	Name    string // of the request, as "GET /products/{id}", or "process" or "gc"
+	Lane    int    // index in the frame; lane 0 contains the request itself
 	// BetweenMarks is set for measures between two marks, which were on no call stack.
 	BetweenMarks bool
 

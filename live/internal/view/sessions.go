@@ -101,7 +101,7 @@ func NewSessionContents(s *sessions.Session) SessionContents {
 		ProcessFailed: s.Stats().ProcessFailed,
 	}
 	byName := map[string]*recordedRow{}
-	frame := sessions.FrameID(0)
+	frame := uint32(0)
 	for t := range lookup.Timelines(s) {
 		c.Timelines++
 		row := byName[t.Name]
