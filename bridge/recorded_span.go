@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"runtime"
 	rt "runtime/trace"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
@@ -332,4 +334,70 @@ func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 	if id, ok := s.label.ProfileID(); ok {
 		s.addAttributes([]attribute.KeyValue{id})
 	}
+}
+
+// latest keeps the last values that were added, up to a limit, and counts the others.
+type latest[T any] struct {
+	values  []T
+	oldest  int // the place of the first value
+	dropped int
+}
+
+// add adds v. A negative limit means no limit. The limit must always be the same.
+func (l *latest[T]) add(v T, limit int) {
+	switch {
+	case limit == 0:
+		l.dropped++
+	case limit > 0 && len(l.values) == limit:
+		l.values[l.oldest] = v
+		l.oldest = (l.oldest + 1) % limit
+		l.dropped++
+	default:
+		l.values = append(l.values, v)
+	}
+}
+
+// inOrder returns a copy of the values in the order in which they were added, and nil without any.
+func (l *latest[T]) inOrder() []T { return slices.Concat(l.values[l.oldest:], l.values[:l.oldest]) }
+
+// settle puts the values in order. Nothing is added afterwards.
+func (l *latest[T]) settle() {
+	if l.oldest > 0 {
+		l.values, l.oldest = l.inOrder(), 0
+	}
+}
+
+// RecordError adds an exception event. It does not set the status.
+func (s *recordedSpan) RecordError(err error, options ...trace.EventOption) {
+	if err == nil || !s.isOpen() {
+		return
+	}
+	c := trace.NewEventConfig(options...)
+	message, stack := record.GoexitText, stackOf(c.StackTrace())
+	// also if the method of err ends the goroutine
+	defer func() { s.addException(err, message, stack, c) }()
+	message = record.ErrorText(err)
+}
+
+// maxStack is the length of a stack in an event, in bytes. It is the same as the SDK's.
+const maxStack = 2048
+
+// addException adds the event of an error or of a panic's value.
+func (s *recordedSpan) addException(v any, message, stack string, c trace.EventConfig) {
+	attrs := append(c.Attributes(), semconv.ExceptionType(record.TypeName(v)),
+		semconv.ExceptionMessage(message))
+	if stack != "" {
+		attrs = append(attrs, semconv.ExceptionStacktrace(stack))
+	}
+	s.addEvent(sdktrace.Event{Name: semconv.ExceptionEventName, Time: c.Timestamp(),
+		Attributes: attrs})
+}
+
+// stackOf returns the stack of this goroutine if it is wanted.
+func stackOf(wanted bool) string {
+	if !wanted {
+		return ""
+	}
+	text := make([]byte, maxStack)
+	return string(text[:runtime.Stack(text, false)])
 }
