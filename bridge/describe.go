@@ -13,7 +13,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// describe returns the entry of a span of other instrumentation.
+// describe returns the timeline entry of an ended span.
 func describe(s sdktrace.ReadOnlySpan) record.Description {
 	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(),
 		End: s.EndTime()}
@@ -31,8 +31,8 @@ func describe(s sdktrace.ReadOnlySpan) record.Description {
 	return d
 }
 
-// typeOf returns the type of a span's entry: a call to a database or a service is a resource, any
-// other span a measure.
+// typeOf returns the type of a span's entry. A call to a database or another service is a resource,
+// any other span a measure.
 func typeOf(k trace.SpanKind) record.Type {
 	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
 		return record.Resource
@@ -45,13 +45,13 @@ func detailValue(v attribute.Value) slog.Value {
 	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE,
 		attribute.BYTESLICE:
 		return slog.AnyValue(v.AsInterface())
-	default: // of a list of values and of a map, the JSON
+	default: // JSON for a map and a list of mixed values
 		return otlpenc.Detail(v)
 	}
 }
 
-// initiator returns the initiatorType (Resource Timing) of a call, by attributes that the semantic
-// conventions require.
+// initiator returns the initiatorType (Resource Timing) of a call. initiator reads attributes that
+// the semantic conventions require.
 func initiator(attrs []attribute.KeyValue) string {
 	for _, kv := range attrs {
 		switch key := string(kv.Key); {
@@ -61,7 +61,7 @@ func initiator(attrs []attribute.KeyValue) string {
 			return "messaging"
 		case key == "http.request.method", key == "http.method":
 			return "fetch"
-		case strings.HasPrefix(key, "db."): // the system may not be told
+		case strings.HasPrefix(key, "db."): // db.system.name may be absent
 			return "db"
 		}
 	}

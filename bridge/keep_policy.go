@@ -12,48 +12,51 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A KeepPolicy says which requests are kept whole, whatever the sampler says. A request is the work
-// under a local root of kind server or consumer, or under marks.StartJob. The policy decides when
-// the local root ends. These requests are kept, for the first reason that holds:
+// A KeepPolicy decides which requests are kept: recorders receive all spans of a kept request, also
+// of a request that the sampler dropped. A request is the work under a local root of kind server
+// or consumer, or under marks.StartJob. The policy decides when the local root ends. The policy
+// keeps a request for the first of these reasons that applies:
 //
-//   - chosen: the program called marks.Keep
-//   - failed: a span has the status Error, as requests answered with 5xx have
+//   - chosen: the program called marks.Keep.
+//   - failed: a span has the status Error. A request answered with 5xx has this status.
 //   - slow: the request took its threshold or longer. Streams are never slow.
-//   - share: the request is one of the share of all others
+//   - share: a random share of all other requests is kept.
 //
-// The recorders of the provider get the spans of a request that is kept. The zero value keeps
-// chosen and failed requests, and requests of a second or more, 20 each second.
+// The zero value keeps chosen and failed requests, and requests of a second or more: up to 20
+// requests a second.
 //
 // Until the decision, spans that the sampler drops wait in memory: up to 512 KiB of a request, and
-// 32 MiB of all, half of the memory of all units. The oldest entries stay. [Stats] counts the
-// others, and entries that are dropped after 15 minutes without a decision. Instrumentation sees
-// that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
+// 32 MiB of all requests, which is half of the memory of all units. When this memory is full, new
+// entries are dropped. So are entries that wait for 15 minutes without a decision. [Stats] counts
+// dropped entries. Instrumentation sees that IsRecording is false, and usually leaves out expensive
+// attributes: see docs/keep.md.
 type KeepPolicy struct {
-	Off bool // keep nothing that the sampler drops, and mark no request as kept
+	Off bool // keep no request, and mark no sampled request as kept
 
-	Slow time.Duration // the threshold; 0 means 1 s, negative none
-	// thresholds of single routes in place of Slow, by the local root's name at its end, as "GET
-	// /items/{id}"
+	Slow time.Duration // the threshold; 0 means 1 s, and a negative value means no threshold
+
+	// Routes are the thresholds of single routes, instead of Slow. The key is the local root's name
+	// at its end, such as "GET /items/{id}".
 	Routes map[string]time.Duration
 
-	// Factor, when positive, makes a request slow as well if it took Factor times as long as is
-	// usual for its route: about the 95th percentile of the last minutes, or of the time since the
-	// start if these have fewer than 128 requests. Nothing is usual before 128 requests of the
-	// route.
+	// Factor, when positive, also makes a request slow that took Factor times the usual duration of
+	// its route. The usual duration is about the 95th percentile of the last minutes. If these have
+	// fewer than 128 requests of the route, the percentile is of the time since the start. A route
+	// has no usual duration before 128 requests. Factor is from 1 to 2^20, or 0 for none.
 	Factor float64
 
-	WithoutFailed bool    // a failure is no reason
-	Share         float64 // of the requests without another reason, from 0 to 1
+	WithoutFailed bool    // a failure is no reason to keep a request
+	Share         float64 // the share of requests without another reason, from 0 to 1
 
-	// PerSecond is the ceiling: how many requests are kept in a second, of any reason. Unused ones
-	// of the last second may be used as well. 0 means 20, negative no ceiling. Requests above it
-	// are counted, and treated as all others.
+	// PerSecond is the ceiling: the largest number of requests that are kept in a second. A second
+	// also gets the unused number of the second before. 0 means 20, and a negative value means no
+	// ceiling. Requests over the ceiling are counted, and treated as requests without a reason.
 	PerSecond int
 
-	// Export gives kept requests to the exporters, too, if this process began the trace. Their
+	// Export also hands kept requests to the exporters, if this process started the trace. The
 	// spans have no sampled flag and no sampling threshold, so that backends do not extrapolate
-	// from them. The local root has the attribute perfline.keep.reason. Called services have not
-	// recorded their part, unless they kept it themselves.
+	// from the spans. The local root has the attribute perfline.keep.reason. Called services lack
+	// their spans, unless these services keep the request, too.
 	Export bool
 }
 
@@ -61,8 +64,7 @@ type KeepPolicy struct {
 func (k KeepPolicy) Check() error {
 	switch {
 	case !(k.Factor >= 0 && k.Factor <= maxFactor):
-		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or up to %v", k.Factor,
-			float64(maxFactor))
+		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or up to %v", k.Factor, maxFactor)
 	case k.Factor > 0 && k.Factor < 1:
 		return fmt.Errorf("KeepPolicy.Factor %v: must be at least 1", k.Factor)
 	case !(k.Share >= 0 && k.Share <= 1):
@@ -76,9 +78,9 @@ func (k KeepPolicy) Check() error {
 	return nil
 }
 
-const maxFactor = 1 << 20
+const maxFactor float64 = 1 << 20
 
-// classify notes what a local root stands for. It has ended.
+// classify sets the class of a local root that has ended.
 func (s *recordedSpan) classify() {
 	d := s.readDetails()
 	job := d.job || otlpenc.HasTrue(s.attributes, record.JobKey)
@@ -86,7 +88,7 @@ func (s *recordedSpan) classify() {
 	s.class = local.ClassOf(trace.SpanKind(s.kind), s.name, job, stream)
 }
 
-// asRoot returns the end of a local root that is classified.
+// asRoot returns the Root of a local root that has ended. classify must have run.
 func (s *recordedSpan) asRoot() local.Root {
 	return local.Root{
 		TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name,
@@ -94,10 +96,10 @@ func (s *recordedSpan) asRoot() local.Root {
 	}
 }
 
-// isRequest reports whether a local root stands for a unit of work.
+// isRequest reports whether a local root is the span of a request.
 func (s *recordedSpan) isRequest() bool { return s.class <= local.Stream }
 
-// decide notes why the request whose local root is s is kept. s has ended. Its unit may be nil.
+// decide sets the keep reason of a local root that has ended. unit may be nil.
 func (p *TracerProvider) decide(s *recordedSpan, unit *record.Unit) {
 	if !s.isRequest() {
 		s.setKeep(local.NotKept)
@@ -118,7 +120,7 @@ func (p *TracerProvider) decide(s *recordedSpan, unit *record.Unit) {
 }
 
 func (s *recordedSpan) setKeep(reason local.KeepReason) {
-	if !s.tentative { // no child asks
+	if !s.tentative { // no other goroutine reads keep yet
 		s.keep = reason
 		return
 	}
@@ -127,9 +129,8 @@ func (s *recordedSpan) setKeep(reason local.KeepReason) {
 	s.keep, s.decided = reason, true
 }
 
-// placeOf returns the place that counts the decision about the request of a local root. The place
-// is negative if there was no decision.
-func (p *TracerProvider) placeOf(s *recordedSpan) int {
+// decisionCounter returns the counter of the decision about a request, or -1 without a decision.
+func (p *TracerProvider) decisionCounter(s *recordedSpan) int {
 	switch {
 	case s.overCeiling:
 		return requestsOverCeiling
@@ -140,26 +141,26 @@ func (p *TracerProvider) placeOf(s *recordedSpan) int {
 	}
 }
 
-// countDropped counts a local root whose request is not kept, soon.
+// countDropped counts a local root that is not kept. The count may lag behind.
 func (p *TracerProvider) countDropped(s *recordedSpan) {
-	if place := p.placeOf(s); place >= 0 || p.routes != nil {
-		p.dropped.Add(s.asRoot(), place)
+	if counter := p.decisionCounter(s); counter >= 0 || p.routes != nil {
+		p.dropped.Add(s.asRoot(), counter)
 	}
 }
 
-// countRoot counts a local root in its route, and at a place of the counts unless that is negative.
-func (p *TracerProvider) countRoot(r *local.Root, place int) {
+// countRoot counts a local root in its route, and in a counter unless the counter is negative.
+func (p *TracerProvider) countRoot(r *local.Root, counter int) {
 	if p.routes != nil {
 		p.routes.Add(*r)
 	}
-	if place >= 0 {
-		p.joined.stats[place].Add(1)
+	if counter >= 0 {
+		p.attachment.stats[counter].Add(1)
 	}
 }
 
-// noteDropped notes what the policy wants to know of an attribute for which the span has no room.
-// s.mu is held.
-func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
+// noteKeepAttribute reads an attribute that the span drops, because the policy depends on two
+// attributes. s.mu is held.
+func (s *recordedSpan) noteKeepAttribute(a *attribute.KeyValue) {
 	if s.tracer.provider.keeper == nil || !a.Valid() {
 		return
 	}
@@ -171,12 +172,12 @@ func (s *recordedSpan) noteDropped(a *attribute.KeyValue) {
 	}
 }
 
-// beginTentative counts a local root of the tracer that waits for the policy's decision. It returns
-// false if too many never end.
+// beginTentative counts a local root that waits for the policy's decision. beginTentative returns
+// false if too many local roots of the tracer never end.
 func (t *tracer) beginTentative() bool {
 	tracked := t.roots.Begin()
 	if !tracked {
-		t.provider.joined.stats[requestsUntracked].Add(1)
+		t.provider.attachment.stats[requestsUntracked].Add(1)
 	}
 	return tracked
 }

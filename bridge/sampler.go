@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// isSDK reports whether a sampler, with all samplers in it, is of the SDK.
+// isSDK reports whether a sampler and all samplers in the sampler are the SDK's.
 func isSDK(v reflect.Value) bool {
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -31,9 +31,8 @@ func isSDK(v reflect.Value) bool {
 	return true
 }
 
-// inherits reports whether a sampler of the SDK samples exactly the spans whose parent is sampled,
-// if they have one. Its description shows that: it is a ParentBased with the SDK's defaults for all
-// parents.
+// inherits reports whether an SDK sampler samples a child exactly if the parent is sampled. The
+// description shows whether the sampler is a ParentBased with the SDK's defaults for all parents.
 func inherits(s sdktrace.Sampler) bool {
 	_, parents, _ := strings.Cut(sdktrace.ParentBased(sdktrace.NeverSample()).Description(),
 		sdktrace.NeverSample().Description())
@@ -41,18 +40,16 @@ func inherits(s sdktrace.Sampler) bool {
 		strings.HasSuffix(s.Description(), parents)
 }
 
-// decidesByTrace reports whether a sampler of the SDK samples all spans, or decides by the trace id
-// alone. Its description shows that.
+// decidesByTrace reports whether an SDK sampler samples all spans, or decides by the trace id
+// alone, according to the description.
 func decidesByTrace(s sdktrace.Sampler) bool {
 	ratio, _, _ := strings.Cut(sdktrace.TraceIDRatioBased(1).Description(), "{")
 	return s.Description() == sdktrace.AlwaysSample().Description() ||
 		strings.HasPrefix(s.Description(), ratio+"{")
 }
 
-// This file calls what a program has given to a provider. A panic there is counted, and ends no
-// request and no goroutine of perfline's.
-
-// accept gives spans to outputs. After a panic, the output lacks them.
+// accept hands spans to outputs. An output that panics loses the spans. Here and below, a panic of
+// the program's code is counted, and does not end a request or a goroutine of perfline.
 func (p *TracerProvider) accept(outputs []Output, spans []Spans) {
 	if len(spans) == 0 {
 		return
@@ -77,10 +74,10 @@ func (p *TracerProvider) onEnd(s *recordedSpan) {
 	}
 }
 
-// shouldSample asks the sampler. One of the SDK's calls no code of the program. A span that it
-// panics about is dropped.
-func (p *TracerProvider) shouldSample(params *sdktrace.SamplingParameters) (
-	r sdktrace.SamplingResult) {
+// shouldSample asks the sampler. A span is dropped if the sampler panics. The SDK's samplers call
+// no code of the program.
+func (p *TracerProvider) shouldSample(
+	params *sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
 	if p.sdkSampler {
 		return p.sampler.ShouldSample(*params)
 	}

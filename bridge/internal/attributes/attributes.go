@@ -1,5 +1,5 @@
-// Package attributes converts the attributes of timelines to those of OpenTelemetry, and brings
-// attributes within the limits of a span.
+// Package attributes converts attributes of timelines to OpenTelemetry's attributes, and applies
+// the limits of a span.
 package attributes
 
 import (
@@ -16,39 +16,39 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Unique returns attrs with the last value of each key, at the place of the first. It changes
+// Unique returns attrs with the last value of each key, at the place of the first. Unique changes
 // attrs.
 func Unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	if !mayRepeat(attrs) {
 		return attrs
 	}
-	places := make(map[attribute.Key]int, len(attrs))
+	indexes := make(map[attribute.Key]int, len(attrs))
 	out := attrs[:0]
 	for _, a := range attrs {
-		if at, ok := places[a.Key]; ok {
-			out[at] = a
+		if i, ok := indexes[a.Key]; ok {
+			out[i] = a
 			continue
 		}
-		places[a.Key] = len(out)
+		indexes[a.Key] = len(out)
 		out = append(out, a)
 	}
 	return out
 }
 
-// mayRepeat reports whether a list may have a key twice. In a short list, it compares only keys
-// that look alike.
+// mayRepeat reports whether attrs may repeat a key. In a list of at most 32 attributes, mayRepeat
+// compares only keys with the same hash.
 func mayRepeat(attrs []attribute.KeyValue) bool {
 	if len(attrs) > 32 {
 		return true
 	}
-	var seen [4]uint64
+	var hashes [4]uint64 // a set of 256 bits
 	for i := range attrs {
 		k := attrs[i].Key
 		h := uint(len(k))
 		if h > 0 {
 			h += uint(k[0])*7 + uint(k[len(k)/2])*13 + uint(k[len(k)-1])*29
 		}
-		word, bit := &seen[h>>6%4], uint64(1)<<(h%64)
+		word, bit := &hashes[h>>6%4], uint64(1)<<(h%64)
 		if *word&bit != 0 &&
 			slices.ContainsFunc(attrs[:i], func(a attribute.KeyValue) bool { return a.Key == k }) {
 			return true
@@ -58,19 +58,20 @@ func mayRepeat(attrs []attribute.KeyValue) bool {
 	return false
 }
 
-// Limit brings an attribute within the limits of a span.
+// Limit applies the limits of a span to an attribute.
 func Limit(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	a.Key = attribute.Key(record.Key(string(a.Key)))
 	limitValue(&a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
-// LimitList returns attributes within limits, and how many it dropped. It changes attrs. A key may
-// come again.
+// LimitList returns the first count attributes, with the limits of depth and length applied, and
+// the number of other attributes. A negative limit means no limit. LimitList changes attrs and does
+// not remove repeated keys.
 func LimitList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue,
 	dropped int) {
 	if count >= 0 && len(attrs) > count {
 		dropped = len(attrs) - count
-		// a copy: the others take no memory
+		// does not keep the others in memory
 		attrs = append([]attribute.KeyValue(nil), attrs[:count]...)
 	}
 	for i := range attrs {
@@ -80,7 +81,7 @@ func LimitList(attrs []attribute.KeyValue, depth, length, count int) (_ []attrib
 	return attrs, dropped
 }
 
-// Size returns the memory of attributes in bytes, as an estimate.
+// Size returns an estimate of the memory of attributes, in bytes.
 func Size(attrs []attribute.KeyValue) int {
 	size := len(attrs) * int(unsafe.Sizeof(attribute.KeyValue{}))
 	for i := range attrs {
@@ -97,7 +98,7 @@ func Convert(attrs []slog.Attr) []attribute.KeyValue {
 	return AppendConverted(make([]attribute.KeyValue, 0, len(attrs)), attrs)
 }
 
-// AppendConverted appends what Convert returns.
+// AppendConverted appends the attributes that Convert returns.
 func AppendConverted(kvs []attribute.KeyValue, attrs []slog.Attr) []attribute.KeyValue {
 	n := len(kvs)
 	for _, a := range attrs {
@@ -106,7 +107,7 @@ func AppendConverted(kvs []attribute.KeyValue, attrs []slog.Attr) []attribute.Ke
 	return kvs[:n+len(Unique(kvs[n:]))]
 }
 
-// appendAttr converts one attribute. prefix has the names of the groups around it.
+// appendAttr converts one attribute. prefix is the names of the groups around the attribute.
 func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribute.KeyValue {
 	if a.Value.Kind() == slog.KindGroup {
 		if a.Key != "" {
@@ -124,19 +125,18 @@ func appendAttr(kvs []attribute.KeyValue, prefix string, a slog.Attr) []attribut
 	return append(kvs, attribute.KeyValue{Key: key, Value: otlpenc.Value(a.Value)})
 }
 
-// deepest is the depth of values without a limit. A receiver takes far less.
-const deepest = 10_000
+// maxDepth replaces an unlimited depth. Receivers accept far less.
+const maxDepth = 10_000
 
-// limitValue cuts v down to depth, where a value by itself has the depth 1. Of a map, it leaves the
-// last value of each key, and of texts and lists of bytes the first length characters or bytes. A
-// negative limit means no limit.
+// limitValue cuts v to a depth, a text to length characters, and a list of bytes to length bytes. A
+// scalar has the depth 1. A negative limit means no limit. In a map, the last value of a key stays.
 func limitValue(v *attribute.Value, depth, length int) {
 	t := v.Type()
 	if length < 0 && depth != 0 && t != attribute.SLICE && t != attribute.MAP {
-		return // most often: to write nothing saves the garbage collector's barriers
+		return // the usual case: a write would run the garbage collector's barriers
 	}
 	if depth < 0 {
-		depth = deepest
+		depth = maxDepth
 	}
 	switch {
 	case t == attribute.STRING:
@@ -165,8 +165,8 @@ func limitValue(v *attribute.Value, depth, length int) {
 	}
 }
 
-// limitedMap returns the pairs of a map, sorted by key, with values within limits. The last pair of
-// a key counts.
+// limitedMap returns the pairs of a map that is sorted by key, with the limits applied. The last
+// pair of a key stays.
 func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValue {
 	n := 0
 	for i, kv := range all {
@@ -180,8 +180,8 @@ func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValu
 	return all[:n]
 }
 
-// firstRunes returns the first limit characters of s, without bytes that are not UTF-8, or s if
-// that has no more than limit bytes.
+// firstRunes returns the first limit characters of s, without bytes that are not UTF-8. firstRunes
+// returns s unchanged if s has at most limit bytes.
 func firstRunes(s string, limit int) string {
 	if limit < 0 || len(s) <= limit {
 		return s
@@ -196,7 +196,7 @@ func firstRunes(s string, limit int) string {
 	return s
 }
 
-// valueSize returns the memory of a value beyond the Value itself, in bytes, as an estimate.
+// valueSize returns an estimate of a value's memory outside the Value itself, in bytes.
 func valueSize(v attribute.Value) (size int) {
 	const value, pair, text = 48, 64, 16
 	switch v.Type() {

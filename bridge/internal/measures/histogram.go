@@ -1,5 +1,5 @@
-// Package measures aggregates the durations of measures in a histogram of OpenTelemetry. Package
-// bridge describes it: MeasureConfig and MeasureHistogram.
+// Package measures aggregates the durations of measures in an OpenTelemetry histogram, which
+// bridge.MeasureHistogram describes.
 package measures
 
 import (
@@ -27,35 +27,35 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Attributes of the histogram that its own code sets.
+// Attributes that the histogram sets itself.
 const (
 	NameKey     = "perfline.measure.name"
 	FailureKey  = string(semconv.ErrorTypeKey)
 	OverflowKey = "otel.metric.overflow"
 )
 
-// Limits of the series. The SDK has a bound of its own.
+// The default and the largest number of series. The SDK has a limit of its own.
 const (
 	DefaultSeries = 200
 	MaxSeries     = 2000
 )
 
-// A Config configures a histogram. Its fields without a comment are as in a bridge.MeasureConfig.
+// A Config configures a histogram. The fields without a comment are those of bridge.MeasureConfig.
 type Config struct {
 	Names         []string
 	Attributes    []string
 	MaxSeries     int
-	MeterProvider metric.MeterProvider // nil means otel.GetMeterProvider()
-
-	Exemplar func(span any) context.Context // a context with the span that an exemplar leads to
+	MeterProvider metric.MeterProvider           // nil means otel.GetMeterProvider()
+	Exemplar      func(span any) context.Context // returns the context of an exemplar
 }
 
-// bounds are the recommended bounds of buckets, in seconds.
+// The recommended bounds of the buckets, in seconds.
 var bounds = []float64{
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10,
 }
 
-// A Histogram is what a bridge.MeasureHistogram attaches to its timeline.
+// A Histogram is the meter that a bridge.MeasureHistogram attaches to a timeline. A Histogram may
+// be used concurrently.
 type Histogram struct {
 	names     []string
 	series    table
@@ -66,7 +66,7 @@ type Histogram struct {
 
 var _ record.Meter = (*Histogram)(nil)
 
-// New returns a histogram, or the error of the meter provider.
+// New returns a histogram, or the meter provider's error.
 func New(c Config) (*Histogram, error) {
 	mp := c.MeterProvider
 	if mp == nil {
@@ -83,9 +83,9 @@ func New(c Config) (*Histogram, error) {
 	return h, nil
 }
 
-// Stats returns the counts of a bridge.MeasureStats.
+// Stats returns the counts of bridge.MeasureStats.
 func (h *Histogram) Stats() (series, overflow, panics uint64) {
-	series, overflow = uint64(len(*h.series.known.Load())), h.series.overflow.Load()
+	series, overflow = uint64(len(*h.series.series.Load())), h.series.overflow.Load()
 	if overflow > 0 {
 		series++
 	}
@@ -102,51 +102,50 @@ func (h *Histogram) Wants(name string) (wanted bool) {
 }
 
 // Measured implements [record.Meter].
-func (h *Histogram) Measured(
-	span any, name string, duration time.Duration, attrs []slog.Attr, failure *record.Failure,
-) {
+func (h *Histogram) Measured(span any, name string, duration time.Duration, attrs []slog.Attr,
+	failure *record.Failure) {
 	defer h.noteProgramPanic()
-	kind := ""
+	errorType := ""
 	if failure != nil {
-		kind = failure.Type
+		errorType = failure.Type
 	}
-	series := h.series.get(name, kind, attrs)
+	series := h.series.get(name, errorType, attrs)
 	h.histogram.Record(h.exemplar(span), duration.Abs().Seconds(), series...)
 }
 
-// noteProgramPanic is deferred. It counts a panic of the meter provider, and reports the first one.
+// noteProgramPanic recovers and counts a panic of the meter provider, and reports the first one.
+// The callers defer noteProgramPanic.
 func (h *Histogram) noteProgramPanic() {
 	if p := recover(); p != nil && h.panics.Add(1) == 1 {
-		defer func() { _ = recover() }() // of the error handler, which is the program's, too
+		defer func() { _ = recover() }() // the error handler is also the program's code
 		otel.Handle(fmt.Errorf("perfline: the meter provider panicked; "+
 			"the histogram perfline.measure.duration lacks this measure and maybe others: %v", p))
 	}
 }
 
-// A table has the attributes of each series, which are made once. Unlike a kinds.Map, it sends
-// everything over its bound to one series, and finds a series by a text that is on the caller's
-// stack.
+// A table stores the attributes of each series. Unlike a kinds.Map, a table gives all further
+// series the same attributes, and finds a series by a key on the caller's stack.
 type table struct {
-	keys     []string // of attributes
-	most     int
-	beyond   []metric.RecordOption
-	overflow atomic.Uint64
-	known    atomic.Pointer[map[string][]metric.RecordOption] // the map does not change
-	mu       sync.Mutex                                       // held by those who add
+	keys            []string // of attributes
+	limit           int
+	overflowOptions []metric.RecordOption
+	overflow        atomic.Uint64                                    // measures over the limit
+	series          atomic.Pointer[map[string][]metric.RecordOption] // immutable maps
+	mu              sync.Mutex                                       // guards changes of series
 }
 
 func (s *table) init(c *Config) {
 	s.keys = slices.Clone(c.Attributes)
-	s.most = cmp.Or(c.MaxSeries, DefaultSeries) - 1 // one is for the others
-	s.beyond = seriesOf(attribute.Bool(OverflowKey, true))
-	s.known.Store(&map[string][]metric.RecordOption{})
+	s.limit = cmp.Or(c.MaxSeries, DefaultSeries) - 1 // without the overflow series
+	s.overflowOptions = seriesOf(attribute.Bool(OverflowKey, true))
+	s.series.Store(&map[string][]metric.RecordOption{})
 }
 
-// get returns the attributes of a measure that failed with an error of type failure. An empty type
-// means that the measure did not fail.
-func (s *table) get(name, failure string, attrs []slog.Attr) []metric.RecordOption {
-	var room [256]byte
-	id := appendText(appendText(room[:0], name), failure)
+// get returns the options of the series of a measure. errorType is empty if the measure did not
+// fail.
+func (s *table) get(name, errorType string, attrs []slog.Attr) []metric.RecordOption {
+	var buf [256]byte
+	id := appendText(appendText(buf[:0], name), errorType)
 	if len(attrs) > 0 {
 		for i, key := range s.keys {
 			if v, ok := findScalar(attrs, key); ok {
@@ -154,22 +153,25 @@ func (s *table) get(name, failure string, attrs []slog.Attr) []metric.RecordOpti
 			}
 		}
 	}
-	known := *s.known.Load()
-	if options, ok := known[string(id)]; ok {
+	series := *s.series.Load()
+	if options, ok := series[string(id)]; ok {
 		return options
 	}
-	if len(known) >= s.most {
-		s.overflow.Add(1)
-		return s.beyond
+	if len(series) < s.limit {
+		if options := s.add(string(id), name, errorType, attrs); options != nil {
+			return options
+		}
 	}
-	return s.add(string(id), name, failure, attrs)
+	s.overflow.Add(1)
+	return s.overflowOptions
 }
 
-// add adds a series, unless another goroutine has added it or the last one.
-func (s *table) add(id, name, failure string, attrs []slog.Attr) []metric.RecordOption {
+// add adds a series, unless another goroutine has added the series. add returns nil if another
+// goroutine has added the last series.
+func (s *table) add(id, name, errorType string, attrs []slog.Attr) []metric.RecordOption {
 	set := []attribute.KeyValue{attribute.String(NameKey, limitedText(name))}
-	if failure != "" {
-		set = append(set, attribute.String(FailureKey, limitedText(failure)))
+	if errorType != "" {
+		set = append(set, attribute.String(FailureKey, limitedText(errorType)))
 	}
 	for _, key := range s.keys {
 		if v, ok := findScalar(attrs, key); ok {
@@ -182,39 +184,34 @@ func (s *table) add(id, name, failure string, attrs []slog.Attr) []metric.Record
 	options := seriesOf(set...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := *s.known.Load()
-	if have, ok := known[id]; ok {
-		return have
+	series := *s.series.Load()
+	if first, ok := series[id]; ok || len(series) >= s.limit {
+		return first
 	}
-	if len(known) >= s.most {
-		s.overflow.Add(1)
-		return s.beyond
-	}
-	next := maps.Clone(known)
-	next[id] = options
-	s.known.Store(&next)
+	series = maps.Clone(series)
+	series[id] = options
+	s.series.Store(&series)
 	return options
 }
 
-// seriesOf returns the options of a series.
 func seriesOf(attrs ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
 }
 
-// findScalar returns the last value of a key if that is a scalar. Keys of members begin with their
-// groups' names and dots.
+// findScalar returns the last value of a key if the value is a scalar. The key of a group's member
+// begins with the group's name and a dot.
 func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
 	for _, a := range slices.Backward(attrs) {
 		if a.Value.Kind() == slog.KindGroup {
-			within := key
+			memberKey := key
 			if a.Key != "" {
 				rest, ok := strings.CutPrefix(key, a.Key)
 				if !ok || !strings.HasPrefix(rest, ".") {
 					continue
 				}
-				within = rest[1:]
+				memberKey = rest[1:]
 			}
-			if v, ok := findScalar(a.Value.Group(), within); ok {
+			if v, ok := findScalar(a.Value.Group(), memberKey); ok {
 				return v, true
 			}
 		} else if a.Key == key {
@@ -224,22 +221,22 @@ func findScalar(attrs []slog.Attr, key string) (v slog.Value, ok bool) {
 	return slog.Value{}, false
 }
 
-// maxSeriesText is the length of texts in attributes, in bytes.
+// maxSeriesText is the largest size of a text in a series' attributes, in bytes.
 const maxSeriesText = 128
 
-// limitedText returns what a series has of a text. The text is cut first: a text that is made valid
-// may be shorter, and the result must not depend on more than appendText appends.
+// limitedText returns the text of an attribute. limitedText cuts s first: the valid text may be
+// shorter, and the result must depend on the same bytes as the result of appendText.
 func limitedText(s string) string {
 	return strings.Clone(text.Cut(text.Valid(text.Cut(s, maxSeriesText)), maxSeriesText))
 }
 
-// appendText appends what tells a text from others.
+// appendText appends a text to a series' id.
 func appendText(id []byte, s string) []byte {
-	length := min(len(s), maxSeriesText+1) // of a longer text, all that its value depends on
+	length := min(len(s), maxSeriesText+1) // tells a long text from its first bytes alone
 	return append(binary.AppendUvarint(id, uint64(length)), s[:min(length, maxSeriesText)]...)
 }
 
-// appendScalar appends what tells a scalar from others.
+// appendScalar appends a scalar to a series' id.
 func appendScalar(id []byte, v slog.Value) []byte {
 	id = append(id, byte(v.Kind()))
 	var bits uint64

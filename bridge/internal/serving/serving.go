@@ -1,4 +1,4 @@
-// Package serving tells of the span and the timeline that a request is served under.
+// Package serving starts the span and the timeline of a request that a server serves.
 package serving
 
 import (
@@ -13,9 +13,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// spanAbove returns the span in ctx if other instrumentation made it for the request. This is a
-// local server span that has not ended, or a local span without a known kind, such as a span that
-// the SDK's sampler dropped.
+// spanAbove returns the span in ctx if the span is local and may be the request's server span: an
+// open server span, or a span of unknown kind, such as a span that the SDK's sampler dropped.
 func spanAbove(ctx context.Context) (_ trace.Span, ok bool) {
 	span := trace.SpanFromContext(ctx)
 	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() {
@@ -24,28 +23,28 @@ func spanAbove(ctx context.Context) (_ trace.Span, ok bool) {
 	switch s := span.(type) {
 	case sdktrace.ReadOnlySpan:
 		return span, s.SpanKind() == trace.SpanKindServer && s.EndTime().IsZero()
-	case dropped:
+	case droppedSpan:
 		return span, s.SpanKind() == trace.SpanKindServer && !s.Ended()
 	default:
 		return span, true
 	}
 }
 
-// dropped is a span that a bridge.TracerProvider's sampler dropped.
-type dropped interface {
+// A droppedSpan is a span that the sampler of a bridge.TracerProvider dropped.
+type droppedSpan interface {
 	SpanKind() trace.SpanKind
 	Ended() bool
 }
 
-// Served reports whether this module serves the request with the context ctx already.
+// Served reports whether bridgehttp or bridgegrpc already serves the request with the context ctx.
 func Served(ctx context.Context) bool {
 	_, served := record.FromContext(ctx).Timing(record.RequestStart)
 	return served
 }
 
-// Timeline returns the timeline of a request that begins under span, and a context that leads to
-// it. It is the span's unit if the span has one. Else it is made under parent, and the caller has
-// to close it.
+// Timeline returns the timeline of a request that starts under span, and a context that leads to
+// the timeline. A span of perfline's provider has a timeline. For another span, Timeline makes a
+// child of parent, and the caller must close the child: closes is true.
 func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ context.Context,
 	t *record.Timeline, closes bool) {
 	if s, ok := span.(record.Active); ok {
@@ -58,7 +57,7 @@ func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ 
 	return ctx, t, closes
 }
 
-// Start returns when a span started, or the current time for a span without StartTime.
+// Start returns the start time of span, or the current time if the span has no method StartTime.
 func Start(span trace.Span) time.Time {
 	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
 		return s.StartTime()
@@ -66,33 +65,30 @@ func Start(span trace.Span) time.Time {
 	return time.Now()
 }
 
-// This file calls what a program has given to a server or a client. A panic there is counted on the
-// timeline, and the request goes on as if nothing had been given.
-
-// What is counted of every kind of request.
+// The names of the program's code in the reports of panics. A panic of the program's code is counted
+// on the timeline, and the request continues without the code's result.
 const (
 	OfPropagators = "a propagator"
 	OfSpan        = "a tracer, or a span of another package"
 	OfMeter       = "a meter provider"
 )
 
-// Asked returns the answer of f about a request, and the usual answer without f or if f panics.
-func Asked[R, A any](tl *record.Timeline, what string, f func(R) A, r R, usual A) (answer A) {
-	answer = usual
+// Asked returns f(r), or usual if f is nil or panics.
+func Asked[R, A any](tl *record.Timeline, what string, f func(R) A, r R, usual A) A {
 	if f != nil {
-		tl.Try(what, func() { answer = f(r) })
+		tl.Try(what, func() { usual = f(r) })
 	}
-	return answer
+	return usual
 }
 
-// SpanAbove returns the span in ctx if other instrumentation made it for the request.
+// SpanAbove returns the span in ctx if other instrumentation made that span for the request.
 func SpanAbove(ctx context.Context, tl *record.Timeline) (span trace.Span, ok bool) {
 	tl.Try(OfSpan, func() { span, ok = spanAbove(ctx) })
 	return span, ok
 }
 
-// StartSpan starts the server span of a request under the span in ctx. A public request's span
-// begins a trace of its own, with a link to the caller's span.
+// StartSpan starts the server span of a request under the span in ctx. The span of a public request
+// starts a new trace, with a link to the caller's span.
 func StartSpan(ctx context.Context, tl *record.Timeline, t trace.Tracer, name string, r Request,
 	public bool) (started context.Context, span trace.Span) {
 	started, span = ctx, noop.Span{}
@@ -100,7 +96,7 @@ func StartSpan(ctx context.Context, tl *record.Timeline, t trace.Tracer, name st
 	return started, span
 }
 
-// Instrument reports an instrument that cannot be made. The instrument that comes with the error
+// Instrument returns t, and reports err unless err is nil. An instrument that comes with an error
 // does nothing.
 func Instrument[T any](t T, err error) T {
 	if err != nil {

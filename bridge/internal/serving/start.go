@@ -11,39 +11,35 @@ import (
 	"github.com/perfline/perfline/internal/spanlabels"
 )
 
-// A Request is a request that arrives, and is answered. Its methods do not keep f.
+// A Request yields the facts of a request and of the answer. The methods must not retain f.
 type Request interface {
-	// Tell notes in f what the attributes of the request are made of. It is called while the span
-	// starts.
+	// Tell sets the facts of the request in f. The provider calls Tell while the span starts.
 	Tell(f *Facts)
-
-	// TellAnswer notes in f what the attributes of the answer are made of. It is called by
-	// [Answer].
+	// TellAnswer sets the facts of the answer in f. [Answer] calls TellAnswer.
 	TellAnswer(f *Facts)
 }
 
-// Facts are what the attributes of a request and of its answer are made of when the span is
-// encoded: many spans never are. They are a part of the span, so that they cost no memory of their
-// own. They refer to nothing that belongs to the request.
+// Facts are the raw data of the attributes of a request and its answer. The encoder makes the
+// attributes when it encodes the span, because many spans are never encoded. Facts are a part of
+// the span's memory, and refer to nothing that belongs to the request.
 type Facts struct {
-	Form      Form // says what the others mean
+	Form      Form // interprets the other fields
 	Texts     [8]string
 	Numbers   [3]int64
 	Addresses [2]netip.AddrPort
-	Kind      any // of the answer; a pointer
+	Kind      any // a pointer: the kind of the answer
 }
 
-// A Form makes attributes of facts: [MaxAttributes] at most, which are valid, with distinct keys,
-// in UTF-8. Methods may be called concurrently.
+// A Form makes attributes from facts: at most [MaxAttributes], with distinct keys and texts in
+// UTF-8. The methods may be called concurrently.
 type Form interface {
-	// Request gives what is known when the request arrives. It is always the same.
+	// Request writes the attributes of the request. All calls for f write the same attributes.
 	Request(f *Facts, to AttributeSink)
-
-	// Answer gives what is known at the end. It is called after [RequestSpan].Answer only.
+	// Answer writes the attributes of the answer. Answer runs only after [RequestSpan].Answer.
 	Answer(f *Facts, to AttributeSink)
 }
 
-// Size returns the bytes of the texts.
+// Size returns the number of bytes in f.Texts.
 func (f *Facts) Size() (n int) {
 	for _, text := range &f.Texts {
 		n += len(text)
@@ -51,47 +47,47 @@ func (f *Facts) Size() (n int) {
 	return n
 }
 
-// An AttributeSink takes attributes: it encodes them, or makes a list of them.
+// An AttributeSink encodes attributes, or collects attributes in a list.
 type AttributeSink interface {
 	Text(key attribute.Key, value string)
 	Int(key attribute.Key, value int64)
 	KeyValues(attrs []attribute.KeyValue)
 }
 
-// Text gives an attribute unless its value is empty, because it is unknown.
+// Text writes an attribute unless the value is empty, which means unknown.
 func Text(to AttributeSink, key attribute.Key, value string) {
 	if value != "" {
 		to.Text(key, value)
 	}
 }
 
-// Int gives an attribute unless its value is not positive, because it is unknown.
+// Int writes an attribute unless the value is 0 or negative, which means unknown.
 func Int(to AttributeSink, key attribute.Key, value int64) {
 	if value > 0 {
 		to.Int(key, value)
 	}
 }
 
-// MaxAttributes is how many attributes a request has, with its answer.
+// MaxAttributes is the largest number of attributes of a request and its answer together.
 const MaxAttributes = 16
 
 // A RequestSpan is a span of perfline's provider.
 type RequestSpan interface {
-	// Takes reports whether the span takes what it is told. It may do so although IsRecording is
-	// false.
+	// Takes reports whether the span records attributes. A span that waits for a keep policy does,
+	// although IsRecording is false.
 	Takes() bool
 
-	// Answer adds the attributes of the answer, which are known from now on.
+	// Answer adds the attributes of the answer. r must be complete.
 	Answer(r Request)
 
 	// ExportedUnsampled reports whether a span that has ended is exported although the sampler
-	// dropped it.
+	// dropped the span.
 	ExportedUnsampled() bool
 }
 
-// MetricsContext returns the context for the metrics of a request whose span has ended. If the
-// request is exported although the sampler dropped it, its span counts as sampled there, so that
-// exemplars lead to it.
+// MetricsContext returns the context for the metrics of a request whose span has ended. A span that
+// is exported although the sampler dropped the span counts as sampled there, so that exemplars
+// refer to the span.
 func MetricsContext(ctx context.Context, span trace.Span) context.Context {
 	if s, ok := span.(RequestSpan); ok && s.ExportedUnsampled() {
 		sc := span.SpanContext()
@@ -101,7 +97,7 @@ func MetricsContext(ctx context.Context, span trace.Span) context.Context {
 	return ctx
 }
 
-// Answer gives a span the attributes of the answer.
+// Answer adds the attributes of the answer to a span of any provider.
 func Answer(span trace.Span, r Request) {
 	if s, ok := span.(RequestSpan); ok {
 		s.Answer(r)
@@ -114,7 +110,7 @@ func Answer(span trace.Span, r Request) {
 	span.SetAttributes(list.Attributes...)
 }
 
-// Takes reports whether a span takes what it is told.
+// Takes reports whether a span of any provider records attributes.
 func Takes(span trace.Span) bool {
 	if s, ok := span.(RequestSpan); ok {
 		return s.Takes()
@@ -122,14 +118,14 @@ func Takes(span trace.Span) bool {
 	return span.IsRecording()
 }
 
-// A Tracer is a tracer of perfline's provider. It asks a request for its attributes only if the
-// span or the sampler needs them.
+// A Tracer is a tracer of perfline's provider. A Tracer asks a request for attributes only if the
+// span or the sampler needs attributes.
 type Tracer interface {
 	StartServer(ctx context.Context, name string, r Request, newRoot bool,
 		links []trace.Link) (context.Context, trace.Span)
 }
 
-// An AttributeList makes a list of attributes. It has room for the facts that these are made of.
+// An AttributeList collects attributes. The list stores the facts of the attributes, too.
 type AttributeList struct {
 	Attributes []attribute.KeyValue
 	Facts      Facts
@@ -138,14 +134,13 @@ type AttributeList struct {
 var _ AttributeSink = (*AttributeList)(nil)
 
 var lists = sync.Pool{New: func() any {
-	return &AttributeList{Attributes: make([]attribute.KeyValue,
-		0, MaxAttributes)}
+	return &AttributeList{Attributes: make([]attribute.KeyValue, 0, MaxAttributes)}
 }}
 
-// NewAttributeList returns an empty list, which the caller frees.
+// NewAttributeList returns an empty list from a pool. The caller calls Free.
 func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
 
-// Free gives the list away. OpenTelemetry's API has copied the attributes.
+// Free returns the list to the pool. OpenTelemetry's API has copied the attributes by then.
 func (l *AttributeList) Free() {
 	l.Attributes, l.Facts = l.Attributes[:0], Facts{}
 	lists.Put(l)
@@ -166,8 +161,6 @@ func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
 	l.Attributes = append(l.Attributes, attrs...)
 }
 
-// startSpan starts the server span of a request. The span of a public request begins a trace, with
-// a link to the span in ctx.
 func startSpan(ctx context.Context, t trace.Tracer, name string, r Request,
 	public bool) (context.Context, trace.Span) {
 	var links []trace.Link
