@@ -15,7 +15,7 @@ import (
 // execution trace, and for an id over 31 bits.
 type startGoroutine uint32
 
-// startLogged is the bit that says that the execution trace has the start of the span.
+// startLogged is the bit of a span whose start is in the execution trace.
 const startLogged startGoroutine = 1 << 31
 
 func (o startGoroutine) id() uint64 { return uint64(o &^ startLogged) }
@@ -59,7 +59,6 @@ func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
 	return ctx
 }
 
-// traceEnd writes the end of the span to the execution trace.
 func (s *recordedSpan) traceEnd(name string) {
 	switch {
 	case s.root || s.goroutine&startLogged != 0:

@@ -102,6 +102,16 @@ func (r receiver) HandOver(parts []*record.Finished) {
 	s.free()
 }
 
+// accept hands spans to outputs. An output that panics loses the spans.
+func (p *TracerProvider) accept(outputs []Output, spans []Spans) {
+	if len(spans) == 0 {
+		return
+	}
+	for _, o := range outputs {
+		p.timeline.Try("an Output's Accept", func() { o.Accept(spans) })
+	}
+}
+
 // add encodes a part for all outputs, and hands over its log records. If log records replace
 // events, add encodes the part twice: with marks as events for the recorders, and without for the
 // exporters.
@@ -123,7 +133,6 @@ func (s *encoder) add(p *TracerProvider, finished *record.Finished) {
 	s.handOverMarks(p, finished)
 }
 
-// free returns the encoder to the pool.
 func (s *encoder) free() {
 	for _, spans := range s.recorded {
 		otlpenc.Spans(spans).Release()
@@ -137,7 +146,6 @@ func (s *encoder) free() {
 	encoders.Put(s)
 }
 
-// clearScratch removes the values of the last part.
 func (s *encoder) clearScratch() {
 	s.groups, s.attributes = reset(s.groups), reset(s.attributes)
 	s.events, s.marks = reset(s.events), reset(s.marks)
@@ -150,7 +158,6 @@ func reset[T any](list []T) []T {
 	return list[:0]
 }
 
-// encodesEvents reports whether marks are encoded as events.
 func (s *encoder) encodesEvents(p *TracerProvider) bool {
 	return s.toRecorders || !p.logs.replacesEvents()
 }
@@ -245,12 +252,8 @@ func (s *encoder) emit(group spanGroup, spans otlpenc.Spans) {
 // processors may have seen the spans.
 func (s *encoder) count(p *TracerProvider, span *recordedSpan, isSpan bool) {
 	if isSpan && span.root {
-		if p.routes != nil {
-			p.routes.Add(span.asRoot())
-		}
-		if counter := p.decisionCounter(span); counter >= 0 {
-			s.counts[counter]++
-		}
+		root := span.asRoot()
+		p.countRoot(&root, p.decisionCounter(span))
 		if s.exportsUnsampled {
 			s.counts[requestsExported]++
 		}
@@ -317,7 +320,6 @@ func (s *encoder) contextOf(span *recordedSpan) trace.SpanContext {
 	return span.spanContext.WithTraceState(keep.WithoutThreshold(span.spanContext.TraceState()))
 }
 
-// appendRequest appends the request attributes of s.span.
 func (s *encoder) appendRequest(b []byte) []byte {
 	s.sink.Bytes = b
 	facts := s.span.request

@@ -39,10 +39,10 @@ type KeepPolicy struct {
 	// at its end, such as "GET /items/{id}".
 	Routes map[string]time.Duration
 
-	// Factor, when positive, also makes a request slow that took Factor times the usual duration of
-	// its route. The usual duration is about the 95th percentile of the last minutes. If these have
-	// fewer than 128 requests of the route, the percentile is of the time since the start. A route
-	// has no usual duration before 128 requests. Factor is from 1 to 2^20, or 0 for none.
+	// Factor, if positive, makes a request slow that takes Factor times the usual duration of its
+	// route. The usual duration is about the 95th percentile of the last minutes, or of the time
+	// since the start if the last minutes have fewer than 128 requests of the route. A route has no
+	// usual duration before 128 requests. Factor is from 1 to 2^20, or 0 for none.
 	Factor float64
 
 	WithoutFailed bool    // a failure is no reason to keep a request
@@ -63,10 +63,9 @@ type KeepPolicy struct {
 // Check returns an error that names the first wrong field.
 func (k KeepPolicy) Check() error {
 	switch {
-	case !(k.Factor >= 0 && k.Factor <= maxFactor):
-		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or up to %v", k.Factor, maxFactor)
-	case k.Factor > 0 && k.Factor < 1:
-		return fmt.Errorf("KeepPolicy.Factor %v: must be at least 1", k.Factor)
+	case k.Factor != 0 && !(k.Factor >= 1 && k.Factor <= maxFactor):
+		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or from 1 to %v", k.Factor,
+			maxFactor)
 	case !(k.Share >= 0 && k.Share <= 1):
 		return fmt.Errorf("KeepPolicy.Share %v: must be from 0 to 1", k.Share)
 	}
@@ -80,7 +79,6 @@ func (k KeepPolicy) Check() error {
 
 const maxFactor float64 = 1 << 20
 
-// classify sets the class of a local root that has ended.
 func (s *recordedSpan) classify() {
 	d := s.readDetails()
 	job := d.job || otlpenc.HasTrue(s.attributes, record.JobKey)
@@ -88,7 +86,7 @@ func (s *recordedSpan) classify() {
 	s.class = local.ClassOf(trace.SpanKind(s.kind), s.name, job, stream)
 }
 
-// asRoot returns the Root of a local root that has ended. classify must have run.
+// asRoot returns the Root of an ended local root, after classify.
 func (s *recordedSpan) asRoot() local.Root {
 	return local.Root{
 		TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name,
@@ -96,7 +94,6 @@ func (s *recordedSpan) asRoot() local.Root {
 	}
 }
 
-// isRequest reports whether a local root is the span of a request.
 func (s *recordedSpan) isRequest() bool { return s.class <= local.Stream }
 
 // decide sets the keep reason of a local root that has ended. unit may be nil.
@@ -120,10 +117,6 @@ func (p *TracerProvider) decide(s *recordedSpan, unit *record.Unit) {
 }
 
 func (s *recordedSpan) setKeep(reason local.KeepReason) {
-	if !s.tentative { // no other goroutine reads keep yet
-		s.keep = reason
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep, s.decided = reason, true
@@ -138,13 +131,6 @@ func (p *TracerProvider) decisionCounter(s *recordedSpan) int {
 		return -1
 	default:
 		return requestsByReason + int(s.keep)
-	}
-}
-
-// countDropped counts a local root that is not kept. The count may lag behind.
-func (p *TracerProvider) countDropped(s *recordedSpan) {
-	if counter := p.decisionCounter(s); counter >= 0 || p.routes != nil {
-		p.dropped.Add(s.asRoot(), counter)
 	}
 }
 

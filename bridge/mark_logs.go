@@ -60,7 +60,7 @@ type LogLimits struct {
 	AttributeValueLength int // characters of a text
 }
 
-// A markLogs makes log records from marks. A nil markLogs makes none.
+// A markLogs makes log records from marks. A nil markLogs, for a nil output, makes none.
 type markLogs struct {
 	timeline *record.Timeline // counts panics
 	form     MarkForm
@@ -69,7 +69,6 @@ type markLogs struct {
 	limits   LogLimits
 }
 
-// newMarkLogs returns nil if output is nil.
 func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *LogLimits,
 	res *resource.Resource, groups *otlpenc.Groups) *markLogs {
 	if output == nil {
@@ -118,7 +117,6 @@ func (l *markLogs) makesRecord(sc trace.SpanContext, event bool) bool {
 	return l != nil && (l.form != SpanEvents || !event) && (!sc.IsValid() || sc.IsSampled())
 }
 
-// emit hands the log record of a mark to the output at once.
 func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
 	s := encoders.Get().(*encoder)
 	defer s.free()
@@ -127,7 +125,6 @@ func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs [
 	s.acceptLogs(l, 1)
 }
 
-// acceptLogs hands the log records in s.bytes to the output.
 func (s *encoder) acceptLogs(l *markLogs, count int) {
 	records := s.writer.Records(otlpenc.NewRecords(l.group, s.bytes, count))
 	l.timeline.Try("a LogOutput's AcceptLogs", func() { l.output.AcceptLogs(Records(records)) })

@@ -107,10 +107,7 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
-	histogram, err := measures.New(measures.Config{
-		Names: c.Names, Attributes: c.Attributes, MaxSeries: c.MaxSeries,
-		MeterProvider: c.MeterProvider, Exemplar: sampledContext,
-	})
+	histogram, err := measures.New(c.Names, c.Attributes, c.MaxSeries, c.MeterProvider, sampledContext)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)
 	}

@@ -32,7 +32,6 @@ func hasForeignTrace(active trace.Span) bool {
 	}
 }
 
-// isLocal reports whether the parent is a span of this process.
 func (p *parentContext) isLocal() bool { return p.sameTrace && p.id.IsValid() && !p.remote }
 
 // setParent sets the parent of a new span. s.spanContext must be set.

@@ -2,9 +2,12 @@ package bridge
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -51,7 +54,6 @@ type Processor struct {
 	attachment attachment
 	detach     func()
 	provider   atomic.Pointer[trace.TracerProvider]
-	requests   *requestTable
 	stopped    atomic.Bool
 }
 
@@ -87,8 +89,7 @@ func NewProcessor(c ProcessorConfig) *Processor {
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)
 	}
-	p.requests = requestsOf(p.timeline)
-	p.attachment.requests = p.requests
+	p.attachment.requests = requestsOf(p.timeline)
 	p.detach = p.attachment.attach(p.timeline)
 	return p
 }
@@ -123,7 +124,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		return
 	}
 	if t := record.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
-		p.requests.Put(s.SpanContext(), t)
+		p.attachment.requests.Put(s.SpanContext(), t)
 	}
 }
 
@@ -138,7 +139,7 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}
-	if t := p.requests.Take(s.SpanContext()); t != nil {
+	if t := p.attachment.requests.Take(s.SpanContext()); t != nil {
 		sc := s.SpanContext()
 		t.Show(record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()),
 			Parent: record.ID(s.Parent().SpanID())}, describe(s))
@@ -152,8 +153,8 @@ func (p *Processor) ForceFlush(context.Context) error { return nil }
 func (p *Processor) Shutdown(context.Context) error {
 	if !p.stopped.Swap(true) {
 		p.detach()
-		if p.requests.users.Add(-1) == 0 {
-			p.requests.TakeAll()
+		if p.attachment.requests.users.Add(-1) == 0 {
+			p.attachment.requests.TakeAll()
 		}
 	}
 	return nil
@@ -163,6 +164,61 @@ func (p *Processor) Shutdown(context.Context) error {
 // of all processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.attachment.stats.read(p.timeline, p.attachment.logs)
-	s.SpansOffTimeline = p.requests.Forgotten()
+	s.SpansOffTimeline = p.attachment.requests.Forgotten()
 	return s
+}
+
+// describe returns the timeline entry of an ended span.
+func describe(s sdktrace.ReadOnlySpan) record.Description {
+	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(),
+		End: s.EndTime()}
+	all := s.Attributes()
+	d.Attrs = make([]slog.Attr, 0, len(all)+3)
+	if d.Type == record.Resource {
+		d.Attrs = append(d.Attrs, slog.String(observer.InitiatorKey, initiator(all)))
+	}
+	d.Attrs = append(d.Attrs,
+		slog.String("span_id", s.SpanContext().SpanID().String()),
+		slog.String("scope", s.InstrumentationScope().Name))
+	for _, kv := range all {
+		d.Attrs = append(d.Attrs, slog.Attr{Key: string(kv.Key), Value: detailValue(kv.Value)})
+	}
+	return d
+}
+
+// typeOf returns the type of a span's entry. A call to a database or another service is a resource,
+// any other span a measure.
+func typeOf(k trace.SpanKind) record.Type {
+	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
+		return record.Resource
+	}
+	return record.Measure
+}
+
+func detailValue(v attribute.Value) slog.Value {
+	switch v.Type() {
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE,
+		attribute.BYTESLICE:
+		return slog.AnyValue(v.AsInterface())
+	default: // JSON for a map and a list of mixed values
+		return otlpenc.Detail(v)
+	}
+}
+
+// initiator returns the initiatorType (Resource Timing) of a call. initiator reads attributes that
+// the semantic conventions require.
+func initiator(attrs []attribute.KeyValue) string {
+	for _, kv := range attrs {
+		switch key := string(kv.Key); {
+		case key == "rpc.system.name", key == "rpc.system":
+			return kv.Value.AsString()
+		case key == "messaging.system":
+			return "messaging"
+		case key == "http.request.method", key == "http.method":
+			return "fetch"
+		case strings.HasPrefix(key, "db."): // db.system.name may be absent
+			return "db"
+		}
+	}
+	return "other"
 }

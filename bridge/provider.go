@@ -75,8 +75,7 @@ type TracerProviderConfig struct {
 	// LogLimits are the limits of the log records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
 	LogLimits *LogLimits
 
-	// Keep decides which of the requests that the sampler drops the recorders receive. nil means
-	// none.
+	// Keep selects requests that the sampler drops for the recorders. nil selects none.
 	Keep *KeepPolicy
 
 	// OnSlow, when set, is called for each request that is slow by Keep, and is sampled or kept.
@@ -215,14 +214,14 @@ func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
 	if p.routes != nil {
 		p.routes.OnRead(p.handOverEnded)
 	}
-	all := []any{c.Logs}
-	for _, o := range p.outputs() {
-		all = append(all, o)
-	}
-	for _, o := range all {
-		if r, ok := o.(readNotifier); ok {
+	notify := func(output any) {
+		if r, ok := output.(readNotifier); ok {
 			r.OnRead(p.handOverEnded)
 		}
+	}
+	notify(c.Logs)
+	for _, o := range p.outputs() {
+		notify(o)
 	}
 }
 
@@ -331,6 +330,21 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	return false
 }
 
+func (p *TracerProvider) onStart(ctx context.Context, s *recordedSpan) {
+	for _, sp := range *p.processors.Load() {
+		p.timeline.Try("a span processor's OnStart", func() { sp.OnStart(ctx, s) })
+	}
+}
+
+func (p *TracerProvider) onEnd(s *recordedSpan) {
+	if s.tentative {
+		return
+	}
+	for _, sp := range *p.processors.Load() {
+		p.timeline.Try("a span processor's OnEnd", func() { sp.OnEnd(endedSpan{s}) })
+	}
+}
+
 // grace is the time that ForceFlush and Shutdown continue after the end of their context.
 const grace = 2 * within.Grace
 
@@ -383,7 +397,7 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 	all := *p.processors.Load()
 	p.closed.Store(true)
 	p.mu.Unlock()
-	// without ctx, because FlushUnits does not wait for backends
+	// without cancellation, because FlushUnits does not wait for backends
 	flushUnits := func(ctx context.Context) error {
 		return p.timeline.FlushUnits(context.WithoutCancel(ctx))
 	}

@@ -78,7 +78,7 @@ type spanDetails struct {
 	stream, job bool             // dropped attributes say that the root is a stream or a job
 }
 
-// privateMethods have the private methods of the interfaces that a span implements.
+// privateMethods implement the private methods of the interfaces of a span.
 type privateMethods struct {
 	embedded.Span
 	sdktrace.ReadOnlySpan
@@ -130,6 +130,7 @@ func (s *recordedSpan) ExportedUnsampled() bool {
 	unit := s.unit.Load()
 	return s.tentative && unit != nil && unit.Exported()
 }
+
 func (s *recordedSpan) failed() bool { return s.status.Code == codes.Error }
 
 func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
@@ -266,7 +267,7 @@ func (s *recordedSpan) endTentative() {
 		if unit := s.unit.Load(); unit != nil {
 			unit.Discard(s)
 		}
-		p.countDropped(s)
+		p.dropped.Add(s.asRoot(), p.decisionCounter(s))
 	case p.keeper.Exports() && len(p.exporters) > 0 && !s.parent.foreignTrace:
 		s.Unit().Export(s)
 	default:
@@ -367,7 +368,6 @@ func (s *recordedSpan) RecordError(err error, options ...trace.EventOption) {
 // maxStack is the largest size of a stack in an event, in bytes, as in the SDK.
 const maxStack = 2048
 
-// addException adds the event for an error or for the value of a panic.
 func (s *recordedSpan) addException(v any, message, stack string, c trace.EventConfig) {
 	attrs := append(c.Attributes(), semconv.ExceptionType(record.TypeName(v)),
 		semconv.ExceptionMessage(message))
@@ -378,7 +378,6 @@ func (s *recordedSpan) addException(v any, message, stack string, c trace.EventC
 		Attributes: attrs})
 }
 
-// stackOf returns the stack of the calling goroutine if wanted is true, and "" otherwise.
 func stackOf(wanted bool) string {
 	if !wanted {
 		return ""

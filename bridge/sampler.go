@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"reflect"
 	"strings"
 
@@ -48,34 +47,7 @@ func decidesByTrace(s sdktrace.Sampler) bool {
 		strings.HasPrefix(s.Description(), ratio+"{")
 }
 
-// accept hands spans to outputs. An output that panics loses the spans. Here and below, a panic of
-// the program's code is counted, and does not end a request or a goroutine of perfline.
-func (p *TracerProvider) accept(outputs []Output, spans []Spans) {
-	if len(spans) == 0 {
-		return
-	}
-	for _, o := range outputs {
-		p.timeline.Try("an Output's Accept", func() { o.Accept(spans) })
-	}
-}
-
-func (p *TracerProvider) onStart(ctx context.Context, s *recordedSpan) {
-	for _, sp := range *p.processors.Load() {
-		p.timeline.Try("a span processor's OnStart", func() { sp.OnStart(ctx, s) })
-	}
-}
-
-func (p *TracerProvider) onEnd(s *recordedSpan) {
-	if s.tentative {
-		return
-	}
-	for _, sp := range *p.processors.Load() {
-		p.timeline.Try("a span processor's OnEnd", func() { sp.OnEnd(endedSpan{s}) })
-	}
-}
-
-// shouldSample asks the sampler. A span is dropped if the sampler panics. The SDK's samplers call
-// no code of the program.
+// shouldSample asks the sampler. A span is dropped if the program's sampler panics.
 func (p *TracerProvider) shouldSample(
 	params *sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
 	if p.sdkSampler {

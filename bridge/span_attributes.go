@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/perfline/perfline/bridge/internal/attributes"
@@ -128,39 +126,26 @@ func (s *recordedSpan) limitFrom(n int) {
 	s.dirty = n > 1
 }
 
-// addWithinLimit adds attributes that may exceed the limit of the count. s.mu is held.
+// addWithinLimit adds attributes that may exceed the limit. s.mu is held.
 func (s *recordedSpan) addWithinLimit(attrs []attribute.KeyValue, limit int) {
 	s.removeDuplicates()
-	var indexes map[attribute.Key]int // index in s.attributes by key; nil for a short attrs
-	if len(attrs) > 8 {
-		indexes = make(map[attribute.Key]int, min(limit, len(s.attributes)+len(attrs)))
-		for i := range s.attributes {
-			indexes[s.attributes[i].Key] = i
-		}
+	indexes := make(map[attribute.Key]int, min(limit, len(s.attributes)+len(attrs)))
+	for i := range s.attributes {
+		indexes[s.attributes[i].Key] = i
 	}
 	for _, a := range attrs {
-		at, ok := indexes[a.Key]
-		switch {
-		case ok:
-		case indexes != nil:
-			at = -1
-		default:
-			at = slices.IndexFunc(s.attributes,
-				func(have attribute.KeyValue) bool { return have.Key == a.Key })
-		}
-		if !a.Valid() || at < 0 && len(s.attributes) == limit {
+		i, ok := indexes[a.Key]
+		if !a.Valid() || !ok && len(s.attributes) == limit {
 			s.droppedAttributes++
 			s.noteKeepAttribute(&a)
 			continue
 		}
 		attributes.Limit(&a, &s.tracer.provider.limits)
-		if at >= 0 {
-			s.attributes[at] = a
+		if ok {
+			s.attributes[i] = a
 			continue
 		}
-		if indexes != nil {
-			indexes[a.Key] = len(s.attributes)
-		}
+		indexes[a.Key] = len(s.attributes)
 		s.attributes = append(s.attributes, a)
 	}
 }

@@ -69,7 +69,7 @@ func (r *Recorder) Context(parent context.Context) context.Context {
 	return r.entries.Context(parent)
 }
 
-// TracerProvider returns the provider that the recorder records.
+// TracerProvider returns the provider of the recorder.
 func (r *Recorder) TracerProvider() trace.TracerProvider { return r.provider }
 
 // Timeline returns the process timeline that the recorder records.

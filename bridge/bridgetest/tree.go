@@ -55,7 +55,6 @@ func (r *Recorder) Want(want string, keys ...attribute.Key) {
 	}
 }
 
-// A line is a line of a tree, with the lines of the next level.
 type line struct {
 	at       time.Time
 	text     string
@@ -107,7 +106,6 @@ func formatAttributes(attrs []attribute.KeyValue, keys []attribute.Key) string {
 	return b.String()
 }
 
-// attributes returns the attributes of an entry, with values as text.
 func attributes(e *observer.Entry) (all []attribute.KeyValue) {
 	for a := range e.Attrs() {
 		all = append(all, attribute.String(a.Key, a.Value.String()))

@@ -165,8 +165,7 @@ func limitValue(v *attribute.Value, depth, length int) {
 	}
 }
 
-// limitedMap returns the pairs of a map that is sorted by key, with the limits applied. The last
-// pair of a key stays.
+// limitedMap limits the pairs of a map that is sorted by key. The last pair of a key stays.
 func limitedMap(all []attribute.KeyValue, depth, length int) []attribute.KeyValue {
 	n := 0
 	for i, kv := range all {

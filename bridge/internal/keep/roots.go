@@ -17,7 +17,6 @@ type Roots struct {
 	full  atomic.Bool                                     // Begin refuses further roots
 }
 
-// counts returns the counts of the calling processor.
 func (r *Roots) counts() *rootCounts {
 	if r.parts.Load() == nil {
 		r.parts.CompareAndSwap(nil, new(record.PerProcessor[rootCounts]))

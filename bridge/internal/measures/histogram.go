@@ -40,15 +40,6 @@ const (
 	MaxSeries     = 2000
 )
 
-// A Config configures a histogram. The fields without a comment are those of bridge.MeasureConfig.
-type Config struct {
-	Names         []string
-	Attributes    []string
-	MaxSeries     int
-	MeterProvider metric.MeterProvider           // nil means otel.GetMeterProvider()
-	Exemplar      func(span any) context.Context // returns the context of an exemplar
-}
-
 // The recommended bounds of the buckets, in seconds.
 var bounds = []float64{
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10,
@@ -66,9 +57,10 @@ type Histogram struct {
 
 var _ record.Meter = (*Histogram)(nil)
 
-// New returns a histogram, or the meter provider's error.
-func New(c Config) (*Histogram, error) {
-	mp := c.MeterProvider
+// New returns a histogram, or the error of mp. names, attributes, maxSeries and mp are fields of
+// bridge.MeasureConfig. exemplar returns the context of an exemplar.
+func New(names, attributes []string, maxSeries int, mp metric.MeterProvider,
+	exemplar func(span any) context.Context) (*Histogram, error) {
 	if mp == nil {
 		mp = otel.GetMeterProvider()
 	}
@@ -78,8 +70,8 @@ func New(c Config) (*Histogram, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Histogram{names: slices.Clone(c.Names), histogram: histogram, exemplar: c.Exemplar}
-	h.series.init(&c)
+	h := &Histogram{names: slices.Clone(names), histogram: histogram, exemplar: exemplar}
+	h.series.init(slices.Clone(attributes), cmp.Or(maxSeries, DefaultSeries))
 	return h, nil
 }
 
@@ -134,9 +126,9 @@ type table struct {
 	mu              sync.Mutex                                       // guards changes of series
 }
 
-func (s *table) init(c *Config) {
-	s.keys = slices.Clone(c.Attributes)
-	s.limit = cmp.Or(c.MaxSeries, DefaultSeries) - 1 // without the overflow series
+func (s *table) init(keys []string, maxSeries int) {
+	s.keys = keys
+	s.limit = maxSeries - 1 // without the overflow series
 	s.overflowOptions = seriesOf(attribute.Bool(OverflowKey, true))
 	s.series.Store(&map[string][]metric.RecordOption{})
 }
