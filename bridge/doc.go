@@ -30,8 +30,8 @@
 //	measure under no span               root span, if the sampler samples it
 //	measure under a remote span         child span, if the sampler samples it
 //	measure that a histogram selects    also a value of the histogram: see [MeasureHistogram]
-//	measure that failed (Timing.Fail)   status Error with the error's text, and an event "exception"
-//	entry under an unsampled span       only the histogram's value; the same as under a sampled span
+//	measure that failed (Timing.Fail)   status Error with the error's text, event "exception"
+//	entry under an unsampled span       only the histogram's value, or as under a sampled span
 //	                                    if the request is kept: see [KeepPolicy]
 //	entry of another type               nothing, because requests already are spans
 //	detail                              attributes, as below

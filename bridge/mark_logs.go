@@ -24,8 +24,9 @@ import (
 // that have an EventName (OTEP 4430).
 type MarkForm uint8
 
-// The forms of marks. In every form, a mark that cannot be a span event becomes a log record: a mark
-// under no span or a remote span, and a mark after its span's end. Other numbers mean SpanEvents.
+// The forms of marks. In every form, a mark that cannot be a span event becomes a log record: a
+// mark under no span or a remote span, and a mark after its span's end. Other numbers mean
+// SpanEvents.
 const (
 	SpanEvents              MarkForm = iota // an event of the mark's span
 	LogRecords                              // a log record: EventName is the mark's name

@@ -107,13 +107,12 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
-	histogram, err := measures.New(c.Names, c.Attributes, c.MaxSeries, c.MeterProvider, sampledContext)
+	h, err := measures.New(c.Names, c.Attributes, c.MaxSeries, c.MeterProvider, sampledContext)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)
 	}
 	probeSDK()
-	detach := processTimeline((*record.Timeline)(c.Timeline)).Meter(histogram)
-	return &MeasureHistogram{histogram, detach}, nil
+	return &MeasureHistogram{h, processTimeline((*record.Timeline)(c.Timeline)).Meter(h)}, nil
 }
 
 // Stop detaches the histogram from the timeline. Further calls do nothing.

@@ -36,24 +36,20 @@ func (p *TracerProvider) usesJournal() bool {
 	return p.samplesChildren && len(*p.processors.Load()) == 0
 }
 
+// Unit returns the span's unit. A local root makes the unit on the first call.
 func (s *recordedSpan) Unit() *record.Unit {
 	if u := s.unit.Load(); u != nil {
 		return u
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.makeUnit()
-}
-
-// makeUnit returns the unit of a local root, and makes the unit on the first call. s.mu is held.
-func (s *recordedSpan) makeUnit() *record.Unit {
 	u := s.unit.Load()
-	if u != nil {
+	switch {
+	case u != nil: // another goroutine was first
 		return u
-	}
-	if s.object != nil {
+	case s.object != nil:
 		u = &s.object.unit
-	} else {
+	default:
 		u = new(record.Unit)
 	}
 	s.tracer.provider.timeline.InitUnit(u, s.startTime, receiver{s.tracer.provider}, s.tentative)
@@ -70,10 +66,8 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 }
 
 func (s *recordedSpan) IDs() record.SpanIDs {
-	return record.SpanIDs{
-		Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()),
-		Parent: record.ID(s.parent.id),
-	}
+	return record.SpanIDs{Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()),
+		Parent: record.ID(s.parent.id)}
 }
 
 func (s *recordedSpan) Marks() *record.SpanMarks { return &s.marks }

@@ -111,7 +111,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		return
 	}
 	own, ok := s.(*recordedSpan)
-	// the SDK has made the task of the span; perfline's spans write to the execution trace themselves
+	// a recordedSpan writes to the execution trace itself; the SDK has already made a task
 	if !ok && tracelog.Enabled() {
 		if above := s.Parent(); above.IsValid() && !above.IsRemote() {
 			tracelog.Start(parent, s.SpanContext().SpanID(), s.Name())

@@ -54,7 +54,7 @@ type Output interface {
 type TracerProviderConfig struct {
 	Sampler  sdktrace.Sampler     // nil means OTEL_TRACES_SAMPLER, by default parentbased_always_on
 	Resource *resource.Resource   // nil means resource.Default()
-	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_* and the SDK's defaults; negative: no limit
+	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_*; a negative limit means no limit
 	IDs      sdktrace.IDGenerator // nil means random ids
 
 	// Timeline is the process timeline whose marks and measures become events and spans. nil means
@@ -115,7 +115,7 @@ type TracerProvider struct {
 	samplesRoots    bool // inherits, and all spans without a parent are sampled
 	samplesChildren bool // sdkSampler, and a child of a sampled span is sampled
 
-	ids          sdktrace.IDGenerator // nil: random ids, with the flag of Trace Context 2, 3.2.2.5.2
+	ids          sdktrace.IDGenerator // nil: random ids (Trace Context 2, section 3.2.2.5.2)
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool

@@ -53,7 +53,7 @@ type recordedSpan struct {
 	decided     bool                        // keep is set; guarded by mu
 	overCeiling bool                        // the request had a reason, but the ceiling dropped it
 	goroutine   startGoroutine              // for the execution trace
-	state       atomic.Uint32               // the number of children; constant once hasEnded is added
+	state       atomic.Uint32               // number of children; constant after hasEnded is set
 	marks       record.SpanMarks
 
 	mu                sync.Mutex // guards the following fields

@@ -37,7 +37,7 @@ func (s *recordedSpan) setStartAttributes(sampler []attribute.KeyValue, cfg *spa
 	case cfg.request != nil:
 		s.addAttributes(requestAttributes(cfg.request))
 	case len(sampler) == 0 && p.sdkSampler && (limit < 0 || len(cfg.attributes) <= limit):
-		s.attributes = cfg.attributes // NewSpanStartConfig made the slice, and no sampler retains it
+		s.attributes = cfg.attributes // the slice is new, and no sampler retains the slice
 		s.limitFrom(0)
 	default:
 		s.addAttributes(cfg.attributes)

@@ -26,8 +26,8 @@ type Stats struct {
 
 	Requests RequestStats // the decisions of a TracerProvider's KeepPolicy
 
-	// SpansOffTimeline are spans of the SDK that did not become entries of their request's timeline,
-	// because too many spans were open.
+	// SpansOffTimeline are spans of the SDK without an entry on their request's timeline, because
+	// too many spans were open.
 	SpansOffTimeline uint64
 
 	// Panics are calls of outputs, processors, samplers, observers and other code of the program,

@@ -35,7 +35,7 @@
 //	7  its name is the record's event name       unchanged
 //	8  its time is the record's Timestamp, or    with neither, the span takes the time of the call
 //	   else its ObservedTimestamp
-//	9  all attributes are copied                 each with its kind, in the same order; then within
+//	9  all attributes are copied                 each with its kind, in the same order, within
 //	                                             the span's limits for events
 //	10 the record goes on through the pipeline   later processors see the same record
 //	11 there are no parameters                   NewEventBridge has no arguments

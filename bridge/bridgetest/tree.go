@@ -77,7 +77,8 @@ func lineOf(s *Span, keys []attribute.Key) line {
 		l.text += " (not ended)"
 	}
 	for _, e := range s.Events {
-		l.children = append(l.children, line{at: e.Time, text: "* " + e.Name + formatAttributes(e.Attributes, keys)})
+		text := "* " + e.Name + formatAttributes(e.Attributes, keys)
+		l.children = append(l.children, line{at: e.Time, text: text})
 	}
 	for _, child := range s.Children {
 		l.children = append(l.children, lineOf(child, keys))

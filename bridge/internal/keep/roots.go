@@ -36,24 +36,20 @@ const maxRoots = 4096
 
 // Begin counts a root that starts. Begin returns false if too many roots of the scope never end.
 func (r *Roots) Begin() bool {
-	c := r.counts()
-	if c.calls.Add(1)%32 == 0 {
-		r.updateFull()
+	counts := r.counts()
+	if counts.calls.Add(1)%32 == 0 {
+		var begins, ends int64
+		for c := range r.parts.Load().All() {
+			begins += c.begins.Load()
+			ends += c.ends.Load()
+		}
+		r.full.Store(begins-ends >= maxRoots && ends < begins/2)
 	}
 	if r.full.Load() {
 		return false
 	}
-	c.begins.Add(1)
+	counts.begins.Add(1)
 	return true
-}
-
-func (r *Roots) updateFull() {
-	var begins, ends int64
-	for c := range r.parts.Load().All() {
-		begins += c.begins.Load()
-		ends += c.ends.Load()
-	}
-	r.full.Store(begins-ends >= maxRoots && ends < begins/2)
 }
 
 // End counts a root that Begin counted and that has ended.

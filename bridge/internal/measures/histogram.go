@@ -71,7 +71,10 @@ func New(names, attributes []string, maxSeries int, mp metric.MeterProvider,
 		return nil, err
 	}
 	h := &Histogram{names: slices.Clone(names), histogram: histogram, exemplar: exemplar}
-	h.series.init(slices.Clone(attributes), cmp.Or(maxSeries, DefaultSeries))
+	h.series.keys = slices.Clone(attributes)
+	h.series.limit = cmp.Or(maxSeries, DefaultSeries) - 1 // without the overflow series
+	h.series.overflowOptions = seriesOf(attribute.Bool(OverflowKey, true))
+	h.series.series.Store(&map[string][]metric.RecordOption{})
 	return h, nil
 }
 
@@ -124,13 +127,6 @@ type table struct {
 	overflow        atomic.Uint64                                    // measures over the limit
 	series          atomic.Pointer[map[string][]metric.RecordOption] // immutable maps
 	mu              sync.Mutex                                       // guards changes of series
-}
-
-func (s *table) init(keys []string, maxSeries int) {
-	s.keys = keys
-	s.limit = maxSeries - 1 // without the overflow series
-	s.overflowOptions = seriesOf(attribute.Bool(OverflowKey, true))
-	s.series.Store(&map[string][]metric.RecordOption{})
 }
 
 // get returns the options of the series of a measure. errorType is empty if the measure did not
