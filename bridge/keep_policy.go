@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
@@ -96,30 +97,37 @@ func (s *recordedSpan) asRoot() local.Root {
 
 func (s *recordedSpan) isRequest() bool { return s.class <= local.Stream }
 
-// decide sets the keep reason of a local root that has ended. unit may be nil.
-func (p *TracerProvider) decide(s *recordedSpan, unit *record.Unit) {
-	if !s.isRequest() {
-		s.setKeep(local.NotKept)
+// applyKeepPolicy decides about the request of a local root that has ended. For another span,
+// applyKeepPolicy records a failure for the later decision. The unit of a local root may be nil.
+func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
+	p := s.tracer.provider
+	switch {
+	case p.keeper == nil:
 		return
+	case !s.root:
+		if s.failed() {
+			unit.Failed.Store(true)
+		}
+		return
+	case s.tentative:
+		s.tracer.roots.End()
 	}
-	failed, chosen := s.failed(), false
-	if unit != nil {
-		failed, chosen = failed || unit.Failed.Load(), unit.Chosen.Load()
+	var d keep.Decision
+	if s.isRequest() {
+		failed, chosen := s.failed(), false
+		if unit != nil {
+			failed, chosen = failed || unit.Failed.Load(), unit.Chosen.Load()
+		}
+		d = p.keeper.Decide(s.class, s.name, s.endTime.Sub(s.startTime), failed, chosen)
 	}
-	d := p.keeper.Decide(s.class, s.name, s.endTime.Sub(s.startTime), failed, chosen)
-	s.overCeiling = d.OverCeiling
-	s.setKeep(d.Reason)
+	s.mu.Lock()
+	s.keep, s.overCeiling, s.decided = d.Reason, d.OverCeiling, true
+	s.mu.Unlock()
 	if d.Slow && p.onSlow != nil && (s.sampled || d.Reason != local.NotKept) {
 		end := s.asRoot()
 		root := publicRoot(&end)
 		p.timeline.Try("OnSlow", func() { p.onSlow(root) })
 	}
-}
-
-func (s *recordedSpan) setKeep(reason local.KeepReason) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keep, s.decided = reason, true
 }
 
 // decisionCounter returns the counter of the decision about a request, or -1 without a decision.

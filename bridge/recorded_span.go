@@ -241,24 +241,6 @@ func (s *recordedSpan) end(at time.Time) {
 	s.tracer.provider.onEnd(s)
 }
 
-// applyKeepPolicy decides about the request of a local root. For another span, applyKeepPolicy
-// records a failure for the later decision.
-func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
-	p := s.tracer.provider
-	switch {
-	case p.keeper == nil:
-	case !s.root:
-		if s.failed() {
-			unit.Failed.Store(true)
-		}
-	default:
-		if s.tentative {
-			s.tracer.roots.End()
-		}
-		p.decide(s, unit)
-	}
-}
-
 // endTentative ends the unit of a tentative local root. A kept unit is handed over, to the
 // exporters only in the process that began the trace. A unit that is not kept is only counted.
 func (s *recordedSpan) endTentative() {
