@@ -11,24 +11,20 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A droppedSpan is a span that the sampler dropped. It has a context of its own, which its children
-// inherit.
+// A droppedSpan is a span that the sampler dropped. Children inherit its span context.
 type droppedSpan struct {
-	noop.Span // does nothing
+	noop.Span
 
-	tracer      *tracer
-	spanContext trace.SpanContext
-	kind        trace.SpanKind
-	ended       atomic.Bool
-	elsewhere   bool         // as of a parentContext
-	root        *droppedSpan // the local root; itself if it is one, and nil if that is recorded
+	tracer       *tracer
+	spanContext  trace.SpanContext
+	kind         trace.SpanKind
+	ended        atomic.Bool
+	foreignTrace bool         // see parentContext
+	root         *droppedSpan // the local root, perhaps s itself; nil if the local root is recorded
 
-	// The unit of the recorded span above it, or its own for a local root, which makes it on the
-	// first use.
+	// The unit of the recorded span above. A dropped local root makes a unit on the first use.
 	unit atomic.Pointer[record.Unit]
 }
-
-var _ trace.Span = (*droppedSpan)(nil)
 
 func (s *droppedSpan) SpanContext() trace.SpanContext { return s.spanContext }
 func (s *droppedSpan) SpanKind() trace.SpanKind       { return s.kind }
@@ -54,8 +50,7 @@ type droppedContext struct {
 	span            droppedSpan
 }
 
-// A droppedRequest is the dropped local root of a request, with the unit that the request is served
-// under.
+// A droppedRequest is the dropped local root of a served request and its unit, in one allocation.
 type droppedRequest struct {
 	droppedContext
 	unit record.Unit
@@ -68,28 +63,25 @@ func (c *droppedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Place implements [record.Active]: nothing is recorded, except for observers and for who asked the
-// unit to keep it.
+// Place implements [record.Active]. Entries reach only observers.
 func (s *droppedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	timeline := s.tracer.provider.timeline
-	if timeline.Watched() || s.holder().unit.Load() != nil {
+	if timeline.Watched() || s.unitOwner().unit.Load() != nil {
 		timeline = &s.Unit().Timeline
 	}
 	return timeline, nil, record.ToObservers, nil
 }
 
 func (s *droppedSpan) Unit() *record.Unit {
-	h := s.holder()
-	if u := h.unit.Load(); u != nil {
-		return u
+	h, p := s.unitOwner(), s.tracer.provider
+	if h.unit.Load() == nil {
+		h.unit.CompareAndSwap(nil, p.timeline.NewUnit(time.Now(), receiver{p}))
 	}
-	h.unit.CompareAndSwap(nil,
-		s.tracer.provider.timeline.NewUnit(time.Now(), receiver{s.tracer.provider}))
 	return h.unit.Load()
 }
 
-// holder returns the span that has the unit.
-func (s *droppedSpan) holder() *droppedSpan {
+// unitOwner returns the span that stores the unit.
+func (s *droppedSpan) unitOwner() *droppedSpan {
 	if s.root != nil {
 		return s.root
 	}

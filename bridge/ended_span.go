@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// These methods of [sdktrace.ReadOnlySpan] return copies: the encoder reads the originals, perhaps
+// The methods of [sdktrace.ReadOnlySpan] return copies, because the encoder may read the originals
 // at the same time.
 
 func (s *recordedSpan) SpanContext() trace.SpanContext { return s.spanContext }
@@ -50,12 +50,12 @@ func read[T any](s *recordedSpan, field func() T) T {
 func (s *recordedSpan) Attributes() []attribute.KeyValue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.distinct()
+	s.removeDuplicates()
 	return s.appendAttributes(nil)
 }
 
 func (s *recordedSpan) Events() []sdktrace.Event {
-	events := read(s, func() []sdktrace.Event { return s.readDetails().events.inOrder() })
+	events := read(s, func() []sdktrace.Event { return s.readDetails().events.snapshot() })
 	for i := range events {
 		events[i].Attributes = slices.Clone(events[i].Attributes)
 	}
@@ -63,12 +63,13 @@ func (s *recordedSpan) Events() []sdktrace.Event {
 }
 
 func (s *recordedSpan) Links() []sdktrace.Link {
-	links := read(s, func() []sdktrace.Link { return s.readDetails().links.inOrder() })
+	links := read(s, func() []sdktrace.Link { return s.readDetails().links.snapshot() })
 	for i := range links {
 		links[i].Attributes = slices.Clone(links[i].Attributes)
 	}
 	return links
 }
 
-// An endedSpan is what processors receive at the end: the span without the methods that change it.
+// An endedSpan is the span that processors receive at the end, without the methods that change a
+// span.
 type endedSpan struct{ sdktrace.ReadOnlySpan }

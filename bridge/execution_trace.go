@@ -11,44 +11,40 @@ import (
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
-// A tracedOn has the number of the goroutine on which a span started, and 0 without an execution
-// trace or a number that fits.
-type tracedOn uint32
+// A startGoroutine is the id of the goroutine on which a span started. The id is 0 without an
+// execution trace, and for an id over 31 bits.
+type startGoroutine uint32
 
-// startNoted is set besides if the start of the span is noted in the execution trace.
-const startNoted tracedOn = 1 << 31
+// startLogged is the bit of a span whose start is in the execution trace.
+const startLogged startGoroutine = 1 << 31
 
-func (o tracedOn) goroutine() uint64 { return uint64(o &^ startNoted) }
+func (o startGoroutine) id() uint64 { return uint64(o &^ startLogged) }
 
-// traceHere returns on which goroutine a span starts, which is this one, and decides how the
-// execution trace gets the span. It is an inner span if its parent started here, too, or if it
-// started some time ago. Package tracelog explains inner spans.
-func traceHere(parent trace.Span, start time.Time) tracedOn {
+// newStartGoroutine returns the calling goroutine, and decides how the execution trace gets the
+// span. A span is an inner span, which package tracelog explains, if its parent started on the same
+// goroutine, or if the span started some time ago.
+func newStartGoroutine(parent trace.Span, start time.Time) startGoroutine {
 	id := goruntime.GoroutineID()
-	if id >= uint64(startNoted) {
+	if id >= uint64(startLogged) {
 		id = 0
 	}
 	above, ok := parent.(*recordedSpan)
-	switch {
-	case !start.IsZero() && time.Since(start) >= tracelog.ShortestInner:
-		return tracedOn(id) // a note of the start would be late
-	case ok && id > 0 && above.traced.goroutine() == id:
-		return tracedOn(id)
-	default:
-		return tracedOn(id) | startNoted
+	if ok && id > 0 && above.goroutine.id() == id ||
+		!start.IsZero() && time.Since(start) >= tracelog.ShortestInner {
+		return startGoroutine(id)
 	}
+	return startGoroutine(id) | startLogged
 }
 
-// traceStart notes the span in the execution trace, which has a local root as a task. The span has
-// just been made.
+// traceStart writes the start of a new span to the execution trace. A local root becomes a task.
 func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
 	if !s.root {
-		if s.traced&startNoted != 0 {
+		if s.goroutine&startLogged != 0 {
 			tracelog.Start(ctx, s.spanContext.SpanID(), s.Name())
 		}
 		return ctx
 	}
-	name := s.Name() // perhaps changed by a processor
+	name := s.Name() // a processor may have changed the name
 	ctx, task := rt.NewTask(ctx, tracelog.Name(name))
 	tracelog.Root(ctx, s.spanContext, name)
 	s.mu.Lock()
@@ -63,14 +59,13 @@ func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
 	return ctx
 }
 
-// traceEnd notes the end of the span in the execution trace.
 func (s *recordedSpan) traceEnd(name string) {
 	switch {
-	case s.root || s.traced&startNoted != 0:
+	case s.root || s.goroutine&startLogged != 0:
 		tracelog.End(s.spanContext.SpanID(), name)
-	case s.traced.goroutine() > 0 && s.endTime.Sub(s.startTime) >= tracelog.ShortestInner:
+	case s.goroutine.id() > 0 && s.endTime.Sub(s.startTime) >= tracelog.ShortestInner:
 		end := goruntime.Nanotime() - int64(max(0, time.Since(s.endTime)))
-		tracelog.Inner(s.spanContext.SpanID(), s.traced.goroutine(),
-			end-int64(s.endTime.Sub(s.startTime)), end, name)
+		start := end - int64(s.endTime.Sub(s.startTime))
+		tracelog.Inner(s.spanContext.SpanID(), s.goroutine.id(), start, end, name)
 	}
 }

@@ -18,24 +18,24 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// receiver receives the units of a provider.
+// A receiver receives the units of a provider.
 type receiver struct{ provider *TracerProvider }
 
 var _ record.Receiver = receiver{}
 
 func (r receiver) MarkLimit() int {
-	if r.provider.logs.replaces() && len(r.provider.recorders) == 0 {
-		return 0 // no output gets the events
+	if r.provider.logs.replacesEvents() && len(r.provider.recorders) == 0 {
+		return 0 // no output receives events
 	}
 	return r.provider.limits.EventCountLimit
 }
 
-func (r receiver) TakesMarks() record.MarksTaken { return r.provider.logs.taken() }
+func (r receiver) TakesMarks() record.MarksTaken { return r.provider.logs.logMarks() }
 
 func (s *recordedSpan) Size() int {
 	size := int(unsafe.Sizeof(*s))
-	if s.served != nil {
-		size = int(unsafe.Sizeof(*s.served))
+	if s.object != nil {
+		size = int(unsafe.Sizeof(*s.object))
 	}
 	size += len(s.name) + len(s.status.Description) + attributes.Size(s.attributes)
 	if s.request != nil {
@@ -48,74 +48,81 @@ func (s *recordedSpan) Size() int {
 	}
 	for i := range d.links.values {
 		l := &d.links.values[i]
-		state := l.SpanContext.TraceState()
-		// a key and a value each
-		size += int(unsafe.Sizeof(*l)) + attributes.Size(l.Attributes) + len(
-			state.String()) + state.Len()*2*int(unsafe.Sizeof(""))
+		state := l.SpanContext.TraceState() // a list of keys and values
+		size += int(unsafe.Sizeof(*l)) + attributes.Size(l.Attributes) +
+			len(state.String()) + state.Len()*2*int(unsafe.Sizeof(""))
 	}
 	return size
 }
 
-// An encoding is the storage of a hand-over. Later ones use it again.
-type encoding struct {
+// An encoder encodes the parts of a hand-over. A pool stores encoders, to use their memory again.
+type encoder struct {
 	writer     otlpenc.Writer
 	recorded   []Spans      // for the recorders
 	exported   []Spans      // for the exporters
-	roots      []local.Root // of these spans
+	roots      []local.Root // recorded and exported point to these
 	counts     counts
 	attributes []attribute.KeyValue
 	events     []sdktrace.Event
 	marks      []record.FinishedMark
-	data       otlpenc.Snapshot // of the span that is encoded
+	data       otlpenc.Snapshot // the span that is being encoded
 	sink       otlpenc.AttributeWriter
 
-	// Of the part that is encoded.
-	bytes       []byte
-	known       []encodedPart
-	span        *recordedSpan // its request is what appendRequest writes
-	toRecorders bool
-	toExporters bool
-	measureIDs  []trace.SpanID // by place, if spans are encoded twice; else empty
-	// the exporters get spans that are not sampled, because they are kept
-	exports bool
-	refused uint32 // spans that an undecided journal had no room for
+	// The following fields belong to the part that is being encoded.
+	bytes            []byte
+	groups           []spanGroup   // the encoded groups
+	span             *recordedSpan // appendRequest writes the request of this span
+	toRecorders      bool
+	toExporters      bool
+	measureIDs       []trace.SpanID // by item, if spans are encoded twice; else empty
+	exportsUnsampled bool           // the exporters receive the kept unit, which is not sampled
+	refused          uint32         // entries without room in the undecided journal
 }
 
-// An encodedPart tells the encoded spans of a unit apart: those of one group that are sampled, or
-// those that are not.
-type encodedPart struct {
-	group   *otlpenc.Group
+// A spanGroup identifies spans of a unit with the same resource, scope and sampling decision.
+type spanGroup struct {
+	scope   *otlpenc.Group
 	sampled bool
 }
 
-var encodings = sync.Pool{New: func() any { return new(encoding) }}
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-// HandOver counts the local roots that have ended, encodes all spans, and gives them to the
-// outputs.
+// HandOver encodes the spans of parts, counts the local roots among these, and hands the spans to
+// the outputs.
 func (r receiver) HandOver(parts []*record.Finished) {
 	p := r.provider
-	s := encodings.Get().(*encoding)
-	s.roots = slices.Grow(s.roots, 2*len(parts)) // spans refer to them
+	s := encoders.Get().(*encoder)
+	s.roots = slices.Grow(s.roots, 2*len(parts)) // spans point to roots: append must not move them
 	for _, finished := range parts {
 		s.add(p, finished)
 	}
 	p.accept(p.recorders, s.recorded)
 	p.accept(p.exporters, s.exported)
-	p.joined.stats.add(&s.counts)
+	p.attachment.stats.add(&s.counts)
 	s.free()
 }
 
-// add encodes a part of a unit for all outputs. Its log records go out at once. With log records in
-// place of events, the spans for the recorders have the marks as events, and the spans for the
-// exporters do not.
-func (s *encoding) add(p *TracerProvider, finished *record.Finished) {
-	s.exports, s.refused = false, 0
+// accept hands spans to outputs. An output that panics loses the spans.
+func (p *TracerProvider) accept(outputs []Output, spans []Spans) {
+	if len(spans) == 0 {
+		return
+	}
+	for _, o := range outputs {
+		p.timeline.Try("an Output's Accept", func() { o.Accept(spans) })
+	}
+}
+
+// add encodes a part for all outputs, and hands over its log records. If log records replace
+// events, add encodes the part twice: with marks as events for the recorders, and without for the
+// exporters.
+func (s *encoder) add(p *TracerProvider, finished *record.Finished) {
+	s.exportsUnsampled, s.refused = false, 0
 	if u := finished.Unit(); u != nil && u.Tentative() {
-		s.exports, s.refused = u.Exported(), finished.Refused()
+		s.exportsUnsampled, s.refused = u.Exported(), finished.Refused()
 	}
 	s.measureIDs = s.measureIDs[:0]
 	s.toRecorders, s.toExporters = len(p.recorders) > 0, len(p.exporters) > 0
-	if p.logs.replaces() && s.toRecorders && s.toExporters {
+	if p.logs.replacesEvents() && s.toRecorders && s.toExporters {
 		s.measureIDs = slices.Grow(s.measureIDs, finished.Len())[:finished.Len()]
 		clear(s.measureIDs)
 		s.toExporters = false
@@ -126,52 +133,51 @@ func (s *encoding) add(p *TracerProvider, finished *record.Finished) {
 	s.handOverMarks(p, finished)
 }
 
-// free gives the storage to later hand-overs.
-func (s *encoding) free() {
+func (s *encoder) free() {
 	for _, spans := range s.recorded {
 		otlpenc.Spans(spans).Release()
 	}
 	for _, spans := range s.exported {
 		otlpenc.Spans(spans).Release()
 	}
-	s.recorded, s.exported, s.roots = emptied(s.recorded), emptied(s.exported), emptied(s.roots)
+	s.recorded, s.exported, s.roots = reset(s.recorded), reset(s.exported), reset(s.roots)
 	s.clearScratch()
 	s.bytes, s.counts = nil, counts{}
-	encodings.Put(s)
+	encoders.Put(s)
 }
 
-// clearScratch forgets what a part has left.
-func (s *encoding) clearScratch() {
-	s.known, s.attributes, s.events, s.marks = emptied(s.known), emptied(s.attributes),
-		emptied(s.events), emptied(s.marks)
+func (s *encoder) clearScratch() {
+	s.groups, s.attributes = reset(s.groups), reset(s.attributes)
+	s.events, s.marks = reset(s.events), reset(s.marks)
 	s.span, s.data, s.sink = nil, otlpenc.Snapshot{}, otlpenc.AttributeWriter{}
 }
 
-// emptied returns the storage of a list that refers to nothing.
-func emptied[T any](list []T) []T {
+// reset clears a list and returns its empty storage.
+func reset[T any](list []T) []T {
 	clear(list)
 	return list[:0]
 }
 
-// withEvents reports whether marks are encoded as events of their span.
-func (s *encoding) withEvents(p *TracerProvider) bool { return s.toRecorders || !p.logs.replaces() }
+func (s *encoder) encodesEvents(p *TracerProvider) bool {
+	return s.toRecorders || !p.logs.replacesEvents()
+}
 
-// encode encodes the spans of a part, by groups, in the order of each group's first span.
-func (s *encoding) encode(p *TracerProvider, finished *record.Finished) {
+// encode encodes the spans of a part by group. The groups are in the order of their first spans.
+func (s *encoder) encode(p *TracerProvider, finished *record.Finished) {
 	s.clearScratch()
 	for next := 0; next >= 0; {
 		next = s.encodeGroup(p, finished, next)
 	}
 }
 
-// encodeGroup encodes the group of the first span from place first on that is not encoded yet. It
-// returns the next one's place, or -1.
-func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, first int) (next int) {
+// encodeGroup encodes one group: the group of the first span that is not encoded, from item first
+// on. encodeGroup returns the first item of the next group, or -1.
+func (s *encoder) encodeGroup(p *TracerProvider, finished *record.Finished, first int) (next int) {
 	next = -1
-	var part encodedPart
+	var group spanGroup
 	var spans otlpenc.Spans
-	// each span once: in the first group, of the first encoding
-	counting := len(s.known) == 0 && (s.toRecorders || len(s.measureIDs) == 0)
+	// only the loop over the first group of the first encoding sees each span once
+	counting := len(s.groups) == 0 && (s.toRecorders || len(s.measureIDs) == 0)
 	s.bytes = s.writer.Next()
 	for i := first; i < finished.Len(); i++ {
 		it := finished.At(i)
@@ -182,22 +188,22 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 		if !ok {
 			continue
 		}
-		this := encodedPart{p.marks.group, span.sampled}
+		g := spanGroup{p.marks.group, span.sampled}
 		if it.IsSpan {
-			this.group = span.tracer.group
+			g.scope = span.tracer.group
 		}
 		if counting {
 			s.count(p, span, it.IsSpan)
 		}
 		switch {
-		case !s.toRecorders && (!s.toExporters || !span.sampled && !s.exports):
+		case !s.toRecorders && (!s.toExporters || !span.sampled && !s.exportsUnsampled):
 			continue
-		case part == this:
-		case part.group == nil:
-			part = this
-			spans = otlpenc.NewSpans(this.group, nil, 0)
+		case group == g:
+		case group.scope == nil:
+			group = g
+			spans = otlpenc.NewSpans(g.scope, nil, 0)
 			spans.TraceID = span.spanContext.TraceID()
-		case next < 0 && !slices.Contains(s.known, this):
+		case next < 0 && !slices.Contains(s.groups, g):
 			next = i
 			continue
 		default:
@@ -215,26 +221,26 @@ func (s *encoding) encodeGroup(p *TracerProvider, finished *record.Finished, fir
 			s.appendMeasure(span, it, i)
 		}
 		if spans.Count++; s.writer.Full(s.bytes) {
-			s.emit(part, spans)
+			s.emit(group, spans)
 			spans.Count, s.bytes = 0, s.writer.Next()
 			spans = spans.WithRoot(nil)
 		}
 	}
-	s.known = append(s.known, part)
+	s.groups = append(s.groups, group)
 	if spans.Count > 0 {
-		s.emit(part, spans)
+		s.emit(group, spans)
 	}
 	return next
 }
 
-// emit gives spans of a group, which are s.bytes, to the outputs.
-func (s *encoding) emit(part encodedPart, spans otlpenc.Spans) {
+// emit appends the spans in s.bytes to the lists of the outputs.
+func (s *encoder) emit(group spanGroup, spans otlpenc.Spans) {
 	spans.Bytes = s.bytes
 	spans = s.writer.Spans(spans)
 	if s.toRecorders {
 		s.recorded = append(s.recorded, Spans(spans))
 	}
-	if s.toExporters && (part.sampled || s.exports) {
+	if s.toExporters && (group.sampled || s.exportsUnsampled) {
 		if s.toRecorders {
 			spans = spans.Retain()
 		}
@@ -242,29 +248,24 @@ func (s *encoding) emit(part encodedPart, spans otlpenc.Spans) {
 	}
 }
 
-// count counts a span, or a measure under it, also if no output wants it: a processor may have seen
-// it.
-func (s *encoding) count(p *TracerProvider, span *recordedSpan, itself bool) {
-	if itself && span.root {
-		if p.routes != nil {
-			p.routes.Add(span.asRoot())
-		}
-		if place := p.placeOf(span); place >= 0 {
-			s.counts[place]++
-		}
-		if s.exports {
+// count counts a span, or a measure under the span. Spans without an output count, too, because
+// processors may have seen the spans.
+func (s *encoder) count(p *TracerProvider, span *recordedSpan, isSpan bool) {
+	if isSpan && span.root {
+		root := span.asRoot()
+		p.countRoot(&root, p.decisionCounter(span))
+		if s.exportsUnsampled {
 			s.counts[requestsExported]++
 		}
 	}
-	if itself && !span.measure {
+	if isSpan && !span.measure {
 		s.counts[otherSpans]++
 	} else {
 		s.counts[measureSpans]++
 	}
 }
 
-// appendSpan appends an encoded span.
-func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, attrs []slog.Attr) {
+func (s *encoder) appendSpan(finished *record.Finished, span *recordedSpan, attrs []slog.Attr) {
 	d := span.readDetails()
 	data := &s.data
 	data.Name = span.name
@@ -274,8 +275,8 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	data.StartTime, data.EndTime = span.startTime, span.endTime
 	data.Attributes, data.Events, data.Links = span.attributes, d.events.values, d.links.values
 	data.Status = span.status
-	data.DroppedAttributeCount, data.DroppedEventCount,
-		data.DroppedLinkCount = int(span.droppedAttributes), d.events.dropped, d.links.dropped
+	data.DroppedAttributeCount = int(span.droppedAttributes)
+	data.DroppedEventCount, data.DroppedLinkCount = d.events.dropped, d.links.dropped
 	var more otlpenc.Extra
 	switch {
 	case span.tentative && span.keep != local.NotKept:
@@ -294,33 +295,32 @@ func (s *encoding) appendSpan(finished *record.Finished, span *recordedSpan, att
 	}
 	if len(attrs) > 0 {
 		var dropped int
-		data.Attributes, dropped = s.limitedAttributes(&span.tracer.provider.limits,
+		data.Attributes, dropped = s.appendLimited(&span.tracer.provider.limits,
 			data.Attributes, attrs)
 		data.DroppedAttributeCount += dropped
 	}
 	switch last := finished.LastMark(span); {
-	case !s.withEvents(span.tracer.provider), !last.Valid() && span.marks.Dropped() == 0:
-	case s.plainMarks(span, last):
+	case !s.encodesEvents(span.tracer.provider), !last.Valid() && span.marks.Dropped() == 0:
+	case s.collectPlainMarks(span, last):
 		more.Events = s.appendMarks
 	default:
 		var dropped int
-		data.Events, dropped = s.withMarks(span, last)
+		data.Events, dropped = s.mergeMarks(span, last)
 		data.DroppedEventCount += dropped
 	}
 	s.bytes = data.Append(s.bytes, more)
 }
 
-// contextOf returns the context of a span as backends get it. A span exported because it was kept
-// has no sampling threshold: it stands for itself.
-func (s *encoding) contextOf(span *recordedSpan) trace.SpanContext {
-	if !s.exports || span.sampled {
+// contextOf returns the span context that outputs receive. The context of a kept span that the
+// sampler dropped has no sampling threshold, because the span represents no other spans.
+func (s *encoder) contextOf(span *recordedSpan) trace.SpanContext {
+	if !s.exportsUnsampled || span.sampled {
 		return span.spanContext
 	}
 	return span.spanContext.WithTraceState(keep.WithoutThreshold(span.spanContext.TraceState()))
 }
 
-// appendRequest appends the attributes of the request whose span is s.span.
-func (s *encoding) appendRequest(b []byte) []byte {
+func (s *encoder) appendRequest(b []byte) []byte {
 	s.sink.Bytes = b
 	facts := s.span.request
 	facts.Form.Request(facts, &s.sink)
@@ -330,12 +330,11 @@ func (s *encoding) appendRequest(b []byte) []byte {
 	return s.sink.Bytes
 }
 
-// plainMarks reports whether the marks are all events of the span, and their attributes are plain.
-// If so, s has the marks.
-func (s *encoding) plainMarks(span *recordedSpan, last record.FinishedMark) bool {
+// collectPlainMarks collects the marks of a span in s.marks. collectPlainMarks returns false unless
+// the marks are the span's only events, within the limits, with plain attributes.
+func (s *encoder) collectPlainMarks(span *recordedSpan, last record.FinishedMark) bool {
 	limits := &span.tracer.provider.limits
-	clear(s.marks)
-	s.marks = s.marks[:0]
+	s.marks = reset(s.marks)
 	if len(span.readDetails().events.values) > 0 || span.marks.Dropped() > 0 ||
 		!admits(limits.EventCountLimit, span.marks.Len()) {
 		return false
@@ -351,11 +350,11 @@ func (s *encoding) plainMarks(span *recordedSpan, last record.FinishedMark) bool
 	return true
 }
 
-// countEvents counts marks that became events, and others that exceed the limit of their span.
-func (s *encoding) countEvents(span *recordedSpan, events, limited int) {
+// countEvents counts marks that became events, and marks over their span's limit.
+func (s *encoder) countEvents(span *recordedSpan, events, limited int) {
 	logs := span.tracer.provider.logs
-	switch exported := span.sampled || s.exports; {
-	case !exported || logs.taken() != record.AllMarks:
+	switch exported := span.sampled || s.exportsUnsampled; {
+	case !exported || logs.logMarks() != record.AllMarks:
 		s.counts[markEvents] += uint64(events)
 		s.counts[marksOverLimit] += uint64(limited)
 	case logs.form == SpanEventsAndLogRecords:
@@ -364,48 +363,49 @@ func (s *encoding) countEvents(span *recordedSpan, events, limited int) {
 	}
 }
 
-func (s *encoding) appendMarks(b []byte) []byte {
+func (s *encoder) appendMarks(b []byte) []byte {
 	for _, m := range slices.Backward(s.marks) {
 		b = otlpenc.AppendEvent(b, m.Time(), m.Name(), m.Attrs())
 	}
 	return b
 }
 
-// admits reports whether a limit, of which a negative one is none, admits n.
+// admits reports whether n is within a limit. A negative limit means no limit.
 func admits(limit, n int) bool { return limit < 0 || n <= limit }
 
-// appendMeasure appends the span of a measure.
-func (s *encoding) appendMeasure(parent *recordedSpan, it *record.Item, place int) {
+// appendMeasure appends the span of a measure, which is an item of the part.
+func (s *encoder) appendMeasure(parent *recordedSpan, it *record.Item, index int) {
 	limits, data := &parent.tracer.provider.limits, &s.data
 	*data = otlpenc.Snapshot{
-		Name: it.Measure, SpanContext: s.contextOf(parent).WithSpanID(s.measureID(parent, place)),
+		Name: it.Measure, SpanContext: s.contextOf(parent).WithSpanID(s.measureID(parent, index)),
 		Parent: parent.spanContext, SpanKind: trace.SpanKindInternal,
 	}
-	data.StartTime, data.EndTime = ordered(it.Start, it.Duration)
+	data.StartTime, data.EndTime = spanTimes(it.Start, it.Duration)
 	if limits.AttributeValueLengthLimit < 0 && admits(limits.AttributeCountLimit, len(it.Attrs)) &&
 		otlpenc.Plain(it.Attrs) {
 		s.bytes = data.Append(s.bytes, otlpenc.Extra{Detail: it.Attrs})
 		return
 	}
-	data.Attributes, data.DroppedAttributeCount = s.limitedAttributes(limits, nil, it.Attrs)
+	data.Attributes, data.DroppedAttributeCount = s.appendLimited(limits, nil, it.Attrs)
 	s.bytes = data.Append(s.bytes, otlpenc.Extra{})
 }
 
-// measureID returns the id of the measure at a place. It is the same for the recorders and the
-// exporters.
-func (s *encoding) measureID(parent *recordedSpan, place int) trace.SpanID {
-	if len(s.measureIDs) > 0 && s.measureIDs[place].IsValid() {
-		return s.measureIDs[place]
+// measureID returns the span id of the measure at an index. Both encodings of a part get the same
+// id.
+func (s *encoder) measureID(parent *recordedSpan, index int) trace.SpanID {
+	if len(s.measureIDs) > 0 && s.measureIDs[index].IsValid() {
+		return s.measureIDs[index]
 	}
 	id := parent.tracer.provider.newSpanID(context.Background(), parent.spanContext.TraceID())
 	if len(s.measureIDs) > 0 {
-		s.measureIDs[place] = id
+		s.measureIDs[index] = id
 	}
 	return id
 }
 
-// limitedAttributes returns have, with more attributes, within the limits of a span.
-func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribute.KeyValue,
+// appendLimited returns the attributes have and more, within the limits of a span, and the number
+// of dropped attributes. The storage is s.attributes.
+func (s *encoder) appendLimited(limits *sdktrace.SpanLimits, have []attribute.KeyValue,
 	more []slog.Attr) (all []attribute.KeyValue, dropped int) {
 	n := len(s.attributes)
 	s.attributes = attributes.AppendConverted(append(s.attributes, have...), more)
@@ -423,15 +423,15 @@ func (s *encoding) limitedAttributes(limits *sdktrace.SpanLimits, have []attribu
 	return all, 0
 }
 
-// withMarks returns the events of a span and its marks, by time, within the limit. It also returns
-// how many marks, or events for them, it dropped.
-func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (events []sdktrace.Event,
+// mergeMarks returns the events and the marks of a span, by time and within the limit, and the
+// number of dropped events and marks.
+func (s *encoder) mergeMarks(span *recordedSpan, last record.FinishedMark) (events []sdktrace.Event,
 	dropped int) {
 	limits := &span.tracer.provider.limits
 	own, n := span.readDetails().events.values, len(s.events)
 	s.events = append(s.events, own...)
-	marks, most := 0, limits.EventCountLimit
-	for m := last; m.Valid() && (most < 0 || marks < most); m = m.Before() {
+	marks, limit := 0, limits.EventCountLimit
+	for m := last; m.Valid() && (limit < 0 || marks < limit); m = m.Before() {
 		from := len(s.attributes)
 		s.attributes = attributes.AppendConverted(s.attributes, m.Attrs())
 		e := sdktrace.Event{Name: m.Name(), Time: m.Time()}
@@ -448,9 +448,9 @@ func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (even
 	}
 	s.countEvents(span, marks, span.marks.Len()-marks)
 	dropped = span.marks.Dropped() + span.marks.Len() - marks
-	if most >= 0 && len(events) > most {
-		dropped += len(events) - most
-		events = events[len(events)-most:]
+	if limit >= 0 && len(events) > limit {
+		dropped += len(events) - limit
+		events = events[len(events)-limit:]
 	}
 	return events, dropped
 }

@@ -3,61 +3,70 @@ package bridge
 import (
 	"fmt"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge/internal/keep"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/record"
 )
 
-// A KeepPolicy says which requests are kept whole, whatever the sampler says. A request is the work
-// under a local root of kind server or consumer, or under marks.StartJob. The policy decides when
-// the local root ends. These requests are kept, for the first reason that holds:
+// A KeepPolicy decides which requests are kept: recorders receive all spans of a kept request, also
+// of a request that the sampler dropped. A request is the work under a local root of kind server
+// or consumer, or under marks.StartJob. The policy decides when the local root ends. The policy
+// keeps a request for the first of these reasons that applies:
 //
-//   - chosen: the program called marks.Keep
-//   - failed: a span has the status Error, as requests answered with 5xx have
+//   - chosen: the program called marks.Keep.
+//   - failed: a span has the status Error. A request answered with 5xx has this status.
 //   - slow: the request took its threshold or longer. Streams are never slow.
-//   - share: the request is one of the share of all others
+//   - share: a random share of all other requests is kept.
 //
-// The recorders of the provider get the spans of a request that is kept. The zero value keeps
-// chosen and failed requests, and requests of a second or more, 20 each second.
+// The zero value keeps chosen and failed requests, and requests of a second or more: up to 20
+// requests a second.
 //
 // Until the decision, spans that the sampler drops wait in memory: up to 512 KiB of a request, and
-// 32 MiB of all, half of the memory of all units. The oldest entries stay. [Stats] counts the
-// others, and entries that are dropped after 15 minutes without a decision. Instrumentation sees
-// that IsRecording is false, and most of it leaves out what takes long to find: see docs/keep.md.
+// 32 MiB of all requests, which is half of the memory of all units. When this memory is full, new
+// entries are dropped. So are entries that wait for 15 minutes without a decision. [Stats] counts
+// dropped entries. Instrumentation sees that IsRecording is false, and usually leaves out expensive
+// attributes: see docs/keep.md.
 type KeepPolicy struct {
-	Off bool // keep nothing that the sampler drops, and mark no request as kept
+	Off bool // keep no request, and mark no sampled request as kept
 
-	Slow time.Duration // the threshold; 0 means 1 s, negative none
-	// thresholds of single routes in place of Slow, by the local root's name at its end, as "GET
-	// /items/{id}"
+	Slow time.Duration // the threshold; 0 means 1 s, and a negative value means no threshold
+
+	// Routes are the thresholds of single routes, instead of Slow. The key is the local root's name
+	// at its end, such as "GET /items/{id}".
 	Routes map[string]time.Duration
 
-	// Factor, when positive, makes a request slow as well if it took Factor times as long as is
-	// usual for its route: about the 95th percentile of the last minutes, or of the time since the
-	// start if these have fewer than 128 requests. Nothing is usual before 128 requests of the
-	// route.
+	// Factor, if positive, makes a request slow that takes Factor times the usual duration of its
+	// route. The usual duration is about the 95th percentile of the last minutes, or of the time
+	// since the start if the last minutes have fewer than 128 requests of the route. A route has no
+	// usual duration before 128 requests. Factor is from 1 to 2^20, or 0 for none.
 	Factor float64
 
-	WithoutFailed bool    // a failure is no reason
-	Share         float64 // of the requests without another reason, from 0 to 1
+	WithoutFailed bool    // a failure is no reason to keep a request
+	Share         float64 // the share of requests without another reason, from 0 to 1
 
-	// PerSecond is the ceiling: how many requests are kept in a second, of any reason. Unused ones
-	// of the last second may be used as well. 0 means 20, negative no ceiling. Requests above it
-	// are counted, and treated as all others.
+	// PerSecond is the ceiling: the largest number of requests that are kept in a second. A second
+	// also gets the unused number of the second before. 0 means 20, and a negative value means no
+	// ceiling. Requests over the ceiling are counted, and treated as requests without a reason.
 	PerSecond int
 
-	// Export gives kept requests to the exporters, too, if this process began the trace. Their
+	// Export also hands kept requests to the exporters, if this process started the trace. The
 	// spans have no sampled flag and no sampling threshold, so that backends do not extrapolate
-	// from them. The local root has the attribute perfline.keep.reason. Called services have not
-	// recorded their part, unless they kept it themselves.
+	// from the spans. The local root has the attribute perfline.keep.reason. Called services lack
+	// their spans, unless these services keep the request, too.
 	Export bool
 }
 
 // Check returns an error that names the first wrong field.
 func (k KeepPolicy) Check() error {
 	switch {
-	case !(k.Factor >= 0 && k.Factor <= maxFactor):
-		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or up to %v", k.Factor,
-			float64(maxFactor))
-	case k.Factor > 0 && k.Factor < 1:
-		return fmt.Errorf("KeepPolicy.Factor %v: must be at least 1", k.Factor)
+	case k.Factor != 0 && !(k.Factor >= 1 && k.Factor <= maxFactor):
+		return fmt.Errorf("KeepPolicy.Factor %v: must be 0, for none, or from 1 to %v", k.Factor,
+			maxFactor)
 	case !(k.Share >= 0 && k.Share <= 1):
 		return fmt.Errorf("KeepPolicy.Share %v: must be from 0 to 1", k.Share)
 	}
@@ -69,4 +78,100 @@ func (k KeepPolicy) Check() error {
 	return nil
 }
 
-const maxFactor = 1 << 20
+const maxFactor float64 = 1 << 20
+
+func (s *recordedSpan) classify() {
+	d := s.readDetails()
+	job := d.job || otlpenc.HasTrue(s.attributes, record.JobKey)
+	stream := d.stream || otlpenc.HasTrue(s.attributes, record.StreamKey)
+	s.class = local.ClassOf(trace.SpanKind(s.kind), s.name, job, stream)
+}
+
+// asRoot returns the Root of an ended local root, after classify.
+func (s *recordedSpan) asRoot() local.Root {
+	return local.Root{
+		TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name,
+		Class: s.class, Start: s.startTime, End: s.endTime, Failed: s.failed(), Keep: s.keep,
+	}
+}
+
+func (s *recordedSpan) isRequest() bool { return s.class <= local.Stream }
+
+// applyKeepPolicy decides about the request of a local root that has ended. For another span,
+// applyKeepPolicy records a failure for the later decision. The unit of a local root may be nil.
+func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
+	p := s.tracer.provider
+	switch {
+	case p.keeper == nil:
+		return
+	case !s.root:
+		if s.failed() {
+			unit.Failed.Store(true)
+		}
+		return
+	case s.tentative:
+		s.tracer.roots.End()
+	}
+	var d keep.Decision
+	if s.isRequest() {
+		failed, chosen := s.failed(), false
+		if unit != nil {
+			failed, chosen = failed || unit.Failed.Load(), unit.Chosen.Load()
+		}
+		d = p.keeper.Decide(s.class, s.name, s.endTime.Sub(s.startTime), failed, chosen)
+	}
+	s.mu.Lock()
+	s.keep, s.overCeiling, s.decided = d.Reason, d.OverCeiling, true
+	s.mu.Unlock()
+	if d.Slow && p.onSlow != nil && (s.sampled || d.Reason != local.NotKept) {
+		end := s.asRoot()
+		root := publicRoot(&end)
+		p.timeline.Try("OnSlow", func() { p.onSlow(root) })
+	}
+}
+
+// decisionCounter returns the counter of the decision about a request, or -1 without a decision.
+func (p *TracerProvider) decisionCounter(s *recordedSpan) int {
+	switch {
+	case s.overCeiling:
+		return requestsOverCeiling
+	case p.keeper == nil || !s.isRequest():
+		return -1
+	default:
+		return requestsByReason + int(s.keep)
+	}
+}
+
+// countRoot counts a local root in its route, and in a counter unless the counter is negative.
+func (p *TracerProvider) countRoot(r *local.Root, counter int) {
+	if p.routes != nil {
+		p.routes.Add(*r)
+	}
+	if counter >= 0 {
+		p.attachment.stats[counter].Add(1)
+	}
+}
+
+// noteKeepAttribute reads an attribute that the span drops, because the policy depends on two
+// attributes. s.mu is held.
+func (s *recordedSpan) noteKeepAttribute(a *attribute.KeyValue) {
+	if s.tracer.provider.keeper == nil || !a.Valid() {
+		return
+	}
+	if a.Key == record.StreamKey {
+		s.withDetails().stream = a.Value.AsBool()
+	}
+	if a.Key == record.JobKey {
+		s.withDetails().job = a.Value.AsBool()
+	}
+}
+
+// beginTentative counts a local root that waits for the policy's decision. beginTentative returns
+// false if too many local roots of the tracer never end.
+func (t *tracer) beginTentative() bool {
+	tracked := t.roots.Begin()
+	if !tracked {
+		t.provider.attachment.stats[requestsUntracked].Add(1)
+	}
+	return tracked
+}

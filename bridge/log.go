@@ -11,23 +11,24 @@ import (
 )
 
 // NewHandler returns a [slog.Handler] that adds the attributes trace_id and span_id of the span in
-// the context to each record, and passes it on to next. Log lines then lead to their trace, and a
-// trace to its log lines:
+// the context to each record, and passes the record on to next. A log line then leads to its trace,
+// and a trace to its log lines:
 //
 //	log := slog.New(bridge.NewHandler(slog.NewJSONHandler(os.Stderr, nil)))
 //	log.InfoContext(ctx, "paid") // {…,"msg":"paid","trace_id":"4bf9…","span_id":"00f0…"}
 //
-// The two attributes are at the top level, also after WithGroup. A record that is logged without a
-// context, or under no span, stays as it is. The span may be of any provider, and need not be
-// sampled. For warnings that become marks of the span, put marks.NewHandler around or inside this
-// handler. slog's default handler may be next, also when the result becomes the default logger:
-// lines go to where package log prints when NewHandler is called.
+// The two attributes are at the top level, also after WithGroup. A record without a context, or
+// under no span, stays unchanged. The span may be of any provider, and need not be sampled.
+//
+// For warnings that become marks of the span, put marks.NewHandler around or inside this handler.
+// next may be slog's default handler, also when the result becomes the default logger: lines go to
+// the output that package log has when NewHandler is called. The handler may be used concurrently.
 func NewHandler(next slog.Handler) slog.Handler { return &logHandler{next: record.LogTo(next)} }
 
-// A logHandler does not change: WithAttrs and WithGroup make another.
+// A logHandler is immutable. WithAttrs and WithGroup return another logHandler.
 type logHandler struct {
 	next   slog.Handler
-	groups record.LogGroups // next knows nothing of them
+	groups record.LogGroups // open groups, which next does not know
 }
 
 var _ slog.Handler = (*logHandler)(nil)
@@ -44,9 +45,8 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	}
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		tid, sid := sc.TraceID(), sc.SpanID()
-		var room [48]byte
-		// one allocation for both
-		ids := string(hex.AppendEncode(hex.AppendEncode(room[:0], tid[:]), sid[:]))
+		var buf [48]byte // one allocation for both ids
+		ids := string(hex.AppendEncode(hex.AppendEncode(buf[:0], tid[:]), sid[:]))
 		r = r.Clone()
 		r.AddAttrs(slog.String("trace_id", ids[:32]), slog.String("span_id", ids[32:]))
 	}

@@ -19,18 +19,18 @@ import (
 	"github.com/perfline/perfline/internal/spanconfig"
 )
 
-// A MarkForm says what marks become if a [LogOutput] is set. Without one, they are span events in
-// every form. OpenTelemetry is to replace span events with log records that have an EventName (OTEP
-// 4430).
+// A MarkForm says whether marks become span events or log records if a [LogOutput] is set. Without
+// a LogOutput, marks are span events. OpenTelemetry plans to replace span events with log records
+// that have an EventName (OTEP 4430).
 type MarkForm uint8
 
-// The forms. Marks that cannot be span events become log records in every form: marks under no span
-// or a remote one, and marks made after their span's end. Other numbers are as SpanEvents.
+// The forms of marks. In every form, a mark that cannot be a span event becomes a log record: a
+// mark under no span or a remote span, and a mark after its span's end. Other numbers mean
+// SpanEvents.
 const (
-	SpanEvents MarkForm = iota // an event of its span
-	// a log record with the mark's name as EventName, and the ids of its span
-	LogRecords
-	SpanEventsAndLogRecords // both
+	SpanEvents              MarkForm = iota // an event of the mark's span
+	LogRecords                              // a log record: EventName is the mark's name
+	SpanEventsAndLogRecords                 // both
 	markForms
 )
 
@@ -42,26 +42,26 @@ func (f MarkForm) String() string {
 	return [markForms]string{"span_events", "log_records", "both"}[f]
 }
 
-// A LogOutput takes encoded log records. exporter.LogDelivery is one. Its methods may be called
-// concurrently.
+// A LogOutput receives encoded log records, such as exporter.LogDelivery does. Its methods may be
+// called concurrently.
 type LogOutput interface {
-	// AcceptLogs takes log records. It runs on a goroutine that records a mark, or that hands over
-	// spans: it must not block. After a panic, these records are lost. The bytes are valid during
-	// the call only. [Records.Clone] is for an output that keeps bytes.
+	// AcceptLogs receives log records, on a goroutine that records a mark or hands over spans.
+	// AcceptLogs must not block. If AcceptLogs panics, the records are lost. The bytes are valid
+	// only during the call: an output that retains bytes calls [Records.Clone].
 	AcceptLogs(Records)
 
-	// ForceFlush and Shutdown are as in a span processor.
+	// ForceFlush and Shutdown behave as in a span processor.
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 }
 
-// LogLimits are the limits of a log record. A negative one means no limit.
+// LogLimits are the limits of a log record. A negative limit means no limit.
 type LogLimits struct {
 	AttributeCount       int // attributes of a record
 	AttributeValueLength int // characters of a text
 }
 
-// markLogs makes log records of marks. A nil one makes none.
+// A markLogs makes log records from marks. A nil markLogs, for a nil output, makes none.
 type markLogs struct {
 	timeline *record.Timeline // counts panics
 	form     MarkForm
@@ -70,7 +70,6 @@ type markLogs struct {
 	limits   LogLimits
 }
 
-// newMarkLogs returns nil without an output.
 func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *LogLimits,
 	res *resource.Resource, groups *otlpenc.Groups) *markLogs {
 	if output == nil {
@@ -87,19 +86,19 @@ func newMarkLogs(t *record.Timeline, form MarkForm, output LogOutput, limits *Lo
 	return &markLogs{timeline: t, form: form, output: output, group: group, limits: *limits}
 }
 
-// ofSpans returns l for marks of spans. If no output takes spans, marks cannot be events:
-// SpanEventsAndLogRecords becomes LogRecords then.
-func (l *markLogs) ofSpans(taken bool) *markLogs {
-	if l == nil || taken || l.form != SpanEventsAndLogRecords {
+// forSpans returns the markLogs for marks under spans. Without an output for spans, marks cannot be
+// span events: the form SpanEventsAndLogRecords becomes LogRecords.
+func (l *markLogs) forSpans(hasOutputs bool) *markLogs {
+	if l == nil || hasOutputs || l.form != SpanEventsAndLogRecords {
 		return l
 	}
-	only := *l
-	only.form = LogRecords
-	return &only
+	logs := *l
+	logs.form = LogRecords
+	return &logs
 }
 
-// taken returns the marks of a journal that become log records by themselves.
-func (l *markLogs) taken() record.MarksTaken {
+// logMarks returns the marks of a journal that become log records.
+func (l *markLogs) logMarks() record.MarksTaken {
 	switch {
 	case l == nil:
 		return record.NoMarks
@@ -110,33 +109,30 @@ func (l *markLogs) taken() record.MarksTaken {
 	}
 }
 
-// replaces reports whether marks of exported spans are log records only.
-func (l *markLogs) replaces() bool { return l != nil && l.form == LogRecords }
+// replacesEvents reports whether marks of exported spans are log records only.
+func (l *markLogs) replacesEvents() bool { return l != nil && l.form == LogRecords }
 
-// wants reports whether a mark under a span with that context becomes a log record. event says that
-// it is an event of the span already.
-func (l *markLogs) wants(sc trace.SpanContext, event bool) bool {
+// makesRecord reports whether a mark under a span with the context sc becomes a log record. event
+// says that the mark already is an event of the span.
+func (l *markLogs) makesRecord(sc trace.SpanContext, event bool) bool {
 	return l != nil && (l.form != SpanEvents || !event) && (!sc.IsValid() || sc.IsSampled())
 }
 
-// emit makes a log record of a mark, at once.
 func (l *markLogs) emit(sc trace.SpanContext, name string, at time.Time, attrs []slog.Attr) {
-	s := encodings.Get().(*encoding)
+	s := encoders.Get().(*encoder)
 	defer s.free()
 	s.bytes = s.writer.Next()
 	s.appendLog(l, sc, name, at, attrs)
 	s.acceptLogs(l, 1)
 }
 
-// acceptLogs gives the log records that were appended to the output.
-func (s *encoding) acceptLogs(l *markLogs, count int) {
+func (s *encoder) acceptLogs(l *markLogs, count int) {
 	records := s.writer.Records(otlpenc.NewRecords(l.group, s.bytes, count))
 	l.timeline.Try("a LogOutput's AcceptLogs", func() { l.output.AcceptLogs(Records(records)) })
 	records.Release()
 }
 
-// appendLog appends the log record of a mark.
-func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time,
+func (s *encoder) appendLog(l *markLogs, sc trace.SpanContext, name string, at time.Time,
 	attrs []slog.Attr) {
 	r := otlpenc.LogRecord{Time: at, ObservedTime: at, EventName: name, SpanContext: sc}
 	if l.limits.AttributeValueLength < 0 && admits(l.limits.AttributeCount, len(attrs)) &&
@@ -152,19 +148,16 @@ func (s *encoding) appendLog(l *markLogs, sc trace.SpanContext, name string, at 
 	s.bytes = r.Append(s.bytes, nil)
 }
 
-// handOverMarks gives the output the marks of a part that become log records by themselves.
-func (s *encoding) handOverMarks(p *TracerProvider, finished *record.Finished) {
+// handOverMarks hands the marks of a part that become log records to the output.
+func (s *encoder) handOverMarks(p *TracerProvider, finished *record.Finished) {
 	if p.logs == nil {
 		return
 	}
 	count := 0
 	s.bytes = s.writer.Next()
 	for i := range finished.Len() {
-		m, under, ok := finished.Mark(i)
-		if !ok {
-			continue
-		}
-		span, ok := under.(*recordedSpan)
+		m, parent, _ := finished.Mark(i)
+		span, ok := parent.(*recordedSpan)
 		if !ok {
 			continue
 		}

@@ -15,29 +15,28 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// MeasureConfig configures the histogram perfline.measure.duration. The zero value makes no
-// histogram.
+// MeasureConfig configures the histogram perfline.measure.duration. The zero value selects no
+// measures.
 type MeasureConfig struct {
-	// Names are the names of the measures: "stock.query" is one name, "stock.*" stands for all
-	// names that begin with "stock.", and "*" for all. Measures with other names are not in the
-	// histogram.
+	// Names selects measures by name: "stock.query" selects one name, "stock.*" all names that
+	// begin with "stock.", and "*" all names.
 	Names []string
 
-	// Attributes are the keys of the attributes that the histogram keeps, as span attributes have
-	// them: "req.method" for the member method of the group req. Each combination of values is a
-	// series, so only keys with few values belong here. nil means none: there is one series for
-	// each name, and one more for each type of error. Lists and bytes are left out.
+	// Attributes are the keys of the attributes that the histogram records, in the form of span
+	// attributes: "req.method" is the member method of the group req. Each combination of values is
+	// a series, so choose only keys with few values. nil means none: each name has one series, and
+	// one more for each type of error. The histogram leaves out lists and bytes.
 	Attributes []string
 
-	// MaxSeries limits the series, up to 2000. The last one takes the measures that would need
-	// more: its only attribute is otel.metric.overflow, true. 0 means 200: a series costs the SDK
-	// about 3 KB, and Prometheus stores 19 time series for it.
+	// MaxSeries is the largest number of series, up to 2000. 0 means 200: a series takes about 3 KB
+	// in the SDK, and 19 time series in Prometheus. The last series has the only attribute
+	// otel.metric.overflow, true, and counts the measures of all further combinations.
 	MaxSeries int
 
 	// MeterProvider makes the histogram. nil means otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
 
-	// Timeline is the process timeline whose measures count. nil means observer.ProcessTimeline().
+	// Timeline is the process timeline with the measures. nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 }
 
@@ -74,64 +73,60 @@ func (c MeasureConfig) Check() error {
 //	---------              -----
 //	perfline.measure.name  the measure's name
 //	error.type             the type of the error, if the measure failed (Timing.Fail)
-//	others                 the attributes that MeasureConfig.Attributes allows
+//	others                 the attributes that MeasureConfig.Attributes selects
 //
-// It gets every measure of the names in [MeasureConfig], once, whatever the sampler says. Under a
-// span that is not recorded, a measure costs its two readings of the clock and the histogram, and
-// does not become an entry or a span. A measure between marks ([marks.Measure]) is missing there,
-// because its marks are.
+// The histogram counts every measure that [MeasureConfig] selects once, whether the measure is
+// sampled or not. Under a span that is not recorded, a measure costs two readings of the clock and
+// the histogram's work, and does not become an entry or a span. A measure between marks
+// ([marks.Measure]) is then missing, because the marks are not recorded.
 //
-// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram leads to sampled spans: of the
-// measure after marks.Start, else the span that the measure was recorded under. The local root has
-// the attribute pyroscope.profile.id while it is profiled.
+// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram refers to sampled spans: to the span
+// of the measure after marks.Start, otherwise to the span above the measure. A local root that is
+// profiled has the attribute pyroscope.profile.id.
 //
-// The instrument recommends bounds of buckets from 100 µs to 10 s. Views, readers and variables of
-// the SDK choose others, or an exponential histogram. Texts have 128 bytes at most. A measure that
-// ended before its start counts as positive, as in its span.
+// The instrument recommends bucket bounds from 100 µs to 10 s. Views, readers and variables of the
+// SDK override the bounds, or choose an exponential histogram. Texts are cut to 128 bytes. A
+// negative duration counts as positive, as in the measure's span. All methods may be called
+// concurrently.
 type MeasureHistogram struct {
 	histogram *measures.Histogram
 	detach    func()
 }
 
-// MeasureStats count what the histogram itself does not count.
+// MeasureStats are the counts of a [MeasureHistogram].
 type MeasureStats struct {
-	Series uint64 // combinations of attributes
-	// measures in the series with otel.metric.overflow: their combination was over MaxSeries
-	Overflow uint64
-	Panics   uint64 // measures that the histogram lost, because the meter provider panicked
+	Series   uint64 // combinations of attributes
+	Overflow uint64 // measures over MaxSeries, in the series with otel.metric.overflow
+	Panics   uint64 // measures that were lost, because the meter provider panicked
 }
 
-// NewMeasureHistogram returns a histogram, which gets measures from now on until Stop. If a
-// timeline has several histograms, only the last one gets them. The error names a wrong field, or
-// is the meter provider's.
+// NewMeasureHistogram returns a histogram that counts measures from now on until Stop. Only the
+// last histogram of a timeline counts measures. NewMeasureHistogram returns an error if a field is
+// wrong, or if the meter provider returns an error.
 func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
-	histogram, err := measures.New(measures.Config{
-		Names: c.Names, Attributes: c.Attributes, MaxSeries: c.MaxSeries,
-		MeterProvider: c.MeterProvider, Exemplar: sampledContext,
-	})
+	h, err := measures.New(c.Names, c.Attributes, c.MaxSeries, c.MeterProvider, sampledContext)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: the histogram of measures: %w", err)
 	}
-	learn()
-	detach := processTimeline((*record.Timeline)(c.Timeline)).Meter(histogram)
-	return &MeasureHistogram{histogram, detach}, nil
+	probeSDK()
+	return &MeasureHistogram{h, processTimeline((*record.Timeline)(c.Timeline)).Meter(h)}, nil
 }
 
-// Stop leaves the timeline. Further calls do nothing.
+// Stop detaches the histogram from the timeline. Further calls do nothing.
 func (h *MeasureHistogram) Stop() { h.detach() }
 
-// Stats returns the counts. It may be called after Stop.
+// Stats returns the counts, also after Stop.
 func (h *MeasureHistogram) Stats() MeasureStats {
 	series, overflow, panics := h.histogram.Stats()
 	return MeasureStats{Series: series, Overflow: overflow, Panics: panics}
 }
 
-// sampledContext returns a context with the span that an exemplar of a measure leads to. span is
-// what a [record.Meter] gets. The context has no span if that is not sampled, so that no exemplar
-// leads to a trace that is not exported.
+// sampledContext returns the context of an exemplar for a span that a [record.Meter] receives. The
+// context has the span only if the span is sampled, so that no exemplar refers to a trace that is
+// not exported.
 func sampledContext(span any) context.Context {
 	switch s := span.(type) {
 	case *recordedSpan:
@@ -145,7 +140,7 @@ func sampledContext(span any) context.Context {
 	case *openedSpan:
 		return sampledContext(s.span)
 	case *droppedSpan:
-	case trace.Span: // of another provider, whose spans cost more than their context
+	case trace.Span: // of another provider, and perhaps large: a context without the span is small
 		if s.SpanContext().IsSampled() {
 			return trace.ContextWithSpan(context.Background(), s)
 		}

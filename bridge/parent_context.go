@@ -2,50 +2,39 @@ package bridge
 
 import "go.opentelemetry.io/otel/trace"
 
-// A parentContext is the context of a span's parent, without what is the span's own: the trace id,
-// and mostly the trace state.
+// A parentContext stores the parts of the parent's span context that may differ from the span's
+// own. Most spans share the trace id and the trace state with their parent.
 type parentContext struct {
-	id     trace.SpanID
-	flags  trace.TraceFlags
-	same   bool // the parent has a trace id
-	remote bool
-
-	elsewhere bool // the trace began in another process, as far as is known
-
-	// the parent's trace state is not the span's own: a sampler has changed that. The span's
-	// details have it
-	state bool
+	id           trace.SpanID
+	flags        trace.TraceFlags
+	remote       bool
+	sameTrace    bool // the parent has a trace id: the span's own
+	foreignTrace bool // the trace started in another process, or perhaps did
+	ownState     bool // a sampler changed the trace state: spanDetails has the parent's
 }
 
-func parentOf(sc *trace.SpanContext) parentContext {
-	return parentContext{id: sc.SpanID(), flags: sc.TraceFlags(), same: sc.TraceID().IsValid(),
-		remote: sc.IsRemote()}
-}
-
-// beganElsewhere reports whether the trace of the active span began in another process, as far as
-// is known: a span of another provider does not tell.
-func beganElsewhere(active trace.Span) bool {
+// hasForeignTrace reports whether the trace of the active span started in another process, or
+// perhaps did: a span of another provider does not tell.
+func hasForeignTrace(active trace.Span) bool {
 	switch s := active.(type) {
 	case *recordedSpan:
-		return s.parent.elsewhere
+		return s.parent.foreignTrace
 	case *droppedSpan:
-		return s.elsewhere
+		return s.foreignTrace
 	default:
 		return active.SpanContext().IsValid()
 	}
 }
 
-// isLocal reports whether the parent is a span of this process.
-func (p *parentContext) isLocal() bool { return p.same && p.id.IsValid() && !p.remote }
+func (p *parentContext) isLocal() bool { return p.sameTrace && p.id.IsValid() && !p.remote }
 
-// setParent notes the context of the parent, and where the trace began. The span has its own
-// context. Only this goroutine has the span.
-func (s *recordedSpan) setParent(sc *trace.SpanContext, elsewhere bool) {
-	s.parent = parentOf(sc)
-	s.parent.elsewhere = elsewhere
-	its, own := sc.TraceState(), s.spanContext.TraceState()
-	if its.Len()+own.Len() > 0 && its.String() != own.String() {
-		s.parent.state, s.withDetails().parentState = true, its
+// setParent sets the parent of a new span. s.spanContext must be set.
+func (s *recordedSpan) setParent(sc *trace.SpanContext, foreignTrace bool) {
+	s.parent = parentContext{id: sc.SpanID(), flags: sc.TraceFlags(), remote: sc.IsRemote(),
+		sameTrace: sc.TraceID().IsValid(), foreignTrace: foreignTrace}
+	state, own := sc.TraceState(), s.spanContext.TraceState()
+	if state.Len()+own.Len() > 0 && state.String() != own.String() {
+		s.parent.ownState, s.withDetails().parentState = true, state
 	}
 }
 
@@ -54,10 +43,10 @@ func (s *recordedSpan) Parent() trace.SpanContext {
 	p := &s.parent
 	c := trace.SpanContextConfig{SpanID: p.id, TraceFlags: p.flags,
 		TraceState: s.spanContext.TraceState(), Remote: p.remote}
-	if p.same {
+	if p.sameTrace {
 		c.TraceID = s.spanContext.TraceID()
 	}
-	if p.state {
+	if p.ownState {
 		c.TraceState = read(s, func() trace.TraceState { return s.details.parentState })
 	}
 	return trace.NewSpanContext(c)

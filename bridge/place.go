@@ -20,38 +20,36 @@ var (
 	_ record.Opened = (*openedMeasure)(nil)
 )
 
-// Place makes marks and measures wait in the unit's journal unless a sampler or a processor must
-// see each of them.
+// Place implements [record.Active]. Marks and measures wait in the unit's journal, unless a sampler
+// or a processor must see each mark and measure.
 func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	to := record.ToSpan
-	if s.tentative || s.sampled && s.tracer.provider.simple() {
+	if s.tentative || s.sampled && s.tracer.provider.usesJournal() {
 		to = record.ToUnit
 	}
-	return &s.Unit().Timeline, s, to, &s.tracer.provider.joined
+	return &s.Unit().Timeline, s, to, &s.tracer.provider.attachment
 }
 
-// simple reports whether the measures of sampled spans are sampled, too, and no processor must see
-// them.
-func (p *TracerProvider) simple() bool { return p.samplesBelow && len(*p.processors.Load()) == 0 }
+// usesJournal reports whether no processor must see the measures of sampled spans, and the sampler
+// samples all of these measures.
+func (p *TracerProvider) usesJournal() bool {
+	return p.samplesChildren && len(*p.processors.Load()) == 0
+}
 
+// Unit returns the span's unit. A local root makes the unit on the first call.
 func (s *recordedSpan) Unit() *record.Unit {
 	if u := s.unit.Load(); u != nil {
 		return u
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.makeUnit()
-}
-
-// makeUnit returns the unit of a local root, which it makes if need be. s.mu is held.
-func (s *recordedSpan) makeUnit() *record.Unit {
 	u := s.unit.Load()
-	if u != nil {
+	switch {
+	case u != nil: // another goroutine was first
 		return u
-	}
-	if s.served != nil {
-		u = &s.served.unit
-	} else {
+	case s.object != nil:
+		u = &s.object.unit
+	default:
 		u = new(record.Unit)
 	}
 	s.tracer.provider.timeline.InitUnit(u, s.startTime, receiver{s.tracer.provider}, s.tentative)
@@ -59,7 +57,7 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 	case s.isOpen():
 	case s.tentative && s.decided && s.keep == local.NotKept:
 		u.Discard(s)
-	case s.tentative: // endTentative ends the unit, which may be exported
+	case s.tentative: // endTentative ends the unit, and may export the unit
 	default:
 		u.Close()
 	}
@@ -68,10 +66,8 @@ func (s *recordedSpan) makeUnit() *record.Unit {
 }
 
 func (s *recordedSpan) IDs() record.SpanIDs {
-	return record.SpanIDs{
-		Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()),
-		Parent: record.ID(s.parent.id),
-	}
+	return record.SpanIDs{Trace: s.spanContext.TraceID(), Self: record.ID(s.spanContext.SpanID()),
+		Parent: record.ID(s.parent.id)}
 }
 
 func (s *recordedSpan) Marks() *record.SpanMarks { return &s.marks }
@@ -83,8 +79,8 @@ func (s *recordedSpan) Describe() record.Description {
 	return record.Description{Type: s.entryType(), Name: s.name, Start: s.startTime, End: s.endTime}
 }
 
-// entryType returns the type of the span's entry. It is empty for spans of this module, which have
-// one already.
+// entryType returns the type of the span's timeline entry. The type is empty for a span of
+// perfline's own scope, which already has an entry.
 func (s *recordedSpan) entryType() record.Type {
 	if s.tracer.scope.Name == ScopeName {
 		return ""
@@ -92,7 +88,7 @@ func (s *recordedSpan) entryType() record.Type {
 	return typeOf(trace.SpanKind(s.kind))
 }
 
-// A spanContext is the context of a span, which also leads to the span's unit and its label.
+// A spanContext is the context of a span. Value also returns the span's unit and label.
 type spanContext struct {
 	context.Context //nolint:containedctx // it is a context, wrapping its parent
 	span            *recordedSpan
@@ -108,26 +104,26 @@ func (c *spanContext) Value(key any) any {
 	return c.span.label.Value(c.Context, key)
 }
 
-// A servedSpan is the span of a request, with all that it needs while it is open, in one object.
-type servedSpan struct {
+// A requestSpan is the span of a served request in one allocation with the data of an open span.
+type requestSpan struct {
 	context spanContext
 	span    recordedSpan
 	unit    record.Unit
 	facts   serving.Facts
 }
 
-// newSpan returns a span and its context in one object. With processors they are two: a span that a
-// processor keeps must not keep ctx.
-func newSpan(ctx context.Context, t *tracer, served bool) (*spanContext, *recordedSpan) {
+// newSpan returns a span and its context. Without processors, one allocation stores both. A
+// processor may retain the span, which must not keep ctx in memory.
+func newSpan(ctx context.Context, t *tracer, isRequest bool) (*spanContext, *recordedSpan) {
 	var c *spanContext
 	var s *recordedSpan
 	switch {
 	case len(*t.provider.processors.Load()) > 0:
 		c, s = new(spanContext), new(recordedSpan)
-	case served:
-		all := new(servedSpan)
+	case isRequest:
+		all := new(requestSpan)
 		c, s = &all.context, &all.span
-		s.served = all
+		s.object = all
 	default:
 		both := new(struct {
 			context spanContext
@@ -139,41 +135,41 @@ func newSpan(ctx context.Context, t *tracer, served bool) (*spanContext, *record
 	return c, s
 }
 
-// startMeasure starts the span of a measure under s, whose provider is simple.
+// startMeasure starts the span of a measure under s. usesJournal of the provider is true.
 func (s *recordedSpan) startMeasure(ctx context.Context, name string,
 	start time.Time) (context.Context, record.Opened) {
 	started, span := s.tracer.provider.marks.start(ctx, text.Valid(name),
 		&spanStart{kind: trace.SpanKindInternal, time: start})
 	measure, ok := span.(*recordedSpan)
 	if !ok {
-		// the ids of s are not valid, and the sampler dropped a span without a parent
-		return ctx, nil
+		return ctx, nil // the ids of s are invalid, so the sampler dropped a root
 	}
 	measure.measure = true
 	return started, (*openedMeasure)(measure)
 }
 
-// An openedMeasure is the span of a measure that has begun, which its unit takes.
+// An openedMeasure is the span of a started measure in a unit's journal.
+//
+// An openedMeasure is also a context with the span alone, for exemplars: another type of span would
+// add 20 kB to each program. The context is the span itself, because a meter provider may retain
+// the context, and a pooled context would then lead to another trace. A provider that retains the
+// context keeps the request's context in memory, too. The SDK retains only ids.
 type openedMeasure recordedSpan
 
 func (o *openedMeasure) IDs() record.SpanIDs { return (*recordedSpan)(o).IDs() }
 
-func (o *openedMeasure) Fail(f record.Failure) { fail((*recordedSpan)(o), f) }
+func (o *openedMeasure) Fail(f record.Failure) { setFailure((*recordedSpan)(o), f) }
 
 func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 	s := (*recordedSpan)(o)
-	if !s.endState(at) {
-		return nil // it has ended already
+	if !s.markEnded(at) {
+		return nil
 	}
-	s.decideOrNote(s.unit.Load())
-	s.tracer.provider.onEnd(s) // those that were registered meanwhile
+	s.applyKeepPolicy(s.unit.Load())
+	s.tracer.provider.onEnd(s) // processors that were registered after the start
 	return s
 }
 
-// An openedMeasure is also a context that has only its span, of a measure or not: one more type of
-// spans would add 20 kB to each program. The context is the span itself because a meter provider
-// may keep the context. A context from a pool would lead to another trace then. A provider that
-// keeps the context keeps the request's context in memory, too. The SDK keeps only ids.
 var _ context.Context = (*openedMeasure)(nil)
 
 func (*openedMeasure) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -2,9 +2,12 @@ package bridge
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -23,73 +26,71 @@ type ProcessorConfig struct {
 	Timeline *observer.Timeline
 
 	// TracerProvider makes the spans of measures under no span. nil means the provider of the first
-	// span that the processor sees, and before that the global one.
+	// span that the processor receives, and before that span the global provider.
 	TracerProvider trace.TracerProvider
 
-	// Marks says what marks become. Without Logs, marks are span events.
+	// Marks is the form of marks. Without Logs, marks are span events.
 	Marks MarkForm
 
-	// Logs, when set, takes marks as log records, with Resource. The program flushes it and shuts
-	// it down.
+	// Logs, when set, receives marks as log records. The program must flush Logs and shut Logs
+	// down.
 	Logs LogOutput
 
-	// LogLimits are the limits of these records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
+	// LogLimits are the limits of the log records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
 	LogLimits *LogLimits
 
-	// Resource describes the program in log records. nil means resource.Default().
+	// Resource is the resource of the log records. nil means resource.Default().
 	Resource *resource.Resource
 }
 
 // A Processor joins a timeline with a provider that is not a [TracerProvider], from NewProcessor
-// until Shutdown. It is safe for concurrent use.
+// until Shutdown. All methods may be called concurrently.
 //
-// As a span processor of the SDK's provider, it also brings spans of other instrumentation onto the
-// timeline of their request when they end. It does not export spans: register it beside the
-// processor that does. Marks and measures work without that registration.
+// Register the Processor with the SDK's provider, beside the processor that exports: the Processor
+// does not export spans. Spans of other instrumentation then become entries of their request's
+// timeline when the spans end. Marks and measures need no registration.
 type Processor struct {
-	timeline *record.Timeline
-	joined   joined
-	detach   func()
-	provider atomic.Pointer[trace.TracerProvider]
-	requests *requests
-	stopped  atomic.Bool
+	timeline   *record.Timeline
+	attachment attachment
+	detach     func()
+	provider   atomic.Pointer[trace.TracerProvider]
+	stopped    atomic.Bool
 }
 
-// requests has the timeline of each span's request. Processors of a timeline share it, so that a
-// span with two processors joins once.
-type requests struct {
+// A requestTable maps each open span to the timeline of its request. All processors of a timeline
+// share one table, so that a span with two processors becomes one entry.
+type requestTable struct {
 	underway.Table[record.Timeline]
 	users atomic.Int32
 }
 
-// share returns the table of the processors that have joined a timeline, or a new one.
-func share(t *record.Timeline) *requests {
+// requestsOf returns the table of the processors that are attached to t, or a new table.
+func requestsOf(t *record.Timeline) *requestTable {
 	for _, tracer := range t.Tracers() {
-		if j, ok := tracer.(*joined); ok && j.requests != nil && j.requests.users.Add(1) > 1 {
-			return j.requests
+		if a, ok := tracer.(*attachment); ok && a.requests != nil && a.requests.users.Add(1) > 1 {
+			return a.requests
 		}
 	}
-	r := &requests{}
+	r := &requestTable{}
 	r.users.Add(1)
 	return r
 }
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
 
-// NewProcessor returns a processor, which joins the timeline at once. If several processors or
-// TracerProviders join a timeline, the last one makes the spans of measures that have no active
-// span.
+// NewProcessor returns a processor and attaches the processor to the timeline. If several
+// processors or TracerProviders are attached to a timeline, the last one makes the spans of
+// measures under no span.
 func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
-	p.joined.tracer = p.tracer
+	p.attachment.tracer = p.tracer
 	var groups otlpenc.Groups
-	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
+	p.attachment.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, c.Resource, &groups)
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)
 	}
-	p.requests = share(p.timeline)
-	p.joined.requests = p.requests
-	p.detach = p.joined.attach(p.timeline)
+	p.attachment.requests = requestsOf(p.timeline)
+	p.detach = p.attachment.attach(p.timeline)
 	return p
 }
 
@@ -100,7 +101,7 @@ func (p *Processor) tracer() trace.Tracer {
 	return scope.Tracer(otel.GetTracerProvider())
 }
 
-// OnStart notes under which request the span is made.
+// OnStart stores the timeline of the request under which the span starts.
 func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if p.provider.Load() == nil {
 		tp := s.TracerProvider()
@@ -110,7 +111,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		return
 	}
 	own, ok := s.(*recordedSpan)
-	// the SDK has begun the span's task; perfline's spans note themselves
+	// a recordedSpan writes to the execution trace itself; the SDK has already made a task
 	if !ok && tracelog.Enabled() {
 		if above := s.Parent(); above.IsValid() && !above.IsRemote() {
 			tracelog.Start(parent, s.SpanContext().SpanID(), s.Name())
@@ -118,17 +119,16 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 			tracelog.Root(parent, s.SpanContext(), s.Name())
 		}
 	}
-	// whose unit has the span
-	if s.InstrumentationScope().Name == ScopeName || ok &&
-		own.tracer.provider.timeline == p.timeline {
+	if s.InstrumentationScope().Name == ScopeName ||
+		ok && own.tracer.provider.timeline == p.timeline { // the unit makes the entry
 		return
 	}
 	if t := record.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
-		p.requests.Put(s.SpanContext(), t)
+		p.attachment.requests.Put(s.SpanContext(), t)
 	}
 }
 
-// OnEnd makes an entry of a span of other instrumentation.
+// OnEnd makes an entry from a span of other instrumentation.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
 		return
@@ -139,32 +139,86 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.InstrumentationScope().Name == ScopeName {
 		return
 	}
-	if t := p.requests.Take(s.SpanContext()); t != nil {
-		t.Show(record.SpanIDs{
-			Trace: s.SpanContext().TraceID(), Self: record.ID(s.SpanContext().SpanID()),
-			Parent: record.ID(s.Parent().SpanID()),
-		}, describe(s))
+	if t := p.attachment.requests.Take(s.SpanContext()); t != nil {
+		sc := s.SpanContext()
+		t.Show(record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()),
+			Parent: record.ID(s.Parent().SpanID())}, describe(s))
 	}
 }
 
-// ForceFlush has nothing to do.
+// ForceFlush returns nil: a Processor does not buffer.
 func (p *Processor) ForceFlush(context.Context) error { return nil }
 
-// Shutdown leaves the timeline. Further calls do nothing.
+// Shutdown detaches the processor from the timeline. Further calls do nothing.
 func (p *Processor) Shutdown(context.Context) error {
 	if !p.stopped.Swap(true) {
 		p.detach()
-		if p.requests.users.Add(-1) == 0 {
-			p.requests.TakeAll()
+		if p.attachment.requests.users.Add(-1) == 0 {
+			p.attachment.requests.TakeAll()
 		}
 	}
 	return nil
 }
 
-// Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline cover all
-// processors of the timeline.
+// Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline are the counts
+// of all processors of the timeline.
 func (p *Processor) Stats() Stats {
-	s := p.joined.stats.read(p.timeline, p.joined.logs)
-	s.SpansOffTimeline = p.requests.Forgotten()
+	s := p.attachment.stats.read(p.timeline, p.attachment.logs)
+	s.SpansOffTimeline = p.attachment.requests.Forgotten()
 	return s
+}
+
+// describe returns the timeline entry of an ended span.
+func describe(s sdktrace.ReadOnlySpan) record.Description {
+	d := record.Description{Type: typeOf(s.SpanKind()), Name: s.Name(), Start: s.StartTime(),
+		End: s.EndTime()}
+	all := s.Attributes()
+	d.Attrs = make([]slog.Attr, 0, len(all)+3)
+	if d.Type == record.Resource {
+		d.Attrs = append(d.Attrs, slog.String(observer.InitiatorKey, initiator(all)))
+	}
+	d.Attrs = append(d.Attrs,
+		slog.String("span_id", s.SpanContext().SpanID().String()),
+		slog.String("scope", s.InstrumentationScope().Name))
+	for _, kv := range all {
+		d.Attrs = append(d.Attrs, slog.Attr{Key: string(kv.Key), Value: detailValue(kv.Value)})
+	}
+	return d
+}
+
+// typeOf returns the type of a span's entry. A call to a database or another service is a resource,
+// any other span a measure.
+func typeOf(k trace.SpanKind) record.Type {
+	if k == trace.SpanKindClient || k == trace.SpanKindProducer {
+		return record.Resource
+	}
+	return record.Measure
+}
+
+func detailValue(v attribute.Value) slog.Value {
+	switch v.Type() {
+	case attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE, attribute.STRINGSLICE,
+		attribute.BYTESLICE:
+		return slog.AnyValue(v.AsInterface())
+	default: // JSON for a map and a list of mixed values
+		return otlpenc.Detail(v)
+	}
+}
+
+// initiator returns the initiatorType (Resource Timing) of a call. initiator reads attributes that
+// the semantic conventions require.
+func initiator(attrs []attribute.KeyValue) string {
+	for _, kv := range attrs {
+		switch key := string(kv.Key); {
+		case key == "rpc.system.name", key == "rpc.system":
+			return kv.Value.AsString()
+		case key == "messaging.system":
+			return "messaging"
+		case key == "http.request.method", key == "http.method":
+			return "fetch"
+		case strings.HasPrefix(key, "db."): // db.system.name may be absent
+			return "db"
+		}
+	}
+	return "other"
 }

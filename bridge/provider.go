@@ -33,103 +33,102 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// An Output takes encoded spans. Its methods may be called concurrently.
+// An Output receives encoded spans. The methods may be called concurrently.
 type Output interface {
-	// Accept takes spans that have ended, of many requests together. Each element of the list has
-	// spans of one request and one scope; the elements of one request follow each other. Accept
-	// must not block, since others wait behind these spans, and sometimes a request. A panic is
-	// counted as the provider's Stats say, and these spans are lost. The list and the bytes are
-	// valid during the call only, and other outputs get them, too: Accept changes neither.
-	// [Spans.Clone] is for an output that keeps bytes.
+	// Accept receives ended spans of several requests. Each element of the list has spans of one
+	// request and one scope. The elements of a request are adjacent.
+	//
+	// Accept must not block, because other spans wait meanwhile, and sometimes a request. If Accept
+	// panics, the spans are lost, and Stats.Panics counts the panic. The list and the bytes are
+	// valid only during the call. Accept must not change them, because other outputs receive the
+	// same list. An output that retains bytes calls [Spans.Clone].
 	Accept([]Spans)
 
-	// ForceFlush and Shutdown are as in a span processor.
+	// ForceFlush and Shutdown behave as in a span processor.
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 }
 
-// TracerProviderConfig configures [NewTracerProvider]. The zero value makes spans only for
-// processors that are registered later.
+// TracerProviderConfig configures [NewTracerProvider]. With the zero value, only processors that
+// are registered later receive spans.
 type TracerProviderConfig struct {
-	// nil means OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
-	Sampler  sdktrace.Sampler
-	Resource *resource.Resource // nil means resource.Default()
-	// nil means OTEL_SPAN_* and the SDK's defaults; a negative limit means no limit
-	Limits *sdktrace.SpanLimits
-	IDs    sdktrace.IDGenerator // nil means random ids
+	Sampler  sdktrace.Sampler     // nil means OTEL_TRACES_SAMPLER, by default parentbased_always_on
+	Resource *resource.Resource   // nil means resource.Default()
+	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_*; a negative limit means no limit
+	IDs      sdktrace.IDGenerator // nil means random ids
 
 	// Timeline is the process timeline whose marks and measures become events and spans. nil means
 	// observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
-	// Exporters take the spans that are sampled: exporter.Delivery is one. Recorders also take the
-	// spans that are only recorded: requests.Recent is one.
+	// Exporters receive sampled spans. exporter.Delivery is an exporter. Recorders receive sampled
+	// spans and spans that are only recorded. requests.Recent is a recorder.
 	Exporters, Recorders []Output
 
-	// Marks says what marks become. The recorders get them as events in every form, but see the
-	// limitations of the package. Without Logs, marks are span events.
+	// Marks is the form of marks. Without Logs, marks are span events. In every form, recorders
+	// receive marks as events: see the limitations of the package.
 	Marks MarkForm
 
-	// Logs, when set, takes marks as log records. The provider flushes it and shuts it down.
+	// Logs, when set, receives marks as log records. The provider flushes Logs and shuts Logs down.
 	Logs LogOutput
 
-	// LogLimits are the limits of these records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
+	// LogLimits are the limits of the log records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
 	LogLimits *LogLimits
 
-	// Keep says which requests the recorders get although the sampler drops them. nil means none.
+	// Keep selects requests that the sampler drops for the recorders. nil selects none.
 	Keep *KeepPolicy
 
-	// OnSlow, when set, is called for each request that Keep finds slow, and that is sampled or
-	// kept. The caller is the goroutine that ended the local root, before its hand-over. OnSlow
-	// must not block.
+	// OnSlow, when set, is called for each request that is slow by Keep, and is sampled or kept.
+	// OnSlow runs on the goroutine that ended the local root, before the hand-over. OnSlow must not
+	// block.
 	OnSlow func(Root)
 
-	// Processors are called when a span starts and when it has ended, on that goroutine. They see
-	// the same spans as with the SDK's provider. Unlike there, a panic of theirs does not reach the
-	// span's caller: it is counted.
+	// Processors are called on the goroutine that starts or ends a span. Processors receive the
+	// same spans as from the SDK's provider. A panic of a processor is counted, and does not reach
+	// the goroutine's code as the SDK's would.
 	Processors []sdktrace.SpanProcessor
 
-	// WithoutPanicRecording leaves out the event for a panic that [trace.Span]'s End meets.
+	// WithoutPanicRecording omits the exception event of a panic during which End runs
+	// ([trace.Span]).
 	WithoutPanicRecording bool
 }
 
-// A TracerProvider makes spans as the SDK's provider does, at a fraction of the cost. Its methods,
-// its tracers and its spans may be used concurrently.
+// A TracerProvider makes spans as the SDK's provider does, at a fraction of the cost. The methods
+// of the provider, its tracers and its spans may be called concurrently.
 //
-// Spans wait in the journal of their local root: the span whose parent is not a span of this
-// provider. A server span is a local root, too, unless a request that bridgehttp or bridgegrpc
-// serves is above it. Spans are encoded after the end of 64 local roots, or after 100 ms. A long
-// journal is encoded in parts before its root ends. Stats, flushes and readers of the outputs see
-// all spans that have ended. A crash loses the spans of the last 100 ms, and up to 5 s of spans
-// under a local root that has not ended.
+// Spans wait in the journal of their local root. A local root is a span whose parent is not a span
+// of this provider. A server span is a local root, too, unless the span is under a request that
+// bridgehttp or bridgegrpc serves.
 //
-// The differences from the SDK's provider are in docs/lab/tracerprovider.md.
+// The provider encodes spans when 64 local roots have ended, or after 100 ms. Parts of a long
+// journal are encoded before the local root ends. Stats, flushes and readers of the outputs see all
+// ended spans. A crash loses the spans of the last 100 ms, and up to 5 s of spans under an open
+// local root.
+//
+// docs/lab/tracerprovider.md lists the differences from the SDK's provider.
 type TracerProvider struct {
 	embedded.TracerProvider
 
-	sampler sdktrace.Sampler
-	// all of it is the SDK's, which keeps no slice that it is given
-	sdkSampler bool
-	// it is the SDK's, and spans with a parent are sampled if the parent is
-	inherits     bool
-	samplesRoots bool // it inherits, and samples all spans without a parent
-	// it is the SDK's, and samples each child of a span that it has sampled
-	samplesBelow bool
-	// nil: ids are random numbers, and roots say so (Trace Context 2, section 3.2.2.5.2)
-	ids          sdktrace.IDGenerator
+	sampler         sdktrace.Sampler
+	sdkSampler      bool // sampler and its parts are the SDK's, which retain no slices
+	inherits        bool // sdkSampler, and a child is sampled exactly if the parent is
+	samplesRoots    bool // inherits, and all spans without a parent are sampled
+	samplesChildren bool // sdkSampler, and a child of a sampled span is sampled
+
+	ids          sdktrace.IDGenerator // nil: random ids (Trace Context 2, section 3.2.2.5.2)
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
 	keeper       *keep.Keeper // nil without a policy
 	onSlow       func(Root)   // may be nil
-	dropped      keep.Dropped
-	routes       *routes.Table // counts local roots; nil: nothing counts them
+	dropped      keep.DroppedRoots
+	routes       *routes.Table // counts local roots; may be nil
 
-	timeline *record.Timeline
-	joined   joined
-	detach   func()
-	marks    *tracer   // of measures
-	logs     *markLogs // of marks that wait in journals; nil: they do not become log records
+	timeline   *record.Timeline
+	attachment attachment
+	detach     func()
+	marks      *tracer   // makes the spans of measures
+	logs       *markLogs // makes log records of marks in journals; may be nil
 
 	groups     otlpenc.Groups
 	exporters  []Output
@@ -138,13 +137,13 @@ type TracerProvider struct {
 	closed     atomic.Bool
 	shutdown   within.Once
 
-	mu      sync.Mutex // guards what follows, and changes of processors
+	mu      sync.Mutex // guards tracers, and changes of processors
 	tracers map[instrumentation.Scope]*tracer
 }
 
 var _ trace.TracerProvider = (*TracerProvider)(nil)
 
-// NewTracerProvider returns a provider. The caller has to shut it down.
+// NewTracerProvider returns a provider. The caller must shut the provider down.
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
@@ -165,10 +164,9 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
-	p.samplesBelow = p.inherits || p.sdkSampler && decidesByTrace(p.sampler)
-	p.samplesRoots = p.inherits &&
-		strings.HasPrefix(p.sampler.Description(), "ParentBased{root:"+
-			sdktrace.AlwaysSample().Description())
+	p.samplesChildren = p.inherits || p.sdkSampler && decidesByTrace(p.sampler)
+	p.samplesRoots = p.inherits && strings.HasPrefix(p.sampler.Description(),
+		"ParentBased{root:"+sdktrace.AlwaysSample().Description())
 	if c.Limits != nil {
 		p.limits = *c.Limits
 	} else {
@@ -183,17 +181,17 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.processors.Store(&all)
 	p.timeline = processTimeline((*record.Timeline)(c.Timeline))
 	p.marks = p.tracer(scope.Scope())
-	p.joined.tracer = func() trace.Tracer { return p.marks }
-	p.joined.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
-	p.logs = p.joined.logs.ofSpans(len(c.Exporters)+len(c.Recorders) > 0)
-	p.detach = p.joined.attach(p.timeline)
+	p.attachment.tracer = func() trace.Tracer { return p.marks }
+	p.attachment.logs = newMarkLogs(p.timeline, c.Marks, c.Logs, c.LogLimits, p.resource, &p.groups)
+	p.logs = p.attachment.logs.forSpans(len(c.Exporters)+len(c.Recorders) > 0)
+	p.detach = p.attachment.attach(p.timeline)
 	p.serveReaders(c)
 	return p
 }
 
-// routesOf returns the table of the first recorder that has one, as requests.Recent has, and nil
-// without one. The provider adds the local roots to the table, since a recorder does not see those
-// that the policy drops.
+// routesOf returns the route table of the first recorder with a table, such as requests.Recent, or
+// nil. The provider adds local roots to the table, because recorders do not receive dropped
+// requests.
 func routesOf(recorders []Output) *routes.Table {
 	for _, o := range recorders {
 		if r, ok := o.(interface{ Routes() *routes.Table }); ok {
@@ -203,45 +201,45 @@ func routesOf(recorders []Output) *routes.Table {
 	return nil
 }
 
-// A readable is an output whose readers expect everything that ended before. It is
-// [requests.Recent], [routes.Table] and [exporter.Delivery].
-type readable interface {
-	// OnRead says that readers call f first: also after Shutdown, since spans that end later are
-	// counted.
+// A readNotifier is an output whose readers need all ended spans: [requests.Recent], [routes.Table]
+// or [exporter.Delivery].
+type readNotifier interface {
+	// OnRead sets a function that readers call first, also after Shutdown, because spans that end
+	// later are counted.
 	OnRead(f func())
 }
 
-// serveReaders lets readers of the outputs wait until these have everything that has ended.
+// serveReaders lets readers of the outputs hand over all ended spans first.
 func (p *TracerProvider) serveReaders(c TracerProviderConfig) {
 	if p.routes != nil {
 		p.routes.OnRead(p.handOverEnded)
 	}
-	all := []any{c.Logs}
-	for _, o := range p.outputs() {
-		all = append(all, o)
-	}
-	for _, o := range all {
-		if r, ok := o.(readable); ok {
+	notify := func(output any) {
+		if r, ok := output.(readNotifier); ok {
 			r.OnRead(p.handOverEnded)
 		}
+	}
+	notify(c.Logs)
+	for _, o := range p.outputs() {
+		notify(o)
 	}
 }
 
 func (p *TracerProvider) outputs() []Output { return slices.Concat(p.recorders, p.exporters) }
 
-// longestRead is how long a reader waits for hand-overs on other goroutines. An output that reads
-// during its Accept waits for itself.
-const longestRead = time.Second
+// readTimeout is the longest time that a reader waits for hand-overs on other goroutines. An output
+// that reads during its own Accept would wait for ever.
+const readTimeout = time.Second
 
-// handOverEnded hands over, and counts, what has ended.
+// handOverEnded hands over all ended spans, and counts dropped requests.
 func (p *TracerProvider) handOverEnded() {
 	p.dropped.CountNow()
-	ctx, cancel := context.WithTimeout(context.Background(), longestRead)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	_ = p.timeline.HandOverEnded(ctx)
 }
 
-// processTimeline returns the process timeline of t, or the default one if t is nil.
+// processTimeline returns the process timeline of t, or the default timeline if t is nil.
 func processTimeline(t *record.Timeline) *record.Timeline {
 	t = cmp.Or(t, record.ProcessTimeline())
 	for t.Parent() != nil {
@@ -250,11 +248,11 @@ func processTimeline(t *record.Timeline) *record.Timeline {
 	return t
 }
 
-// tracerName is the name of tracers without one. It is the same as the SDK's.
+// tracerName is the name of tracers without a name, as in the SDK.
 const tracerName = "go.opentelemetry.io/otel/sdk/tracer"
 
-// Tracer returns the tracer of an instrumentation scope, always the same one. After Shutdown, the
-// tracer makes no spans.
+// Tracer returns the tracer of an instrumentation scope, the same for each call. After Shutdown,
+// Tracer returns a tracer that makes no-op spans.
 func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer {
 	if p.closed.Load() {
 		return noop.NewTracerProvider().Tracer(name, opts...)
@@ -276,8 +274,8 @@ func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.T
 	return p.tracer(scope)
 }
 
-// maxTracers bounds the tracers that a provider remembers. Programs have one for each library.
-// Further ones are made anew each time.
+// maxTracers is the largest number of tracers that a provider stores. Programs use one tracer for
+// each library. Further tracers are made in each call.
 const maxTracers = 1024
 
 func (p *TracerProvider) tracer(scope instrumentation.Scope) *tracer {
@@ -293,7 +291,7 @@ func (p *TracerProvider) tracer(scope instrumentation.Scope) *tracer {
 	return t
 }
 
-// RegisterSpanProcessor adds a processor. It does nothing after Shutdown.
+// RegisterSpanProcessor adds a processor. After Shutdown, RegisterSpanProcessor does nothing.
 func (p *TracerProvider) RegisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -304,7 +302,8 @@ func (p *TracerProvider) RegisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	p.processors.Store(&all)
 }
 
-// UnregisterSpanProcessor removes a processor and shuts it down. It does nothing after Shutdown.
+// UnregisterSpanProcessor removes a processor and shuts the processor down. After Shutdown,
+// UnregisterSpanProcessor does nothing.
 func (p *TracerProvider) UnregisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	if p.remove(sp) {
 		if err := sp.Shutdown(context.Background()); err != nil {
@@ -313,8 +312,7 @@ func (p *TracerProvider) UnregisterSpanProcessor(sp sdktrace.SpanProcessor) {
 	}
 }
 
-// remove removes the processor that was registered last of those that equal sp. It reports false
-// without one.
+// remove removes the last registered processor that equals sp, or returns false.
 func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -332,12 +330,27 @@ func (p *TracerProvider) remove(sp sdktrace.SpanProcessor) (ok bool) {
 	return false
 }
 
-// grace is how long ForceFlush and Shutdown go on after their context.
+func (p *TracerProvider) onStart(ctx context.Context, s *recordedSpan) {
+	for _, sp := range *p.processors.Load() {
+		p.timeline.Try("a span processor's OnStart", func() { sp.OnStart(ctx, s) })
+	}
+}
+
+func (p *TracerProvider) onEnd(s *recordedSpan) {
+	if s.tentative {
+		return
+	}
+	for _, sp := range *p.processors.Load() {
+		p.timeline.Try("a span processor's OnEnd", func() { sp.OnEnd(endedSpan{s}) })
+	}
+}
+
+// grace is the time that ForceFlush and Shutdown continue after the end of their context.
 const grace = 2 * within.Grace
 
-// ForceFlush hands over the spans that have ended before the call, and flushes the outputs, Logs
-// beside the others, and then the processors. It returns all their errors. It returns shortly after
-// the end of ctx, whatever hangs: the error names that then.
+// ForceFlush hands over the spans that ended before the call. ForceFlush then flushes the outputs,
+// with Logs in parallel, and then the processors. ForceFlush returns all errors. Shortly after the
+// end of ctx, ForceFlush returns in any case: the error names the component that hangs.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 	r := within.Begin(ctx, grace)
 	r.Do(handOver, p.timeline.FlushUnits)
@@ -353,10 +366,13 @@ func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 
 const handOver = "bridge: the hand-over of spans that have ended"
 
-// nameOf names what a program has given, for errors.
-func nameOf(what string, given any) string { return fmt.Sprintf("bridge: %s %T", what, given) }
+// nameOf names a component of the program in errors.
+func nameOf(role string, component any) string {
+	return fmt.Sprintf("bridge: %s %T", role, component)
+}
 
-// flushOutputs flushes the outputs. Spans and log records do not wait for each other's backend.
+// flushOutputs flushes the outputs. Logs is flushed in parallel, so that spans and log records do
+// not wait for each other's backend.
 func (p *TracerProvider) flushOutputs(r *within.Run) {
 	if p.logs != nil {
 		r.Go(nameOf("the log output", p.logs.output), p.logs.output.ForceFlush)
@@ -366,13 +382,13 @@ func (p *TracerProvider) flushOutputs(r *within.Run) {
 	}
 }
 
-// Shutdown hands over the spans that have ended before the call, and shuts down the processors and
-// then the outputs, even if ctx has ended. It returns all their errors. It returns shortly after
-// the end of ctx, whatever hangs: the error names that then. Outputs count spans that end later as
-// dropped. Further calls wait for the first one, within their own context, and return the same
-// error.
+// Shutdown hands over the spans that ended before the call. Shutdown then shuts down the processors
+// and the outputs, even if ctx has ended. Shutdown returns all errors. Shortly after the end of
+// ctx, Shutdown returns in any case: the error names the component that hangs. Outputs count spans
+// that end later as dropped. Further calls wait for the first call, within their own context, and
+// return the same error.
 func (p *TracerProvider) Shutdown(ctx context.Context) error {
-	// more than stop, to have its errors
+	// a longer grace than in stop, to return the errors of stop
 	return p.shutdown.Do(ctx, grace+within.Grace/3, "bridge: the shutdown of the provider", p.stop)
 }
 
@@ -381,14 +397,13 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 	all := *p.processors.Load()
 	p.closed.Store(true)
 	p.mu.Unlock()
-	// it does not wait for backends
+	// without cancellation, because FlushUnits does not wait for backends
 	flushUnits := func(ctx context.Context) error {
-		return p.timeline.FlushUnits(
-			context.WithoutCancel(ctx))
+		return p.timeline.FlushUnits(context.WithoutCancel(ctx))
 	}
 	r := within.Begin(ctx, grace)
 	r.Do(handOver, flushUnits)
-	p.flushOutputs(r) // before processors, which may hang
+	p.flushOutputs(r) // before the processors, which may hang
 	for _, sp := range all {
 		r.Do(nameOf("the span processor", sp), sp.Shutdown)
 	}
@@ -408,9 +423,9 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 	return r.End()
 }
 
-// Stats returns the counts of the provider. The counts of lost marks, and MarksWithoutSpan, cover
-// all providers of its timeline.
+// Stats returns the counts of the provider. The counts of lost marks and MarksWithoutSpan are those
+// of all providers of the timeline.
 func (p *TracerProvider) Stats() Stats {
 	p.handOverEnded()
-	return p.joined.stats.read(p.timeline, p.logs)
+	return p.attachment.stats.read(p.timeline, p.logs)
 }

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"runtime"
 	rt "runtime/trace"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
@@ -23,67 +25,61 @@ import (
 	"github.com/perfline/perfline/internal/tracelog"
 )
 
-// A recordedSpan has the whole state of a span. After the span's end, only the unit of a local root
-// and the reason for keeping it change, and the encoder reads the rest without the lock. The
-// sampler has dropped a span that is tentative: instrumentation sees that the span is not
-// recording, and the span waits in an undecided unit.
+// A recordedSpan stores the state of a span that the sampler sampled, that is only recorded, or
+// that waits for the keep policy. A waiting span is tentative: the sampler dropped the span,
+// IsRecording is false, and the unit is undecided. After the span's end, only the unit and the keep
+// reason of a local root change, so the encoder reads the other fields without the lock.
 //
-// The size counts: a request's span, with all that belongs to it, takes 768 bytes, which is a size
-// class of Go's allocator.
+// A requestSpan has 768 bytes, a size class of Go's allocator: measure before you add a field.
 type recordedSpan struct {
-	*unexported // nil
+	*privateMethods // nil
 
 	tracer      *tracer
-	served      *servedSpan // that the span of a request is a part of; else nil
+	object      *requestSpan // contains s; nil unless s is the span of a served request
 	spanContext trace.SpanContext
 	parent      parentContext
 	startTime   time.Time
-	label       *spanlabels.Span // of its goroutine; nil unless a profiler runs
-	// of a local root: nil before its first child or mark; changed with mu held
-	unit      atomic.Pointer[record.Unit]
-	kind      uint8       // a trace.SpanKind
-	root      bool        // it is a local root
-	measure   bool        // it is the span of a measure
-	sampled   bool        // as spanContext has it, which takes longer to ask
-	dirty     bool        // attributes may have a key twice; guarded by mu
-	answered  bool        // request has the attributes of the answer; guarded by mu
-	tentative bool        // the sampler has dropped it, and its unit may be kept
-	class     local.Class // of a local root; set after its end, as keep is
-	// why the request of a local root is kept; set after its end, before its hand-over
-	keep        local.KeepReason
-	decided     bool     // keep is set; guarded by mu
-	overCeiling bool     // the request is not kept although there is a reason
-	traced      tracedOn // where it started, for the execution trace
-	// the number of children; hasEnded is added with mu held, and then it does not change
-	state atomic.Uint32
-	marks record.SpanMarks
+	label       *spanlabels.Span            // nil unless a profiler runs
+	unit        atomic.Pointer[record.Unit] // a local root sets unit at the first use, with mu held
+	kind        uint8                       // a trace.SpanKind
+	root        bool                        // s is a local root
+	measure     bool                        // s is the span of a measure
+	sampled     bool                        // a copy of the flag in spanContext, for speed
+	dirty       bool                        // attributes may repeat a key; guarded by mu
+	answered    bool                        // request includes the answer; guarded by mu
+	tentative   bool                        // the sampler dropped s, and a policy may keep the unit
+	class       local.Class                 // of a local root; set at the end, before the hand-over
+	keep        local.KeepReason            // likewise
+	decided     bool                        // keep is set; guarded by mu
+	overCeiling bool                        // the request had a reason, but the ceiling dropped it
+	goroutine   startGoroutine              // for the execution trace
+	state       atomic.Uint32               // number of children; constant after hasEnded is set
+	marks       record.SpanMarks
 
-	mu                sync.Mutex // guards what follows
+	mu                sync.Mutex // guards the following fields
 	droppedAttributes int32
 	name              string
 	endTime           time.Time // zero before the end
 	status            sdktrace.Status
-	request           *serving.Facts // of a request's span; nil if attributes has what they say
+	request           *serving.Facts // of a served request, unless attributes includes the facts
 	attributes        []attribute.KeyValue
 	details           *spanDetails // nil for most spans
 }
 
-const hasEnded = 1 << 31 // in the state of a span
+const hasEnded = 1 << 31 // the bit of recordedSpan.state that the end sets, with mu held
 
-// spanDetails are what few spans have.
+// spanDetails are fields that few spans use.
 type spanDetails struct {
-	events latest[sdktrace.Event]
-	links  latest[sdktrace.Link]
+	events ring[sdktrace.Event]
+	links  ring[sdktrace.Link]
 	task   *rt.Task // of a local root, while the execution tracer runs
 
 	parentState trace.TraceState // see parentContext
-
-	stream, job bool // attributes that were dropped say so
+	stream, job bool             // dropped attributes say that the root is a stream or a job
 }
 
-// unexported has the unexported methods of the interfaces that a span implements. All other methods
-// are the span's own.
-type unexported struct {
+// privateMethods implement the private methods of the interfaces of a span.
+type privateMethods struct {
 	embedded.Span
 	sdktrace.ReadOnlySpan
 }
@@ -93,7 +89,7 @@ var (
 	_ serving.RequestSpan    = (*recordedSpan)(nil)
 )
 
-// withDetails returns the span's details, to be changed. s.mu is held.
+// withDetails returns the details for a write. s.mu is held.
 func (s *recordedSpan) withDetails() *spanDetails {
 	if s.details == nil {
 		s.details = new(spanDetails)
@@ -103,7 +99,7 @@ func (s *recordedSpan) withDetails() *spanDetails {
 
 var noDetails spanDetails
 
-// readDetails returns the span's details, to be read. s.mu is held, or the span has ended.
+// readDetails returns the details for a read. s.mu is held, or the span has ended.
 func (s *recordedSpan) readDetails() *spanDetails {
 	if s.details == nil {
 		return &noDetails
@@ -111,9 +107,8 @@ func (s *recordedSpan) readDetails() *spanDetails {
 	return s.details
 }
 
-// child counts a child of the span. If the child is of the same unit, it returns the unit, and else
-// nil.
-func (s *recordedSpan) child(sameUnit bool) *record.Unit {
+// addChild counts a child. For a child in the same unit, addChild returns the unit, otherwise nil.
+func (s *recordedSpan) addChild(sameUnit bool) *record.Unit {
 	for n := s.state.Load(); n < hasEnded && !s.state.CompareAndSwap(n, n+1); {
 		n = s.state.Load()
 	}
@@ -123,23 +118,19 @@ func (s *recordedSpan) child(sameUnit bool) *record.Unit {
 	return s.Unit()
 }
 
-// isOpen reports whether the span has not ended. With s.mu held, it does not change.
+// isOpen reports whether the span has not ended. The result stays true while s.mu is held.
 func (s *recordedSpan) isOpen() bool { return s.state.Load() < hasEnded }
 
-// IsRecording reports whether the sampler lets the span record, and it has not ended.
+// IsRecording reports whether the span is open and the sampler did not drop the span.
 func (s *recordedSpan) IsRecording() bool { return !s.tentative && s.isOpen() }
 
 func (s *recordedSpan) Takes() bool { return s.isOpen() }
 
 func (s *recordedSpan) ExportedUnsampled() bool {
-	if !s.tentative {
-		return false
-	}
 	unit := s.unit.Load()
-	return unit != nil && unit.Exported()
+	return s.tentative && unit != nil && unit.Exported()
 }
 
-// failed reports whether the span has ended with the status Error.
 func (s *recordedSpan) failed() bool { return s.status.Code == codes.Error }
 
 func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
@@ -152,8 +143,7 @@ func (s *recordedSpan) SetName(name string) {
 	}
 }
 
-// SetStatus does not weaken the status: Ok is stronger than Error, and Error than Unset. Only Error
-// has a description.
+// SetStatus does not replace Ok by another status, or Error by Unset. Only Error has a description.
 func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +162,7 @@ func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 		Time: c.Timestamp()})
 }
 
-// addEvent adds an event whose attributes are the span's own. It returns false if the span has
+// addEvent adds an event, and takes over e.Attributes. addEvent returns false if the span has
 // ended.
 func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	limits := &s.tracer.provider.limits
@@ -187,8 +177,7 @@ func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	return true
 }
 
-// AddLink adds a link unless it says nothing: it has no span context, no trace state and no
-// attributes.
+// AddLink adds a link, unless the link has no valid span context, no trace state and no attributes.
 func (s *recordedSpan) AddLink(link trace.Link) {
 	if !link.SpanContext.IsValid() && len(link.Attributes) == 0 &&
 		link.SpanContext.TraceState().Len() == 0 {
@@ -205,8 +194,8 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	}
 }
 
-// End ends the span, hands it over, and calls the processors. Under a panic, it records the panic,
-// which goes on.
+// End ends the span, hands the span over, and calls the processors. During a panic, End also
+// records the panic, and panics again.
 func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 	end := s.startTime.Add(time.Since(s.startTime)) // by the monotonic clock
 	if !s.isOpen() {
@@ -217,7 +206,7 @@ func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 		end = t
 	}
 	if s.tracer.provider.recordPanics {
-		if p := recover(); p != nil { // works only in the deferred function itself, which is End
+		if p := recover(); p != nil { // works only in a deferred function, which End must be
 			defer panic(p)
 			defer s.end(end) // also if a method of p panics or ends the goroutine
 			s.addException(p, record.PanicText(p), stackOf(config.StackTrace()),
@@ -228,22 +217,21 @@ func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 	s.end(end)
 }
 
-// end ends the span, unless another goroutine has ended it, and hands it over.
+// end ends the span and hands the span over, unless another goroutine has ended the span.
 func (s *recordedSpan) end(at time.Time) {
-	if !s.endState(at) {
+	if !s.markEnded(at) {
 		return
 	}
 	if s.root {
 		s.classify()
 	}
 	unit := s.unit.Load()
-	if s.decideOrNote(unit); s.tentative && s.root {
+	if s.applyKeepPolicy(unit); s.tentative && s.root {
 		s.endTentative()
 		return
 	}
 	switch {
 	case unit == nil:
-		// a root without anything under it
 		s.tracer.provider.timeline.HandOver(receiver{s.tracer.provider}, s)
 	case s.root:
 		unit.End(s)
@@ -253,49 +241,31 @@ func (s *recordedSpan) end(at time.Time) {
 	s.tracer.provider.onEnd(s)
 }
 
-// decideOrNote decides whether the request of a local root is kept, or notes the failure of another
-// span for that decision.
-func (s *recordedSpan) decideOrNote(unit *record.Unit) {
-	p := s.tracer.provider
-	switch {
-	case p.keeper == nil:
-	case !s.root:
-		if s.failed() {
-			unit.Failed.Store(true)
-		}
-	default:
-		if s.tentative {
-			s.tracer.roots.End()
-		}
-		p.decide(s, unit)
-	}
-}
-
-// endTentative ends the unit of a local root that is tentative, and hands it over if it is kept: to
-// the exporters only in the process that began the trace. Otherwise, the root is only counted.
+// endTentative ends the unit of a tentative local root. A kept unit is handed over, to the
+// exporters only in the process that began the trace. A unit that is not kept is only counted.
 func (s *recordedSpan) endTentative() {
 	switch p := s.tracer.provider; {
 	case s.keep == local.NotKept:
 		if unit := s.unit.Load(); unit != nil {
 			unit.Discard(s)
 		}
-		p.countDropped(s)
-	case p.keeper.Exports() && len(p.exporters) > 0 && !s.parent.elsewhere:
+		p.dropped.Add(s.asRoot(), p.decisionCounter(s))
+	case p.keeper.Exports() && len(p.exporters) > 0 && !s.parent.foreignTrace:
 		s.Unit().Export(s)
 	default:
 		s.Unit().End(s)
 	}
 }
 
-// endState ends the span except for its unit and the processors. It returns false if another
-// goroutine has ended the span.
-func (s *recordedSpan) endState(at time.Time) bool {
+// markEnded ends the span without its unit and without the processors. markEnded returns false if
+// another goroutine has ended the span.
+func (s *recordedSpan) markEnded(at time.Time) bool {
 	s.mu.Lock()
 	if !s.isOpen() {
 		s.mu.Unlock()
 		return false
 	}
-	s.distinct()
+	s.removeDuplicates()
 	s.endTime = at
 	s.state.Or(hasEnded)
 	if s.unit.Load() == nil {
@@ -304,8 +274,8 @@ func (s *recordedSpan) endState(at time.Time) bool {
 	name := s.name
 	var task *rt.Task
 	if d := s.details; d != nil {
-		d.events.settle()
-		d.links.settle()
+		d.events.unroll()
+		d.links.unroll()
 		task, d.task = d.task, nil
 	}
 	s.mu.Unlock()
@@ -320,16 +290,80 @@ func (s *recordedSpan) endState(at time.Time) bool {
 	return true
 }
 
-// labelGoroutine labels the calling goroutine until the span's end, for profilers. The span has
-// just been made.
+// labelGoroutine labels the calling goroutine for profilers until the end of the span, which is
+// new.
 func (s *recordedSpan) labelGoroutine(ctx context.Context, name string) {
 	if !spanlabels.Enabled() || !s.sampled && !s.tentative {
 		return
 	}
-	// also under a span that the program has around all requests
+	// a request may have a local parent: the program's span around all requests
 	request := s.root && s.kind == uint8(trace.SpanKindServer)
 	s.label = spanlabels.Set(ctx, s.spanContext, name, request || !s.parent.isLocal())
 	if id, ok := s.label.ProfileID(); ok {
 		s.addAttributes([]attribute.KeyValue{id})
 	}
+}
+
+// A ring stores the newest values up to a limit, and counts the older values.
+type ring[T any] struct {
+	values  []T
+	oldest  int // index
+	dropped int
+}
+
+// add adds v. A negative limit means no limit. All calls must pass the same limit.
+func (l *ring[T]) add(v T, limit int) {
+	switch {
+	case limit == 0:
+		l.dropped++
+	case limit > 0 && len(l.values) == limit:
+		l.values[l.oldest] = v
+		l.oldest = (l.oldest + 1) % limit
+		l.dropped++
+	default:
+		l.values = append(l.values, v)
+	}
+}
+
+// snapshot returns a copy of the values, the oldest first, or nil for an empty ring.
+func (l *ring[T]) snapshot() []T { return slices.Concat(l.values[l.oldest:], l.values[:l.oldest]) }
+
+// unroll sorts values by age. add must not be called afterwards.
+func (l *ring[T]) unroll() {
+	if l.oldest > 0 {
+		l.values, l.oldest = l.snapshot(), 0
+	}
+}
+
+// RecordError adds an exception event. RecordError does not set the status.
+func (s *recordedSpan) RecordError(err error, options ...trace.EventOption) {
+	if err == nil || !s.isOpen() {
+		return
+	}
+	c := trace.NewEventConfig(options...)
+	message, stack := record.GoexitText, stackOf(c.StackTrace())
+	// deferred, because err.Error may end the goroutine
+	defer func() { s.addException(err, message, stack, c) }()
+	message = record.ErrorText(err)
+}
+
+// maxStack is the largest size of a stack in an event, in bytes, as in the SDK.
+const maxStack = 2048
+
+func (s *recordedSpan) addException(v any, message, stack string, c trace.EventConfig) {
+	attrs := append(c.Attributes(), semconv.ExceptionType(record.TypeName(v)),
+		semconv.ExceptionMessage(message))
+	if stack != "" {
+		attrs = append(attrs, semconv.ExceptionStacktrace(stack))
+	}
+	s.addEvent(sdktrace.Event{Name: semconv.ExceptionEventName, Time: c.Timestamp(),
+		Attributes: attrs})
+}
+
+func stackOf(wanted bool) string {
+	if !wanted {
+		return ""
+	}
+	text := make([]byte, maxStack)
+	return string(text[:runtime.Stack(text, false)])
 }

@@ -1,16 +1,14 @@
 package bridge
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/perfline/perfline/bridge/internal/attributes"
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// SetAttributes sets attributes. A key that the span has keeps its place. New keys over the limit
-// are dropped and counted.
+// SetAttributes sets attributes. An attribute that replaces another one stays at its place. New
+// attributes over the limit are dropped and counted.
 func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	if len(attrs) == 0 {
 		return
@@ -22,27 +20,27 @@ func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	}
 }
 
-// begin sets the attributes that the sampler and the caller gave to the new span.
-func (s *recordedSpan) begin(sampler []attribute.KeyValue, how *spanStart) {
+// setStartAttributes sets the attributes of a new span: the sampler's, then the caller's.
+func (s *recordedSpan) setStartAttributes(sampler []attribute.KeyValue, cfg *spanStart) {
 	p := s.tracer.provider
 	limit := p.limits.AttributeCountLimit
 	s.addAttributes(sampler)
 	switch {
-	case how.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) &&
+	case cfg.request != nil && len(sampler) == 0 && (limit < 0 || limit >= serving.MaxAttributes) &&
 		p.limits.AttributeValueLengthLimit < 0:
-		if s.served != nil {
-			s.request = &s.served.facts
+		if s.object != nil {
+			s.request = &s.object.facts
 		} else {
 			s.request = new(serving.Facts)
 		}
-		how.request.Tell(s.request)
-	case how.request != nil:
-		s.addAttributes(listOf(how.request))
-	case len(sampler) == 0 && p.sdkSampler && (limit < 0 || len(how.attributes) <= limit):
-		s.attributes = how.attributes // the span owns the slice, and the sampler does not keep it
+		cfg.request.Tell(s.request)
+	case cfg.request != nil:
+		s.addAttributes(requestAttributes(cfg.request))
+	case len(sampler) == 0 && p.sdkSampler && (limit < 0 || len(cfg.attributes) <= limit):
+		s.attributes = cfg.attributes // the slice is new, and no sampler retains the slice
 		s.limitFrom(0)
 	default:
-		s.addAttributes(how.attributes)
+		s.addAttributes(cfg.attributes)
 	}
 }
 
@@ -76,8 +74,8 @@ func (s *recordedSpan) appendAttributes(to []attribute.KeyValue) []attribute.Key
 	return all.Attributes[:n+len(attributes.Unique(all.Attributes[n:]))]
 }
 
-// listOf returns the attributes of a request as a list.
-func listOf(r serving.Request) []attribute.KeyValue {
+// requestAttributes returns the attributes of a request that are known at the start.
+func requestAttributes(r serving.Request) []attribute.KeyValue {
 	var facts serving.Facts
 	r.Tell(&facts)
 	list := serving.AttributeList{Attributes: make([]attribute.KeyValue, 0, serving.MaxAttributes)}
@@ -85,8 +83,8 @@ func listOf(r serving.Request) []attribute.KeyValue {
 	return list.Attributes
 }
 
-// addAttributes appends attributes. Keys that are there twice are left for later, unless the limit
-// depends on them. s.mu is held.
+// addAttributes appends attributes. removeDuplicates removes repeated keys later, unless the limit
+// depends on these keys. s.mu is held.
 func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	limit := s.tracer.provider.limits.AttributeCountLimit
 	if s.request != nil &&
@@ -96,12 +94,12 @@ func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	if limit == 0 {
 		s.droppedAttributes += int32(len(attrs))
 		for i := range attrs {
-			s.noteDropped(&attrs[i])
+			s.noteKeepAttribute(&attrs[i])
 		}
 		return
 	}
 	if limit > 0 && len(s.attributes)+len(attrs) > limit {
-		s.addOverLimit(attrs, limit)
+		s.addWithinLimit(attrs, limit)
 		return
 	}
 	n := len(s.attributes)
@@ -109,7 +107,7 @@ func (s *recordedSpan) addAttributes(attrs []attribute.KeyValue) {
 	s.limitFrom(n)
 }
 
-// limitFrom drops invalid attributes, and limits the values of the others, from the n-th on.
+// limitFrom drops the invalid attributes from index n on, and applies the limits to the others.
 func (s *recordedSpan) limitFrom(n int) {
 	for i := n; i < len(s.attributes); i++ {
 		a := &s.attributes[i]
@@ -128,46 +126,33 @@ func (s *recordedSpan) limitFrom(n int) {
 	s.dirty = n > 1
 }
 
-// addOverLimit adds attributes that may exceed the limit. s.mu is held.
-func (s *recordedSpan) addOverLimit(attrs []attribute.KeyValue, limit int) {
-	s.distinct()
-	var places map[attribute.Key]int // of the keys in s.attributes; nil if attrs are few
-	if len(attrs) > 8 {
-		places = make(map[attribute.Key]int, min(limit, len(s.attributes)+len(attrs)))
-		for i := range s.attributes {
-			places[s.attributes[i].Key] = i
-		}
+// addWithinLimit adds attributes that may exceed the limit. s.mu is held.
+func (s *recordedSpan) addWithinLimit(attrs []attribute.KeyValue, limit int) {
+	s.removeDuplicates()
+	indexes := make(map[attribute.Key]int, min(limit, len(s.attributes)+len(attrs)))
+	for i := range s.attributes {
+		indexes[s.attributes[i].Key] = i
 	}
 	for _, a := range attrs {
-		at, ok := places[a.Key]
-		switch {
-		case ok:
-		case places != nil:
-			at = -1
-		default:
-			at = slices.IndexFunc(s.attributes,
-				func(have attribute.KeyValue) bool { return have.Key == a.Key })
-		}
-		if !a.Valid() || at < 0 && len(s.attributes) == limit {
+		i, ok := indexes[a.Key]
+		if !a.Valid() || !ok && len(s.attributes) == limit {
 			s.droppedAttributes++
-			s.noteDropped(&a)
+			s.noteKeepAttribute(&a)
 			continue
 		}
 		attributes.Limit(&a, &s.tracer.provider.limits)
-		if at >= 0 {
-			s.attributes[at] = a
+		if ok {
+			s.attributes[i] = a
 			continue
 		}
-		if places != nil {
-			places[a.Key] = len(s.attributes)
-		}
+		indexes[a.Key] = len(s.attributes)
 		s.attributes = append(s.attributes, a)
 	}
 }
 
-// distinct removes attributes whose keys come again: the last value takes the place of the first.
+// removeDuplicates removes repeated keys. The last value of a key takes the place of the first.
 // s.mu is held.
-func (s *recordedSpan) distinct() {
+func (s *recordedSpan) removeDuplicates() {
 	if !s.dirty {
 		return
 	}

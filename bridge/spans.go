@@ -1,38 +1,41 @@
 package bridge
 
 import (
+	"time"
+
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// Spans are encoded spans of one trace, which have a resource and an instrumentation scope in
-// common. An [Output] takes them. They have three fields:
+// Spans are encoded spans of one trace with the same resource and instrumentation scope. An
+// [Output] receives Spans. Spans have three fields:
 //
 //   - TraceID, of type trace.TraceID.
-//   - Bytes, a []byte: the spans, one after the other, each as the field spans of OTLP's message
-//     ScopeSpans. So proto.Unmarshal of Bytes as a ScopeSpans decodes them.
-//   - Count, an int: how many spans Bytes has, at least 1.
+//   - Bytes, a []byte: the spans, concatenated, each in the form of the field spans of OTLP's
+//     message ScopeSpans. proto.Unmarshal decodes Bytes as a ScopeSpans.
+//   - Count, an int: the number of spans in Bytes, at least 1.
 //
-// A function that gets Spans may read them until it returns, and must not change Bytes. A function
-// that needs the spans longer calls Clone. Several goroutines may read the same Spans.
-// Spans that a program makes itself have no resource and no scope, and outputs of perfline drop
-// them.
+// A function that receives Spans may read the Spans until the function returns, and must not change
+// Bytes. Clone returns a copy that stays valid. Several goroutines may read the same Spans. Spans
+// that a program makes itself have no resource and no scope: perfline's outputs drop such Spans.
 type Spans otlpenc.Spans
 
 // Scope returns the instrumentation scope of the spans: the name, version and attributes of the
 // tracer.
 func (s Spans) Scope() instrumentation.Scope { return scopeOf((*otlpenc.Spans)(&s).Group()) }
 
-// Resource returns the resource of the spans, which describes the process. It is nil if they have
-// none.
+// Resource returns the resource of the spans, which describes the process, or nil if the spans have
+// no resource.
 func (s Spans) Resource() *resource.Resource { return resourceOf((*otlpenc.Spans)(&s).Group()) }
 
-// Root returns the end of the local root, which is the last one of the spans. It is nil if the
-// local root is not among them: the spans of a request come as several Spans, one for each scope,
-// and as more of them if they are many or ended long before the root. Each call allocates a new
-// Root.
+// Root returns the Root of the local root, which is then the last of the spans. Root returns nil if
+// the local root is not among the spans. The spans of a request arrive as several Spans: one for
+// each scope, and more if the spans are many or ended long before the local root. Each call
+// allocates a new Root.
 func (s Spans) Root() *Root {
 	end := (*otlpenc.Spans)(&s).Root()
 	if end == nil {
@@ -42,15 +45,15 @@ func (s Spans) Root() *Root {
 	return &root
 }
 
-// Clone returns a copy with bytes of its own, which the caller may keep and change.
+// Clone returns a copy with its own bytes, which the caller may retain and change.
 func (s Spans) Clone() Spans { return Spans(otlpenc.Spans(s).Clone()) }
 
-// Records are encoded log records, which have a resource and an instrumentation scope in common. A
-// [LogOutput] takes them. They have two fields:
+// Records are encoded log records with the same resource and instrumentation scope. A [LogOutput]
+// receives Records. Records have two fields:
 //
-//   - Bytes, a []byte: the records, one after the other, each as the field log_records of OTLP's
-//     message ScopeLogs. So proto.Unmarshal of Bytes as a ScopeLogs decodes them.
-//   - Count, an int: how many records Bytes has, at least 1.
+//   - Bytes, a []byte: the records, concatenated, each in the form of the field log_records of
+//     OTLP's message ScopeLogs. proto.Unmarshal decodes Bytes as a ScopeLogs.
+//   - Count, an int: the number of records in Bytes, at least 1.
 //
 // The rules for Bytes are those of [Spans].
 type Records otlpenc.Records
@@ -59,11 +62,11 @@ type Records otlpenc.Records
 // logger.
 func (r Records) Scope() instrumentation.Scope { return scopeOf(otlpenc.Records(r).Group()) }
 
-// Resource returns the resource of the records, which describes the process. It is nil if they have
-// none.
+// Resource returns the resource of the records, which describes the process, or nil if the records
+// have no resource.
 func (r Records) Resource() *resource.Resource { return resourceOf(otlpenc.Records(r).Group()) }
 
-// Clone returns a copy with bytes of its own, which the caller may keep and change.
+// Clone returns a copy with its own bytes, which the caller may retain and change.
 func (r Records) Clone() Records { return Records(otlpenc.Records(r).Clone()) }
 
 func scopeOf(g *otlpenc.Group) instrumentation.Scope {
@@ -78,4 +81,48 @@ func resourceOf(g *otlpenc.Group) *resource.Resource {
 		return nil
 	}
 	return g.Resource()
+}
+
+// A Root describes a local root that has ended. A local root is a span without a parent, or with a
+// parent in another process. [Spans.Root] returns a Root, and TracerProviderConfig.OnSlow and a
+// waits.Recorder receive one. A Root shares no memory with the provider: programs may retain a
+// Root.
+type Root struct {
+	TraceID trace.TraceID
+	SpanID  trace.SpanID
+
+	// Name is the span's name at the end. The name of a request is the route, such as "GET
+	// /items/{id}". The name comes from the program, and may not be UTF-8.
+	Name string
+
+	// Class is the kind of work:
+	//
+	//   - "request": a unit of work with an end of its own. The local root is a span of kind server
+	//     or consumer, or a job of marks.StartJob.
+	//   - "stream": a request that lasts until its client leaves.
+	//   - "background": a call or a measure outside requests.
+	//   - "housekeeping": background work of a pool of connections, such as a dial or a check.
+	Class string
+
+	// Start and End have monotonic clock readings if the span has them. Then End.Sub(Start) is the
+	// duration even if the system's clock was set meanwhile.
+	Start, End time.Time
+
+	Failed bool // the status is Error
+
+	// Keep is the reason why a [KeepPolicy] keeps the request: "chosen", "failed", "slow" or
+	// "share". Keep is "" if the request is not kept, if Class is not "request" or "stream", and
+	// without a policy.
+	Keep string
+
+	// Refused is the number of marks, measures and spans of the request that had no room in memory
+	// before the policy decided. Refused is 0 in OnSlow, and for a sampled request.
+	Refused uint32
+}
+
+func publicRoot(r *local.Root) Root {
+	return Root{
+		TraceID: r.TraceID, SpanID: r.SpanID, Name: r.Name, Class: r.Class.String(),
+		Start: r.Start, End: r.End, Failed: r.Failed, Keep: r.Keep.String(), Refused: r.Refused,
+	}
 }

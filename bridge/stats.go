@@ -7,60 +7,58 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Stats count what became of a timeline's marks and measures, and of spans. Each is counted once.
+// Stats count the marks and measures of a timeline, and spans. Each mark, measure and span has one
+// count.
 type Stats struct {
-	// marks that became events of their span, and perhaps log records as well
-	MarkEvents uint64
-	// marks that became log records and no events; if their span lost them, all providers of the
-	// timeline count them
-	MarkRecords  uint64
-	MeasureSpans uint64 // measures that became spans
-	OtherSpans   uint64 // other spans that a TracerProvider handed over
-	// marks that stay on the timeline, because no local span was active and no LogOutput is set
-	MarksWithoutSpan uint64
-	// marks made after their span's end, lost; none of them is a log record
-	MarksAfterEnd uint64
-	// marks over their span's limit of events, lost; not those that became events at once
-	MarksOverLimit uint64
-	// marks of spans that had not ended at Shutdown, or when too many waited, lost
-	MarksOfOpenSpans uint64
-	// marks that found the timeline or their request's journal full, lost
-	MarksDropped uint64
-	Requests     RequestStats // of a TracerProvider with a KeepPolicy
+	MarkEvents uint64 // marks that became span events, and perhaps log records, too
 
-	// spans of the SDK that did not join their request's timeline: too many had not ended
+	// MarkRecords are marks that became log records only. If a mark's span dropped the mark, all
+	// providers of the timeline count the mark.
+	MarkRecords uint64
+
+	MeasureSpans     uint64 // measures that became spans
+	OtherSpans       uint64 // other spans that a TracerProvider handed over
+	MarksWithoutSpan uint64 // marks without a local span and a LogOutput: only timeline entries
+	MarksAfterEnd    uint64 // lost marks: made after their span's end
+	MarksOverLimit   uint64 // lost marks in journals: over their span's limit of events
+	MarksOfOpenSpans uint64 // lost marks: their span was open at Shutdown, or too many waited
+	MarksDropped     uint64 // lost marks: the timeline or the request's journal was full
+
+	Requests RequestStats // the decisions of a TracerProvider's KeepPolicy
+
+	// SpansOffTimeline are spans of the SDK without an entry on their request's timeline, because
+	// too many spans were open.
 	SpansOffTimeline uint64
 
-	// calls of outputs, processors, samplers, observers and the like that panicked or ended their
-	// goroutine; of all providers
+	// Panics are calls of outputs, processors, samplers, observers and other code of the program,
+	// for all providers, that panicked or ended their goroutine.
 	Panics uint64
 }
 
-// RequestStats count the decisions of a [KeepPolicy]. Each request that ended is counted once,
-// sampled or not, but for Exported, Untracked and Refused.
+// RequestStats count the decisions of a [KeepPolicy]. Each ended request, sampled or not, has one
+// count of Chosen to Others.
 type RequestStats struct {
-	Chosen, Failed, Slow, Share uint64 // requests that are kept, by reason
-	// requests with a reason, over KeepPolicy.PerSecond: not kept
-	OverCeiling uint64
-	Others      uint64 // requests without a reason
+	Chosen, Failed, Slow, Share uint64 // kept requests, by reason
+	OverCeiling                 uint64 // requests with a reason over KeepPolicy.PerSecond: not kept
+	Others                      uint64 // requests without a reason
 
-	// Untracked counts local roots that the sampler dropped and that the policy does not see,
-	// because most of their instrumentation scope never end. They are in no other count.
+	// Untracked are local roots that the sampler dropped and the policy does not see, because most
+	// local roots of their instrumentation scope never end.
 	Untracked uint64
 
-	// of those that are kept, requests that the sampler dropped and that were exported
-	Exported uint64
-	// marks, measures and spans without room in memory before the decision; of all providers of the
-	// timeline
+	Exported uint64 // kept requests that the sampler dropped, and that were exported
+
+	// Refused are marks, measures and spans that had no room in memory before the decision, for all
+	// providers of the timeline.
 	Refused uint64
 }
 
-// Lost is the number of marks that were lost at the bridge.
+// Lost returns the number of lost marks.
 func (s Stats) Lost() uint64 {
 	return s.MarksAfterEnd + s.MarksOverLimit + s.MarksOfOpenSpans + s.MarksDropped
 }
 
-// The places of counts. Each one is the field of [Stats] or [RequestStats] of that name.
+// The counters, named after the fields of [Stats] and [RequestStats].
 const (
 	markEvents = iota
 	markRecords
@@ -72,15 +70,14 @@ const (
 	requestsOverCeiling
 	requestsUntracked
 	requestsExported
-	// the first of a place for each local.KeepReason; local.NotKept counts as Others
-	requestsByReason
-	places = requestsByReason + int(local.KeepReasons)
+	requestsByReason // and one counter for each further local.KeepReason; local.NotKept is Others
+	counterCount     = requestsByReason + int(local.KeepReasons)
 )
 
-// counts are the counts that a hand-over adds to its provider's counters.
-type counts [places]uint64
+// counts are the counts of one hand-over.
+type counts [counterCount]uint64
 
-type counters [places]atomic.Uint64
+type counters [counterCount]atomic.Uint64
 
 func (c *counters) add(more *counts) {
 	for i, n := range more {
@@ -90,7 +87,7 @@ func (c *counters) add(more *counts) {
 	}
 }
 
-// read returns the counts, together with the timeline's.
+// read returns the counts of c and the timeline.
 func (c *counters) read(t *record.Timeline, logs *markLogs) Stats {
 	u := t.UnitStats()
 	kept := func(reason local.KeepReason) uint64 { return c[requestsByReason+int(reason)].Load() }
@@ -113,7 +110,7 @@ func (c *counters) read(t *record.Timeline, logs *markLogs) Stats {
 			Refused: u.Refused,
 		},
 	}
-	if logs != nil && logs.form == SpanEventsAndLogRecords { // else the log records are counted
+	if logs != nil && logs.form == SpanEventsAndLogRecords { // other forms count the log records
 		s.MarkRecords += u.MarksOnlyTaken
 	}
 	return s

@@ -2,6 +2,10 @@ package bridge
 
 import (
 	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"reflect"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -24,16 +28,16 @@ type tracer struct {
 	provider *TracerProvider
 	scope    instrumentation.Scope
 	group    *otlpenc.Group
-	roots    keep.Roots // that wait for the policy
+	roots    keep.Roots // wait for the policy
 }
 
-// A spanStart says how a span starts.
+// A spanStart configures the start of a span.
 type spanStart struct {
 	kind       trace.SpanKind
 	newRoot    bool
 	time       time.Time            // zero means now
-	attributes []attribute.KeyValue // the span's from then on
-	request    serving.Request      // has attributes, if it is not nil
+	attributes []attribute.KeyValue // the span takes over the slice
+	request    serving.Request      // makes the attributes, if not nil
 	links      []trace.Link
 }
 
@@ -54,29 +58,29 @@ func (t *tracer) StartServer(ctx context.Context, name string, r serving.Request
 		&spanStart{kind: trace.SpanKindServer, newRoot: newRoot, request: r, links: links})
 }
 
-func (t *tracer) start(ctx context.Context, name string, how *spanStart) (context.Context,
+func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (context.Context,
 	trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	name = record.Name(name)
 	active := trace.SpanFromContext(ctx)
-	parent, unit, droppedRoot := t.parent(active, how)
-	elsewhere := !how.newRoot && beganElsewhere(active)
-	decided := ctx // the context of the decision
-	if how.newRoot {
-		decided = trace.ContextWithSpanContext(ctx, parent)
+	parent, unit, droppedRoot := t.parent(active, cfg)
+	foreignTrace := !cfg.newRoot && hasForeignTrace(active)
+	samplingCtx := ctx
+	if cfg.newRoot {
+		samplingCtx = trace.ContextWithSpanContext(ctx, parent)
 	}
-	if how.request != nil && !t.provider.sdkSampler { // it may look at them
-		how.attributes, how.request = listOf(how.request), nil
+	if cfg.request != nil && !t.provider.sdkSampler { // the sampler may read attributes
+		cfg.attributes, cfg.request = requestAttributes(cfg.request), nil
 	}
 	var sc trace.SpanContext
 	var result sdktrace.SamplingResult
-	// samplers and generators of ids do not see what is below a dropped span
+	// samplers and id generators do not see measures under a dropped span
 	if t == t.provider.marks && unit != nil && unit.Tentative() {
 		sc = parent.WithSpanID(randomSpanID())
 	} else {
-		sc, result = t.sample(decided, &parent, name, how)
+		sc, result = t.sample(samplingCtx, &parent, name, cfg)
 	}
 	dropped := result.Decision != sdktrace.RecordOnly && result.Decision != sdktrace.RecordAndSample
 	tentative := dropped && t.provider.keeper != nil && droppedRoot == nil &&
@@ -84,7 +88,7 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	if dropped && !tentative {
 		var c *droppedContext
 		root := unit == nil && droppedRoot == nil
-		if root && how.request != nil {
+		if root && cfg.request != nil {
 			served := new(droppedRequest)
 			c, unit = &served.droppedContext, &served.unit
 			t.provider.timeline.InitUnit(unit, time.Now(), receiver{t.provider}, false)
@@ -92,8 +96,8 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 			c = new(droppedContext)
 		}
 		s := &c.span
-		c.Context, s.tracer, s.spanContext, s.kind, s.root, s.elsewhere = ctx, t, sc, how.kind,
-			droppedRoot, elsewhere
+		c.Context, s.tracer, s.spanContext, s.kind, s.root, s.foreignTrace = ctx, t, sc, cfg.kind,
+			droppedRoot, foreignTrace
 		if root {
 			s.root = s
 		}
@@ -102,27 +106,27 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	}
 
 	if !dropped && unit != nil && unit.Tentative() {
-		unit = nil // what is sampled does not wait for the decision
+		unit = nil // a sampled span does not wait for the decision
 	}
-	c, s := newSpan(ctx, t, how.request != nil && unit == nil)
+	c, s := newSpan(ctx, t, cfg.request != nil && unit == nil)
 	s.tentative = tentative
 	s.name, s.spanContext, s.sampled = name, sc, sc.IsSampled()
-	s.setParent(&parent, elsewhere)
-	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(how.kind)), unit == nil, how.time
+	s.setParent(&parent, foreignTrace)
+	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(cfg.kind)), unit == nil, cfg.time
 	s.unit.Store(unit)
 	if tracelog.Enabled() {
-		s.traced = traceHere(active, how.time)
+		s.goroutine = newStartGoroutine(active, cfg.time)
 	}
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
 	}
-	for _, l := range how.links {
+	for _, l := range cfg.links {
 		s.AddLink(l)
 	}
 	if tentative {
 		result.Attributes = nil
 	}
-	s.begin(result.Attributes, how)
+	s.setStartAttributes(result.Attributes, cfg)
 	s.labelGoroutine(ctx, name)
 	var started context.Context = c
 	if !tentative {
@@ -134,75 +138,152 @@ func (t *tracer) start(ctx context.Context, name string, how *spanStart) (contex
 	return started, s
 }
 
-// parent returns the context of the active span. For a span of the same provider, it also returns
-// the unit of the recorded local root, or the local root if that was dropped. The active span
-// counts a new root as a child, but is not its parent.
+// parent returns the context of the active span, unless the new span is a root. For an active span
+// of the same provider, parent also returns the unit of the recorded local root, or the dropped
+// local root. The active span counts a new root as a child.
 //
-// A request is a unit of its own unless the unit above it is the same request's: a span of the
-// program's may be the parent of all requests.
-func (t *tracer) parent(active trace.Span, how *spanStart) (sc trace.SpanContext, unit *record.Unit,
+// A request is a unit of its own, also under a span that the program has around all requests. Only
+// a unit above that already serves the request is the request's unit.
+func (t *tracer) parent(active trace.Span, cfg *spanStart) (sc trace.SpanContext, unit *record.Unit,
 	dropped *droppedSpan) {
-	var above *record.Unit
+	var activeUnit *record.Unit
 	switch s := active.(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, s.child(s.tracer.provider == t.provider && !how.newRoot)
-		above = unit
+		sc, unit = s.spanContext, s.addChild(s.tracer.provider == t.provider && !cfg.newRoot)
+		activeUnit = unit
 	case *droppedSpan:
 		sc = s.spanContext
 		if s.tracer.provider == t.provider {
-			above = s.holder().unit.Load()
+			activeUnit = s.unitOwner().unit.Load()
 			if dropped = s.root; dropped == nil {
-				unit = above
+				unit = activeUnit
 			}
 		}
 	default:
 		sc = s.SpanContext()
 	}
-	if how.newRoot {
+	if cfg.newRoot {
 		return trace.SpanContext{}, nil, nil
 	}
-	served := false // by bridgehttp or bridgegrpc
-	if how.kind == trace.SpanKindServer && above != nil {
-		_, served = above.Timing(record.RequestStart)
-	}
-	if how.kind == trace.SpanKindServer && !served {
-		return sc, nil, nil
+	if cfg.kind == trace.SpanKindServer {
+		served := false // by bridgehttp or bridgegrpc
+		if activeUnit != nil {
+			_, served = activeUnit.Timing(record.RequestStart)
+		}
+		if !served {
+			return sc, nil, nil
+		}
 	}
 	return sc, unit, dropped
 }
 
-// sample makes the ids of a span, and asks the sampler about it.
+// sample makes the ids of a span, and asks the sampler.
 func (t *tracer) sample(ctx context.Context, parent *trace.SpanContext, name string,
-	how *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
+	cfg *spanStart) (trace.SpanContext, sdktrace.SamplingResult) {
 	var sc trace.SpanContextConfig
 	flags := parent.TraceFlags()
-	switch sc.TraceID = parent.TraceID(); {
-	case !sc.TraceID.IsValid():
+	if sc.TraceID = parent.TraceID(); sc.TraceID.IsValid() {
+		sc.SpanID = t.provider.newSpanID(ctx, sc.TraceID)
+	} else {
 		sc.TraceID, sc.SpanID = t.provider.newIDs(ctx)
 		flags = flags.WithRandom(flags.IsRandom() || t.provider.ids == nil)
-	default:
-		sc.SpanID = t.provider.newSpanID(ctx, sc.TraceID)
 	}
 	if t.provider.inherits && (parent.IsValid() || t.provider.samplesRoots) {
 		decision := sdktrace.Drop
-		sc.TraceState, sc.TraceFlags = parent.TraceState(), flags
-		if !parent.IsValid() {
-			sc.TraceFlags = sc.TraceFlags.WithSampled(true)
-		}
+		sc.TraceState = parent.TraceState()
+		sc.TraceFlags = flags.WithSampled(flags.IsSampled() || !parent.IsValid())
 		if sc.TraceFlags.IsSampled() {
 			decision = sdktrace.RecordAndSample
 		}
 		return trace.NewSpanContext(sc), sdktrace.SamplingResult{Decision: decision}
 	}
 	result := t.provider.shouldSample(&sdktrace.SamplingParameters{
-		ParentContext: ctx,
-		TraceID:       sc.TraceID,
-		Name:          name,
-		Kind:          how.kind,
-		Attributes:    how.attributes,
-		Links:         how.links,
+		ParentContext: ctx, TraceID: sc.TraceID, Name: name, Kind: cfg.kind,
+		Attributes: cfg.attributes, Links: cfg.links,
 	})
 	sc.TraceState = result.Tracestate
 	sc.TraceFlags = flags.WithSampled(result.Decision == sdktrace.RecordAndSample)
 	return trace.NewSpanContext(sc), result
+}
+
+const idGenerator = "the generator of ids"
+
+// newIDs returns the ids of a root. The ids are random without an id generator, or if the generator
+// panics.
+func (p *TracerProvider) newIDs(ctx context.Context) (t trace.TraceID, s trace.SpanID) {
+	if p.ids != nil && p.timeline.Try(idGenerator, func() { t, s = p.ids.NewIDs(ctx) }) {
+		return t, s
+	}
+	for !t.IsValid() {
+		binary.NativeEndian.PutUint64(t[:8], rand.Uint64())
+		binary.NativeEndian.PutUint64(t[8:], rand.Uint64())
+	}
+	return t, randomSpanID()
+}
+
+// newSpanID returns the id of a child, as newIDs does.
+func (p *TracerProvider) newSpanID(ctx context.Context, t trace.TraceID) (id trace.SpanID) {
+	if p.ids != nil && p.timeline.Try(idGenerator, func() { id = p.ids.NewSpanID(ctx, t) }) {
+		return id
+	}
+	return randomSpanID()
+}
+
+func randomSpanID() (s trace.SpanID) {
+	for !s.IsValid() {
+		binary.NativeEndian.PutUint64(s[:], rand.Uint64())
+	}
+	return s
+}
+
+// isSDK reports whether a sampler and all samplers in the sampler are the SDK's.
+func isSDK(v reflect.Value) bool {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return false
+	}
+	if pkg := v.Type().PkgPath(); pkg != "" &&
+		pkg != reflect.TypeFor[sdktrace.SpanLimits]().PkgPath() {
+		return false
+	}
+	if v.Kind() == reflect.Struct {
+		for _, field := range v.Fields() {
+			if !isSDK(field) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// inherits reports whether an SDK sampler samples a child exactly if the parent is sampled. The
+// description shows whether the sampler is a ParentBased with the SDK's defaults for all parents.
+func inherits(s sdktrace.Sampler) bool {
+	_, parents, _ := strings.Cut(sdktrace.ParentBased(sdktrace.NeverSample()).Description(),
+		sdktrace.NeverSample().Description())
+	return strings.HasPrefix(s.Description(), "ParentBased{root:") &&
+		strings.HasSuffix(s.Description(), parents)
+}
+
+// decidesByTrace reports whether an SDK sampler samples all spans, or decides by the trace id
+// alone, according to the description.
+func decidesByTrace(s sdktrace.Sampler) bool {
+	ratio, _, _ := strings.Cut(sdktrace.TraceIDRatioBased(1).Description(), "{")
+	return s.Description() == sdktrace.AlwaysSample().Description() ||
+		strings.HasPrefix(s.Description(), ratio+"{")
+}
+
+// shouldSample asks the sampler. A span is dropped if the program's sampler panics.
+func (p *TracerProvider) shouldSample(
+	params *sdktrace.SamplingParameters) (r sdktrace.SamplingResult) {
+	if p.sdkSampler {
+		return p.sampler.ShouldSample(*params)
+	}
+	if !p.timeline.Try("the sampler", func() { r = p.sampler.ShouldSample(*params) }) {
+		r = sdktrace.SamplingResult{Decision: sdktrace.Drop,
+			Tracestate: trace.SpanContextFromContext(params.ParentContext).TraceState()}
+	}
+	return r
 }

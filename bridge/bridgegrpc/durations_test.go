@@ -38,7 +38,7 @@ func TestDurationsOfManyMethods(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	defer tl.Close()
 	ctx := observer.NewContext(t.Context(), tl)
-	const each = 3 * kinds.Most / 4
+	const each = 3 * kinds.MaxKinds / 4
 	var wg sync.WaitGroup
 	for g := range 2 {
 		wg.Go(func() {

@@ -8,19 +8,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// NewEventBridge returns a processor that adds each log event to the current span as a span event:
-// the package's documentation has the rules. The processor has no state, returns no errors and does
+// NewEventBridge returns a processor that adds each log event to the current span as a span event,
+// by the rules of the package documentation. The processor is stateless, returns no errors and does
 // not change records.
 //
-// Its Enabled reports false if no record that is emitted with the context can become a span event,
-// because no span is recording. Otherwise Enabled reports true, also for parameters without an
-// event name: the record may get its name later, from a logging library's bridge or from another
-// processor. Under a recording span, a Logger is therefore enabled for all severities.
+// Enabled returns false if the context has no recording span, because no record can then become a
+// span event. Otherwise Enabled returns true, also for parameters without an event name: a logging
+// library's bridge or another processor may set the name later. Under a recording span, a Logger is
+// therefore enabled for all severities.
 func NewEventBridge() sdklog.Processor { return eventBridge{} }
 
 type eventBridge struct{}
 
-// OnEmit adds the span event.
 func (eventBridge) OnEmit(ctx context.Context, r *sdklog.Record) error {
 	name := r.EventName()
 	if name == "" || !r.TraceID().IsValid() || !r.SpanID().IsValid() {
@@ -33,8 +32,8 @@ func (eventBridge) OnEmit(ctx context.Context, r *sdklog.Record) error {
 	if sc := span.SpanContext(); sc.TraceID() != r.TraceID() || sc.SpanID() != r.SpanID() {
 		return nil
 	}
-	var room [2]trace.EventOption
-	options := room[:0]
+	var buf [2]trace.EventOption
+	options := buf[:0]
 	at := r.Timestamp()
 	if at.IsZero() {
 		at = r.ObservedTimestamp()
@@ -59,8 +58,8 @@ func (eventBridge) Enabled(ctx context.Context, _ sdklog.EnabledParameters) bool
 	return trace.SpanFromContext(ctx).IsRecording()
 }
 
-// ForceFlush does nothing: span events are added at once.
+// ForceFlush does nothing, because span events are added at once.
 func (eventBridge) ForceFlush(context.Context) error { return nil }
 
-// Shutdown does nothing. A LoggerProvider emits nothing after its Shutdown.
+// Shutdown does nothing. A LoggerProvider emits no records after its Shutdown.
 func (eventBridge) Shutdown(context.Context) error { return nil }

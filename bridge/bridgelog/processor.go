@@ -15,31 +15,32 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A Pipeline has the destination of log records, and the resource that they are about. A
-// *perfline.Pipeline is one. Logs returns nil if log records are not exported.
+// A Pipeline provides the output and the resource of log records. A *perfline.Pipeline is a
+// Pipeline. Logs returns nil if log records are not exported.
 type Pipeline interface {
 	Logs() bridge.LogOutput
 	Resource() *resource.Resource
 }
 
-// NewLoggerProvider returns a provider whose log records p delivers, with p's resource.
-// [NewProcessor] says which; if p exports no log records, all loggers are disabled. Records that
-// come after the shutdown of p count as dropped.
+// NewLoggerProvider returns a provider whose log records p delivers with p's resource.
+// [NewProcessor] describes which records are delivered. If p exports no log records, all loggers
+// are disabled. Records after the shutdown of p count as dropped.
 func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
 	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()),
 		sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
 }
 
-// NewProcessor returns a processor that encodes log records on the goroutine that emits them, and
-// hands them to out at once. It takes records of the severity that corresponds to level and above,
-// and records without a severity; nil means [slog.LevelInfo]. The other slog levels correspond as
-// in OpenTelemetry's bridge: [slog.LevelWarn] is WARN.
+// NewProcessor returns a processor that encodes log records on the goroutine that emits the
+// records, and hands the records to out at once. The processor delivers records with a severity
+// that corresponds to level or a higher severity, and records without a severity. nil means
+// [slog.LevelInfo]. Other levels correspond as in OpenTelemetry's slog bridge: [slog.LevelWarn] is
+// WARN.
 //
-//   - A record is encoded without a lock, and without an allocation unless it has lists, maps,
-//     bytes or text that is not UTF-8.
-//   - ForceFlush and Shutdown call out's ForceFlush. They do not shut out down, because spans or
-//     marks may use it too.
-//   - If out is nil, the processor takes no records.
+//   - Encoding takes no lock. Encoding allocates only for lists, maps, bytes and text that is not
+//     UTF-8.
+//   - ForceFlush and Shutdown call out's ForceFlush. Shutdown does not shut out down, because spans
+//     or marks may use out, too.
+//   - If out is nil, the processor delivers no records.
 func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
 	if level == nil {
 		level = slog.LevelInfo
@@ -48,38 +49,37 @@ func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
 }
 
 type processor struct {
-	out    bridge.LogOutput // nil: records go nowhere
+	out    bridge.LogOutput // may be nil
 	level  slog.Leveler
 	groups otlpenc.Groups
 	pool   sync.Pool // of *scratch
 }
 
-// A scratch has the memory that a record needs until out has it.
+// A scratch is the memory for one record.
 type scratch struct {
 	attrs []attribute.KeyValue
 	bytes []byte
 }
 
-// Larger memory is not used again.
+// The pool does not take larger memory.
 const (
-	maxScratchAttrs = 128 // the SDK's limit of attributes, by default
+	maxScratchAttrs = 128 // the SDK's default limit
 	maxScratchBytes = 64 << 10
 )
 
-// takes reports whether a severity is delivered. Severities are nine above the levels of slog.
-func (p *processor) takes(s log.Severity) bool {
+// accepts reports whether records of a severity are delivered. SeverityInfo is 9, slog's is 0.
+func (p *processor) accepts(s log.Severity) bool {
 	return p.out != nil &&
 		(s == log.SeverityUndefined || slog.Level(s-log.SeverityInfo) >= p.level.Level())
 }
 
-// Enabled reports whether records of the severity are delivered.
 func (p *processor) Enabled(_ context.Context, param sdklog.EnabledParameters) bool {
-	return p.takes(param.Severity)
+	return p.accepts(param.Severity)
 }
 
-// OnEmit hands the record to out. It returns no error: out counts losses.
+// OnEmit hands the record to out. OnEmit returns no error, because out counts losses.
 func (p *processor) OnEmit(_ context.Context, r *sdklog.Record) error {
-	if !p.takes(r.Severity()) {
+	if !p.accepts(r.Severity()) {
 		return nil
 	}
 	s, ok := p.pool.Get().(*scratch)
@@ -103,14 +103,14 @@ func (p *processor) OnEmit(_ context.Context, r *sdklog.Record) error {
 	group := p.groups.Group(r.Resource(), r.InstrumentationScope())
 	p.out.AcceptLogs(bridge.Records(otlpenc.NewRecords(group, b[:len(b):len(b)], 1)))
 	if cap(attrs) <= maxScratchAttrs && cap(b) <= maxScratchBytes {
-		clear(attrs) // which keep values of the program in memory
+		clear(attrs) // frees the program's values
 		s.attrs, s.bytes = attrs, b
 		p.pool.Put(s)
 	}
 	return nil
 }
 
-// ForceFlush delivers the records that were emitted before.
+// ForceFlush delivers all records that were emitted before the call.
 func (p *processor) ForceFlush(ctx context.Context) error {
 	if p.out == nil {
 		return nil
@@ -118,5 +118,5 @@ func (p *processor) ForceFlush(ctx context.Context) error {
 	return p.out.ForceFlush(ctx)
 }
 
-// Shutdown delivers the records that were emitted before, and leaves out open.
+// Shutdown delivers all records that were emitted before the call, and does not shut out down.
 func (p *processor) Shutdown(ctx context.Context) error { return p.ForceFlush(ctx) }

@@ -2,8 +2,10 @@ package bridgetest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -14,7 +16,7 @@ import (
 	"github.com/perfline/perfline/observer/observertest"
 )
 
-// A Recorder keeps the spans that are made with its provider, and the entries of its timeline.
+// A Recorder records the spans of its provider and the entries of its timeline.
 type Recorder struct {
 	t        testing.TB
 	entries  *observertest.Recorder
@@ -22,14 +24,14 @@ type Recorder struct {
 	spans    *tracetest.SpanRecorder
 }
 
-// New returns a recorder over a provider of perfline. It ends with the test.
+// New returns a recorder with a provider of perfline, which is shut down at the end of the test.
 func New(t testing.TB) *Recorder {
 	t.Helper()
 	return Over(t, nil)
 }
 
-// Over returns a recorder over a provider of the SDK. It ends with the test, and does not shut the
-// provider down.
+// Over returns a recorder with a provider of the SDK. At the end of the test, the recorder is
+// unregistered from the provider, which is not shut down.
 func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	t.Helper()
 	r := &Recorder{t: t, entries: observertest.NewTimedRecorder(), provider: sdk,
@@ -41,42 +43,95 @@ func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 			Processors: []sdktrace.SpanProcessor{r.spans},
 		})
 		r.provider = p
-		// a recorder has nothing that could fail
-		stop = func() { _ = p.Shutdown(context.Background()) }
+		stop = func() { _ = p.Shutdown(context.Background()) } // a SpanRecorder returns no error
 	} else {
-		joined := bridge.NewProcessor(
+		processor := bridge.NewProcessor(
 			bridge.ProcessorConfig{Timeline: r.Timeline(), TracerProvider: sdk})
 		sdk.RegisterSpanProcessor(r.spans)
-		sdk.RegisterSpanProcessor(joined)
+		sdk.RegisterSpanProcessor(processor)
 		stop = func() {
-			sdk.UnregisterSpanProcessor(joined) // which shuts it down
+			sdk.UnregisterSpanProcessor(processor) // also shuts the processor down
 			sdk.UnregisterSpanProcessor(r.spans)
 		}
 	}
 	t.Cleanup(func() {
 		t.Helper()
 		if t.Failed() {
-			t.Logf("recorded:\n%s", r.Tree(every))
+			t.Logf("recorded:\n%s", r.Tree(allKeys))
 		}
 		stop()
 	})
 	return r
 }
 
-// Context returns a context under which marks and measures are recorded. It has the values of
-// parent.
+// Context returns a copy of parent in which marks and measures are recorded.
 func (r *Recorder) Context(parent context.Context) context.Context {
 	return r.entries.Context(parent)
 }
 
-// TracerProvider returns the provider whose spans are recorded.
+// TracerProvider returns the provider of the recorder.
 func (r *Recorder) TracerProvider() trace.TracerProvider { return r.provider }
 
-// Timeline returns the process timeline that is recorded.
+// Timeline returns the process timeline that the recorder records.
 func (r *Recorder) Timeline() *observer.Timeline { return r.entries.Timeline }
 
-// Entries returns the entries recorded so far that match any filter, or all without a filter. They
-// are sorted by their start.
+// Entries returns the entries until now that match any filter, or all entries without a filter,
+// sorted by start.
 func (r *Recorder) Entries(filters ...observer.Filter) []observer.Entry {
 	return r.entries.Entries(filters...)
+}
+
+// A Span is a span of the code under test or a measure, which is a span of the instrumentation
+// scope [bridge.ScopeName]. The events are marks, and events by AddEvent and RecordError. EndTime
+// is zero for an open span.
+type Span struct {
+	tracetest.SpanStub
+
+	Parent   *Span   // nil for a root, and for a span with a remote parent
+	Children []*Span // sorted by start
+}
+
+// Attr returns the value of an attribute, or an empty value without the attribute.
+func (s *Span) Attr(key attribute.Key) attribute.Value {
+	for _, kv := range s.Attributes {
+		if kv.Key == key {
+			return kv.Value
+		}
+	}
+	return attribute.Value{}
+}
+
+// Spans returns all spans until now, sorted by start. Open spans are included.
+func (r *Recorder) Spans() []*Span {
+	type key struct {
+		trace trace.TraceID
+		span  trace.SpanID
+	}
+	var all []*Span
+	byKey := map[key]*Span{}
+	for _, started := range r.spans.Started() {
+		s := &Span{SpanStub: tracetest.SpanStubFromReadOnlySpan(started)}
+		all = append(all, s)
+		byKey[key{s.SpanContext.TraceID(), s.SpanContext.SpanID()}] = s
+	}
+	slices.SortStableFunc(all, func(a, b *Span) int { return a.StartTime.Compare(b.StartTime) })
+	for _, s := range all {
+		parent := s.SpanStub.Parent
+		if s.Parent = byKey[key{parent.TraceID(), parent.SpanID()}]; s.Parent != nil {
+			s.Parent.Children = append(s.Parent.Children, s)
+		}
+	}
+	return all
+}
+
+// Span returns the span with a name. The test fails and ends unless exactly one span has the name.
+// Call Span only on the test's own goroutine.
+func (r *Recorder) Span(name string) *Span {
+	r.t.Helper()
+	found := slices.DeleteFunc(r.Spans(), func(s *Span) bool { return s.Name != name })
+	if len(found) != 1 {
+		r.t.Fatalf("%d spans have the name %q, want 1", len(found), name)
+		return &Span{} // if t goes on
+	}
+	return found[0]
 }

@@ -16,23 +16,22 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Tree returns the spans and their events as text: a line for each, and two spaces more for each
-// level. They are in the order of their start.
+// Tree returns the spans and their events as text, one line each, sorted by start. Each level is
+// indented by two spaces:
 //
 //	GET /products/{id} (server)
 //	  * cache.miss key=7
 //	  render (error: no template)
 //
-// A line has the name, then the attributes with the given keys, in that order, then what is
-// special: a kind other than internal, an error, and "not ended". The key "*" stands for all
-// attributes. Events have an asterisk, and so have marks under no span.
+// A line is the name, then the attributes with the given keys in the given order, then a kind other
+// than internal, an error, and "not ended" for an open span. The key "*" selects all attributes.
+// Events, and marks under no span, begin with an asterisk.
 func (r *Recorder) Tree(keys ...attribute.Key) string {
 	var top []line
 	for _, e := range r.Entries(observer.Filter{Type: record.Mark}) {
-		// ObserversOnly is set for a mark under a span that is not sampled
 		if (*record.Entry)(&e).Span() == (record.SpanIDs{}) {
-			top = append(top, line{at: e.Time(), text: "* " +
-				e.Name() + texts(attributes(&e), keys)})
+			text := "* " + e.Name() + formatAttributes(attributes(&e), keys)
+			top = append(top, line{at: e.Time(), text: text})
 		}
 	}
 	for _, s := range r.Spans() {
@@ -45,10 +44,10 @@ func (r *Recorder) Tree(keys ...attribute.Key) string {
 	return b.String()
 }
 
-const every attribute.Key = "*"
+const allKeys attribute.Key = "*"
 
-// Want fails the test unless the tree, with the attributes of these keys, is as wanted. Empty lines
-// at the beginning and the end of want do not count, nor does the indentation of its first line.
+// Want fails the test unless the tree, with the attributes of the keys, equals want. Want ignores
+// empty lines at both ends of want, and the indentation of the first line in all lines.
 func (r *Recorder) Want(want string, keys ...attribute.Key) {
 	r.t.Helper()
 	if got, want := r.Tree(keys...), dedent(want); got != want {
@@ -56,15 +55,14 @@ func (r *Recorder) Want(want string, keys ...attribute.Key) {
 	}
 }
 
-// A line is a line of a tree, with the lines below it.
 type line struct {
-	at    time.Time
-	text  string
-	below []line
+	at       time.Time
+	text     string
+	children []line
 }
 
 func lineOf(s *Span, keys []attribute.Key) line {
-	l := line{at: s.StartTime, text: s.Name + texts(s.Attributes, keys)}
+	l := line{at: s.StartTime, text: s.Name + formatAttributes(s.Attributes, keys)}
 	if s.SpanKind != trace.SpanKindInternal {
 		l.text += " (" + s.SpanKind.String() + ")"
 	}
@@ -79,10 +77,11 @@ func lineOf(s *Span, keys []attribute.Key) line {
 		l.text += " (not ended)"
 	}
 	for _, e := range s.Events {
-		l.below = append(l.below, line{at: e.Time, text: "* " + e.Name + texts(e.Attributes, keys)})
+		text := "* " + e.Name + formatAttributes(e.Attributes, keys)
+		l.children = append(l.children, line{at: e.Time, text: text})
 	}
 	for _, child := range s.Children {
-		l.below = append(l.below, lineOf(child, keys))
+		l.children = append(l.children, lineOf(child, keys))
 	}
 	return l
 }
@@ -91,15 +90,15 @@ func write(b *strings.Builder, lines []line, indent string) {
 	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
 	for _, l := range lines {
 		fmt.Fprintf(b, "%s%s\n", indent, l.text)
-		write(b, l.below, indent+"  ")
+		write(b, l.children, indent+"  ")
 	}
 }
 
-func texts(attrs []attribute.KeyValue, keys []attribute.Key) string {
+func formatAttributes(attrs []attribute.KeyValue, keys []attribute.Key) string {
 	var b strings.Builder
 	for _, key := range keys {
 		for _, kv := range attrs {
-			if kv.Key == key || key == every {
+			if kv.Key == key || key == allKeys {
 				fmt.Fprintf(&b, " %s=%s", text.Escape(string(kv.Key), ""),
 					text.Escape(kv.Value.String(), ""))
 			}
@@ -108,7 +107,6 @@ func texts(attrs []attribute.KeyValue, keys []attribute.Key) string {
 	return b.String()
 }
 
-// attributes are an entry's, as text.
 func attributes(e *observer.Entry) (all []attribute.KeyValue) {
 	for a := range e.Attrs() {
 		all = append(all, attribute.String(a.Key, a.Value.String()))

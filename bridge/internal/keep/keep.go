@@ -1,5 +1,5 @@
-// Package keep decides which requests are kept whole, and counts the local roots that are not.
-// Package bridge has the policy for programs, KeepPolicy, and the spans.
+// Package keep decides which requests a bridge.KeepPolicy keeps, and counts the requests that the
+// policy drops.
 package keep
 
 import (
@@ -29,7 +29,6 @@ type Policy struct {
 	Export        bool
 }
 
-// Defaults of a [Policy].
 const (
 	defaultSlow      = time.Second
 	defaultPerSecond = 20
@@ -38,13 +37,13 @@ const (
 // A Keeper applies a policy.
 type Keeper struct {
 	policy  Policy
-	usual   *routes.Table // how long a route usually takes; with a factor only
+	table   *routes.Table // the usual durations of routes; used only if policy.Factor is set
 	ceiling ceiling
 }
 
-// New returns a keeper. With a factor, it needs the table.
-func New(p Policy, usual *routes.Table) *Keeper {
-	k := &Keeper{policy: p, usual: usual}
+// New returns a keeper. The table may be nil unless p.Factor is positive.
+func New(p Policy, table *routes.Table) *Keeper {
+	k := &Keeper{policy: p, table: table}
 	k.policy.Slow = cmp.Or(p.Slow, defaultSlow)
 	k.policy.Routes = maps.Clone(p.Routes)
 	k.ceiling.began = time.Now()
@@ -55,18 +54,18 @@ func New(p Policy, usual *routes.Table) *Keeper {
 	return k
 }
 
-// A Decision says what becomes of a request.
+// A Decision tells whether a request is kept, and why.
 type Decision struct {
 	Reason      local.KeepReason
-	Slow        bool // also if the request is kept for another reason, or not at all
-	OverCeiling bool // the request is not kept although there is a reason
+	Slow        bool // the request was slow, kept or not
+	OverCeiling bool // the request had a reason, but the ceiling dropped it
 }
 
-// Decide decides about the request under a local root of a class, with a name. failed says that the
-// root or a span under it has failed, and chosen that the program asked to keep the request.
-func (k *Keeper) Decide(
-	class local.Class, name string, took time.Duration, failed, chosen bool,
-) Decision {
+// Decide decides about the request under a local root. failed says that the root or a span under
+// the root failed, and chosen that the program asked to keep the request. Decide may be called
+// concurrently.
+func (k *Keeper) Decide(class local.Class, name string, took time.Duration,
+	failed, chosen bool) Decision {
 	d := Decision{Slow: k.isSlow(class, name, took)}
 	switch {
 	case chosen:
@@ -84,30 +83,28 @@ func (k *Keeper) Decide(
 	return d
 }
 
-// isSlow reports whether a request was slow.
 func (k *Keeper) isSlow(class local.Class, name string, took time.Duration) bool {
 	if class == local.Stream {
 		return false
 	}
-	threshold := k.policy.Slow
-	if len(k.policy.Routes) > 0 {
-		if own, ok := k.policy.Routes[name]; ok {
-			threshold = own
-		}
+	threshold, ok := k.policy.Routes[name]
+	if !ok {
+		threshold = k.policy.Slow
 	}
 	slow := threshold >= 0 && took >= threshold
 	if k.policy.Factor > 0 {
-		usual := k.usual.Usual(class, name)
+		usual := k.table.Usual(class, name)
 		slow = slow || usual > 0 && float64(took) >= k.policy.Factor*float64(usual)
 	}
 	return slow
 }
 
-// Exports reports whether requests that are kept and not sampled are exported.
+// Exports reports whether the exporters also get requests that are kept but not sampled.
 func (k *Keeper) Exports() bool { return k.policy.Export }
 
-// WithoutThreshold returns a trace state without the probability with which the trace was sampled:
-// the member ot loses th, and keeps the rest. Backends count a span without it once.
+// WithoutThreshold returns a trace state without the sampling probability: the sub-key th of the
+// member ot. Backends extrapolate from the threshold, so they count a span without a threshold
+// once.
 func WithoutThreshold(state trace.TraceState) trace.TraceState {
 	const member, threshold = "ot", "th:"
 	value := state.Get(member)
@@ -123,11 +120,11 @@ func WithoutThreshold(state trace.TraceState) trace.TraceState {
 	return state
 }
 
-// A ceiling admits one request in each interval, and up to a second's at once.
+// A ceiling admits one request in each interval. Unused intervals of the last second add up.
 type ceiling struct {
 	interval time.Duration // 0 for no ceiling
 	began    time.Time
-	next     atomic.Int64 // when the requests that were admitted are used up, in ns since began
+	next     atomic.Int64 // the end of the last admitted interval, in ns since began
 }
 
 func (c *ceiling) admit() bool {
@@ -136,12 +133,12 @@ func (c *ceiling) admit() bool {
 	}
 	now := int64(time.Since(c.began))
 	for {
-		was := c.next.Load()
-		next := max(was, now-int64(time.Second)) + int64(c.interval)
+		last := c.next.Load()
+		next := max(last, now-int64(time.Second)) + int64(c.interval)
 		if next > now {
 			return false
 		}
-		if c.next.CompareAndSwap(was, next) {
+		if c.next.CompareAndSwap(last, next) {
 			return true
 		}
 	}

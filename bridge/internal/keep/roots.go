@@ -1,22 +1,23 @@
 package keep
 
 import (
+	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Roots count the local roots of an instrumentation scope that wait for a decision. Some
-// instrumentation never ends a span that is not recording: otelgrpc is such. Its roots must not
-// wait for ever in growing numbers.
+// Roots count the local roots of one instrumentation scope that wait for a decision. Some
+// instrumentation, such as otelgrpc, never ends a span that is not recording. Roots bound the
+// memory of these spans.
 type Roots struct {
-	// nil before the first root: most scopes have none
-	parts atomic.Pointer[record.PerProcessor[rootCounts]]
-	full  atomic.Bool // too many never end
+	parts atomic.Pointer[record.PerProcessor[rootCounts]] // nil before the first root
+	full  atomic.Bool                                     // Begin refuses further roots
 }
 
-// near returns the counts of the processor.
-func (r *Roots) near() *rootCounts {
+func (r *Roots) counts() *rootCounts {
 	if r.parts.Load() == nil {
 		r.parts.CompareAndSwap(nil, new(record.PerProcessor[rootCounts]))
 	}
@@ -24,38 +25,89 @@ func (r *Roots) near() *rootCounts {
 }
 
 type rootCounts struct {
-	asked, begun, ended atomic.Int64
+	calls, begins, ends atomic.Int64
 
-	_ [64]byte // keeps the next one off these cache lines
+	_ [64]byte // padding: counts of two processors share no cache line
 }
 
-// maxRoots is about how many may be open while fewer than half of all have ended.
+// maxRoots is the number of open roots from which Begin refuses roots, unless at least half of all
+// roots have ended.
 const maxRoots = 4096
 
-// Begin counts a root that begins. It returns false if too many never end.
+// Begin counts a root that starts. Begin returns false if too many roots of the scope never end.
 func (r *Roots) Begin() bool {
-	c := r.near()
-	if c.asked.Add(1)%32 == 0 {
-		r.look()
+	counts := r.counts()
+	if counts.calls.Add(1)%32 == 0 {
+		var begins, ends int64
+		for c := range r.parts.Load().All() {
+			begins += c.begins.Load()
+			ends += c.ends.Load()
+		}
+		r.full.Store(begins-ends >= maxRoots && ends < begins/2)
 	}
 	if r.full.Load() {
 		return false
 	}
-	c.begun.Add(1)
+	counts.begins.Add(1)
 	return true
 }
 
-// look looks whether too many never end.
-func (r *Roots) look() {
-	var begun, ended int64
-	for c := range r.parts.Load().All() {
-		begun += c.begun.Load()
-		ended += c.ended.Load()
+// End counts a root that Begin counted and that has ended.
+func (r *Roots) End() { r.counts().ends.Add(1) }
+
+// DroppedRoots count the requests that the policy drops. Each processor fills a list of its own, so
+// that processors do not contend for a lock or a counter. A list is counted when the list is full
+// or old, and by CountNow.
+type DroppedRoots struct {
+	Count func(r *local.Root, counter int) // counts a root in its route and in a counter
+
+	lists record.PerProcessor[droppedList]
+}
+
+type droppedList struct {
+	mu    sync.Mutex // guards roots
+	roots []droppedRoot
+
+	_ [64]byte // padding: lists of two processors share no cache line
+}
+
+type droppedRoot struct {
+	local.Root
+	counter int
+}
+
+// Add counts a list that exceeds one of these bounds.
+const (
+	maxDroppedRoots = 64
+	maxDroppedAge   = 100 * time.Millisecond // keeps the usual durations of routes up to date
+)
+
+// Add counts a local root with the next count of the list.
+func (d *DroppedRoots) Add(r local.Root, counter int) {
+	l := d.lists.Near()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.roots)
+	if n == maxDroppedRoots || n > 0 && r.End.Sub(l.roots[0].End) > maxDroppedAge {
+		d.count(l)
 	}
-	if full := begun-ended >= maxRoots && ended < begun/2; full != r.full.Load() {
-		r.full.Store(full)
+	l.roots = append(l.roots, droppedRoot{r, counter})
+}
+
+// CountNow counts all roots that Add got before the call.
+func (d *DroppedRoots) CountNow() {
+	for l := range d.lists.All() {
+		l.mu.Lock()
+		d.count(l)
+		l.mu.Unlock()
 	}
 }
 
-// End counts a root that ends.
-func (r *Roots) End() { r.near().ended.Add(1) }
+// count counts the roots of a list. l.mu is held.
+func (d *DroppedRoots) count(l *droppedList) {
+	for i := range l.roots {
+		d.Count(&l.roots[i].Root, l.roots[i].counter)
+	}
+	clear(l.roots)
+	l.roots = l.roots[:0]
+}

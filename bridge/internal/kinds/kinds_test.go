@@ -25,7 +25,7 @@ func TestKindsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := kinds.New(func(k int) (int, *int) { return k, &k })
-			const many = kinds.Most + 100
+			const many = kinds.MaxKinds + 100
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
@@ -43,8 +43,8 @@ func TestKindsAreBounded(t *testing.T) {
 					same++
 				}
 			}
-			if same != kinds.Most {
-				t.Errorf("%d kinds have one value each, want the %d that are kept", same, kinds.Most)
+			if same != kinds.MaxKinds {
+				t.Errorf("%d kinds have one value each, want the %d that are kept", same, kinds.MaxKinds)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package received makes what clients send, and servers answer, fit to be kept in spans and
-// entries, of which thousands may wait in memory. Headers may have a megabyte and more.
+// Package received bounds the texts that clients send and servers answer, before spans and entries
+// store the texts. Thousands of spans may wait in memory, and a header may have a megabyte.
 package received
 
 import (
@@ -13,21 +13,22 @@ import (
 )
 
 const (
-	// MaxText is how many bytes of a text are kept: more than URLs have that work everywhere.
+	// MaxText is the largest size of a text in bytes. URLs that work everywhere are shorter.
 	MaxText = 2 << 10
 
-	// maxTraceState is the longest tracestate there can be but for spaces and empty
-	// members (Trace Context, section 3.3.1): 32 members of a key and a value of 256 bytes.
-	maxTraceState = 32*(256+len("=")+256) + 31*len(",")
+	// maxMembers is the largest number of members of a tracestate (Trace Context, 3.3.1.1).
+	maxMembers = 32
+
+	// maxTraceState is the largest size of a tracestate in bytes, without spaces and empty members
+	// (Trace Context, 3.3.1): the members have a key and a value of 256 bytes.
+	maxTraceState = maxMembers*(256+len("=")+256) + (maxMembers-1)*len(",")
 )
 
-// Text is s as UTF-8, cut to MaxText.
-func Text(s string) string {
-	return text.Valid(text.Cut(s, MaxText))
-}
+// Text returns s as UTF-8, cut to MaxText.
+func Text(s string) string { return text.Valid(text.Cut(s, MaxText)) }
 
-// Bounded is s, a part of a text of length bytes, cut to MaxText without pinning a long text. The
-// result may not be UTF-8.
+// Bounded returns s, cut to MaxText. s is a part of a text of length bytes: the result does not
+// keep a long text in memory. The result may not be UTF-8.
 func Bounded(s string, length int) string {
 	if length > MaxText && len(s) <= MaxText {
 		return strings.Clone(s)
@@ -35,8 +36,8 @@ func Bounded(s string, length int) string {
 	return text.Cut(s, MaxText)
 }
 
-// TraceState returns values of a tracestate header that a valid one has room for. A parsed part
-// keeps the header in memory.
+// TraceState returns the values of a tracestate header, or nil if the values are longer than a
+// valid tracestate. A parsed tracestate keeps the header in memory.
 func TraceState(values []string) []string {
 	length := 0
 	for _, v := range values {
@@ -47,15 +48,12 @@ func TraceState(values []string) []string {
 	return values
 }
 
-// maxMembers is how many members a tracestate may have (Trace Context, section 3.3.1.1).
-const maxMembers = 32
-
-// joinTraceState returns the one value of the fields of a tracestate header, with each key once:
-// the first, which is the newest (Trace Context, sections 3.3.1 and 3.3.1.2). OpenTelemetry refuses
-// a state that has a key twice.
+// joinTraceState joins the fields of a tracestate header. Of members with the same key, the first
+// one stays, which is the newest (Trace Context, sections 3.3.1 and 3.3.1.2): OpenTelemetry refuses
+// a tracestate with a repeated key.
 func joinTraceState(values []string) string {
 	keys, members := make([]string, 0, maxMembers), make([]string, 0, maxMembers)
-	same := len(values) == 1 // as it was sent
+	unchanged := len(values) == 1
 	for _, v := range values {
 		for member := range strings.SplitSeq(v, ",") {
 			member = strings.Trim(member, " \t")
@@ -64,23 +62,23 @@ func joinTraceState(values []string) string {
 			case member == "":
 				continue
 			case slices.Contains(keys, key):
-				same = false
+				unchanged = false
 				continue
 			case len(keys) == maxMembers:
-				return "" // not valid
+				return "" // invalid
 			}
 			keys, members = append(keys, key), append(members, member)
 		}
 	}
-	if same {
+	if unchanged {
 		return values[0]
 	}
 	return strings.Join(members, ",")
 }
 
-// Field is the one value that a propagator reads of a key in lower case: the first, "" when there
-// is none. All values of a tracestate are one. A traceparent that was sent several times is not
-// valid, and "".
+// Field returns the value that a propagator reads for a key in lower case: the first value, or ""
+// for no value. Field joins all values of a tracestate. A repeated traceparent is invalid: Field
+// returns "".
 func Field(key string, values []string) string {
 	switch key {
 	case "traceparent":
@@ -93,7 +91,7 @@ func Field(key string, values []string) string {
 	return First(values)
 }
 
-// First is the first of a key's values, "" when there is none.
+// First returns the first value, or "" for no value.
 func First(values []string) string {
 	if len(values) > 0 {
 		return values[0]
@@ -101,11 +99,11 @@ func First(values []string) string {
 	return ""
 }
 
-// Address is the IP address and the port in a text, such as 192.0.2.7, 192.0.2.7:4711, 2001:db8::7
-// or [2001:db8::7]:4711. A zone is left out: it means nothing elsewhere. The host is empty if the
-// text has no address, the port is 0 without one.
+// Address parses an IP address with an optional port, such as 192.0.2.7, 192.0.2.7:4711,
+// 2001:db8::7 or [2001:db8::7]:4711. Address removes the zone, which has no meaning on other
+// machines. The host is empty if s has no address. The port is 0 if s has none.
 func Address(s string) (host string, port int) {
-	if s == "" {
+	if s == "" { // ParseAddr would allocate an error
 		return "", 0
 	}
 	host, port = HostPort(s)
@@ -116,9 +114,8 @@ func Address(s string) (host string, port int) {
 	return host, port
 }
 
-// Host is the host and the port in a text such as the Host header. The host is empty if the text is
-// no name and no address: it has other characters than letters, digits, dots, hyphens, underscores
-// and, in addresses, colons.
+// Host parses a host with an optional port, such as the Host header. The host is empty if s is not
+// a name or an address: a character is not a letter, digit, dot, hyphen, underscore or colon.
 func Host(s string) (host string, port int) {
 	host, port = HostPort(s)
 	for i := range len(host) {
@@ -132,9 +129,9 @@ func Host(s string) (host string, port int) {
 	return host, port
 }
 
-// EndpointOf returns an end of a connection: an IP address and its port, or else a name, as Unix
-// sockets have. A port without an address belongs to the name. EndpointOf allocates nothing for
-// TCP. A type of the program's may panic.
+// EndpointOf returns an end of a connection: an IP address and its port, or a name, as Unix sockets
+// have. A port without an IP address belongs to the name. EndpointOf does not allocate for TCP. The
+// methods of a program's own type of address may panic.
 func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	switch a := a.(type) {
 	case nil:
@@ -153,8 +150,8 @@ func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	return ip, name
 }
 
-// EndpointHostPort returns the host and the port of what [EndpointOf] returned. The host is empty
-// if the end has no name, the port is 0 without one.
+// EndpointHostPort returns the host and the port of the results of [EndpointOf]. The host is empty
+// if the end has no name. The port is 0 if the end has none.
 func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
 	if ip.IsValid() {
 		name = ip.Addr().Unmap().String()
@@ -162,19 +159,18 @@ func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
 	return name, int(ip.Port())
 }
 
-// HostPort is net.SplitHostPort for values that may lack a port. The port is 0 then, and also if it
-// is no number.
+// HostPort is net.SplitHostPort for texts without a port, too. The port is 0 if hostport has no
+// port or the port is not a number.
 func HostPort(hostport string) (host string, port int) {
-	if strings.IndexByte(hostport, ':') < 0 { // most often, and net would make an error of it
+	if strings.IndexByte(hostport, ':') < 0 { // the usual case: net would allocate an error
 		return hostport, 0
 	}
 	host, p, err := net.SplitHostPort(hostport)
 	if err != nil {
 		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), 0
 	}
-	n, err := strconv.ParseUint(p, 10, 16)
-	if err != nil {
-		return host, 0
+	if n, err := strconv.ParseUint(p, 10, 16); err == nil {
+		port = int(n)
 	}
-	return host, int(n)
+	return host, port
 }

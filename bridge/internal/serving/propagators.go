@@ -9,18 +9,18 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// An Extractor reads the span and the baggage of a request's caller. It runs the propagators of the
-// W3C's headers only if the request has the header. It always runs the others: some, such as
-// contrib's b3, read headers that Fields does not name.
+// An Extractor reads the caller's span and baggage from the headers of a request. An Extractor runs
+// the W3C propagators only if the request has their header. All other propagators run always: some,
+// such as contrib's b3, read headers that Fields does not name.
 type Extractor struct{ parts []part }
 
-// A part is a propagator that is made of no others.
+// A part is a propagator that is not a composite.
 type part struct {
 	propagator propagation.TextMapPropagator
-	field      string // without which the propagator finds nothing; empty if that is not known
+	field      string // the header that the propagator needs; empty if unknown
 }
 
-// NewExtractor returns an Extractor with the propagators that p is made of, in their order.
+// NewExtractor returns an Extractor that runs the parts of p in their order.
 func NewExtractor(p propagation.TextMapPropagator) Extractor { return Extractor{partsOf(nil, p)} }
 
 var composite = reflect.TypeOf(propagation.NewCompositeTextMapPropagator())
@@ -43,42 +43,38 @@ func partsOf(parts []part, p propagation.TextMapPropagator) []part {
 	return parts
 }
 
-// Has reports whether Extract may find something in c.
+// Has reports whether a propagator may find something in c.
 func (e *Extractor) Has(c propagation.ValuesGetter) bool {
-	for i := range e.parts {
-		if e.parts[i].reads(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.parts, func(p part) bool { return p.reads(c) })
 }
 
-// Extract returns ctx with what the propagators find in c.
+// Extract returns ctx with the span and the baggage that the propagators find in c.
 func (e *Extractor) Extract(ctx context.Context, c Carrier) context.Context {
-	for i := range e.parts {
-		if p := &e.parts[i]; p.reads(c) {
+	for _, p := range e.parts {
+		if p.reads(c) {
 			ctx = p.propagator.Extract(ctx, c) //nolint:fatcontext // one for each propagator
 		}
 	}
 	return ctx
 }
 
-// A Carrier is what propagators read.
+// A Carrier is the header that propagators read.
 type Carrier interface {
 	propagation.TextMapCarrier
 	propagation.ValuesGetter
 }
 
-func (p *part) reads(c propagation.ValuesGetter) bool {
+func (p part) reads(c propagation.ValuesGetter) bool {
 	return p.field == "" || len(c.Values(p.field)) > 0
 }
 
-// Fields are the fields that a propagator writes. A propagator of several makes the list anew each
-// time.
+// Fields cache the header fields that a propagator writes: a composite propagator makes a new list
+// in each call. Fields may be used concurrently.
 type Fields struct{ list atomic.Pointer[[]string] }
 
-// Of returns the fields of p, which is the same in each call, in the form that the keys of a header
-// have. OpenTelemetry's global propagator has none until the program sets it.
+// Of returns the fields of p, each converted by form to a header key. All calls must pass the same
+// p. Of does not cache an empty list: OpenTelemetry's global propagator is empty until the program
+// sets one.
 func (f *Fields) Of(p propagation.TextMapPropagator, form func(string) string) []string {
 	if list := f.list.Load(); list != nil {
 		return *list

@@ -1,19 +1,24 @@
-// Package serving tells of the span and the timeline that a request is served under.
+// Package serving starts the span and the timeline of a request that a server serves.
 package serving
 
 import (
 	"context"
+	"net/netip"
+	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/spanlabels"
 )
 
-// spanAbove returns the span in ctx if other instrumentation made it for the request. This is a
-// local server span that has not ended, or a local span without a known kind, such as a span that
-// the SDK's sampler dropped.
+// spanAbove returns the span in ctx if the span is local and may be the request's server span: an
+// open server span, or a span of unknown kind, such as a span that the SDK's sampler dropped.
 func spanAbove(ctx context.Context) (_ trace.Span, ok bool) {
 	span := trace.SpanFromContext(ctx)
 	if sc := span.SpanContext(); !sc.IsValid() || sc.IsRemote() {
@@ -22,28 +27,28 @@ func spanAbove(ctx context.Context) (_ trace.Span, ok bool) {
 	switch s := span.(type) {
 	case sdktrace.ReadOnlySpan:
 		return span, s.SpanKind() == trace.SpanKindServer && s.EndTime().IsZero()
-	case dropped:
+	case droppedSpan:
 		return span, s.SpanKind() == trace.SpanKindServer && !s.Ended()
 	default:
 		return span, true
 	}
 }
 
-// dropped is a span that a bridge.TracerProvider's sampler dropped.
-type dropped interface {
+// A droppedSpan is a span that the sampler of a bridge.TracerProvider dropped.
+type droppedSpan interface {
 	SpanKind() trace.SpanKind
 	Ended() bool
 }
 
-// Served reports whether this module serves the request with the context ctx already.
+// Served reports whether bridgehttp or bridgegrpc already serves the request with the context ctx.
 func Served(ctx context.Context) bool {
 	_, served := record.FromContext(ctx).Timing(record.RequestStart)
 	return served
 }
 
-// Timeline returns the timeline of a request that begins under span, and a context that leads to
-// it. It is the span's unit if the span has one. Else it is made under parent, and the caller has
-// to close it.
+// Timeline returns the timeline of a request that starts under span, and a context that leads to
+// the timeline. A span of perfline's provider has a timeline. For another span, Timeline makes a
+// child of parent, and the caller must close the child: closes is true.
 func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ context.Context,
 	t *record.Timeline, closes bool) {
 	if s, ok := span.(record.Active); ok {
@@ -56,10 +61,224 @@ func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ 
 	return ctx, t, closes
 }
 
-// Start returns when a span started, or the current time for a span without StartTime.
+// Start returns the start time of span, or the current time if the span has no method StartTime.
 func Start(span trace.Span) time.Time {
 	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
 		return s.StartTime()
 	}
 	return time.Now()
 }
+
+// The names of the program's code in the reports of panics. A panic of the program's code is
+// counted on the timeline, and the request continues without the code's result.
+const (
+	OfPropagators = "a propagator"
+	OfSpan        = "a tracer, or a span of another package"
+	OfMeter       = "a meter provider"
+)
+
+// Asked returns f(r), or usual if f is nil or panics.
+func Asked[R, A any](tl *record.Timeline, what string, f func(R) A, r R, usual A) A {
+	if f != nil {
+		tl.Try(what, func() { usual = f(r) })
+	}
+	return usual
+}
+
+// SpanAbove returns the span in ctx if other instrumentation made that span for the request.
+func SpanAbove(ctx context.Context, tl *record.Timeline) (span trace.Span, ok bool) {
+	tl.Try(OfSpan, func() { span, ok = spanAbove(ctx) })
+	return span, ok
+}
+
+// StartSpan starts the server span of a request under the span in ctx. The span of a public request
+// starts a new trace, with a link to the caller's span.
+func StartSpan(ctx context.Context, tl *record.Timeline, t trace.Tracer, name string, r Request,
+	public bool) (started context.Context, span trace.Span) {
+	started, span = ctx, noop.Span{}
+	tl.Try(OfSpan, func() { started, span = startSpan(ctx, t, name, r, public) }) //nolint:fatcontext // once
+	return started, span
+}
+
+// Instrument returns t, and reports err unless err is nil. An instrument that comes with an error
+// does nothing.
+func Instrument[T any](t T, err error) T {
+	if err != nil {
+		otel.Handle(err)
+	}
+	return t
+}
+
+// A Request yields the facts of a request and of the answer. The methods must not retain f.
+type Request interface {
+	// Tell sets the facts of the request in f. The provider calls Tell while the span starts.
+	Tell(f *Facts)
+	// TellAnswer sets the facts of the answer in f. [Answer] calls TellAnswer.
+	TellAnswer(f *Facts)
+}
+
+// Facts are the raw data of the attributes of a request and its answer. The encoder makes the
+// attributes when it encodes the span, because many spans are never encoded. Facts are a part of
+// the span's memory, and refer to nothing that belongs to the request.
+type Facts struct {
+	Form      Form // interprets the other fields
+	Texts     [8]string
+	Numbers   [3]int64
+	Addresses [2]netip.AddrPort
+	Kind      any // a pointer: the kind of the answer
+}
+
+// A Form makes attributes from facts: at most [MaxAttributes], with distinct keys and texts in
+// UTF-8. The methods may be called concurrently.
+type Form interface {
+	// Request writes the attributes of the request. All calls for f write the same attributes.
+	Request(f *Facts, to AttributeSink)
+	// Answer writes the attributes of the answer. Answer runs only after [RequestSpan].Answer.
+	Answer(f *Facts, to AttributeSink)
+}
+
+// Size returns the number of bytes in f.Texts.
+func (f *Facts) Size() (n int) {
+	for _, text := range &f.Texts {
+		n += len(text)
+	}
+	return n
+}
+
+// An AttributeSink encodes attributes, or collects attributes in a list.
+type AttributeSink interface {
+	Text(key attribute.Key, value string)
+	Int(key attribute.Key, value int64)
+	KeyValues(attrs []attribute.KeyValue)
+}
+
+// Text writes an attribute unless the value is empty, which means unknown.
+func Text(to AttributeSink, key attribute.Key, value string) {
+	if value != "" {
+		to.Text(key, value)
+	}
+}
+
+// Int writes an attribute unless the value is 0 or negative, which means unknown.
+func Int(to AttributeSink, key attribute.Key, value int64) {
+	if value > 0 {
+		to.Int(key, value)
+	}
+}
+
+// MaxAttributes is the largest number of attributes of a request and its answer together.
+const MaxAttributes = 16
+
+// A RequestSpan is a span of perfline's provider.
+type RequestSpan interface {
+	// Takes reports whether the span records attributes. A span that waits for a keep policy does,
+	// although IsRecording is false.
+	Takes() bool
+
+	// Answer adds the attributes of the answer. r must be complete.
+	Answer(r Request)
+
+	// ExportedUnsampled reports whether a span that has ended is exported although the sampler
+	// dropped the span.
+	ExportedUnsampled() bool
+}
+
+// MetricsContext returns the context for the metrics of a request whose span has ended. A span that
+// is exported although the sampler dropped the span counts as sampled there, so that exemplars
+// refer to the span.
+func MetricsContext(ctx context.Context, span trace.Span) context.Context {
+	if s, ok := span.(RequestSpan); ok && s.ExportedUnsampled() {
+		sc := span.SpanContext()
+		return trace.ContextWithSpanContext(ctx,
+			sc.WithTraceFlags(sc.TraceFlags().WithSampled(true)))
+	}
+	return ctx
+}
+
+// Answer adds the attributes of the answer to a span of any provider.
+func Answer(span trace.Span, r Request) {
+	if s, ok := span.(RequestSpan); ok {
+		s.Answer(r)
+		return
+	}
+	list := NewAttributeList()
+	defer list.Free()
+	r.TellAnswer(&list.Facts)
+	list.Facts.Form.Answer(&list.Facts, list)
+	span.SetAttributes(list.Attributes...)
+}
+
+// Takes reports whether a span of any provider records attributes.
+func Takes(span trace.Span) bool {
+	if s, ok := span.(RequestSpan); ok {
+		return s.Takes()
+	}
+	return span.IsRecording()
+}
+
+// A Tracer is a tracer of perfline's provider. A Tracer asks a request for attributes only if the
+// span or the sampler needs attributes.
+type Tracer interface {
+	StartServer(ctx context.Context, name string, r Request, newRoot bool,
+		links []trace.Link) (context.Context, trace.Span)
+}
+
+// An AttributeList collects attributes. The list stores the facts of the attributes, too.
+type AttributeList struct {
+	Attributes []attribute.KeyValue
+	Facts      Facts
+}
+
+var _ AttributeSink = (*AttributeList)(nil)
+
+var lists = sync.Pool{New: func() any {
+	return &AttributeList{Attributes: make([]attribute.KeyValue, 0, MaxAttributes)}
+}}
+
+// NewAttributeList returns an empty list from a pool. The caller calls Free.
+func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
+
+// Free returns the list to the pool. OpenTelemetry's API has copied the attributes by then.
+func (l *AttributeList) Free() {
+	l.Attributes, l.Facts = l.Attributes[:0], Facts{}
+	lists.Put(l)
+}
+
+// Text implements [AttributeSink].
+func (l *AttributeList) Text(key attribute.Key, value string) {
+	l.Attributes = append(l.Attributes, key.String(value))
+}
+
+// Int implements [AttributeSink].
+func (l *AttributeList) Int(key attribute.Key, value int64) {
+	l.Attributes = append(l.Attributes, key.Int64(value))
+}
+
+// KeyValues implements [AttributeSink].
+func (l *AttributeList) KeyValues(attrs []attribute.KeyValue) {
+	l.Attributes = append(l.Attributes, attrs...)
+}
+
+func startSpan(ctx context.Context, t trace.Tracer, name string, r Request,
+	public bool) (context.Context, trace.Span) {
+	var links []trace.Link
+	if public && trace.SpanContextFromContext(ctx).IsValid() {
+		links = []trace.Link{trace.LinkFromContext(ctx)}
+	}
+	if t, ok := t.(Tracer); ok {
+		return t.StartServer(ctx, name, r, public, links)
+	}
+	list := NewAttributeList()
+	defer list.Free()
+	r.Tell(&list.Facts)
+	list.Facts.Form.Request(&list.Facts, list)
+	options := append(make([]trace.SpanStartOption, 0, 4), serverKind,
+		trace.WithAttributes(list.Attributes...))
+	if public {
+		options = append(options, trace.WithNewRoot(), trace.WithLinks(links...))
+	}
+	ctx, span, _ := spanlabels.Start(ctx, t, name, options...)
+	return ctx, span
+}
+
+var serverKind = trace.WithSpanKind(trace.SpanKindServer)
