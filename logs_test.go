@@ -22,6 +22,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgelog"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling/otlpprofiles"
 )
@@ -127,7 +128,7 @@ func testMarksAsLogRecords(t *testing.T, start starter) {
 				t.Error(err)
 			}
 			sc := span.SpanContext()
-			prefix := "shop " + bridge.ScopeName + " "
+			prefix := "shop " + scope.Name + " "
 			records := []string{prefix + "loose /"}
 			if c.form != bridge.SpanEvents {
 				records = append(records, fmt.Sprintf("%scache.miss %s/%s", prefix, sc.TraceID(), sc.SpanID()))

@@ -21,6 +21,7 @@ import (
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/scope"
 )
 
 const (
@@ -77,7 +78,7 @@ func (c Config) check() error {
 		return fmt.Errorf("field Sampler %s: must be nil when TracerProvider is set, because that provider has a sampler already", name)
 	}
 	if c.TracerProvider != nil {
-		if _, shutDown := c.TracerProvider.Tracer(bridge.ScopeName).(noop.Tracer); shutDown {
+		if _, shutDown := c.TracerProvider.Tracer(scope.Name).(noop.Tracer); shutDown {
 			return errors.New("field TracerProvider: must not be shut down: it would make no spans")
 		}
 	}

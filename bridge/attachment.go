@@ -21,9 +21,6 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// ScopeName is the instrumentation scope of spans that this module makes.
-const ScopeName = scope.Name
-
 // An attachment attaches a TracerProvider or a Processor to its timeline. For each mark and
 // measure, the attachment calls OpenTelemetry's API at once: AddEvent for a mark, Start and End for
 // a measure. Spans of a TracerProvider use the attachment only where a sampler or a processor must

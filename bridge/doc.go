@@ -61,7 +61,7 @@
 //	Attributes         detail, as below, within OTEL_LOGRECORD_ATTRIBUTE_*
 //	TraceID, SpanID    of the span above the mark, if any, with the span's flags
 //	Severity, Body     none
-//	Scope              [ScopeName]
+//	Scope              github.com/perfline/perfline
 //
 //	slog kind      attribute
 //	---------      ---------

@@ -16,6 +16,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -115,7 +116,7 @@ func foreignSpansJoinOnce(t *testing.T, open func(bothproviders.Options) *rig) {
 			}
 		}, nil},
 		{"of this module", func(_ *testing.T, r *rig, ctx context.Context) {
-			_, span := r.provider.Tracer(bridge.ScopeName).Start(ctx, "s")
+			_, span := r.provider.Tracer(scope.Name).Start(ctx, "s")
 			span.End()
 		}, nil},
 		{"a measure's own span", func(_ *testing.T, _ *rig, ctx context.Context) {

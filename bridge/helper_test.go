@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -94,7 +95,7 @@ func (r *rig) flush(t *testing.T) {
 // timeline with another one.
 func (r *rig) request() (ctx context.Context, end func()) {
 	if r.own {
-		ctx, span := r.provider.Tracer(bridge.ScopeName).Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := r.provider.Tracer(scope.Name).Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
 		_ = (*record.Timeline)(observer.FromContext(ctx)).SetTiming(record.RequestStart, 0) // as bridgehttp does
 		return ctx, func() { span.End() }
 	}

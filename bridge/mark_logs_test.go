@@ -16,6 +16,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -326,7 +327,7 @@ func TestMarkRecordIsLikeItsEvent(t *testing.T) {
 					t.Errorf("the record is of %d, the event of %d", l.GetTimeUnixNano(), e.Time.UnixNano())
 				}
 				for i, s := range logs.scopes {
-					if s.GetScope().GetName() != bridge.ScopeName || len(logs.resource[i].GetResource().GetAttributes()) != resource.Default().Len() {
+					if s.GetScope().GetName() != scope.Name || len(logs.resource[i].GetResource().GetAttributes()) != resource.Default().Len() {
 						t.Errorf("the scope is %v, and the resource %v", s.GetScope(), logs.resource[i].GetResource())
 					}
 				}

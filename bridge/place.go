@@ -10,6 +10,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
 )
 
@@ -82,7 +83,7 @@ func (s *recordedSpan) Describe() record.Description {
 // entryType returns the type of the span's timeline entry. The type is empty for a span of
 // perfline's own scope, which already has an entry.
 func (s *recordedSpan) entryType() record.Type {
-	if s.tracer.scope.Name == ScopeName {
+	if s.tracer.scope.Name == scope.Name {
 		return ""
 	}
 	return typeOf(trace.SpanKind(s.kind))

@@ -119,7 +119,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 			tracelog.Root(parent, s.SpanContext(), s.Name())
 		}
 	}
-	if s.InstrumentationScope().Name == ScopeName ||
+	if s.InstrumentationScope().Name == scope.Name ||
 		ok && own.tracer.provider.timeline == p.timeline { // the unit makes the entry
 		return
 	}
@@ -136,7 +136,7 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if _, own := s.(endedSpan); !own && tracelog.Enabled() {
 		tracelog.End(s.SpanContext().SpanID(), s.Name())
 	}
-	if s.InstrumentationScope().Name == ScopeName {
+	if s.InstrumentationScope().Name == scope.Name {
 		return
 	}
 	if t := p.attachment.requests.Take(s.SpanContext()); t != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -91,7 +92,7 @@ func TestOutputKeepsSpans(t *testing.T) {
 		if err := proto.Unmarshal(r.Bytes, &decoded); err != nil || len(decoded.GetLogRecords()) != r.Count {
 			t.Fatalf("%d records, want %d: %v", len(decoded.GetLogRecords()), r.Count, err)
 		}
-		if r.Resource() != res || r.Scope().Name != bridge.ScopeName || decoded.GetLogRecords()[0].GetEventName() != "paid" {
+		if r.Resource() != res || r.Scope().Name != scope.Name || decoded.GetLogRecords()[0].GetEventName() != "paid" {
 			t.Errorf("resource %v and scope %v of %v", r.Resource(), r.Scope(), &decoded)
 		}
 		events += r.Count

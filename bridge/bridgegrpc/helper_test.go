@@ -23,7 +23,6 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgegrpc"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/leaktest"
@@ -263,7 +262,7 @@ func (r *rig) points(t *testing.T, name string) []metricdata.HistogramDataPoint[
 			if m.Name != name {
 				continue
 			}
-			if scope.Scope.Name != bridge.ScopeName || m.Unit != "s" {
+			if scope.Scope.Name != "github.com/perfline/perfline" || m.Unit != "s" {
 				t.Errorf("metric %s of scope %s in %s", name, scope.Scope.Name, m.Unit)
 			}
 			return m.Data.(metricdata.Histogram[float64]).DataPoints

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/scope"
 )
 
 // metered is a rig with a meter of its own.
@@ -41,7 +41,7 @@ func (m *metered) collect(t *testing.T) (out []string) {
 		t.Fatal(err)
 	}
 	for _, s := range all.ScopeMetrics {
-		if s.Scope.Name != bridge.ScopeName {
+		if s.Scope.Name != scope.Name {
 			t.Errorf("scope %q", s.Scope.Name)
 		}
 		for _, x := range s.Metrics {

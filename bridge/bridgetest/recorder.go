@@ -82,8 +82,8 @@ func (r *Recorder) Entries(filters ...observer.Filter) []observer.Entry {
 }
 
 // A Span is a span of the code under test or a measure, which is a span of the instrumentation
-// scope [bridge.ScopeName]. The events are marks, and events by AddEvent and RecordError. EndTime
-// is zero for an open span.
+// scope "github.com/perfline/perfline". The events are marks, and events by AddEvent and
+// RecordError. EndTime is zero for an open span.
 type Span struct {
 	tracetest.SpanStub
 

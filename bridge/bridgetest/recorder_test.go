@@ -16,11 +16,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/bridge/bridgetest"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
@@ -168,7 +168,7 @@ func TestSpans(t *testing.T) {
 		if span.Name != "outer" || span.Parent != nil || len(span.Children) != 1 || span.Children[0] != measure || measure.Parent != span {
 			t.Errorf("the spans are %+v and %+v, want measure under outer", span, measure)
 		}
-		if span.InstrumentationScope.Name != "shop" || measure.InstrumentationScope.Name != bridge.ScopeName {
+		if span.InstrumentationScope.Name != "shop" || measure.InstrumentationScope.Name != scope.Name {
 			t.Errorf("the scopes are %q and %q", span.InstrumentationScope.Name, measure.InstrumentationScope.Name)
 		}
 		if !span.SpanContext.Equal(outer.SpanContext()) || span.Attr("n").AsInt64() != 1 || span.Attr("m").Type() != attribute.EMPTY {

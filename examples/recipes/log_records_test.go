@@ -23,7 +23,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline"
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/examples/recipes"
 	"github.com/perfline/perfline/exporter"
 )
@@ -165,7 +164,7 @@ func testLogRecords(t *testing.T, protocol string) {
 				Attributes: []*commonpb.KeyValue{{Key: "exception.message", Value: textValue("unexpected EOF")}, {Key: "exception.type", Value: textValue("*errors.errorString")}},
 			},
 		},
-		bridge.ScopeName: {{ // a mark that is no span event
+		"github.com/perfline/perfline": {{ // a mark that is no span event
 			EventName: "without a span", Attributes: []*commonpb.KeyValue{{Key: "level", Value: textValue("ERROR")}, {Key: "error", Value: textValue("unexpected EOF")}},
 		}},
 	}

@@ -24,7 +24,6 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/marks"
@@ -191,7 +190,7 @@ func of(entries []observer.Entry, span sdktrace.ReadOnlySpan) (found []observer.
 // joins is what a span of other instrumentation becomes on the timeline.
 func joins(s sdktrace.ReadOnlySpan) (typ observer.Type, initiator string) {
 	switch scope := s.InstrumentationScope().Name; {
-	case s.SpanKind() == trace.SpanKindServer, scope == bridge.ScopeName:
+	case s.SpanKind() == trace.SpanKindServer, scope == "github.com/perfline/perfline":
 		return "", ""
 	case scope == "github.com/XSAM/otelsql":
 		return observer.Resource, "db"
