@@ -67,7 +67,8 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	for _, origin := range g.TrustedOrigins {
 		if err := crossOrigin.AddTrustedOrigin(origin); err != nil {
-			panic(fmt.Sprintf("perfline: TrustedOrigins: %v: must be as https://tools.example", err))
+			panic(fmt.Sprintf("perfline: TrustedOrigins: %v: must be as https://tools.example",
+				err))
 		}
 	}
 	log := &refusalLog{logger: record.SafeLogger(g.Logger)}

@@ -77,7 +77,7 @@ func (h *handler) profileOf(query url.Values) (load func(context.Context) *view.
 		p := loadAll()
 		p.Until(ctx)
 		if query.Has("running") {
-			p.LeaveOutWaits()
+			p.RemoveWaits()
 		}
 		return p
 	}, err

@@ -11,11 +11,6 @@ declare namespace Data {
     key: string;
     value: string;
   }
-  interface barOfSum {
-    start: number;
-    took: number;
-    failed?: boolean;
-  }
   interface causeRow {
     kind: string;
     class: string;
@@ -423,6 +418,11 @@ declare namespace Data {
     took: number;
     row: string;
   }
+  interface spanBar {
+    start: number;
+    took: number;
+    failed?: boolean;
+  }
   interface spanDifference {
     name: string;
     parent: number;
@@ -454,7 +454,7 @@ declare namespace Data {
     count: number;
     total: number;
     critical: number;
-    bars?: barOfSum[];
+    bars?: spanBar[];
   }
   interface waitDifference {
     kind: string;

@@ -67,7 +67,7 @@ func TestFlameGraphOfWhatWaits(t *testing.T) {
 	if got, want := lines(NewFlameGraph(p)), "2 [waits] 10 10"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q last", got, want)
 	}
-	p.LeaveOutWaits()
+	p.RemoveWaits()
 	if g := NewFlameGraph(p); g.Samples != 0 || len(g.Nodes) != 1 {
 		t.Errorf("without it there are %+v", g)
 	}
@@ -129,15 +129,15 @@ func TestProfileEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := 0
-	tr.Samples = slices.Repeat(tr.Samples, 3*lookEvery)
+	tr.Samples = slices.Repeat(tr.Samples, 3*checkEvery)
 	p := OfLastMinute(tr)
 	p.Until(ctx)
 	for range p.samples {
-		if seen++; seen == lookEvery/2 {
+		if seen++; seen == checkEvery/2 {
 			cancel()
 		}
 	}
-	if seen != lookEvery {
-		t.Errorf("%d samples were read, want %d", seen, lookEvery)
+	if seen != checkEvery {
+		t.Errorf("%d samples were read, want %d", seen, checkEvery)
 	}
 }
