@@ -19,8 +19,8 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// asset serves a file of the page, which is asked for anew each time and, while the
-// program is the same, not sent again.
+// asset serves a file of the page. A browser asks for the file each time, and gets the content only
+// once from the same build.
 func asset(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, err := files.ReadFile("page/" + name)

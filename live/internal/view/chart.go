@@ -6,7 +6,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -50,7 +49,7 @@ func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) 
 		stacks: map[[2]int]int{}, known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
 		chart: SampleChart{
 			Session: uint32(q.Session.ID()), Engine: Shown(string(t.Engine)),
-			Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0,
+			Interval: ms(t.Interval), Filtered: t.Stats.Filtered > 0,
 			Frames: []chartFrame{}, Stacks: [][2]int{}, Spans: []chartSpan{},
 		},
 	}
@@ -65,8 +64,8 @@ func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) 
 			b.spans[span.SpanID] = of
 		}
 		stack, ok := b.stack(sample)
-		row := [3]float64{observer.Milliseconds(t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)),
-			observer.Milliseconds(sample.Weight), float64(stack)}
+		at := t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
+		row := [3]float64{ms(at), ms(sample.Weight), float64(stack)}
 		if !ok || n-b.chart.Cut > maxChartSamples || !b.limits.take(row) {
 			b.chart.Cut++
 			continue

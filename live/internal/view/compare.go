@@ -7,7 +7,6 @@ import (
 
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/observer"
 )
 
 // Bounds of a Comparison.
@@ -108,16 +107,14 @@ func NewComparison(a, b SampledRequest, choices []requests.Snapshot) Comparison 
 	c.Waits = make([]waitDifference, 0, len(of.Waits))
 	for _, d := range of.Waits {
 		c.Waits = append(c.Waits, waitDifference{
-			d.Kind.String(), waiting.ClassOf(d.Kind).String(),
-			observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual),
+			d.Kind.String(), waiting.ClassOf(d.Kind).String(), ms(d.Slow), ms(d.Usual),
 		})
 	}
 	n := min(len(of.Functions), maxComparedFunctions)
 	c.Functions, c.FunctionsCut = make([]comparedFunction, 0, n), len(of.Functions)-n
 	for _, d := range of.Functions[:n] {
 		c.Functions = append(c.Functions, comparedFunction{
-			Shown(d.Name), Shown(d.File), d.Line, d.Waits,
-			observer.Milliseconds(d.Slow), observer.Milliseconds(d.Usual),
+			Shown(d.Name), Shown(d.File), d.Line, d.Waits, ms(d.Slow), ms(d.Usual),
 		})
 	}
 	return c
@@ -167,8 +164,7 @@ func (c *Comparison) fillSpans(all []requests.SpanDifference) (indices []int) {
 }
 
 func newSpanSum(s requests.SpanSum) spanSum {
-	return spanSum{Count: s.Count, Total: observer.Milliseconds(s.Total),
-		Critical: observer.Milliseconds(s.Critical)}
+	return spanSum{Count: s.Count, Total: ms(s.Total), Critical: ms(s.Critical)}
 }
 
 // fillBars adds the bars of one side, which side selects. places holds the place of each row.
@@ -187,8 +183,7 @@ func (c *Comparison) fillBars(
 		s := row.Span
 		sum := side(&c.Spans[index])
 		sum.Bars = append(sum.Bars, spanBar{
-			observer.Milliseconds(s.Start.Sub(q.Root.Start)),
-			observer.Milliseconds(max(0, s.Duration())), s.Status.Code == codes.Error,
+			ms(s.Start.Sub(q.Root.Start)), ms(max(0, s.Duration())), s.Status.Code == codes.Error,
 		})
 	}
 }

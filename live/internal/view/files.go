@@ -63,31 +63,25 @@ const (
 
 // SessionFormats lists the formats of a session in the page's order.
 var SessionFormats = []Format[RecordedSession]{
-	{
-		"firefox", "Firefox Profiler",
+	{"firefox", "Firefox Profiler",
 		"marks, measures, samples, garbage collections and what slow requests waited for on one axis. Load it at profiler.firefox.com, or drop it on ui.perfetto.dev.",
 		jsonFile, "firefox.json", nil,
 		func(w io.Writer, s RecordedSession) error {
 			return viewers.WriteFirefox(w, s.Session, s.Results...)
-		},
-	},
-	{
-		"speedscope", "speedscope",
+		}},
+	{"speedscope", "speedscope",
 		"measures, and samples in the order of time, left heavy, sandwich. Drop it on speedscope.app.",
 		jsonFile, "speedscope.json", nil,
-		func(w io.Writer, s RecordedSession) error { return viewers.WriteSpeedscope(w, s.Session) },
-	},
-	{
-		"pprof", "pprof", "for go tool pprof -http=: FILE, with labels of spans.",
+		func(w io.Writer, s RecordedSession) error {
+			return viewers.WriteSpeedscope(w, s.Session)
+		}},
+	{"pprof", "pprof", "for go tool pprof -http=: FILE, with labels of spans.",
 		binaryFile, "pb.gz", withoutSamples,
-		func(w io.Writer, s RecordedSession) error { return s.Trace().WritePprof(w) },
-	},
-	{
-		"json", "JSON Self-Profiling",
+		func(w io.Writer, s RecordedSession) error { return s.Trace().WritePprof(w) }},
+	{"json", "JSON Self-Profiling",
 		"the ProfilerTrace of the JS Self-Profiling specification: resources, frames, stacks, samples.",
 		jsonFile, "json", withoutSamples,
-		func(w io.Writer, s RecordedSession) error { return s.Trace().WriteJSON(w) },
-	},
+		func(w io.Writer, s RecordedSession) error { return s.Trace().WriteJSON(w) }},
 	processFormat("allocs", "allocations and the growth of memory in use"),
 	processFormat("mutex", "contention of mutexes, as the program's mutex profile fraction samples it"),
 	processFormat("block", "waiting for channels, mutexes and the like, as the program's block profile rate samples it"),
@@ -95,37 +89,28 @@ var SessionFormats = []Format[RecordedSession]{
 
 // RequestFormats lists the formats of a request in the page's order.
 var RequestFormats = []Format[SampledRequest]{
-	{
-		"svg", "SVG", "the waterfall as a picture, for documents and chats.",
+	{"svg", "SVG", "the waterfall as a picture, for documents and chats.",
 		"image/svg+xml", "svg", nil,
-		func(w io.Writer, q SampledRequest) error { return requests.WriteSVG(w, q.Request) },
-	},
-	{
-		"firefox", "Firefox Profiler",
+		func(w io.Writer, q SampledRequest) error { return requests.WriteSVG(w, q.Request) }},
+	{"firefox", "Firefox Profiler",
 		"spans, marks, waits and samples on one axis. Load it at profiler.firefox.com.",
 		jsonFile, "firefox.json", nil,
 		func(w io.Writer, q SampledRequest) error {
 			return viewers.WriteRequestFirefox(w, q.Request, q.trace())
-		},
-	},
-	{
-		"perfetto", "Perfetto",
+		}},
+	{"perfetto", "Perfetto",
 		"spans, marks, waits and samples by thread. Drop it on ui.perfetto.dev.",
 		jsonFile, "perfetto.json", nil,
 		func(w io.Writer, q SampledRequest) error {
 			return viewers.WriteRequestPerfetto(w, q.Request, q.trace())
-		},
-	},
-	{
-		"speedscope", "speedscope",
+		}},
+	{"speedscope", "speedscope",
 		"spans and samples, left heavy, sandwich. Drop it on speedscope.app.",
 		jsonFile, "speedscope.json", nil,
 		func(w io.Writer, q SampledRequest) error {
 			return viewers.WriteRequestSpeedscope(w, q.Request, q.trace())
-		},
-	},
-	{
-		"pprof", "pprof", "its samples, for go tool pprof -http=: FILE.",
+		}},
+	{"pprof", "pprof", "its samples, for go tool pprof -http=: FILE.",
 		binaryFile, "pb.gz", func(q SampledRequest) error {
 			if q.trace() == nil {
 				return errNoRequestSamples
@@ -134,14 +119,13 @@ var RequestFormats = []Format[SampledRequest]{
 		},
 		func(w io.Writer, q SampledRequest) error {
 			return requests.Profile(q.Request, q.trace()).WritePprof(w)
-		},
-	},
-	{
-		"otlp", "OTLP JSON",
+		}},
+	{"otlp", "OTLP JSON",
 		"its spans, for “Upload” in Jaeger, and for a Collector's receivers of OTLP in JSON.",
 		jsonFile, "otlp.json", nil,
-		func(w io.Writer, q SampledRequest) error { return viewers.WriteRequestOTLP(w, q.Request) },
-	},
+		func(w io.Writer, q SampledRequest) error {
+			return viewers.WriteRequestOTLP(w, q.Request)
+		}},
 }
 
 func withoutSamples(s RecordedSession) error {

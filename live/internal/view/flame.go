@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/perfline/perfline/internal/profiles"
-	"github.com/perfline/perfline/observer"
 )
 
 // Bounds of a flame graph.
@@ -46,10 +45,10 @@ func NewFlameGraph(p *Profile) FlameGraph {
 func newFlameNodes(root *profiles.Node, functions *functionIndex) (g flameNodes) {
 	cut := largest(root,
 		func(n *profiles.Node) []*profiles.Node { return n.Calls },
-		func(n *profiles.Node) float64 { return observer.Milliseconds(n.Total) },
+		func(n *profiles.Node) float64 { return ms(n.Total) },
 		func(n *profiles.Node, parent int) {
-			g.Nodes = append(g.Nodes, flameNode{parent, functions.index(n.Name),
-				observer.Milliseconds(n.Total), observer.Milliseconds(n.Self)})
+			function := functions.index(n.Name)
+			g.Nodes = append(g.Nodes, flameNode{parent, function, ms(n.Total), ms(n.Self)})
 		})
 	g.Cut, g.CutTime = cut.nodes, cut.size
 	return g

@@ -8,7 +8,6 @@ import (
 
 	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/profiles"
-	"github.com/perfline/perfline/observer"
 )
 
 const maxFunctions = 2000 // in a table
@@ -41,7 +40,7 @@ func NewFunctionTable(p *Profile) FunctionTable {
 	for i, f := range profiles.Functions(p.trace, p.samples) {
 		if i >= maxFunctions {
 			t.Cut++
-			t.CutSelf += observer.Milliseconds(f.Self)
+			t.CutSelf += ms(f.Self)
 			continue
 		}
 		t.Functions = append(t.Functions, newFunctionRow(&f))
@@ -53,8 +52,7 @@ func newFunctionRow(f *profiles.Function) functionRow {
 	return functionRow{
 		Name: Shown(f.Name), Kind: kind(f.Name), Module: Shown(f.Module), Version: Shown(f.Version),
 		File: Shown(f.File), Line: f.Line, HotLine: f.HotLine,
-		Self: observer.Milliseconds(f.Self), Total: observer.Milliseconds(f.Total),
-		Samples: f.Samples,
+		Self: ms(f.Self), Total: ms(f.Total), Samples: f.Samples,
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/perfline/perfline/observer"
 )
 
 const maxStacks = 100 // in a LeakReport; also frames in a stack
@@ -37,7 +35,7 @@ type leakStack struct {
 func NewLeakReport(
 	p *profile.Profile, shows func(function string) bool, at time.Time, took time.Duration,
 ) LeakReport {
-	report := LeakReport{At: SinceEpoch(at), Took: observer.Milliseconds(took)}
+	report := LeakReport{At: SinceEpoch(at), Took: ms(took)}
 	byText := map[string]*leakStack{}
 	for _, sample := range p.Sample {
 		s := leakStack{Goroutines: sample.Value[0], Frames: []string{}}

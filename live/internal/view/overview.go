@@ -150,9 +150,12 @@ func newRequestRow(root *otlpenc.Span) requestRow {
 		Trace: root.TraceID.String(), Span: root.SpanID.String(),
 		Name:   Shown(requests.Row{Span: root}.Name()),
 		Status: Shown(requests.ProtocolStatus(root)), Failed: root.Status.Code == codes.Error,
-		Start: SinceEpoch(root.Start), Took: observer.Milliseconds(root.Duration()),
+		Start: SinceEpoch(root.Start), Took: ms(root.Duration()),
 	}
 }
 
 // SinceEpoch returns the milliseconds since the epoch of Unix.
 func SinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
+
+// ms returns d in milliseconds.
+func ms(d time.Duration) float64 { return observer.Milliseconds(d) }

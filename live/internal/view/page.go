@@ -3,7 +3,6 @@ package view
 import (
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -75,7 +74,7 @@ func NewWaitsState(r waits.Recorder, refused error) WaitsState {
 		w.Until = SinceEpoch(s.Until)
 	}
 	if s.Status != waits.Armed { // the page must not change all the time while armed
-		w.Armed = observer.Milliseconds(stats.Armed)
+		w.Armed = ms(stats.Armed)
 	}
 	if refused != nil {
 		w.Refused = refused.Error()

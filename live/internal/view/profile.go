@@ -9,7 +9,6 @@ import (
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -131,8 +130,8 @@ type profileHead struct {
 func (p *Profile) head() profileHead {
 	head := profileHead{
 		Title: p.title, Session: p.session, Engine: Shown(string(p.trace.Engine)),
-		Interval: observer.Milliseconds(p.trace.Interval), Requests: p.requests,
-		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started),
+		Interval: ms(p.trace.Interval), Requests: p.requests,
+		Length: ms(p.trace.Stopped - p.trace.Started),
 		Hidden: block(profiles.HiddenNote(p.trace)),
 	}
 	if !p.trace.Origin.IsZero() {
@@ -140,9 +139,9 @@ func (p *Profile) head() profileHead {
 	}
 	for s := range p.samples {
 		head.Samples++
-		head.Total += observer.Milliseconds(s.Weight)
+		head.Total += ms(s.Weight)
 		if s.StackID == profile.None {
-			head.NoStack += observer.Milliseconds(s.Weight)
+			head.NoStack += ms(s.Weight)
 		}
 	}
 	return head

@@ -10,7 +10,6 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/scope"
-	"github.com/perfline/perfline/observer"
 )
 
 // Bounds of a RequestDetail. The limits of a span allow far more than a reader can use.
@@ -98,7 +97,7 @@ func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
 	if q.Session != nil {
 		d.Session = uint32(q.Session.ID())
 		d.Engine = Shown(string(q.Session.Trace().Engine))
-		d.Interval = observer.Milliseconds(q.Session.Trace().Interval)
+		d.Interval = ms(q.Session.Trace().Interval)
 	}
 	l := limits{marks: maxMarks, attributes: maxAttributes, bytes: maxDetail}
 	rows := requests.Rows(q.Request)
@@ -134,9 +133,7 @@ func newSpanRow(q requests.Request, r requests.Row) spanRow {
 	row := spanRow{
 		ID: s.SpanID.String(), Depth: r.Depth, Name: Shown(r.Name()), Kind: s.Kind.String(),
 		Scope: Shown(s.Group.Scope().Name), Orphan: r.Orphan,
-		Start: observer.Milliseconds(s.Start.Sub(q.Root.Start)),
-		Took:  observer.Milliseconds(s.Duration()),
-
+		Start: ms(s.Start.Sub(q.Root.Start)), Took: ms(s.Duration()),
 		Failed: s.Status.Code == codes.Error, Error: block(s.Status.Description),
 	}
 	if row.Scope == scope.Name && s.Kind == trace.SpanKindInternal {
@@ -167,7 +164,7 @@ func (l *limits) fill(
 ) {
 	row.Attributes = l.rows(s.Attributes)
 	for _, e := range s.Events {
-		m := markRow{Name: Shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.Start))}
+		m := markRow{Name: Shown(e.Name), At: ms(e.Time.Sub(q.Root.Start))}
 		if l.marks == 0 || !l.take(m) {
 			l.cut.Marks++
 			continue
@@ -179,9 +176,9 @@ func (l *limits) fill(
 	if hot == nil {
 		return
 	}
-	row.Sampled, row.Samples = observer.Milliseconds(hot.Total), hot.Samples
+	row.Sampled, row.Samples = ms(hot.Total), hot.Samples
 	for _, f := range hot.Functions[:min(maxHot, len(hot.Functions))] {
-		h := hotRow{Name: Shown(f.Name), Time: observer.Milliseconds(f.Time)}
+		h := hotRow{Name: Shown(f.Name), Time: ms(f.Time)}
 		if !l.take(h) {
 			l.cut.Hot++
 			continue
@@ -229,7 +226,7 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 	parts := []pathRow{}
 	for _, p := range path {
 		i, ok := at[p.Span]
-		row := pathRow{i, observer.Milliseconds(p.Start), observer.Milliseconds(p.End - p.Start)}
+		row := pathRow{i, ms(p.Start), ms(p.End - p.Start)}
 		if !ok || !l.take(row) {
 			l.cut.Path++
 			continue
@@ -239,8 +236,7 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 	shares := []shareRow{}
 	all := requests.PathShares(path)
 	for _, s := range all[:min(len(all), maxShares)] {
-		row := shareRow{Shown(s.Name), s.Spans, observer.Milliseconds(s.Time),
-			s.Longest.SpanID.String()}
+		row := shareRow{Shown(s.Name), s.Spans, ms(s.Time), s.Longest.SpanID.String()}
 		if l.take(row) {
 			shares = append(shares, row)
 		}
@@ -266,8 +262,7 @@ func (l *limits) groups(rows []requests.Row, n int) []groupRow {
 		slowest := rows[g.Slowest].Span
 		row := groupRow{
 			Count: len(g.Rows), Below: g.Below, Failed: g.Failed,
-			Took:    observer.Milliseconds(g.Total),
-			Slowest: slowest.SpanID.String(), Longest: observer.Milliseconds(slowest.Duration()),
+			Took: ms(g.Total), Slowest: slowest.SpanID.String(), Longest: ms(slowest.Duration()),
 		}
 		for _, i := range g.Rows {
 			if i < n {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
-	"github.com/perfline/perfline/observer"
 )
 
 // A RoutesData holds the figures of all routes in a window, without details of single requests.
@@ -73,8 +72,7 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{
 		Route: Shown(s.Route), Class: s.Class.Plural(), Others: s.Route == routes.Others,
 		Count: s.Count, Failed: s.Failed, PerSecond: s.PerSecond,
-		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95),
-		P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
+		P50: ms(s.P50), P95: ms(s.P95), P99: ms(s.P99), Max: ms(s.Max),
 		Strip: make([]uint64, 0, len(line)), FailedIn: []int{},
 	}
 	for i, column := range line {
@@ -116,14 +114,15 @@ func NewHeatData(m routes.HeatMap) HeatData {
 	for (rows+each-1)/each > maxHeatRows {
 		each *= 2
 	}
-	d := HeatData{Start: SinceEpoch(m.Start), Step: observer.Milliseconds(m.Step),
-		Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)),
-		Failed: make([]uint64, 0, len(m.Columns))}
+	d := HeatData{
+		Start: SinceEpoch(m.Start), Step: ms(m.Step), Bounds: []float64{},
+		Counts: make([][]uint64, 0, len(m.Columns)), Failed: make([]uint64, 0, len(m.Columns)),
+	}
 	for row := 0; row < rows; row += each {
-		d.Bounds = append(d.Bounds, observer.Milliseconds(m.Bounds[row]))
+		d.Bounds = append(d.Bounds, ms(m.Bounds[row]))
 	}
 	if rows > 0 {
-		d.Bounds = append(d.Bounds, observer.Milliseconds(m.Bounds[rows]))
+		d.Bounds = append(d.Bounds, ms(m.Bounds[rows]))
 	}
 	for _, column := range m.Columns {
 		counts := make([]uint64, (rows+each-1)/each)

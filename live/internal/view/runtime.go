@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/runtimestats"
-	"github.com/perfline/perfline/observer"
 )
 
 // A RuntimeHistory lists samples of the Go runtime's figures. An unknown figure is missing.
@@ -86,7 +85,7 @@ func (f figure) MarshalJSON() ([]byte, error) {
 // NewRuntimeHistory returns samples of an instance of the page. samples begins with the oldest.
 func NewRuntimeHistory(instance string, samples []runtimestats.Sample) RuntimeHistory {
 	history := RuntimeHistory{
-		Instance: instance, Every: observer.Milliseconds(runtimestats.Every),
+		Instance: instance, Every: ms(runtimestats.Every),
 		MaxSamples: runtimestats.MaxSamples, Samples: make([]runtimeRow, 0, len(samples)),
 	}
 	for _, s := range samples {
@@ -98,11 +97,10 @@ func NewRuntimeHistory(instance string, samples []runtimestats.Sample) RuntimeHi
 
 func newRuntimeRow(s runtimestats.Sample) runtimeRow {
 	row := runtimeRow{
-		At: SinceEpoch(s.At), Interval: observer.Milliseconds(s.Interval),
+		At: SinceEpoch(s.At), Interval: ms(s.Interval),
 		Heap: figure(s.Heap), HeapGoal: figure(s.HeapGoal), Memory: figure(s.Memory),
-		Allocated:  figure(s.Allocated),
-		Goroutines: figure(s.Goroutines), GCCycles: figure(s.GCCycles),
-		GCPauses: newDistribution(s.GCPauses), Latencies: newDistribution(s.Latencies),
+		Allocated: figure(s.Allocated), Goroutines: figure(s.Goroutines),
+		GCCycles: figure(s.GCCycles), GCPauses: newDistribution(s.GCPauses), Latencies: newDistribution(s.Latencies),
 		MutexWait: figure(s.MutexWait), Processors: figure(s.Processors),
 		CPU: figure(s.CPU.Process), CPUUser: figure(s.CPU.User), CPUGC: figure(s.CPU.GC),
 		CPUScavenge: figure(s.CPU.Scavenge), CPUIdle: figure(s.CPU.Idle),
@@ -119,6 +117,5 @@ func newDistribution(d runtimestats.Distribution) *distribution {
 	if d.Count == 0 {
 		return nil
 	}
-	return &distribution{d.Count, observer.Milliseconds(d.P50), observer.Milliseconds(d.P99),
-		observer.Milliseconds(d.Max)}
+	return &distribution{d.Count, ms(d.P50), ms(d.P99), ms(d.Max)}
 }

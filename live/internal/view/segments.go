@@ -7,7 +7,6 @@ import (
 
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -42,9 +41,9 @@ func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	for _, s := range all {
 		class := waiting.ClassOf(s.Kind)
 		row := segmentRow{Kind: s.Kind.String(), Class: class.String(),
-			Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
+			Start: ms(s.Start), Took: ms(s.End - s.Start)}
 		if class != waiting.ClassUnknown && class != waiting.ClassRunning {
-			row.Wait = observer.Milliseconds(s.Longest.Duration())
+			row.Wait = ms(s.Longest.Duration())
 			row.In, row.By = b.function(waiting.Function(s.Longest)), b.waitEnd(s.Longest.By)
 		}
 		if !b.l.take(row) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/remote"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
@@ -44,7 +43,7 @@ func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList
 		return l
 	}
 	c := r.Config()
-	l.Longest = observer.Milliseconds(c.MaxLength)
+	l.Longest = ms(c.MaxLength)
 	for _, m := range remote.Policy(c.Policy).Visible() {
 		l.Modules = append(l.Modules, Shown(m))
 	}
@@ -57,10 +56,10 @@ func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList
 func newSessionRow(s sessions.Status) sessionRow {
 	return sessionRow{
 		ID: uint32(s.ID), State: string(s.State), Route: Shown(s.Route),
-		Start: SinceEpoch(s.Started), Length: observer.Milliseconds(s.Length),
+		Start: SinceEpoch(s.Started), Length: ms(s.Length),
 		Progress: s.Progress, Sampler: Shown(s.Sampler),
 		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped,
-		Limit: observer.Milliseconds(s.MaxLength), Cost: observer.Milliseconds(s.Cost),
+		Limit: ms(s.MaxLength), Cost: ms(s.Cost),
 	}
 }
 
@@ -112,7 +111,7 @@ func NewSessionContents(s *sessions.Session) SessionContents {
 		frame = t.FrameID
 		row.Requests++
 		c.Requests++
-		row.Max = max(row.Max, observer.Milliseconds(t.Interval.End-t.Interval.Start))
+		row.Max = max(row.Max, ms(t.Interval.End-t.Interval.Start))
 	}
 	rows := slices.SortedFunc(maps.Values(byName), func(a, b *recordedRow) int {
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Requests, a.Requests),

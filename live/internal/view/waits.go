@@ -9,7 +9,6 @@ import (
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -134,7 +133,7 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 				continue
 			}
 			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(),
-				observer.Milliseconds(w.Total), w.Count, Shown(w.Function), b.party(w.By)}
+				ms(w.Total), w.Count, Shown(w.Function), b.party(w.By)}
 			if !b.l.take(row) {
 				rows[i].WaitsCut++
 				continue
@@ -150,7 +149,7 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(),
-			Took: observer.Milliseconds(c.Duration), Function: Shown(c.Function), By: b.party(c.By)}
+			Took: ms(c.Duration), Function: Shown(c.Function), By: b.party(c.By)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}
@@ -208,7 +207,7 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
 	return intervalRow{
 		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(),
-		Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
+		Start: ms(i.Start), Took: ms(i.Duration()),
 		Span: i.SpanID.String(), In: Shown(waiting.Function(i)), Stack: b.stack(i.Stack),
 		By: b.partyWithStack(i.By),
 	}
