@@ -90,7 +90,6 @@ func refuseFor(w http.ResponseWriter, err error) {
 	refuse(w, http.StatusNotFound, err.Error())
 }
 
-// refuse answers with an error as JSON.
 func refuse(w http.ResponseWriter, status int, text string) {
 	fail(w, status, view.Failure{Error: text})
 }

@@ -6,8 +6,8 @@
 //	root := live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)})
 //	http.ListenAndServe("localhost:8080", root)
 //
-// pl is the result of perfline.Start. Next serves all other paths. The page can also be mounted on a
-// mux, like net/http/pprof. Mount the page outside of bridgehttp.Middleware: otherwise the page
+// pl is the result of perfline.Start. Next serves all other paths. The page can also be mounted on
+// a mux, like net/http/pprof. Mount the page outside of bridgehttp.Middleware: otherwise the page
 // lists its own requests.
 //
 //	root.Handle(live.Prefix, live.Handler(pl, live.Config{}))
@@ -20,8 +20,8 @@
 //     A summary includes the figures of routes, the runtime's figures, perfline's counts, and the
 //     names of routes and of types of entries. A summary includes no trace id, attribute, mark,
 //     text of a client, session, profile or stack: their paths answer 404.
-//   - docs/page-json.md and docs/page.schema.json describe all fields of the data. The paths contain
-//     the version. Within v1, paths and fields are only added.
+//   - docs/page-json.md and docs/page.schema.json describe all fields of the data. The version is
+//     in the paths. Within v1, paths and fields are only added.
 //   - The stream names the handler's instance, so that a page notices a restart of the program.
 //   - The page shows, starts, stops and releases sessions, and arms and disarms the waits recorder,
 //     only if the policy of sessions or PERFLINE_PROFILING=remote allows remote sessions. All
@@ -42,7 +42,7 @@
 //
 // # Limitations
 //
-//   - The page shows what requests.Recent and sessions.Recorder keep in memory. In addition, the page
+//   - The page shows what requests.Recent and sessions.Recorder keep in memory. The page itself
 //     keeps some hundred requests that it listed or opened last, so that their links work.
 //   - Limits apply to one handler: if profiling/service serves the same recorder on another path,
 //     each of the two handlers starts up to ten sessions a minute.

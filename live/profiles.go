@@ -146,7 +146,6 @@ func (h *handler) sessionWithSamples(id string) (*sessions.Session, error) {
 	return s, err
 }
 
-// timeline returns the timeline with an id.
 func timeline(s *sessions.Session, id string) (sessions.Timeline, error) {
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil {

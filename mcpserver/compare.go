@@ -102,7 +102,6 @@ func (s *server) profileOf(q requests.Request) *profile.Trace {
 	return nil
 }
 
-// writeDifferences writes the tables of a comparison.
 func writeDifferences(a *answer, c requests.Comparison) {
 	a.line("spans by their difference on the critical path, slow minus usual: difference ms, ms on the path slow and usual, number slow and usual, dots for the level, name")
 	for i, d := range c.Spans {

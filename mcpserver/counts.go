@@ -18,7 +18,8 @@ type countsArguments struct {
 
 const usualCounts, mostCounts = 60, 200
 
-func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsArguments) (*answer, error) {
+func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest,
+	in countsArguments) (*answer, error) {
 	limit, err := pageOf(in.Offset, in.Limit, usualCounts, mostCounts)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,6 @@ func ms(d time.Duration) word {
 	return word(strconv.FormatFloat(v, 'f', digits, 64))
 }
 
-// took returns a duration with its unit.
 func took(d time.Duration) word { return ms(d) + " ms" }
 
 // moment returns date and time in UTC, with milliseconds.

@@ -39,7 +39,8 @@ var classes = map[string][]local.Class{
 	"background": {local.Background}, "housekeeping": {local.Housekeeping},
 }
 
-func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in listArguments) (*answer, error) {
+func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest,
+	in listArguments) (*answer, error) {
 	limit, err := pageOf(0, in.Limit, usualRequests, mostRequests)
 	if err != nil {
 		return nil, err
@@ -101,8 +102,8 @@ func requestLine(r requests.Snapshot) string {
 	if protocol := requests.ProtocolStatus(&root); protocol != "" {
 		result += word(quotef(" %s", protocol))
 	}
-	reason := word(cmp.Or(r.Keep.String(), "-"))
-	return quotef("%v %s %s %s %s %s", r.SpanID, moment(r.End), ms(r.Took()), result, reason, r.Name)
+	return quotef("%v %s %s %s %s %s", r.SpanID, moment(r.End), ms(r.Took()), result,
+		word(cmp.Or(r.Keep.String(), "-")), r.Name)
 }
 
 // query checks the arguments and returns their query.

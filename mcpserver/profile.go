@@ -183,31 +183,27 @@ func (s *server) profileAnswer(
 		a.line("%d samples of the CPU, for %s", n, took(total))
 	}
 	unknown := writeGaps(a, t)
+	route := s.safeRoute(in.Route)
+	again := profileArguments{Route: route, Seconds: in.Seconds, Waiting: true}
 	switch {
-	case n == 0 && name != "" && count == 0:
+	case n > 0:
+		writeFunctions(a, profiles.Functions(t, samples), total, limit)
+		if !in.Waiting {
+			a.suggest(toolProfile, again, "with the time that goroutines wait")
+		}
+	case name != "" && count == 0:
 		a.line("No request of the route ended in this time.")
-	case n == 0 && !in.Waiting:
+	case !in.Waiting:
 		if !unknown {
 			a.line("Nothing of it used the CPU for long.")
 		}
-		a.suggest(toolProfile,
-			profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true},
-			"what its goroutines wait for")
-	case n > 0:
-		writeFunctions(a, profiles.Functions(t, samples), total, limit)
-		if in.Waiting {
-			break
-		}
-		a.suggest(toolProfile,
-			profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true},
-			"with the time that goroutines wait")
+		a.suggest(toolProfile, again, "what its goroutines wait for")
 	}
-	a.suggest(toolListRequests, listArguments{Route: s.safeRoute(in.Route), Sort: slowest},
+	a.suggest(toolListRequests, listArguments{Route: route, Sort: slowest},
 		"the slowest requests in memory")
 	return a
 }
 
-// writeFunctions writes functions with file and line.
 func writeFunctions(a *answer, all []profiles.Function, total time.Duration, limit int) {
 	a.line("functions by the time in themselves: ms, share, ms with what they call, samples, name, file and line, line that ran longest")
 	for i, f := range all {

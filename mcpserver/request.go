@@ -53,7 +53,6 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest,
 	return a, nil
 }
 
-// writeHeader writes the figures of a request.
 func writeHeader(a *answer, q requests.Request) {
 	a.line("request %v: %s took %s, %s, %s, %s", q.Root.SpanID, q.Root.Name, took(q.Duration()),
 		status(q.Root), moment(q.Root.Start), number(len(q.Spans), "span"))
@@ -63,7 +62,6 @@ func writeHeader(a *answer, q requests.Request) {
 	}
 }
 
-// status returns the result of a request.
 func status(root *otlpenc.Span) word {
 	text := "ok"
 	if root.Status.Code == codes.Error {
@@ -78,7 +76,6 @@ func status(root *otlpenc.Span) word {
 	return word(text)
 }
 
-// writeCauses writes the causes of the request's duration.
 func (s *server) writeCauses(a *answer, q requests.Request) {
 	if q.Waits == nil {
 		a.line("cause: unknown, %s", s.noResult())
@@ -198,7 +195,6 @@ func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word 
 	return word(cells)
 }
 
-// suggestAbout suggests calls that explain a request further.
 func (s *server) suggestAbout(a *answer, q requests.Request) {
 	own := q.Root.SpanID
 	if q.Waits != nil && len(q.Waits.Causes) > 0 {
@@ -236,7 +232,7 @@ func failedSpan(q requests.Request) (id trace.SpanID) {
 	return id
 }
 
-// longestSpan returns the longest span without spans below it.
+// longestSpan returns the longest span without spans below the span.
 func longestSpan(q requests.Request) trace.SpanID {
 	rows := requests.Rows(q)
 	longest := q.Root

@@ -37,7 +37,8 @@ var orders = map[string]func(a, b routes.Summary) int{
 	"failed": func(a, b routes.Summary) int { return cmp.Compare(b.Failed, a.Failed) },
 }
 
-func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routesArguments) (*answer, error) {
+func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
+	in routesArguments) (*answer, error) {
 	limit, err := pageOf(in.Offset, in.Limit, usualRoutes, mostRoutes)
 	if err != nil {
 		return nil, err

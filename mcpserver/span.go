@@ -20,7 +20,8 @@ type spanArguments struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"attributes and marks in the answer, from 1 to 100; 40 without it"`
 }
 
-func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest, in spanArguments) (*answer, error) {
+func (s *server) getSpan(_ context.Context, _ *mcp.CallToolRequest,
+	in spanArguments) (*answer, error) {
 	limit, err := pageOf(in.Offset, in.Limit, usualSpans, mostSpans)
 	if err != nil {
 		return nil, err

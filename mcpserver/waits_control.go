@@ -86,7 +86,8 @@ func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) 
 	return a, nil
 }
 
-func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer, error) {
+func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest,
+	in armArguments) (*answer, error) {
 	if s.waitsRecorder == nil {
 		return nil, refuse("the program has no waits recorder").or(toolWaitsState, struct{}{},
 			"how the program gets one")

@@ -105,7 +105,6 @@ func (b *chartBuilder) stack(s profile.Sample) (at int, ok bool) {
 	return leaf.at, ok
 }
 
-// traceStack returns the chart's stack for a stack of the trace.
 func (b *chartBuilder) traceStack(id int) (chartStack, bool) {
 	leaf := chartStack{at: profile.None}
 	var missing []int // ids of unknown stacks, the innermost first

@@ -110,7 +110,6 @@ type RowCache struct {
 	last map[local.ID]requestRow
 }
 
-// rows returns the rows of each list.
 func (c *RowCache) rows(lists ...[]requests.Snapshot) [][]requestRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()

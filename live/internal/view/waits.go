@@ -119,7 +119,6 @@ func newWaitsBuilder(q requests.Request, l *limits, has Has) *waitsBuilder {
 	}
 }
 
-// bars adds segments and waits to the rows of spans.
 func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 	segments := requests.Segments(b.q, 0, b.q.Duration(),
 		max(minColumns, min(maxColumns, maxSegments/max(1, len(rows)))))
@@ -143,7 +142,6 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 	}
 }
 
-// detail returns the causes, the goroutines and the tables.
 func (b *waitsBuilder) detail() *waitsDetail {
 	r := b.q.Waits
 	b.d.Sentence = block(r.Sentence())
