@@ -11,9 +11,7 @@ declare namespace Data {
     key: string;
     value: string;
   }
-  interface causeRow {
-    kind: string;
-    class: string;
+  interface causeRow extends stateKind {
     took: number;
     function?: string;
     span?: string;
@@ -185,9 +183,7 @@ declare namespace Data {
     name: string;
     time: number;
   }
-  interface intervalRow {
-    kind: string;
-    class: string;
+  interface intervalRow extends stateKind {
     start: number;
     took: number;
     span: string;
@@ -365,9 +361,7 @@ declare namespace Data {
     more: boolean;
     inMemory: number;
   }
-  interface segmentRow {
-    kind: string;
-    class: string;
+  interface segmentRow extends stateKind {
     start: number;
     took: number;
     wait?: number;
@@ -456,15 +450,15 @@ declare namespace Data {
     critical: number;
     bars?: spanBar[];
   }
-  interface waitDifference {
+  interface stateKind {
     kind: string;
     class: string;
+  }
+  interface waitDifference extends stateKind {
     a: number;
     b: number;
   }
-  interface waitRow {
-    kind: string;
-    class: string;
+  interface waitRow extends stateKind {
     took: number;
     count: number;
     in?: string;

@@ -6,7 +6,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/internal/waiting"
 )
 
 // Bounds of a Comparison.
@@ -73,10 +72,9 @@ type spanBar struct {
 
 // A waitDifference compares the time that goroutines spent in a state.
 type waitDifference struct {
-	Kind  string  `json:"kind"`  // kind of the state
-	Class string  `json:"class"` // class of the kind
-	A     float64 `json:"a"`     // time in A
-	B     float64 `json:"b"`     // time in B
+	stateKind
+	A float64 `json:"a"` // time in A
+	B float64 `json:"b"` // time in B
 }
 
 // A comparedFunction compares the samples of a function, including the runtime functions below.
@@ -106,9 +104,7 @@ func NewComparison(a, b SampledRequest, choices []requests.Snapshot) Comparison 
 	c.fillBars(of.Usual, of.UsualPlaces, indices, func(d *spanDifference) *spanSum { return &d.B })
 	c.Waits = make([]waitDifference, 0, len(of.Waits))
 	for _, d := range of.Waits {
-		c.Waits = append(c.Waits, waitDifference{
-			d.Kind.String(), waiting.ClassOf(d.Kind).String(), ms(d.Slow), ms(d.Usual),
-		})
+		c.Waits = append(c.Waits, waitDifference{newStateKind(d.Kind), ms(d.Slow), ms(d.Usual)})
 	}
 	n := min(len(of.Functions), maxComparedFunctions)
 	c.Functions, c.FunctionsCut = make([]comparedFunction, 0, n), len(of.Functions)-n

@@ -47,12 +47,9 @@ func NewOverview(newest, slowest, background, kept []requests.Snapshot, cache *R
 		newestFirst(all)
 	}
 	lists := cache.rows(newest, slowest, background, kept)
-	o := Overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(kept))}
+	o := Overview{Slowest: lists[1], KeptRequests: newKeptRows(lists[3], kept)}
 	o.Streams, o.Requests = split(lists[0], newest, local.Stream)
 	o.Housekeeping, o.Background = split(lists[2], background, local.Housekeeping)
-	for i, row := range lists[3] {
-		o.KeptRequests = append(o.KeptRequests, keptRow{row, kept[i].Keep.String()})
-	}
 	o.Service = serviceOf(slices.Concat(newest, background))
 	return o
 }
@@ -67,11 +64,15 @@ type SearchAnswer struct {
 // NewSearchAnswer returns the answer with the found requests. The parameters more and inMemory are
 // the fields of the answer.
 func NewSearchAnswer(found []requests.Snapshot, more bool, inMemory int) SearchAnswer {
-	a := SearchAnswer{Requests: make([]keptRow, 0, len(found)), More: more, InMemory: inMemory}
-	for i, row := range newRequestRows(found) {
-		a.Requests = append(a.Requests, keptRow{row, found[i].Keep.String()})
+	return SearchAnswer{newKeptRows(newRequestRows(found), found), more, inMemory}
+}
+
+func newKeptRows(rows []requestRow, all []requests.Snapshot) []keptRow {
+	kept := make([]keptRow, 0, len(rows))
+	for i, row := range rows {
+		kept = append(kept, keptRow{row, all[i].Keep.String()})
 	}
-	return a
+	return kept
 }
 
 // newestFirst sorts requests by their ends. The order of arrival can differ, since each processor

@@ -13,8 +13,7 @@ import (
 // A segmentRow is a part of a span's bar. Wait, In and By describe the longest wait in the part;
 // they are missing where the goroutine ran.
 type segmentRow struct {
-	Kind  string  `json:"kind"`           // kind of the goroutine's state
-	Class string  `json:"class"`          // class of the kind
+	stateKind
 	Start float64 `json:"start"`          // since the start of the request
 	Took  float64 `json:"took"`           // duration
 	Wait  float64 `json:"wait,omitempty"` // duration of the longest wait
@@ -39,9 +38,10 @@ type waitEnd struct {
 func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	var rows []segmentRow
 	for _, s := range all {
+		row := segmentRow{
+			stateKind: newStateKind(s.Kind), Start: ms(s.Start), Took: ms(s.End - s.Start),
+		}
 		class := waiting.ClassOf(s.Kind)
-		row := segmentRow{Kind: s.Kind.String(), Class: class.String(),
-			Start: ms(s.Start), Took: ms(s.End - s.Start)}
 		if class != waiting.ClassUnknown && class != waiting.ClassRunning {
 			row.Wait = ms(s.Longest.Duration())
 			row.In, row.By = b.function(waiting.Function(s.Longest)), b.waitEnd(s.Longest.By)

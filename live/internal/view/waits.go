@@ -34,9 +34,18 @@ type waitsDetail struct {
 	segmentTables
 }
 
+// A stateKind names a state of goroutines.
+type stateKind struct {
+	Kind  string `json:"kind"`  // kind of the state
+	Class string `json:"class"` // class of the kind, such as "waiting" or "runnable"
+}
+
+func newStateKind(k waits.Kind) stateKind {
+	return stateKind{k.String(), waiting.ClassOf(k).String()}
+}
+
 type causeRow struct {
-	Kind     string    `json:"kind"`               // kind of the state
-	Class    string    `json:"class"`              // class of the kind
+	stateKind
 	Took     float64   `json:"took"`               // duration
 	Function string    `json:"function,omitempty"` // function that waited or ran
 	Span     string    `json:"span,omitempty"`     // id of the span, 16 hex digits
@@ -51,8 +60,7 @@ type goroutineRow struct {
 }
 
 type intervalRow struct {
-	Kind  string    `json:"kind"`            // kind of the state
-	Class string    `json:"class"`           // class of the kind, such as "waiting" or "runnable"
+	stateKind
 	Start float64   `json:"start"`           // since the start of the request
 	Took  float64   `json:"took"`            // duration
 	Span  string    `json:"span"`            // id of the span, 16 hex digits
@@ -79,8 +87,7 @@ type frameRow struct {
 
 // A waitRow sums up the waits of a span with the same kind, function and party.
 type waitRow struct {
-	Kind  string    `json:"kind"`         // kind of the state
-	Class string    `json:"class"`        // class of the kind
+	stateKind
 	Took  float64   `json:"took"`         // sum of the durations
 	Count int       `json:"count"`        // number of waits
 	In    string    `json:"in,omitempty"` // function outside the standard library
@@ -126,13 +133,11 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 	for i := range rows {
 		id := all[i].Span.SpanID
 		rows[i].Segments = b.segments(segments[id])
-		for n, w := range waits[id] {
-			if n >= maxSpanWaits {
-				rows[i].WaitsCut++
-				continue
-			}
-			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(),
-				ms(w.Total), w.Count, Shown(w.Function), b.party(w.By)}
+		longest := waits[id][:min(len(waits[id]), maxSpanWaits)]
+		rows[i].WaitsCut = len(waits[id]) - len(longest)
+		for _, w := range longest {
+			row := waitRow{newStateKind(w.Kind), ms(w.Total), w.Count, Shown(w.Function),
+				b.party(w.By)}
 			if !b.l.take(row) {
 				rows[i].WaitsCut++
 				continue
@@ -146,8 +151,8 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	r := b.q.Waits
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(),
-			Took: ms(c.Duration), Function: Shown(c.Function), By: b.party(c.By)}
+		row := causeRow{stateKind: newStateKind(c.Kind), Took: ms(c.Duration),
+			Function: Shown(c.Function), By: b.party(c.By)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}
@@ -203,18 +208,13 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 }
 
 func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
-	return intervalRow{
-		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(),
-		Start: ms(i.Start), Took: ms(i.Duration()),
+	row := intervalRow{
+		stateKind: newStateKind(i.Kind), Start: ms(i.Start), Took: ms(i.Duration()),
 		Span: i.SpanID.String(), In: Shown(waiting.Function(i)), Stack: b.stack(i.Stack),
-		By: b.partyWithStack(i.By),
+		By: b.party(i.By),
 	}
-}
-
-func (b *waitsBuilder) partyWithStack(p *waits.Party) *partyRow {
-	row := b.party(p)
-	if row != nil {
-		row.Stack = b.stack(p.Stack)
+	if row.By != nil {
+		row.By.Stack = b.stack(i.By.Stack)
 	}
 	return row
 }
