@@ -129,9 +129,8 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	}
 	h.waits = lookup.NewWaits(h.waitsRecorder, h.policy.Shows)
 	get := http.NewServeMux()
-	get.Handle("GET /{$}", asset("index.html"))
-	get.HandleFunc("GET /page/{file}",
-		func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
+	get.HandleFunc("GET /{$}", asset)
+	get.HandleFunc("GET /page/{file}", asset)
 	for _, e := range endpoints {
 		if e.summary || c.Data != guard.Summary {
 			get.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) {

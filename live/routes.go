@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,21 +17,16 @@ import (
 	"github.com/perfline/perfline/live/internal/view"
 )
 
-var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes,
-	"start": routes.SinceStart}
+var windows = map[string]routes.Window{"minutes": routes.LastMinutes, "start": routes.SinceStart}
 
 // parseWindow parses the parameter window.
 func parseWindow(r *http.Request) (name string, w routes.Window, err error) {
-	name = r.URL.Query().Get("window")
+	name = cmp.Or(r.URL.Query().Get("window"), "minutes")
 	w, ok := windows[name]
-	switch {
-	case !ok:
-		err := fmt.Errorf("window %q: must be minutes or start", view.Shown(name))
-		return "", w, badRequest(err)
-	case name == "":
-		name = "minutes"
+	if !ok {
+		err = badRequest(fmt.Errorf("window %q: must be minutes or start", view.Shown(name)))
 	}
-	return name, w, nil
+	return name, w, err
 }
 
 func (h *handler) routes(r *http.Request) (builder[view.RoutesData], error) {
@@ -67,11 +63,9 @@ func (h *handler) heat(r *http.Request) (builder[view.HeatData], error) {
 	if err != nil {
 		return nil, err
 	}
-	class := local.Request
-	if name := r.URL.Query().Get("class"); name != "" {
-		if class, err = parseClass(name); err != nil {
-			return nil, badRequest(err)
-		}
+	class, err := parseClass(cmp.Or(r.URL.Query().Get("class"), local.Request.Plural()))
+	if err != nil {
+		return nil, badRequest(err)
 	}
 	if h.data == guard.Summary && !view.InSummary(class) {
 		return nil, errors.New(onlySummary)

@@ -60,10 +60,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		if out.Len() > 0 {
 			last = time.Now()
-			if _, err := w.Write(out.Bytes()); err != nil {
-				return
-			}
-			if err := control.Flush(); err != nil {
+			if _, err := w.Write(out.Bytes()); err != nil || control.Flush() != nil {
 				return
 			}
 		}

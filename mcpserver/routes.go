@@ -25,12 +25,10 @@ type routesArguments struct {
 const usualRoutes, mostRoutes = 30, 100
 
 // windows maps the argument window of list_routes.
-var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes,
-	"start": routes.SinceStart}
+var windows = map[string]routes.Window{"minutes": routes.LastMinutes, "start": routes.SinceStart}
 
 // orders maps the argument sort of list_routes to descending orders.
 var orders = map[string]func(a, b routes.Summary) int{
-	"":       func(a, b routes.Summary) int { return cmp.Compare(b.P99, a.P99) },
 	"p99":    func(a, b routes.Summary) int { return cmp.Compare(b.P99, a.P99) },
 	"p50":    func(a, b routes.Summary) int { return cmp.Compare(b.P50, a.P50) },
 	"count":  func(a, b routes.Summary) int { return cmp.Compare(b.Count, a.Count) },
@@ -43,11 +41,11 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 	if err != nil {
 		return nil, err
 	}
-	window, ok := windows[in.Window]
+	window, ok := windows[cmp.Or(in.Window, "minutes")]
 	if !ok {
 		return nil, refuse("window %s: must be minutes or start", in.Window)
 	}
-	order, ok := orders[in.Sort]
+	order, ok := orders[cmp.Or(in.Sort, "p99")]
 	if !ok {
 		return nil, refuse("sort %s: must be p99, p50, count or failed", in.Sort)
 	}
