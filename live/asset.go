@@ -20,8 +20,8 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// asset serves the page, or the file of the page that the path names. A browser asks for a file each
-// time, and gets its content only once from the same build.
+// asset serves the page, or the file of the page that the path names. A browser asks for a file
+// each time, and gets its content only once from the same build.
 func asset(w http.ResponseWriter, r *http.Request) {
 	name := cmp.Or(r.PathValue("file"), "index.html")
 	content, err := files.ReadFile("page/" + name)
