@@ -1,14 +1,14 @@
 package guard
 
-// Data selects the data that a handler gives to its clients.
+// Data selects the data that a handler serves.
 type Data uint8
 
 const (
-	// Everything has requests with their attributes and functions, sessions, profiles, and the
-	// stacks of leaked goroutines.
+	// Everything includes single requests with their attributes and functions, sessions, profiles,
+	// and the stacks of leaked goroutines.
 	Everything Data = iota + 1
 
-	// Summary has routes with their figures, the runtime's figures, and perfline's counts. It has
+	// Summary includes only the figures of routes, the runtime's figures and perfline's counts:
 	// no single request, trace id, attribute or profile.
 	Summary
 )

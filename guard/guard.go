@@ -1,34 +1,34 @@
-// Package guard (stable) restricts handlers that show or change the inside of the program, such as
-// debug pages, to the clients that may use them:
+// Package guard (stable) protects debug pages and other handlers that show or change the inside
+// of the program. Only allowed clients reach a guarded handler:
 //
 //	mux.Handle("/debug/", guard.Guard{}.Handler(h))
 //
 // # Clients
 //
-// A [Guard] without Authorize allows clients on the same machine only, whatever the address the
-// server listens on: see [Local]. With Authorize, that function alone decides. An Authorize that
-// decides by the address of the client must check the Host header, as Local does:
+// A [Guard] without Authorize allows only clients on the same machine, whatever address the server
+// listens on: see [Local]. A Guard with Authorize allows the clients that Authorize accepts. An
+// Authorize function that checks the client's address must also check the Host header, as Local
+// does. Otherwise a web page under a name that resolves to this server gets in:
 //
-//	if r.Host != "10.0.0.7:8080" { // or a page whose name resolves to 10.0.0.7 gets in
+//	if r.Host != "10.0.0.7:8080" {
 //		return fmt.Errorf("host %q: must be 10.0.0.7:8080", r.Host)
 //	}
 //
-// An Authorize that decides by a secret, such as [Token], need not.
+// An Authorize function that checks a secret, such as [Token], need not check the Host header.
 //
 // # Browsers
 //
-// A browser on an allowed machine may send requests on behalf of pages that are not allowed. So in
-// any case:
+// A browser on an allowed machine may send requests on behalf of a foreign web page. Every Guard
+// therefore checks the origin, with and without Authorize:
 //
-//   - A request whose Sec-Fetch-Site header names another site, or another origin of the same site,
-//     is refused, whatever its method. Without that header, a request whose Origin differs from its
-//     Host is refused. [http.CrossOriginProtection] does the same for methods that change
-//     something.
-//   - A GET or HEAD with which a browser opens a document in a window of its own (Sec-Fetch-Mode:
-//     navigate, Sec-Fetch-Dest: document) is allowed: links to the page work. The page with the
-//     link cannot read the response.
+//   - A request is refused if its Sec-Fetch-Site header names another site or another origin of
+//     the same site. Without this header, a request is refused if its Origin differs from its
+//     Host. The rule covers all methods; [http.CrossOriginProtection] alone allows every GET.
+//   - Links to a guarded page work: a GET or HEAD that opens a document in its own window
+//     (Sec-Fetch-Mode: navigate, Sec-Fetch-Dest: document) is allowed. The page with the link
+//     cannot read the response.
 //   - Requests with an Origin of TrustedOrigins are allowed.
-//   - Clients other than browsers send none of these headers, and are not affected.
+//   - Clients other than browsers send none of these headers, and pass.
 package guard
 
 import (
@@ -43,27 +43,26 @@ import (
 
 var errNotAuthorized = errors.New("not authorized")
 
-// A Guard decides which clients a handler serves. The zero value allows clients on the same
-// machine.
+// A Guard checks the clients of a handler. The zero value allows clients on the same machine.
 type Guard struct {
-	// Authorize returns an error for a client that is not allowed. The error is logged, and not
-	// sent to the client. It is called concurrently. nil means [Local].
+	// Authorize returns an error to refuse a client. Guard logs the error and does not send the
+	// error to the client. Authorize is called concurrently. nil means [Local].
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins are other origins whose pages are allowed, such as "https://tools.example".
-	// They are mostly needed behind a proxy that changes the Host header.
+	// TrustedOrigins lists further origins, such as "https://tools.example", whose pages may send
+	// requests. A page behind a proxy that changes the Host header needs its own origin here.
 	TrustedOrigins []string
 
-	Logger *slog.Logger // of refusals, a line a minute at most; nil means slog.Default()
+	Logger *slog.Logger // logs refusals, at most one a minute; nil means slog.Default()
 
-	// Refuse responds to a client that is not allowed. The error's text is for the client. nil
-	// means status 403 and a line of text.
+	// Refuse answers a refused client. The error's text may be sent to the client. nil means a
+	// line of text with status 403, or 401 for [Token].
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// Handler returns a handler that calls next for allowed clients. Others get the rule that they did
-// not meet, by Refuse. A guard within the handler of another one decides for itself: both have to
-// allow a request. Handler panics if one of TrustedOrigins is not an origin.
+// Handler returns a handler that calls next for allowed clients, and Refuse with the broken rule
+// for other clients. Of two nested guards, both must allow a request. Handler panics if
+// TrustedOrigins contains an invalid origin.
 func (g Guard) Handler(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	for _, origin := range g.TrustedOrigins {
@@ -72,7 +71,7 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 				err))
 		}
 	}
-	log := &refusals{logger: record.SafeLogger(g.Logger)}
+	log := &refusalLog{logger: record.SafeLogger(g.Logger)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reason, public := g.check(r, crossOrigin)
 		switch {
@@ -91,24 +90,21 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// check returns the reason to refuse r, and what the client may know of it. Both are nil for an
-// allowed request.
-func (g Guard) check(r *http.Request, crossOrigin *http.CrossOriginProtection) (reason,
-	public error) {
-	if g.Authorize == nil {
-		reason = Local(r)
-		public = reason
-	} else if reason = g.Authorize(r); reason != nil {
-		public = errNotAuthorized
+// check returns the reason to refuse r, for the log, and the error that the client may see. Both
+// errors are nil for an allowed request.
+func (g Guard) check(r *http.Request, o *http.CrossOriginProtection) (reason, public error) {
+	if g.Authorize != nil {
+		if err := g.Authorize(r); err != nil {
+			return err, errNotAuthorized
+		}
+	} else if err := Local(r); err != nil {
+		return err, err
 	}
-	if reason == nil {
-		reason = checkOrigin(r, crossOrigin)
-		public = reason
-	}
-	return reason, public
+	err := checkOrigin(r, o)
+	return err, err
 }
 
-// checkOrigin returns an error if a browser sent r on behalf of a page that is not allowed.
+// checkOrigin returns an error if a browser sent r on behalf of a foreign page.
 func checkOrigin(r *http.Request, crossOrigin *http.CrossOriginProtection) error {
 	checked := r
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {

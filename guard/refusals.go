@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	logEvery  = time.Minute // at most one refusal is logged: a refused client may try again at once
-	maxLogged = 1 << 10     // bytes of each text that the refused client chose
-	maxQuoted = 200         // bytes of such a text in a reason
+	logEvery  = time.Minute // time between two log lines: a refused client may retry all the time
+	maxLogged = 1 << 10     // bytes of a client's text in a field of a log line
+	maxQuoted = 200         // bytes of a client's text in an error
 )
 
-// refusals logs the refused requests of one guard.
-type refusals struct {
+// A refusalLog logs the refused requests of one guard.
+type refusalLog struct {
 	logger *slog.Logger
 
-	mu       sync.Mutex // guards what follows
-	last     time.Time  // logged
-	unlogged int        // since then
+	mu       sync.Mutex // guards the fields below
+	last     time.Time  // time of the last log line
+	unlogged int        // refusals since the last log line
 }
 
-func (l *refusals) add(r *http.Request, reason error) {
+func (l *refusalLog) add(r *http.Request, reason error) {
 	l.mu.Lock()
 	now := time.Now()
 	if !l.last.IsZero() && now.Sub(l.last) < logEvery {

@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// errNoToken makes a browser ask for the token.
-var errNoToken = errors.New("the token is missing or wrong")
+var (
+	errNoToken    = errors.New("the token is missing or wrong") // makes a browser ask for the token
+	errEmptyToken = errors.New("the program's token is empty: no client is allowed")
+)
 
-var errEmptyToken = errors.New("the program's token is empty: no client is allowed")
-
-// Token returns an Authorize function for clients that know a secret: a page in a container, or for
-// a team.
+// Token returns an Authorize function that allows clients with a secret. Use a token for a page in
+// a container or for a team:
 //
 //	token := guard.Token(os.Getenv("PERFLINE_TOKEN"))
 //	live.Handler(pl, live.Config{Data: guard.Everything, Authorize: token})
 //
-// Browsers ask for a user and a password: the password is the token, and the user does not count.
-// Other clients send the header "Authorization: Bearer" with the token. Without TLS, the token is
-// readable on the network. An empty token allows no client.
+// A browser asks for a user and a password: the password is the token, and any user will do. Other
+// clients send the header "Authorization: Bearer TOKEN". The network can read the token unless the
+// connection uses TLS. An empty token allows no client.
 func Token(token string) func(*http.Request) error {
-	want := sha256.Sum256([]byte(token)) // so that a comparison takes the same time for all lengths
+	want := sha256.Sum256([]byte(token)) // a comparison of hashes does not leak the token's length
 	return func(r *http.Request) error {
 		if token == "" {
 			return errEmptyToken

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/perfline/perfline/live/internal/view"
@@ -13,35 +14,30 @@ import (
 
 const jsonType = "application/json; charset=utf-8"
 
-// A source serves what an endpoint answers.
+// A source answers the requests of an endpoint.
 type source struct {
-	data  reflect.Type // of the answer in JSON; nil of another answer
-	other string       // says in Markdown what that is
+	data  reflect.Type // type of the JSON; nil for an answer in another format
+	other string       // describes an answer in another format, in Markdown
 	serve func(*handler, http.ResponseWriter, *http.Request)
 }
 
-// A maker makes an answer. When ctx ends, nobody gets the answer.
-type maker[T any] func(ctx context.Context) (T, error)
+// A builder builds an answer. When ctx ends, the client has left.
+type builder[T any] func(ctx context.Context) (T, error)
 
-// data is a source of JSON. The function ask checks a request, and returns the maker of the answer.
-// A HEAD is checked, and nothing is made.
-func data[T any](ask func(*handler, *http.Request) (maker[T], error)) source {
-	return jsonSource(ask, func(*handler, http.ResponseWriter, *http.Request) (func(), bool) {
-		return func() {}, true
-	})
+// data is a source of JSON. check checks a request and returns the builder of the answer. A HEAD is
+// checked, and nothing is built.
+func data[T any](check func(*handler, *http.Request) (builder[T], error)) source {
+	return jsonSource(check, false)
 }
 
-// work is data that takes long to make: maxWork of them are made at a time.
-func work[T any](ask func(*handler, *http.Request) (maker[T], error)) source {
-	return jsonSource(ask, (*handler).working)
+// slowData is data that takes long to build. At most maxWork answers are built at a time.
+func slowData[T any](check func(*handler, *http.Request) (builder[T], error)) source {
+	return jsonSource(check, true)
 }
 
-func jsonSource[T any](
-	ask func(*handler, *http.Request) (maker[T], error),
-	take func(*handler, http.ResponseWriter, *http.Request) (done func(), ok bool),
-) source {
+func jsonSource[T any](check func(*handler, *http.Request) (builder[T], error), slow bool) source {
 	serve := func(h *handler, w http.ResponseWriter, r *http.Request) {
-		build, err := ask(h, r)
+		build, err := check(h, r)
 		if err != nil {
 			refuseFor(w, err)
 			return
@@ -50,40 +46,42 @@ func jsonSource[T any](
 		if headOnly(w, r) {
 			return
 		}
-		done, ok := take(h, w, r)
-		if !ok {
-			return
-		}
-		made, err := func() (T, error) {
+		done := func() {}
+		if slow {
+			var ok bool
+			if done, ok = h.startWork(w, r); !ok {
+				return
+			}
 			defer done()
-			return build(r.Context())
-		}()
+		}
+		data, err := build(r.Context())
+		done() // before a slow client reads the answer
 		switch {
-		case r.Context().Err() != nil: // the client waits no more
+		case r.Context().Err() != nil: // the client has left
 		case err != nil:
 			refuseFor(w, err)
 		default:
-			answer(w, made)
+			answer(w, data)
 		}
 	}
 	return source{data: reflect.TypeFor[T](), serve: serve}
 }
 
-// other is a source of another answer than JSON.
-func other(what string, serve func(*handler, http.ResponseWriter, *http.Request)) source {
-	return source{other: what, serve: serve}
+// other is a source of answers in another format than JSON, which description names in Markdown.
+func other(description string, serve func(*handler, http.ResponseWriter, *http.Request)) source {
+	return source{other: description, serve: serve}
 }
 
-// A refusal is an error that is not status 404.
+// A refusal is an error with another status than 404.
 type refusal struct {
 	error
 	status int
-	field  string // the parameter that is wrong, where the page has a form
+	field  string // name of the wrong parameter, where the page has a form
 }
 
 func badRequest(err error) error { return &refusal{error: err, status: http.StatusBadRequest} }
 
-// refuseFor answers with an error. Without a refusal, what the client asks for is not there.
+// refuseFor answers with an error: with the status of a refusal, or else with 404.
 func refuseFor(w http.ResponseWriter, err error) {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		fail(w, r.status, view.Failure{Field: r.field, Error: err.Error()})
@@ -92,7 +90,6 @@ func refuseFor(w http.ResponseWriter, err error) {
 	refuse(w, http.StatusNotFound, err.Error())
 }
 
-// refuse answers with an error, as data.
 func refuse(w http.ResponseWriter, status int, text string) {
 	fail(w, status, view.Failure{Error: text})
 }
@@ -103,26 +100,26 @@ func fail(w http.ResponseWriter, status int, f view.Failure) {
 	answer(w, f)
 }
 
-// answer writes data.
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", jsonType)
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
 const (
-	// flame graphs, files and searches at a time: each goes through all of a session or of the requests in memory
+	// maxWork bounds concurrent flame graphs, files and searches: each reads a whole session or all
+	// requests in memory.
 	maxWork  = 2
-	workTime = 3 * time.Second // to wait for one's turn
+	workTime = 3 * time.Second // limit of the wait for one of the maxWork places
 )
 
-// working takes a place among those that work until done is called. It answers if there
-// is none in time; then ok is false.
-func (h *handler) working(w http.ResponseWriter, r *http.Request) (done func(), ok bool) {
+// startWork takes one of maxWork places, until the first call of done. If no place is free in time,
+// startWork answers with status 503 and returns false.
+func (h *handler) startWork(w http.ResponseWriter, r *http.Request) (done func(), ok bool) {
 	late := time.NewTimer(workTime)
 	defer late.Stop()
 	select {
 	case h.work <- struct{}{}:
-		return func() { <-h.work }, true
+		return sync.OnceFunc(func() { <-h.work }), true
 	case <-r.Context().Done():
 	case <-late.C:
 		w.Header().Set("Retry-After", "5")
@@ -132,7 +129,7 @@ func (h *handler) working(w http.ResponseWriter, r *http.Request) (done func(), 
 	return nil, false
 }
 
-// headOnly answers HEAD, for which no work is done, with the headers that are set.
+// headOnly answers a HEAD with the present headers. It returns false for other methods.
 func headOnly(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodHead {
 		return false

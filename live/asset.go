@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -19,19 +20,18 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// asset serves a file of the page, which is asked for anew each time and, while the
-// program is the same, not sent again.
-func asset(name string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		content, err := files.ReadFile("page/" + name)
-		if err != nil {
-			refuse(w, http.StatusNotFound, "the page has no file "+view.Shown(name))
-			return
-		}
-		sum := sha256.Sum256(content)
-		w.Header().Set("Cache-Control", "no-cache")
-		w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:8])+`"`)
-		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
-	})
+// asset serves the page, or the file of the page that the path names. A browser asks for a file
+// each time, and gets its content only once from the same build.
+func asset(w http.ResponseWriter, r *http.Request) {
+	name := cmp.Or(r.PathValue("file"), "index.html")
+	content, err := files.ReadFile("page/" + name)
+	if err != nil {
+		refuse(w, http.StatusNotFound, "the page has no file "+view.Shown(name))
+		return
+	}
+	sum := sha256.Sum256(content)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
 }

@@ -141,10 +141,10 @@ func TestCompareRefused(t *testing.T) {
 	a := only.Trace + "/" + only.Span
 	const gone = "0102030405060708090a0b0c0d0e0f10/0102030405060708"
 	for _, c := range []struct{ name, query, want string }{
-		{"no a", "", `request "": must be the ids of a trace and of its root span`},
+		{"no a", "", `request "": must be the ids of a trace and its root span`},
 		{"no ids", "a=" + url.QueryEscape("x\u202e"), `request "x\u202e": must be`},
-		{"a is gone", "a=" + gone, "not kept"},
-		{"b is gone", "a=" + a + "&b=" + gone, "not kept"},
+		{"a is gone", "a=" + gone, "not in memory"},
+		{"b is gone", "a=" + a + "&b=" + gone, "not in memory"},
 		{"b is empty", "a=" + a + "&b=", `request "": must be`},
 		{"no usual one", "a=" + a, `no other request GET /a\u202e without an error is in memory: send one, and compare again`},
 	} {

@@ -8,20 +8,18 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/live/internal/view"
-
-	"github.com/perfline/perfline/guard"
 )
 
-// An event is a kind of data that the stream sends.
 type event struct {
 	name string
 	data any
 }
 
-// events returns all that the page shows, by kind. Samples of the runtime are those after a time;
-// without one, their event is missing.
+// events returns the present event of each kind. The runtime's event lists samples after a time,
+// and is missing without such samples.
 func (h *handler) events(after time.Time) (all []event) {
 	for _, k := range eventKinds {
 		d := k.everything
@@ -31,19 +29,19 @@ func (h *handler) events(after time.Time) (all []event) {
 		if d.build == nil {
 			continue
 		}
-		if made := d.build(h, after); made != nil {
-			all = append(all, event{k.name, made})
+		if data := d.build(h, after); data != nil {
+			all = append(all, event{k.name, data})
 		}
 	}
 	return all
 }
 
-// lastEvents are the data of events by the names of their kinds.
+// lastEvents holds the data of events by the names of their kinds.
 type lastEvents map[string]any
 
-// all answers with the events, for clients without a stream.
-func (h *handler) all(r *http.Request) (maker[lastEvents], error) {
-	after, err := afterOf(r)
+// latest answers with the present events, for clients without a stream.
+func (h *handler) latest(r *http.Request) (builder[lastEvents], error) {
+	after, err := parseAfter(r)
 	return func(context.Context) (lastEvents, error) {
 		byName := lastEvents{}
 		for _, e := range h.events(after) {
@@ -53,7 +51,7 @@ func (h *handler) all(r *http.Request) (maker[lastEvents], error) {
 	}, err
 }
 
-// runtimeAfter returns the samples after a time. There are none in a program without a history.
+// runtimeAfter returns the runtime samples after a time, none in a program without a history.
 func (h *handler) runtimeAfter(after time.Time) view.RuntimeHistory {
 	var samples []runtimestats.Sample
 	if h.history != nil {
@@ -62,15 +60,15 @@ func (h *handler) runtimeAfter(after time.Time) view.RuntimeHistory {
 	return view.NewRuntimeHistory(h.page.Instance, samples)
 }
 
-func (h *handler) runtime(r *http.Request) (maker[view.RuntimeHistory], error) {
-	after, err := afterOf(r)
+func (h *handler) runtime(r *http.Request) (builder[view.RuntimeHistory], error) {
+	after, err := parseAfter(r)
 	return func(context.Context) (view.RuntimeHistory, error) {
 		return h.runtimeAfter(after), nil
 	}, err
 }
 
-// afterOf reads the parameter after: the time of the last sample that the client has.
-func afterOf(r *http.Request) (time.Time, error) {
+// parseAfter parses the parameter after: the time of the last sample that the client knows.
+func parseAfter(r *http.Request) (time.Time, error) {
 	text := r.URL.Query().Get("after")
 	if text == "" {
 		return time.Time{}, nil
@@ -80,6 +78,6 @@ func afterOf(r *http.Request) (time.Time, error) {
 		return time.Time{}, badRequest(fmt.Errorf("after=%s: must be the time of a sample, "+
 			"in milliseconds since 1970", view.Shown(text)))
 	}
-	// The time of a sample has nanoseconds, which its JSON does not have.
+	// The JSON cuts the time of a sample to microseconds.
 	return time.UnixMicro(int64(math.Round(ms * 1000))).Add(time.Microsecond - 1), nil
 }

@@ -10,66 +10,62 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// writeFile answers with the file of the format in the path. subject and name are for people: "a
-// session" and "session-7".
-func writeFile[T any](h *handler, w http.ResponseWriter, r *http.Request, all []view.Format[T],
-	of T, subject, name string) {
+// writeFile answers with a file of content, in the format that the path names. subject is for
+// errors, such as "a session", and name for the file, such as "session-7".
+func writeFile[T any](
+	h *handler, w http.ResponseWriter, r *http.Request, formats []view.Format[T], content T,
+	subject, name string,
+) {
 	id := r.PathValue("format")
-	i := slices.IndexFunc(all, func(f view.Format[T]) bool { return f.ID == id })
+	i := slices.IndexFunc(formats, func(f view.Format[T]) bool { return f.ID == id })
 	if i < 0 {
 		refuse(w, http.StatusNotFound, subject+" cannot be had as "+view.Shown(id))
 		return
 	}
-	f := &all[i]
-	if err := f.Missing(of); err != nil {
+	f := &formats[i]
+	if err := f.Missing(content); err != nil {
 		refuse(w, http.StatusNotFound, err.Error())
 		return
 	}
 	if r.Method != http.MethodHead {
-		done, ok := h.working(w, r)
+		done, ok := h.startWork(w, r)
 		if !ok {
 			return
 		}
 		defer done()
 	}
-	attach(w, f.ContentType, name+"."+f.Extension)
+	w.Header().Set("Content-Type", f.ContentType)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+"."+f.Extension+`"`)
 	if headOnly(w, r) {
 		return
 	}
-	if f.Write(w, of) != nil {
-		panic(http.ErrAbortHandler) // or the client would take half of it for all
+	if f.Write(w, content) != nil {
+		panic(http.ErrAbortHandler) // the client must not take a part for the whole file
 	}
 }
 
-// attach has a browser save what comes.
-func attach(w http.ResponseWriter, contentType, name string) {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-}
-
-// sessionFile answers with a file of a session.
 func (h *handler) sessionFile(w http.ResponseWriter, r *http.Request) {
 	s, err := h.session(r.PathValue("id"))
 	if err != nil {
 		refuseFor(w, err)
 		return
 	}
-	of := view.RecordedSession{Session: s, Results: h.results(s)}
-	writeFile(h, w, r, view.SessionFormats, of, "a session", fmt.Sprintf("session-%d", s.ID()))
+	recorded := view.RecordedSession{Session: s, Results: h.results(s)}
+	name := fmt.Sprintf("session-%d", s.ID())
+	writeFile(h, w, r, view.SessionFormats, recorded, "a session", name)
 }
 
-// requestFile answers with a file of a request.
 func (h *handler) requestFile(w http.ResponseWriter, r *http.Request) {
 	q, err := h.find(r.PathValue("trace"), r.PathValue("span"))
 	if err != nil {
 		refuseFor(w, err)
 		return
 	}
-	writeFile(h, w, r, view.RequestFormats, h.sampled(q), "a request", "request-"+
-		q.TraceID().String())
+	name := "request-" + q.TraceID().String()
+	writeFile(h, w, r, view.RequestFormats, h.sampled(q), "a request", name)
 }
 
-// results returns what the waits recorder has of the requests in a session.
+// results returns the waits recorder's results for the requests in a session.
 func (h *handler) results(s *sessions.Session) []*waits.Request {
 	if h.waitsRecorder == nil {
 		return nil

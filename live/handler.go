@@ -22,28 +22,27 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Prefix is where the page is at home.
+// Prefix is the default path of the page.
 const Prefix = "/debug/perfline/"
 
-// Config configures [Handler]. The zero value is for a page at [Prefix] for those on the
-// same machine.
+// Config configures [Handler]. The zero value serves a page at [Prefix] to clients on the same
+// machine.
 type Config struct {
-	// Prefix is the beginning of the handler's paths, with a slash at its end. Empty means the
-	// constant Prefix. "/" is for use with http.StripPrefix.
+	// Prefix is the beginning of the handler's paths. Prefix must begin and end with a slash. Empty
+	// means the constant Prefix. Use "/" with http.StripPrefix.
 	Prefix string
 
-	// Next, when set, serves the requests for all other paths. The page's guard does not apply to
-	// Next. Without Next, other paths answer 404. Handler panics if Prefix is "/" and leaves no
-	// path to Next.
+	// Next serves all other paths, without the page's guard. nil means 404 for other paths. Handler
+	// panics if Next is set and Prefix is "/", which leaves no other path.
 	Next http.Handler
 
-	// Authorize allows a request, or returns an error. The error is logged, and the client does not
-	// see it. Without Authorize, [guard.Local] allows clients on the same machine.
+	// Authorize returns an error to refuse a request. The error is logged, and not sent to the
+	// client. nil means [guard.Local], which allows clients on the same machine.
 	//
-	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. It need not check the header if it
-	// checks a token or a cookie of yours. If it checks the address of the client, it must check
-	// the header. Otherwise any page in the browser of an allowed user can read the page, once its
-	// name resolves to this server (DNS rebinding):
+	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. An Authorize function that checks a
+	// token or a cookie of yours need not check the header. An Authorize function that checks the
+	// client's address must check the header. Otherwise any web page in the browser of an allowed
+	// user can read the page, once the web page's name resolves to this server (DNS rebinding):
 	//
 	//	if r.Host != "shop.internal:8080" {
 	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
@@ -51,20 +50,21 @@ type Config struct {
 	Authorize func(*http.Request) error
 
 	// Data selects the data that the page serves. 0 means [guard.Everything] without Authorize, and
-	// [guard.Summary] with it: a client of another machine sees single requests only if the program
-	// asks for that. Handler panics if it is another value.
+	// [guard.Summary] with Authorize: the program must ask for Everything before clients of other
+	// machines see single requests. Handler panics if Data is invalid.
 	Data guard.Data
 
-	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the
-	// handler like the page itself. Set the page's own origin when a proxy changes the Host
-	// header. Pages of other origins may only link here. Handler panics if one is no origin.
+	// TrustedOrigins lists origins, such as "https://tools.example", whose web pages may use the
+	// handler like the page itself. A page behind a proxy that changes the Host header needs its
+	// own origin here. Web pages of other origins may only link to the page. Handler panics if
+	// TrustedOrigins contains an invalid origin.
 	TrustedOrigins []string
 
-	Refresh time.Duration // how often open pages learn of changes; 0 means 500 ms
+	Refresh time.Duration // interval of updates to open pages; 0 means 500 ms
 	Logger  *slog.Logger  // nil means slog.Default()
 }
 
-// dataNames are the names that the page has for its data.
+// dataNames are the values of PageState.Data.
 var dataNames = map[guard.Data]string{guard.Everything: "everything", guard.Summary: "summary"}
 
 const onlySummary = "this page serves only a summary, without requests, sessions and profiles: " +
@@ -77,28 +77,26 @@ type handler struct {
 	source        perfline.Source
 	data          guard.Data
 	page          view.PageState
-	history       *runtimestats.History // of the runtime; nil without one
-	recorder      *sessions.Recorder
-	policy        remote.Policy  // the recorder's
-	waitsRecorder waits.Recorder // nil without one
+	history       *runtimestats.History // the runtime's figures; may be nil
+	recorder      *sessions.Recorder    // may be nil
+	policy        remote.Policy         // policy of recorder
+	waitsRecorder waits.Recorder        // may be nil
 	waits         *lookup.Waits
 	arms          *serve.Rate
 	logger        *slog.Logger
 	refresh       time.Duration
-	streams       chan struct{} // has an element for each open stream
-	work          chan struct{} // has an element for each flame graph or file in the making
+	streams       chan struct{} // holds an element for each open stream
+	work          chan struct{} // holds an element for each call of startWork until done
 	listed        *lookup.Cache
 	opened        *lookup.Cache
 	rows          view.RowCache
-
-	routesCache routesCache
-
-	leakLooker leakLooker
-	servers    serve.Servers
+	routesCache   routesCache
+	leakFinder    leakFinder
+	servers       serve.Servers
 }
 
-// Handler serves the page. It panics if c.Prefix does not begin and end with a slash. It begins the
-// history of the runtime's figures.
+// Handler returns the handler of the page, and starts the history of the runtime's figures. Handler
+// panics if c is invalid.
 func Handler(source perfline.Source, c Config) http.Handler {
 	c.Prefix = cmp.Or(c.Prefix, Prefix)
 	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {
@@ -111,9 +109,10 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	h := &handler{
 		source: source,
 		data:   c.Data,
-		page: view.PageState{Instance: rand.Text(), Started: view.SinceEpoch(time.Now()),
-			Data: dataNames[c.Data]},
-		// from now on, so that the page has the last minutes when it is opened
+		page: view.PageState{
+			Instance: rand.Text(), Started: view.SinceEpoch(time.Now()), Data: dataNames[c.Data],
+		},
+		// starts now, so that a page shows the last minutes when a user opens the page
 		history:       (*runtimestats.History)(source.Runtime()),
 		recorder:      source.Sessions(),
 		waitsRecorder: source.Waits(),
@@ -122,17 +121,16 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		refresh:       cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
 		streams:       make(chan struct{}, maxStreams),
 		work:          make(chan struct{}, maxWork),
-		listed:        lookup.NewCache(maxListed, maxHeld),
-		opened:        lookup.NewCache(maxOpened, maxHeld),
+		listed:        lookup.NewCache(maxListed, maxCacheBytes),
+		opened:        lookup.NewCache(maxOpened, maxCacheBytes),
 	}
 	if h.recorder != nil {
 		h.policy = remote.Policy(h.recorder.Config().Policy)
 	}
 	h.waits = lookup.NewWaits(h.waitsRecorder, h.policy.Shows)
 	get := http.NewServeMux()
-	get.Handle("GET /{$}", asset("index.html"))
-	get.HandleFunc("GET /page/{file}",
-		func(w http.ResponseWriter, r *http.Request) { asset(r.PathValue("file")).ServeHTTP(w, r) })
+	get.HandleFunc("GET /{$}", asset)
+	get.HandleFunc("GET /page/{file}", asset)
 	for _, e := range endpoints {
 		if e.summary || c.Data != guard.Summary {
 			get.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -141,19 +139,17 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", paced(get))
-	served := moved(mux)
+	mux.Handle("/", limitWrites(get))
 	if c.Data == guard.Summary {
 		get.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 			refuse(w, http.StatusNotFound, onlySummary)
 		})
-		served = mux
 	} else {
-		get.HandleFunc("/", nothing)
-		mux.Handle("POST /waits/arm", paced(http.HandlerFunc(h.arm)))
-		mux.Handle("POST /waits/disarm", paced(http.HandlerFunc(h.disarm)))
+		get.HandleFunc("/", notFound)
+		mux.Handle("POST /waits/arm", limitWrites(http.HandlerFunc(h.arm)))
+		mux.Handle("POST /waits/disarm", limitWrites(http.HandlerFunc(h.disarm)))
 		if h.recorder != nil {
-			// The page's guard below has asked c.Authorize.
+			// The guard below asks c.Authorize for all paths.
 			path, service := service.NewHandler(h.recorder, service.Config{
 				Authorize:      func(*http.Request) error { return nil },
 				TrustedOrigins: c.TrustedOrigins, Logger: c.Logger,
@@ -161,25 +157,24 @@ func Handler(source perfline.Source, c Config) http.Handler {
 			mux.Handle("POST /rpc"+path+"{procedure}", http.StripPrefix("/rpc", service))
 		}
 	}
-	inside := beneath(c.Prefix, served)
-	page := secure(guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins,
-		Logger: c.Logger}.Handler(inside))
+	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
+	page := secure(g.Handler(stripPrefix(c.Prefix, mux)))
 	if c.Next != nil {
-		return beside{page, c.Prefix, c.Next}
+		return prefixHandler{page, c.Prefix, c.Next}
 	}
 	return page
 }
 
-// policy lets the browser run and load what comes from here, and nothing else. Nothing is
-// ever parsed as markup (Trusted Types).
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+// contentPolicy restricts the browser to the page's own files. Trusted Types forbid to parse any
+// text as markup.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// secure sets what every answer has, a refusal too.
+// secure sets security headers in all answers, including refusals.
 func secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", contentPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")

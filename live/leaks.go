@@ -15,23 +15,22 @@ import (
 	"github.com/perfline/perfline/live/internal/view"
 )
 
-const leakPause = 10 * time.Second // between two looks for leaked goroutines: each stops the world
+const leakPause = 10 * time.Second // between two searches: each search stops the world
 
-// leakProfile returns the runtime's profile of leaked goroutines, or nil if this release of Go has
-// none.
+// leakProfile returns the runtime's profile of leaked goroutines, or nil before Go 1.27.
 func leakProfile() *pprof.Profile { return pprof.Lookup("goroutineleak") }
 
-// A leakLooker looks for leaked goroutines for one client at a time, and at most every leakPause.
-type leakLooker struct {
-	mu   sync.Mutex // guards what follows
+// A leakFinder finds leaked goroutines, one search at a time, and at most one every leakPause.
+type leakFinder struct {
+	mu   sync.Mutex // guards the fields below, and is held during a search
 	last view.LeakReport
-	at   time.Time // when last was made; zero before
+	at   time.Time // end of the last search; zero before the first search
 }
 
-// leaks answers which goroutines have leaked. A client that asks soon after another gets the same
+// leaks answers with the leaked goroutines. Within leakPause of a search, all clients get the same
 // answer.
-func (h *handler) leaks(*http.Request) (maker[view.LeakReport], error) {
-	if err := h.refused(); err != nil {
+func (h *handler) leaks(*http.Request) (builder[view.LeakReport], error) {
+	if err := h.checkSessions(); err != nil {
 		return nil, err
 	}
 	leaked := leakProfile()
@@ -40,7 +39,7 @@ func (h *handler) leaks(*http.Request) (maker[view.LeakReport], error) {
 			"goroutines: build it with Go 1.27")
 	}
 	return func(context.Context) (view.LeakReport, error) {
-		report, err := h.leakLooker.look(leaked, h.policy.Shows)
+		report, err := h.leakFinder.find(leaked, h.policy.Shows)
 		if err != nil {
 			err = fmt.Errorf("looking for leaked goroutines: %w", err)
 			err = &refusal{error: err, status: http.StatusInternalServerError}
@@ -49,8 +48,9 @@ func (h *handler) leaks(*http.Request) (maker[view.LeakReport], error) {
 	}, nil
 }
 
-func (l *leakLooker) look(leaked *pprof.Profile, shows func(function string) bool) (view.LeakReport,
-	error) {
+func (l *leakFinder) find(
+	leaked *pprof.Profile, shows func(function string) bool,
+) (view.LeakReport, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.at.IsZero() && time.Since(l.at) < leakPause {

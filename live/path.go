@@ -9,45 +9,45 @@ import (
 	"github.com/perfline/perfline/live/internal/view"
 )
 
-// beside serves the page at its prefix, and the program's own handler everywhere else. A request of
-// the program costs two comparisons, and no second walk through a mux.
-type beside struct {
+// A prefixHandler serves the page below a prefix, and the program's handler everywhere else. A
+// request of the program costs two comparisons instead of a second walk through a mux.
+type prefixHandler struct {
 	page   http.Handler
 	prefix string
 	next   http.Handler
 }
 
 // ServeHTTP implements [http.Handler].
-func (b beside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p := r.URL.Path; strings.HasPrefix(p, b.prefix) || p == b.prefix[:len(b.prefix)-1] {
-		b.page.ServeHTTP(w, r)
+func (h prefixHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := r.URL.Path; strings.HasPrefix(p, h.prefix) || p == h.prefix[:len(h.prefix)-1] {
+		h.page.ServeHTTP(w, r)
 		return
 	}
-	b.next.ServeHTTP(w, r)
+	h.next.ServeHTTP(w, r)
 }
 
-// beneath returns next for the paths below a prefix, which it removes. The prefix without its
-// last slash redirects there. Other paths are not found. This includes paths that a mux would
-// clean, because its redirect would lead out of the prefix.
-func beneath(prefix string, next http.Handler) http.Handler {
+// stripPrefix serves next for paths below a prefix, and removes the prefix. The prefix without its
+// last slash redirects to the prefix. Other paths answer 404. So do paths that a mux would clean,
+// because the mux's redirect would lead out of the prefix.
+func stripPrefix(prefix string, next http.Handler) http.Handler {
 	base := strings.TrimSuffix(prefix, "/")
 	inside := http.StripPrefix(base, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := r.URL.EscapedPath()
 		switch {
 		case p == base:
-			toSlash(w, r)
+			redirectToSlash(w, r)
 		case strings.HasPrefix(p, prefix) && (path.Clean(p) == p || path.Clean(p)+"/" == p):
 			inside.ServeHTTP(w, r)
 		default:
-			nothing(w, r)
+			notFound(w, r)
 		}
 	})
 }
 
-// toSlash redirects to the same page with a slash at its end. The redirect is relative, because the
-// browser's path may have a longer beginning than the handler's.
-func toSlash(w http.ResponseWriter, r *http.Request) {
+// redirectToSlash redirects to the same path with a slash at the end. The redirect is relative: a
+// proxy may serve the page below a longer path.
+func redirectToSlash(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL
 	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {
 		asked = u
@@ -57,24 +57,6 @@ func toSlash(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusTemporaryRedirect)
 }
 
-func nothing(w http.ResponseWriter, r *http.Request) {
+func notFound(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, "nothing is at "+view.Shown(r.URL.Path))
-}
-
-// moved redirects requests for an old address of waits to the present one, with their method and
-// their body. The redirect is relative: the program may serve the page below a longer path.
-func moved(next http.Handler) http.Handler {
-	old := http.NewServeMux()
-	old.Handle("/", next)
-	for pattern, to := range map[string]string{
-		"/flight/arm":    "../waits/arm",
-		"/flight/disarm": "../waits/disarm",
-		"/data/v1/requests/{trace}/{span}/states": "waits",
-	} {
-		old.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", to+"?"+r.URL.RawQuery)
-			w.WriteHeader(http.StatusPermanentRedirect)
-		})
-	}
-	return old
 }

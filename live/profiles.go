@@ -19,13 +19,13 @@ var (
 		"no profiler runs all the time: record a session, or send profiles to Pyroscope or over OTLP")
 )
 
-// ofProfile asks for a view of the profile that the parameters of a request name.
-func ofProfile[T any](
+// profileView answers with a view of the profile that the parameters of a request select.
+func profileView[T any](
 	build func(*view.Profile, url.Values) (T, error),
-) func(*handler, *http.Request) (maker[T], error) {
-	return func(h *handler, r *http.Request) (maker[T], error) {
+) func(*handler, *http.Request) (builder[T], error) {
+	return func(h *handler, r *http.Request) (builder[T], error) {
 		query := r.URL.Query()
-		load, err := h.profileOf(query)
+		load, err := h.selectProfile(query)
 		return func(ctx context.Context) (T, error) { return build(load(ctx), query) }, err
 	}
 }
@@ -42,9 +42,9 @@ func sandwich(p *view.Profile, query url.Values) (view.Sandwich, error) {
 	return view.NewSandwich(p, query.Get("function"))
 }
 
-func (h *handler) difference(r *http.Request) (maker[view.Difference], error) {
+func (h *handler) difference(r *http.Request) (builder[view.Difference], error) {
 	query := r.URL.Query()
-	load, err := h.profileOf(query)
+	load, err := h.selectProfile(query)
 	return func(ctx context.Context) (view.Difference, error) {
 		other, err := url.ParseQuery(query.Get("with"))
 		if err != nil {
@@ -53,7 +53,7 @@ func (h *handler) difference(r *http.Request) (maker[view.Difference], error) {
 		if query.Has("running") {
 			other.Set("running", "")
 		}
-		loadOther, err := h.profileOf(other)
+		loadOther, err := h.selectProfile(other)
 		if err != nil {
 			return view.Difference{}, err
 		}
@@ -61,30 +61,32 @@ func (h *handler) difference(r *http.Request) (maker[view.Difference], error) {
 	}, err
 }
 
-// profileOf returns a function that loads the profile of some parameters:
+// selectProfile returns a function that loads the profile that the parameters select:
 //
-//   - last=minute: the last minute, by the profiler that runs all the time. name narrows it to the
-//     requests of that name.
-//   - session: a session. route narrows it to the requests of a route, and timeline to a request.
-//     Both are ids of timelines, because shown names may be shortened.
-//   - trace and span: a request. Without session, the newest session that has samples of it.
+//   - last=minute: the last minute of the continuous profiler; name restricts the profile to the
+//     requests with this name.
+//   - session: a session; route restricts the profile to the requests of a route, and timeline to
+//     a request. Both are ids of timelines, because shown names may be shortened.
+//   - trace and span: a request, in a session or in the newest session that sampled the request.
 //
-// With running, it leaves out waiting goroutines.
-func (h *handler) profileOf(query url.Values) (load func(context.Context) *view.Profile,
-	err error) {
-	loadAll, err := h.wholeProfileOf(query)
+// The parameter running removes waiting goroutines.
+func (h *handler) selectProfile(
+	query url.Values,
+) (load func(context.Context) *view.Profile, err error) {
+	loadAll, err := h.selectSamples(query)
 	return func(ctx context.Context) *view.Profile {
 		p := loadAll()
 		p.Until(ctx)
 		if query.Has("running") {
-			p.LeaveOutWaits()
+			p.RemoveWaits()
 		}
 		return p
 	}, err
 }
 
-func (h *handler) wholeProfileOf(query url.Values) (load func() *view.Profile, err error) {
-	if err := h.refused(); err != nil {
+// selectSamples is selectProfile without the parameter running.
+func (h *handler) selectSamples(query url.Values) (load func() *view.Profile, err error) {
+	if err := h.checkSessions(); err != nil {
 		return nil, err
 	}
 	if query.Get("last") == "minute" {
@@ -93,8 +95,7 @@ func (h *handler) wholeProfileOf(query url.Values) (load func() *view.Profile, e
 			return nil, errNoLastMinute
 		}
 		return func() *view.Profile {
-			// The samples name functions of all modules.
-			p := view.OfLastMinute(h.policy.Shown(t))
+			p := view.OfLastMinute(h.policy.Shown(t)) // t has functions of all modules
 			if query.Has("name") {
 				p.Narrow(query.Get("name"))
 			}
@@ -102,7 +103,7 @@ func (h *handler) wholeProfileOf(query url.Values) (load func() *view.Profile, e
 		}, nil
 	}
 	if query.Has("trace") {
-		return h.profileOfRequest(query)
+		return h.selectRequest(query)
 	}
 	s, err := h.sessionWithSamples(query.Get("session"))
 	if err != nil {
@@ -119,7 +120,7 @@ func (h *handler) wholeProfileOf(query url.Values) (load func() *view.Profile, e
 	return func() *view.Profile { return view.OfSession(s) }, nil
 }
 
-func (h *handler) profileOfRequest(query url.Values) (load func() *view.Profile, err error) {
+func (h *handler) selectRequest(query url.Values) (load func() *view.Profile, err error) {
 	q, err := h.find(query.Get("trace"), query.Get("span"))
 	if err != nil {
 		return nil, err
@@ -145,7 +146,6 @@ func (h *handler) sessionWithSamples(id string) (*sessions.Session, error) {
 	return s, err
 }
 
-// timeline returns the timeline of an id.
 func timeline(s *sessions.Session, id string) (sessions.Timeline, error) {
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil {

@@ -245,9 +245,9 @@ func TestListedRequestsStay(t *testing.T) {
 func TestNotFound(t *testing.T) {
 	p := start(t, allowed, live.Config{})
 	for _, c := range []struct{ name, path, want string }{
-		{"request", "data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708", "not kept"},
-		{"request's picture", "data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/svg", "not kept"},
-		{"no ids", "data/v1/requests/x/y", "not kept"},
+		{"request", "data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708", "not in memory"},
+		{"request's picture", "data/v1/requests/0102030405060708090a0b0c0d0e0f10/0102030405060708/svg", "not in memory"},
+		{"no ids", "data/v1/requests/x/y", "not in memory"},
 		{"session", "data/v1/sessions/7/json", "sessions: session 7: not found: it never started, was released, or has expired"},
 		{"no session", "data/v1/sessions/x/json", "must be a number"},
 		{"flame graph without a session", "data/v1/profile/flame", "must be a number"},

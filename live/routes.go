@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,25 +17,20 @@ import (
 	"github.com/perfline/perfline/live/internal/view"
 )
 
-var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes,
-	"start": routes.SinceStart}
+var windows = map[string]routes.Window{"minutes": routes.LastMinutes, "start": routes.SinceStart}
 
-// windowOf reads the window of an address.
-func windowOf(r *http.Request) (name string, w routes.Window, err error) {
-	name = r.URL.Query().Get("window")
+// parseWindow parses the parameter window.
+func parseWindow(r *http.Request) (name string, w routes.Window, err error) {
+	name = cmp.Or(r.URL.Query().Get("window"), "minutes")
 	w, ok := windows[name]
-	switch {
-	case !ok:
-		return "", w, badRequest(
-			fmt.Errorf("window %q: must be minutes or start", view.Shown(name)))
-	case name == "":
-		name = "minutes"
+	if !ok {
+		err = badRequest(fmt.Errorf("window %q: must be minutes or start", view.Shown(name)))
 	}
-	return name, w, nil
+	return name, w, err
 }
 
-func (h *handler) routes(r *http.Request) (maker[view.RoutesData], error) {
-	name, window, err := windowOf(r)
+func (h *handler) routes(r *http.Request) (builder[view.RoutesData], error) {
+	name, window, err := parseWindow(r)
 	return func(context.Context) (view.RoutesData, error) {
 		return h.routesData(name, window), nil
 	}, err
@@ -44,8 +40,8 @@ func (h *handler) routesData(name string, w routes.Window) view.RoutesData {
 	return view.NewRoutesData(h.recent().Routes(), name, w, h.data == guard.Summary, h.losses())
 }
 
-// losses counts the source's losses. Those after the first sample of its history are recent. All
-// are, if it has no sample.
+// losses counts the source's losses. Recent losses are later than the first sample of the runtime's
+// history. Without samples, all losses are recent.
 func (h *handler) losses() (l view.Losses) {
 	for _, c := range h.source.Counts() {
 		if c.Lost {
@@ -62,16 +58,14 @@ func (h *handler) losses() (l view.Losses) {
 	return l
 }
 
-func (h *handler) heat(r *http.Request) (maker[view.HeatData], error) {
-	_, window, err := windowOf(r)
+func (h *handler) heat(r *http.Request) (builder[view.HeatData], error) {
+	_, window, err := parseWindow(r)
 	if err != nil {
 		return nil, err
 	}
-	class := local.Request
-	if name := r.URL.Query().Get("class"); name != "" {
-		if class, err = parseClass(name); err != nil {
-			return nil, badRequest(err)
-		}
+	class, err := parseClass(cmp.Or(r.URL.Query().Get("class"), local.Request.Plural()))
+	if err != nil {
+		return nil, badRequest(err)
 	}
 	if h.data == guard.Summary && !view.InSummary(class) {
 		return nil, errors.New(onlySummary)
@@ -80,14 +74,14 @@ func (h *handler) heat(r *http.Request) (maker[view.HeatData], error) {
 		table := h.recent().Routes()
 		_, m := table.Total(class, window)
 		if name := r.URL.Query().Get("route"); name != "" {
-			m, _ = table.HeatMap(h.routeNamed(name, class), class, window) // empty of no request
+			m, _ = table.HeatMap(h.routeNamed(name, class), class, window) // empty without requests
 		}
 		return view.NewHeatData(m), nil
 	}, nil
 }
 
-// routeNamed returns the route of some classes that the page shows by a name, or the name if there
-// is none.
+// routeNamed returns the route of the classes with a shown name, or the name itself without such a
+// route.
 func (h *handler) routeNamed(name string, classes ...local.Class) string {
 	table := h.recent().Routes()
 	for _, class := range classes {
@@ -95,25 +89,25 @@ func (h *handler) routeNamed(name string, classes ...local.Class) string {
 		if slices.Contains(names, name) {
 			return name
 		}
-		if i := slices.IndexFunc(names,
-			func(n string) bool { return view.Shown(n) == name }); i >= 0 {
+		isNamed := func(n string) bool { return view.Shown(n) == name }
+		if i := slices.IndexFunc(names, isNamed); i >= 0 {
 			return names[i]
 		}
 	}
 	return name
 }
 
-// A routesCache has the data of the last minutes for the streams of all pages.
+// A routesCache shares the data of the last minutes between the streams of all pages.
 type routesCache struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	at   time.Time
 	data json.RawMessage
 }
 
-// maxAge is how old the data is at most, in refreshes of a stream: two seconds as a rule.
+// maxAge bounds the age of a routesCache, in refreshes of a stream: two seconds by default.
 const maxAge = 4
 
-// streamedRoutes returns the data of the last minutes, which may be of up to maxAge refreshes ago.
+// streamedRoutes returns the data of the last minutes, at most maxAge refreshes old.
 func (h *handler) streamedRoutes() json.RawMessage {
 	c := &h.routesCache
 	c.mu.Lock()
@@ -122,7 +116,7 @@ func (h *handler) streamedRoutes() json.RawMessage {
 	if c.data == nil || now.Sub(c.at) >= maxAge*h.refresh {
 		data, err := json.Marshal(h.routesData("minutes", routes.LastMinutes))
 		if err != nil {
-			data = json.RawMessage("null") // no number of ours is infinite
+			data = json.RawMessage("null") // unreachable: no number is infinite
 		}
 		c.at, c.data = now, data
 	}

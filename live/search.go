@@ -18,7 +18,7 @@ import (
 
 const maxFound = 200 // requests in an answer
 
-func (h *handler) search(r *http.Request) (maker[view.SearchAnswer], error) {
+func (h *handler) search(r *http.Request) (builder[view.SearchAnswer], error) {
 	q, err := parseQuery(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (h *handler) search(r *http.Request) (maker[view.SearchAnswer], error) {
 	}, nil
 }
 
-// found searches in memory and in what pages listed and opened.
+// found searches the requests in memory, and the requests that pages listed or opened.
 func (h *handler) found(q requests.Query) view.SearchAnswer {
 	inMemory, listed, opened := h.recent().All(), h.listed.All(), h.opened.All()
 	q.Limit = maxFound + 1
@@ -48,7 +48,7 @@ func (h *handler) found(q requests.Query) view.SearchAnswer {
 	return a
 }
 
-// parseQuery reads a query from the parameters of an address.
+// parseQuery parses a query. The error is a refusal with the name of the wrong parameter.
 func parseQuery(p url.Values) (q requests.Query, err error) {
 	for _, f := range []struct {
 		name string
@@ -79,7 +79,7 @@ func parseQuery(p url.Values) (q requests.Query, err error) {
 	return q, nil
 }
 
-// parseDuration reads a duration with a unit, which a space may precede.
+// parseDuration parses a duration with a unit, and ignores spaces.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
@@ -89,10 +89,10 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseTime reads milliseconds since the Unix epoch.
+// parseTime parses milliseconds since the epoch of Unix.
 func parseTime(s string) (time.Time, error) {
 	ms, err := strconv.ParseFloat(s, 64)
-	if valid := ms >= 0 && ms <= 1e14; err != nil || !valid { // NaN is not valid
+	if err != nil || !(0 <= ms && ms <= 1e14) { // also NaN
 		return time.Time{}, fmt.Errorf("time %q: must be milliseconds since 1970", view.Shown(s))
 	}
 	return time.UnixMicro(int64(math.Round(ms * 1000))), nil

@@ -13,8 +13,8 @@ import (
 
 var errNoSessions = errors.New("this program has no recorder of sessions")
 
-// refused returns the reason why remote clients may not see sessions, and the remedy.
-func (h *handler) refused() error {
+// checkSessions returns an error with the remedy unless remote clients may see sessions.
+func (h *handler) checkSessions() error {
 	err := errNoSessions
 	if h.recorder != nil {
 		err = h.policy.Check()
@@ -26,19 +26,19 @@ func (h *handler) refused() error {
 }
 
 func (h *handler) sessions() view.SessionList {
-	return view.NewSessionList(h.recorder, h.refused(), leakProfile() != nil)
+	return view.NewSessionList(h.recorder, h.checkSessions(), leakProfile() != nil)
 }
 
-func (h *handler) contents(r *http.Request) (maker[view.SessionContents], error) {
+func (h *handler) contents(r *http.Request) (builder[view.SessionContents], error) {
 	s, err := h.session(r.PathValue("id"))
 	return func(context.Context) (view.SessionContents, error) {
 		return view.NewSessionContents(s), nil
 	}, err
 }
 
-// session returns the finished session of an id, if remote clients may see sessions.
+// session returns the finished session with an id, if remote clients may see sessions.
 func (h *handler) session(id string) (*sessions.Session, error) {
-	if err := h.refused(); err != nil {
+	if err := h.checkSessions(); err != nil {
 		return nil, err
 	}
 	n, err := strconv.ParseUint(id, 10, 32)

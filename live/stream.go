@@ -12,12 +12,12 @@ import (
 
 const (
 	maxStreams = 16               // open at a time
-	quietTime  = 15 * time.Second // after which a stream sends a comment, for proxies
+	quietTime  = 15 * time.Second // silence after which a stream sends a comment, for proxies
 )
 
-// stream tells of changes by server-sent events: of each kind one at once, and another whenever its
-// content is a different one. An event "runtime" has the new samples only. It ends with the client,
-// with the server, and when the client takes nothing.
+// stream sends server-sent events: first an event of each kind, and then an event after each change
+// of its data. An event "runtime" contains only new samples. The stream ends when the client leaves
+// or stops reading, and when the server shuts down.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if headOnly(w, r) {
@@ -29,8 +29,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Retry-After", "10")
 		refuse(w, http.StatusServiceUnavailable,
-			fmt.Sprintf("%d pages are open, which is the most that are kept up to date",
-				maxStreams))
+			fmt.Sprintf("%d pages are open: close one to keep this page up to date", maxStreams))
 		return
 	}
 	w.Header().Set("X-Accel-Buffering", "no") // for nginx
@@ -40,13 +39,13 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(h.refresh)
 	defer tick.Stop()
 	sent := map[string][]byte{}
-	var sampled time.Time // of the last sample that was sent
+	var sampled time.Time // time of the last runtime sample in the stream
 	last := time.Now()
 	for out := bytes.NewBufferString("retry: 2000\n\n"); ; out.Reset() {
 		for _, e := range h.events(sampled) {
 			data, err := json.Marshal(e.data)
 			if err != nil {
-				return // no number of ours is infinite
+				return // unreachable: no number is infinite
 			}
 			if history, ok := e.data.(view.RuntimeHistory); ok {
 				sampled = history.Last
@@ -61,14 +60,11 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		if out.Len() > 0 {
 			last = time.Now()
-			if _, err := w.Write(out.Bytes()); err != nil {
-				return
-			}
-			if err := control.Flush(); err != nil {
+			if _, err := w.Write(out.Bytes()); err != nil || control.Flush() != nil {
 				return
 			}
 		}
-		// A deadline that passes while nothing is written would reset an HTTP/2 stream.
+		// A deadline that passes between two events would reset an HTTP/2 stream.
 		_ = control.SetWriteDeadline(time.Time{})
 		select {
 		case <-ctx.Done():

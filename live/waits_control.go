@@ -21,10 +21,10 @@ const (
 )
 
 func (h *handler) waitsState() view.WaitsState {
-	return view.NewWaitsState(h.waitsRecorder, h.refused())
+	return view.NewWaitsState(h.waitsRecorder, h.checkSessions())
 }
 
-// arm arms the waits recorder. The body is {"length": milliseconds}; 0 means until it is disarmed.
+// arm arms the waits recorder. The body is {"length": milliseconds}; 0 means until disarm.
 func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	var argument struct {
 		Length *float64 `json:"length"`
@@ -59,8 +59,8 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, http.StatusForbidden, err.Error())
 	default:
-		h.logger.Info("perfline: a client of the live page armed the waits recorder", "client",
-			view.Shown(r.RemoteAddr), "for", length)
+		h.logger.Info("perfline: a client of the live page armed the waits recorder",
+			"client", view.Shown(r.RemoteAddr), "for", length)
 		answer(w, h.waitsState())
 	}
 }
@@ -71,19 +71,19 @@ func (h *handler) disarm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.waitsRecorder.Disarm()
-	h.logger.Info("perfline: a client of the live page disarmed the waits recorder", "client",
-		view.Shown(r.RemoteAddr))
+	h.logger.Info("perfline: a client of the live page disarmed the waits recorder",
+		"client", view.Shown(r.RemoteAddr))
 	answer(w, h.waitsState())
 }
 
-// mayControl decodes the body of a request that changes the waits recorder. It answers itself if
-// the client may not, and returns false.
+// mayControl decodes the body of a request that changes the waits recorder. If the client may not
+// change the recorder, mayControl answers with the reason and returns false.
 func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument any) bool {
 	if h.waitsRecorder == nil {
 		refuse(w, http.StatusNotFound, "this program has no waits recorder")
 		return false
 	}
-	if err := h.refused(); err != nil {
+	if err := h.checkSessions(); err != nil {
 		refuse(w, http.StatusForbidden, err.Error())
 		return false
 	}
@@ -103,8 +103,8 @@ func (h *handler) mayControl(w http.ResponseWriter, r *http.Request, argument an
 	return true
 }
 
-// decode decodes the one object of a body. Fields that are not known are errors: a name that is
-// written wrong must not mean the default.
+// decode decodes a body of one object. An unknown field is an error, since a misspelt name must not
+// mean the default.
 func decode(body []byte, to any) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		return errors.New("the body must be a JSON object")

@@ -6,57 +6,50 @@ import (
 	"strings"
 )
 
-// The size of an answer in bytes. Rows of a list end before its last part, which is for the
-// suggestions.
 const (
-	maxAnswer = 16 << 10
-	maxEnd    = 2 << 10
+	maxAnswer = 16 << 10 // bytes
+	maxEnd    = 2 << 10  // bytes at the end of an answer for suggestions instead of rows
 )
 
-// A word is text of our own in an answer.
+// A word is text of perfline's own in an answer.
 type word string
 
-// An answer is the text that a tool returns. Each string in it is data from outside, and is quoted.
-// Only formats and words are our own.
+// A value is data that may be longer than a name.
+type value string
+
+// An answer is the text that a tool returns. Formats and words are perfline's own text. Strings are
+// data from outside, and are quoted.
 type answer struct {
 	text strings.Builder
-	next []string
+	next []string // suggestions
 }
 
 // line adds a line. A string among args is data.
 func (a *answer) line(format string, args ...any) {
-	a.text.WriteString(formatted(format, args...))
+	a.text.WriteString(quotef(format, args...))
 	a.text.WriteByte('\n')
 }
 
-// row adds the lines of a row. It returns false, and adds nothing, if the answer has no room for
-// them.
-func (a *answer) row(lines ...string) bool {
-	size := 0
-	for _, l := range lines {
-		size += len(l) + 1
-	}
-	if a.text.Len()+size > maxAnswer-maxEnd {
+// row adds a row of one or more lines. If the answer has no room for the row, row returns false.
+func (a *answer) row(lines string) bool {
+	if a.text.Len()+len(lines)+1 > maxAnswer-maxEnd {
 		return false
 	}
-	for _, l := range lines {
-		a.text.WriteString(l)
-		a.text.WriteByte('\n')
-	}
+	a.text.WriteString(lines + "\n")
 	return true
 }
 
-// suggest adds a call that the client may make next, and the reason. Arguments are ids, numbers and
-// words of our own, never text from outside.
+// suggest adds a useful next call and the reason. Arguments must be ids, numbers and words, never
+// text from outside.
 func (a *answer) suggest(tool word, arguments any, reason word) {
 	text, err := json.Marshal(arguments)
 	if err != nil {
-		panic(err) // of our own types
+		panic(err) // unreachable: the types of the arguments are perfline's own
 	}
 	a.next = append(a.next, fmt.Sprintf("next: %s %s (%s)", tool, text, reason))
 }
 
-// String returns the text, with the suggestions at its end.
+// String returns the text and the suggestions.
 func (a *answer) String() string {
 	end := strings.Join(a.next, "\n")
 	text := a.text.String()
@@ -68,8 +61,8 @@ func (a *answer) String() string {
 	return text + end
 }
 
-// formatted returns a text with each string among args quoted.
-func formatted(format string, args ...any) string {
+// quotef formats like fmt.Sprintf, with each string among args quoted.
+func quotef(format string, args ...any) string {
 	safe := make([]any, len(args))
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -86,9 +79,6 @@ func formatted(format string, args ...any) string {
 	return fmt.Sprintf(format, safe...)
 }
 
-// A value is data that may be longer than a name.
-type value string
-
 // number returns a number and a noun, in the plural unless the number is 1.
 func number(n int, noun word) word {
 	if n == 1 {
@@ -97,10 +87,8 @@ func number(n int, noun word) word {
 	return word(fmt.Sprintf("%d %ss", n, noun))
 }
 
-// A refusal is the error of a call, with the way to proceed.
-type refusal struct {
-	answer
-}
+// A refusal is the error of a call, with suggestions.
+type refusal struct{ answer }
 
 // refuse returns an error. A string among args is data.
 func refuse(format string, args ...any) *refusal {
@@ -109,7 +97,7 @@ func refuse(format string, args ...any) *refusal {
 	return r
 }
 
-// or adds a call that may help.
+// or suggests a call that may help.
 func (r *refusal) or(tool word, arguments any, reason word) *refusal {
 	r.suggest(tool, arguments, reason)
 	return r

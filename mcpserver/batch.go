@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// isBatch reports whether a body is an array of messages, which the protocol's version of
-// 2025-03-26 allows: the SDK would make all its calls at a time. The body stays whole, but for
-// white space before it.
+// isBatch reports whether the body is an array of messages, as in the protocol's version
+// 2025-03-26: the SDK would run all the calls at once. isBatch removes leading white space from the
+// body.
 func isBatch(w http.ResponseWriter, r *http.Request) bool {
 	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, maxBody))
 	r.Body = struct {
@@ -20,7 +20,7 @@ func isBatch(w http.ResponseWriter, r *http.Request) bool {
 		case err != nil:
 			return false // the SDK gets the same error
 		case c != ' ' && c != '\t' && c != '\n' && c != '\r':
-			_ = body.UnreadByte() // it has just been read
+			_ = body.UnreadByte() // never fails after ReadByte
 			return c == '['
 		}
 	}

@@ -6,14 +6,15 @@ import (
 	"github.com/perfline/perfline/internal/serve"
 )
 
-// callKey is the key of the HTTP request's context in the context of a tool. The protocol's older
-// versions do not end a tool when its client leaves.
+// callKey is the key under which a tool's context holds the context of the HTTP request: in older
+// versions of the protocol, a tool's context does not end when the client leaves.
 type callKey struct{}
 
 func withCall(ctx context.Context) context.Context { return context.WithValue(ctx, callKey{}, ctx) }
 
-// untilGone returns a tool's context, which also ends when the HTTP request does.
-func untilGone(ctx context.Context) (_ context.Context, done func()) {
+// callContext returns a tool's context, which also ends with the HTTP request. The caller must call
+// done.
+func callContext(ctx context.Context) (_ context.Context, done func()) {
 	call, ok := ctx.Value(callKey{}).(context.Context)
 	if !ok {
 		return ctx, func() {}

@@ -10,47 +10,50 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// compareArguments are of compare_requests.
+// compareArguments are the arguments of compare_requests.
 type compareArguments struct {
 	Slow  string `json:"slow" jsonschema:"id of the slow request, from list_requests"`
 	Usual string `json:"usual,omitempty" jsonschema:"id of a usual request; without it, one of the same route that took the usual time"`
 }
 
 const (
-	mostDifferences = 15 // spans
-	mostChanges     = 8  // states, and functions
+	maxSpanDifferences = 15
+	maxDifferences     = 8 // of states, and of functions
 )
 
 func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest,
-	in compareArguments) (*answer, *refusal) {
-	slow, refused := s.find(in.Slow)
-	if refused != nil {
-		return nil, refused
+	in compareArguments) (*answer, error) {
+	slow, err := s.find(in.Slow)
+	if err != nil {
+		return nil, err
 	}
-	usual, refused := s.other(slow, in.Usual)
-	if refused != nil {
-		return nil, refused
+	usual, err := s.usual(slow, in.Usual)
+	if err != nil {
+		return nil, err
 	}
 	if slow.ID() == usual.ID() {
 		return nil, refuse("usual %s: must be another request than slow", in.Usual)
 	}
 	a, b := s.withWaits(ctx, slow), s.withWaits(ctx, usual)
-	ofSlow, ofUsual := s.recordedOf(a), s.recordedOf(b)
-	c := requests.Compare(requests.Part{Request: a, Profile: ofSlow},
-		requests.Part{Request: b, Profile: ofUsual})
+	slowProfile, usualProfile := s.profileOf(a), s.profileOf(b)
+	c := requests.Compare(requests.Part{Request: a, Profile: slowProfile},
+		requests.Part{Request: b, Profile: usualProfile})
 	text := new(answer)
-	text.line("slow:  request %v: %s took %s, %s", a.Root.SpanID, a.Root.Name, took(a.Duration()),
-		status(a.Root))
-	text.line("usual: request %v: %s took %s, %s", b.Root.SpanID, b.Root.Name, took(b.Duration()),
-		status(b.Root))
+	describe := func(name word, root *otlpenc.Span) {
+		text.line("%-6s request %v: %s took %s, %s", name, root.SpanID, root.Name,
+			took(root.Duration()), status(root))
+	}
+	describe("slow:", a.Root)
+	describe("usual:", b.Root)
 	text.line("difference: %s", took(c.Took()))
-	differences(text, c)
-	if samples := cmp.Or(ofSlow, ofUsual); samples != nil {
-		missing(text, samples)
+	writeDifferences(text, c)
+	if samples := cmp.Or(slowProfile, usualProfile); samples != nil {
+		writeGaps(text, samples)
 	}
 	text.suggest(toolGetRequest, requestArguments{Request: a.Root.SpanID.String()},
 		"the slow request, with its cause if the waits recorder has it")
@@ -66,8 +69,8 @@ func (s *server) compareRequests(ctx context.Context, _ *mcp.CallToolRequest,
 	return text, nil
 }
 
-// other returns the request to compare with.
-func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *refusal) {
+// usual returns the request with an id, or without an id a usual request of slow's route.
+func (s *server) usual(slow requests.Snapshot, id string) (requests.Snapshot, error) {
 	if id != "" {
 		return s.find(id)
 	}
@@ -82,8 +85,9 @@ func (s *server) other(slow requests.Snapshot, id string) (requests.Snapshot, *r
 	return usual, nil
 }
 
-// recordedOf returns the profile of the last session of a tool, if it has samples of the request.
-func (s *server) recordedOf(q requests.Request) *profile.Trace {
+// profileOf returns the profile of the tools' last session, or nil if the session has no samples of
+// the request.
+func (s *server) profileOf(q requests.Request) *profile.Trace {
 	id := s.profile.id()
 	if id == 0 {
 		return nil
@@ -98,12 +102,11 @@ func (s *server) recordedOf(q requests.Request) *profile.Trace {
 	return nil
 }
 
-// differences writes the tables of a comparison.
-func differences(a *answer, c requests.Comparison) {
+func writeDifferences(a *answer, c requests.Comparison) {
 	a.line("spans by their difference on the critical path, slow minus usual: difference ms, ms on the path slow and usual, number slow and usual, dots for the level, name")
 	for i, d := range c.Spans {
-		if i == mostDifferences ||
-			!a.row(formatted("%s %s %s %d %d %s%s", ms(d.Critical()), ms(d.Slow.Critical),
+		if i == maxSpanDifferences ||
+			!a.row(quotef("%s %s %s %d %d %s%s", ms(d.Critical()), ms(d.Slow.Critical),
 				ms(d.Usual.Critical), d.Slow.Count, d.Usual.Count,
 				word(strings.Repeat("· ", min(d.Depth, maxDepth))), d.Name)) {
 			a.line("%d further spans differ less", len(c.Spans)-i)
@@ -114,14 +117,14 @@ func differences(a *answer, c requests.Comparison) {
 		a.line("time by state: difference ms, slow ms, usual ms, state%s",
 			oneSided(c.SlowWaits, c.UsualWaits))
 	}
-	for _, d := range c.Waits[:min(mostChanges, len(c.Waits))] {
+	for _, d := range c.Waits[:min(maxDifferences, len(c.Waits))] {
 		a.line("%s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), word(d.Kind.String()))
 	}
 	if len(c.Functions) > 0 {
 		a.line("functions by samples: difference ms, slow ms, usual ms, name, file and line%s",
 			oneSided(c.SlowSamples > 0, c.UsualSamples > 0))
 	}
-	for _, d := range c.Functions[:min(mostChanges, len(c.Functions))] {
+	for _, d := range c.Functions[:min(maxDifferences, len(c.Functions))] {
 		a.line("%s %s %s %s %s", ms(d.Took()), ms(d.Slow), ms(d.Usual), d.Name,
 			place(d.File, d.Line))
 	}
@@ -138,8 +141,8 @@ func oneSided(slow, usual bool) word {
 	return ""
 }
 
-// largest returns the longest span of the path with the largest difference, if the slow request has
-// one.
+// largest returns the slow request's longest span on the path with the largest difference. ok is
+// false without such a span.
 func largest(q requests.Request, c requests.Comparison) (id trace.SpanID, ok bool) {
 	if len(c.Spans) == 0 {
 		return id, false

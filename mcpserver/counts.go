@@ -9,7 +9,7 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// countsArguments are of get_counts.
+// countsArguments are the arguments of get_counts.
 type countsArguments struct {
 	All    bool `json:"all,omitempty" jsonschema:"also counts that are 0"`
 	Offset int  `json:"offset,omitempty" jsonschema:"counts to leave out, for the next page"`
@@ -18,11 +18,11 @@ type countsArguments struct {
 
 const usualCounts, mostCounts = 60, 200
 
-func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsArguments) (*answer,
-	*refusal) {
-	limit, refused := pageOf(in.Offset, in.Limit, usualCounts, mostCounts)
-	if refused != nil {
-		return nil, refused
+func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest,
+	in countsArguments) (*answer, error) {
+	limit, err := pageOf(in.Offset, in.Limit, usualCounts, mostCounts)
+	if err != nil {
+		return nil, err
 	}
 	var all []exporter.Count
 	lost := 0
@@ -41,9 +41,7 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest, in countsA
 		a.line("perfline has lost data since the program began: %d counts begin with LOST.", lost)
 	}
 	a.line("counts from %d on, of %d: number, group, name, meaning", in.Offset, len(all))
-	shown, more := writePage(a, all, in.Offset, limit, func(c exporter.Count) []string {
-		return []string{countLine(c)}
-	})
+	shown, more := writePage(a, all, in.Offset, limit, countLine)
 	if more > 0 {
 		in.Offset += len(shown)
 		a.suggest(toolCounts, in, word(fmt.Sprintf("%d more counts", more)))
@@ -61,10 +59,10 @@ func countLine(c exporter.Count) string {
 		name = " " + word(c.Name)
 	}
 	if c.Kind != "" {
-		kind = word(formatted(" of %s", c.Kind))
+		kind = word(quotef(" of %s", c.Kind))
 	}
 	if c.Now {
 		note = " now"
 	}
-	return formatted("%s%d%s %s%s%s: %s", mark, c.N, note, word(c.Group), name, kind, word(c.What))
+	return quotef("%s%d%s %s%s%s: %s", mark, c.N, note, word(c.Group), name, kind, word(c.What))
 }

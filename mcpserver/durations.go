@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// ms returns a duration in milliseconds, with three digits or more from 1 ms on and four behind the
-// point below.
+// ms returns d in milliseconds: with at least three digits from 1 ms on, with four decimal places
+// below 1 ms.
 func ms(d time.Duration) word {
-	v := float64(d) / float64(time.Millisecond)
-	switch {
-	case math.Abs(v) < 0.00005: // with four digits, it could be a negative zero
+	v, digits := float64(d)/float64(time.Millisecond), 4
+	switch size := math.Abs(v); {
+	case size < 0.00005: // four decimal places of a negative number would be -0.0000
 		return "0.00"
-	case v >= 100 || v <= -100:
-		return word(strconv.FormatFloat(v, 'f', 0, 64))
-	case v >= 10 || v <= -10:
-		return word(strconv.FormatFloat(v, 'f', 1, 64))
-	case v >= 1 || v <= -1:
-		return word(strconv.FormatFloat(v, 'f', 2, 64))
+	case size >= 100:
+		digits = 0
+	case size >= 10:
+		digits = 1
+	case size >= 1:
+		digits = 2
 	}
-	return word(strconv.FormatFloat(v, 'f', 4, 64))
+	return word(strconv.FormatFloat(v, 'f', digits, 64))
 }
 
-// took returns a duration with its unit.
 func took(d time.Duration) word { return ms(d) + " ms" }
 
-// moment returns a time of the day and its date.
+// moment returns date and time in UTC, with milliseconds.
 func moment(t time.Time) word { return word(t.UTC().Format("2006-01-02T15:04:05.000Z")) }

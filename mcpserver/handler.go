@@ -20,19 +20,19 @@ import (
 
 // Config configures [Handler]. The zero value is for agents on the same machine.
 type Config struct {
-	// Authorize allows a request, or returns an error. The error is logged, and the client does not
-	// see it. Without Authorize, [guard.Local] allows clients on the same machine. Authorize
-	// replaces the check of the Host header, too: see package guard.
+	// Authorize returns an error to refuse a request. The error is logged, and not sent to the
+	// client. nil means [guard.Local], which allows clients on the same machine. Authorize replaces
+	// the check of the Host header, too: see package guard.
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins are origins, such as "https://tools.example", whose pages may use the tools.
-	// Handler panics if one is no origin.
+	// TrustedOrigins lists origins, such as "https://tools.example", whose web pages may use the
+	// tools. Handler panics if TrustedOrigins contains an invalid origin.
 	TrustedOrigins []string
 
-	// Data selects the data that the tools give: all tools for [guard.Everything], and those of
-	// routes, counts and the runtime for [guard.Summary]. 0 means Everything without Authorize, and
-	// Summary with it: a client of another machine gets single requests only if the program asks
-	// for that. Handler panics if it is another value.
+	// Data selects the tools: all tools for [guard.Everything], and only the tools for routes,
+	// counts and the runtime for [guard.Summary]. 0 means Everything without Authorize, and Summary
+	// with Authorize: the program must ask for Everything before clients of other machines see
+	// single requests. Handler panics if Data is invalid.
 	Data guard.Data
 
 	Logger *slog.Logger // nil means slog.Default()
@@ -41,15 +41,15 @@ type Config struct {
 const (
 	maxCalls   = 8                // at a time
 	maxBody    = 64 << 10         // bytes
-	readTime   = 10 * time.Second // for the body of a call
+	readTime   = 10 * time.Second // for the body of a call, and for the answer after callTime
 	callTime   = time.Minute      // for a whole call
-	maxStarts  = 10               // sessions and arms that clients start in a minute
+	maxStarts  = 10               // sessions and arms in a minute
 	retryAfter = "2"              // seconds
 )
 
 var errTooLong = errors.New("the call took too long")
 
-// A server has the tools' state.
+// A server holds the state of the tools.
 type server struct {
 	source        perfline.Source
 	data          guard.Data
@@ -57,14 +57,14 @@ type server struct {
 	listed        *lookup.Cache
 	waitsRecorder waits.Recorder
 	waits         *lookup.Waits
-	calls         chan struct{} // has an element for each call in progress
+	calls         chan struct{} // holds an element for each call in progress
 	starts        *serve.Rate
 	profile       toolSession
 	servers       serve.Servers
 }
 
-// Handler serves the tools over streamable HTTP. It looks at no path: mount it where agents shall
-// find it.
+// Handler returns a handler that serves the tools over streamable HTTP, on any path. Handler panics
+// if c is invalid.
 func Handler(source perfline.Source, c Config) http.Handler {
 	s := &server{
 		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize),
@@ -82,18 +82,18 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		&mcp.StreamableHTTPOptions{
 			Stateless:           true, // a session would cost memory after its client has left
 			MaxRequestBodyBytes: maxBody,
-			// The guard outside checks the Host header more strictly. This check would refuse the
-			// clients of a proxy on the same machine, which Authorize allows.
+			// The guard checks the Host header more strictly. The SDK's check would refuse clients
+			// of a proxy on the same machine even if Authorize allows them.
 			DisableLocalhostProtection:   true,
 			PropagateRequestCancellation: true,
 		})
 	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
-	return g.Handler(s.bounded(inside))
+	return g.Handler(s.limitCalls(inside))
 }
 
-// bounded limits the number of calls, and the time of each. A call ends when its client leaves, and
-// when the server shuts down.
-func (s *server) bounded(next http.Handler) http.Handler {
+// limitCalls limits the number of calls, and the time of each call. A call ends when its client
+// leaves, and when the server shuts down.
+func (s *server) limitCalls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		select {
@@ -105,7 +105,7 @@ func (s *server) bounded(next http.Handler) http.Handler {
 				http.StatusServiceUnavailable)
 			return
 		}
-		// A ResponseWriter that knows no deadlines leaves it to the server's.
+		// A ResponseWriter without deadlines still has the server's timeouts.
 		control, now := http.NewResponseController(w), time.Now()
 		_ = control.SetReadDeadline(now.Add(readTime))
 		_ = control.SetWriteDeadline(now.Add(callTime + readTime))

@@ -12,7 +12,7 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// listArguments are of list_requests.
+// listArguments are the arguments of list_requests.
 type listArguments struct {
 	Route     string  `json:"route,omitempty" jsonschema:"id of a route from list_routes, or its exact name"`
 	Status    string  `json:"status,omitempty" jsonschema:"ok, error, a class such as 5xx, or a status such as 404"`
@@ -33,44 +33,48 @@ const (
 	slowest                     = "slowest"
 )
 
-// classes are the kinds of list_requests.
+// classes maps the argument kind of list_requests to classes.
 var classes = map[string][]local.Class{
 	"": nil, "requests": {local.Request}, "streams": {local.Stream},
 	"background": {local.Background}, "housekeeping": {local.Housekeeping},
 }
 
-func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in listArguments) (*answer,
-	*refusal) {
-	limit, refused := pageOf(0, in.Limit, usualRequests, mostRequests)
-	if refused != nil {
-		return nil, refused
+func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest,
+	in listArguments) (*answer, error) {
+	limit, err := pageOf(0, in.Limit, usualRequests, mostRequests)
+	if err != nil {
+		return nil, err
 	}
-	query, refused := s.query(in)
-	if refused != nil {
-		return nil, refused
+	query, err := s.query(in)
+	if err != nil {
+		return nil, err
 	}
 	if in.Sort != "" && in.Sort != slowest && in.Sort != "newest" {
 		return nil, refuse("sort %s: must be newest or slowest", in.Sort)
 	}
-	found := s.search(query)
+	found := requests.Search(query, s.inMemory()) // the newest first
 	if in.Sort == slowest {
-		slices.SortStableFunc(found, bySlowest)
+		slices.SortStableFunc(found,
+			func(a, b requests.Snapshot) int { return cmp.Compare(b.Took(), a.Took()) })
 	}
 	if in.After != "" {
-		if found, refused = s.after(found, in); refused != nil {
-			return nil, refused
+		if found, err = s.after(found, in); err != nil {
+			return nil, err
 		}
 	}
 	a := new(answer)
 	if len(found) == 0 {
 		return s.noRequests(a, in), nil
 	}
-	a.line("requests in memory that match: %d%s", len(found),
-		word(map[bool]string{true: " after the page before"}[in.After != ""]))
+	place := word("")
+	if in.After != "" {
+		place = " after the page before"
+	}
+	a.line("requests in memory that match: %d%s", len(found), place)
 	a.line("id, end, duration ms, result, why it is kept, name")
-	shown, more := writePage(a, found, 0, limit, listedLine)
-	for _, one := range shown {
-		s.listed.Add(one)
+	shown, more := writePage(a, found, 0, limit, requestLine)
+	for _, r := range shown {
+		s.listed.Add(r)
 	}
 	first := found[0].SpanID.String()
 	a.suggest(toolGetRequest, requestArguments{Request: first},
@@ -88,23 +92,22 @@ func (s *server) listRequests(_ context.Context, _ *mcp.CallToolRequest, in list
 	return a, nil
 }
 
-// listedLine returns the line of a request in a list.
-func listedLine(of requests.Snapshot) []string {
-	root := of.RootSpan()
+// requestLine returns the line of a request in a list.
+func requestLine(r requests.Snapshot) string {
+	root := r.RootSpan()
 	result := word("ok")
-	if of.Failed {
+	if r.Failed {
 		result = "failed"
 	}
 	if protocol := requests.ProtocolStatus(&root); protocol != "" {
-		result += word(formatted(" %s", protocol))
+		result += word(quotef(" %s", protocol))
 	}
-	kept := word(cmp.Or(of.Keep.String(), "-"))
-	return []string{formatted("%v %s %s %s %s %s",
-		of.SpanID, moment(of.End), ms(of.Took()), result, kept, of.Name)}
+	return quotef("%v %s %s %s %s %s", r.SpanID, moment(r.End), ms(r.Took()), result,
+		word(cmp.Or(r.Keep.String(), "-")), r.Name)
 }
 
-// query returns the query of arguments.
-func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
+// query checks the arguments and returns their query.
+func (s *server) query(in listArguments) (q requests.Query, err error) {
 	kinds, ok := classes[in.Kind]
 	if !ok {
 		return q, refuse("kind %s: must be requests, streams, background or housekeeping", in.Kind)
@@ -135,43 +138,28 @@ func (s *server) query(in listArguments) (q requests.Query, refused *refusal) {
 	return q, nil
 }
 
-// search returns the requests of a query, the newest first: those in memory, and those that answers
-// named before.
-func (s *server) search(q requests.Query) []requests.Snapshot {
-	return requests.Search(q, s.inMemory())
-}
-
-// bySlowest sorts requests, the longest one first.
-func bySlowest(a, b requests.Snapshot) int {
-	return cmp.Compare(b.Took(), a.Took())
-}
-
-// after returns the requests after the one that ended the page before. That one may have left
-// memory: then its place counts.
-func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.Snapshot,
-	*refusal) {
-	last, refused := s.find(in.After)
-	if refused != nil {
+// after returns the requests after the last request of the previous page. If that request no longer
+// matches, after continues where the request would be in the order.
+func (s *server) after(found []requests.Snapshot, in listArguments) ([]requests.Snapshot, error) {
+	last, err := s.find(in.After)
+	if err != nil {
 		return nil, refuse("after %s: the request is no longer in memory: call %s again without after", in.After, toolListRequests)
 	}
-	for i, one := range found {
-		if one.ID() == last.ID() {
+	for i := range found {
+		if found[i].ID() == last.ID() {
 			return found[i+1:], nil
 		}
 	}
-	i := 0
-	for i < len(found) {
-		one := &found[i]
-		if in.Sort == slowest && one.Took() < last.Took() || in.Sort != slowest &&
-			one.End.Before(last.End) {
-			break
+	for i := range found {
+		if in.Sort == slowest && found[i].Took() < last.Took() ||
+			in.Sort != slowest && found[i].End.Before(last.End) {
+			return found[i:], nil
 		}
-		i++
 	}
-	return found[i:], nil
+	return nil, nil
 }
 
-// noRequests answers that there are none.
+// noRequests completes an answer without requests.
 func (s *server) noRequests(a *answer, in listArguments) *answer {
 	if in.After != "" {
 		a.line("no further requests")

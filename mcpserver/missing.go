@@ -6,17 +6,16 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// mostModules is how many modules an answer names.
-const mostModules = 8
+const maxModules = 8 // names in an answer
 
-// missing writes what a session lacks, as far as it is known. It returns true if time without
-// samples may have used the CPU.
-func missing(a *answer, t *profile.Trace) (unknown bool) {
+// writeGaps writes the known gaps of a session's samples. unknown is true if the program may have
+// used the CPU without samples.
+func writeGaps(a *answer, t *profile.Trace) (unknown bool) {
 	s := t.Stats
 	if s.Filtered > 0 || len(t.Modules) > 0 {
 		note := word("The origin policy or the profiler's Modules hide functions of some modules")
 		if s.Filtered > 0 {
-			note += word(formatted(": %d of %d samples of the session have no stack", s.Filtered,
+			note += word(quotef(": %d of %d samples of the session have no stack", s.Filtered,
 				max(s.Filtered, s.Samples)))
 		}
 		note += "."
@@ -36,15 +35,14 @@ func missing(a *answer, t *profile.Trace) (unknown bool) {
 	return s.Lost > 0 || s.BusyTime > 0
 }
 
-// moduleNames returns the names of modules.
 func moduleNames(all []string) word {
 	var names []string
 	for i, name := range all {
-		if i == mostModules {
-			names = append(names, formatted("%d more", len(all)-i))
+		if i == maxModules {
+			names = append(names, quotef("%d more", len(all)-i))
 			break
 		}
-		names = append(names, formatted("%s", name))
+		names = append(names, quotef("%s", name))
 	}
 	return word(strings.Join(names, ", "))
 }

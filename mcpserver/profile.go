@@ -16,7 +16,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// profileArguments are of profile_route.
+// profileArguments are the arguments of profile_route.
 type profileArguments struct {
 	Route   string  `json:"route,omitempty" jsonschema:"id of a route from list_routes, or its exact name; the whole program without it"`
 	Seconds float64 `json:"seconds,omitempty" jsonschema:"length of the session, from 1 to 30; 5 without it"`
@@ -30,17 +30,17 @@ const (
 	stopTime                      = 10 * time.Second
 )
 
-// A toolSession is the last session that a tool recorded. The recorder keeps it, so that the page
-// and other tools can use its samples. The next session of a tool replaces it: an agent must not
-// fill the recorder.
+// A toolSession refers to the last session that a tool recorded. The recorder keeps the session, so
+// that the page and other tools can use the samples. The next session of a tool replaces the last
+// session: an agent must not fill the recorder.
 type toolSession struct {
-	recording sync.Mutex // locked while a tool records: for seconds, so nothing waits for it
+	recording sync.Mutex // locked for seconds, while a tool records: use only TryLock
 
 	mu   sync.Mutex // guards last
 	last sessions.SessionID
 }
 
-// replace makes a session the last one, or none if it is 0. It returns the one before.
+// replace sets the last session, 0 for none, and returns the session before.
 func (p *toolSession) replace(last sessions.SessionID) (before sessions.SessionID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *toolSession) replace(last sessions.SessionID) (before sessions.SessionI
 	return before
 }
 
-// id returns the last session, or 0 if there is none.
+// id returns the last session, or 0 for none.
 func (p *toolSession) id() sessions.SessionID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,10 +56,10 @@ func (p *toolSession) id() sessions.SessionID {
 }
 
 func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest,
-	in profileArguments) (*answer, *refusal) {
-	limit, refused := pageOf(0, in.Limit, usualFunctions, mostFunctions)
-	if refused != nil {
-		return nil, refused
+	in profileArguments) (*answer, error) {
+	limit, err := pageOf(0, in.Limit, usualFunctions, mostFunctions)
+	if err != nil {
+		return nil, err
 	}
 	if in.Seconds == 0 {
 		in.Seconds = usualLength
@@ -71,27 +71,28 @@ func (s *server) profileRoute(ctx context.Context, r *mcp.CallToolRequest,
 		return nil, refuse("another call records a profile: try again in some seconds")
 	}
 	defer s.profile.recording.Unlock()
-	if refused := s.begin(); refused != nil {
-		return nil, refused
+	if err := s.begin(); err != nil {
+		return nil, err
 	}
 	length := time.Duration(in.Seconds * float64(time.Second))
-	recorded, refused := s.record(ctx, r, length, in.Waiting)
-	if refused != nil {
-		return nil, refused
+	recorded, err := s.record(ctx, r, length, in.Waiting)
+	if err != nil {
+		return nil, err
 	}
 	name := ""
 	if in.Route != "" {
 		name = s.route(in.Route)
 	}
-	return s.functions(recorded, name, in, limit), nil
+	return s.profileAnswer(recorded, name, in, limit), nil
 }
 
-// record records a session. s.profile.recording is locked.
-func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time.Duration,
-	waiting bool) (*sessions.Session, *refusal) {
+// record records a session. s.profile.recording must be locked.
+func (s *server) record(
+	ctx context.Context, r *mcp.CallToolRequest, length time.Duration, waiting bool,
+) (*sessions.Session, error) {
 	recorder := s.source.Sessions()
 	if before := s.profile.replace(0); before != 0 {
-		_ = recorder.Release(before) // it may have expired
+		_ = recorder.Release(before) // fails if the session has expired
 	}
 	id, err := recorder.Start(ctx, sessions.StartOptions{Wall: waiting, Remote: true})
 	switch {
@@ -105,15 +106,15 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	s.profile.replace(id)
 	s.logger.Info("perfline: an agent records a profile", "for", length)
 	waited := wait(ctx, r, length)
-	// The session ends also when the client has left.
+	// The session must end even if the client has left.
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	recorded, err := recorder.Stop(stopping, id)
-	if errors.Is(err, sessions.ErrState) { // a person has stopped it on the page
+	if errors.Is(err, sessions.ErrState) { // a user of the page has stopped the session
 		recorded, err = recorder.RemoteSession(id)
 	}
 	if waited != nil {
-		_ = recorder.Release(id) // the caller did not ask for a part of it
+		_ = recorder.Release(id) // the caller asked for a whole session
 		s.profile.replace(0)
 		return nil, refuse("the session was cut short: %s", waited)
 	}
@@ -123,8 +124,8 @@ func (s *server) record(ctx context.Context, r *mcp.CallToolRequest, length time
 	return recorded, nil
 }
 
-// wait waits for the length of a session, and reports the progress each second if the client has
-// asked for it.
+// wait waits for the length of a session. It reports the progress each second if the client asked
+// for progress.
 func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) error {
 	end := time.NewTimer(length)
 	defer end.Stop()
@@ -139,7 +140,7 @@ func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) err
 			return context.Cause(ctx)
 		case <-tick.C:
 			if token := r.Params.GetProgressToken(); token != nil {
-				// A client that is gone ends the context.
+				// If the client has left, the context ends.
 				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 					ProgressToken: token, Message: "recording",
 					Progress: time.Since(began).Seconds(), Total: length.Seconds(),
@@ -149,16 +150,18 @@ func wait(ctx context.Context, r *mcp.CallToolRequest, length time.Duration) err
 	}
 }
 
-// functions answers with the functions of a session.
-func (s *server) functions(recorded *sessions.Session, name string, in profileArguments,
-	limit int) *answer {
+// profileAnswer answers with the functions of a session, for the route with a name or for the whole
+// program.
+func (s *server) profileAnswer(
+	recorded *sessions.Session, name string, in profileArguments, limit int,
+) *answer {
 	a := new(answer)
 	t := recorded.Trace()
 	ofRoute := func(t sessions.Timeline) bool { return t.Name == name }
 	count, of := 0, word("the whole program")
 	if name != "" {
 		count = lookup.CountRequests(recorded, ofRoute)
-		of = word(formatted("%s of %s", number(count, "request"), name))
+		of = word(quotef("%s of %s", number(count, "request"), name))
 	}
 	a.line("session of %.1f s, %s", recorded.Length().Seconds(), of)
 	if t == nil {
@@ -179,57 +182,50 @@ func (s *server) functions(recorded *sessions.Session, name string, in profileAr
 	} else {
 		a.line("%d samples of the CPU, for %s", n, took(total))
 	}
-	unknown := missing(a, t)
+	unknown := writeGaps(a, t)
+	route := s.safeRoute(in.Route)
+	again := profileArguments{Route: route, Seconds: in.Seconds, Waiting: true}
 	switch {
-	case n == 0 && name != "" && count == 0:
+	case n > 0:
+		writeFunctions(a, profiles.Functions(t, samples), total, limit)
+		if !in.Waiting {
+			a.suggest(toolProfile, again, "with the time that goroutines wait")
+		}
+	case name != "" && count == 0:
 		a.line("No request of the route ended in this time.")
-	case n == 0 && !in.Waiting:
+	case !in.Waiting:
 		if !unknown {
 			a.line("Nothing of it used the CPU for long.")
 		}
-		a.suggest(toolProfile,
-			profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true},
-			"what its goroutines wait for")
-	case n > 0:
-		functionLines(a, profiles.Functions(t, samples), total, limit)
-		if in.Waiting {
-			break
-		}
-		a.suggest(toolProfile,
-			profileArguments{Route: s.safeRoute(in.Route), Seconds: in.Seconds, Waiting: true},
-			"with the time that goroutines wait")
+		a.suggest(toolProfile, again, "what its goroutines wait for")
 	}
-	a.suggest(toolListRequests, listArguments{Route: s.safeRoute(in.Route), Sort: slowest},
+	a.suggest(toolListRequests, listArguments{Route: route, Sort: slowest},
 		"the slowest requests in memory")
 	return a
 }
 
-// functionLines writes functions with their places in the source.
-func functionLines(a *answer, all []profiles.Function, total time.Duration, limit int) {
+func writeFunctions(a *answer, all []profiles.Function, total time.Duration, limit int) {
 	a.line("functions by the time in themselves: ms, share, ms with what they call, samples, name, file and line, line that ran longest")
-	for i, f := range all[:min(limit, len(all))] {
+	for i, f := range all {
 		at := place(f.File, f.Line)
 		if f.HotLine > 0 {
 			at += word(fmt.Sprintf(", most in line %d", f.HotLine))
 		}
 		share := 100 * float64(f.Self) / float64(max(1, total))
-		if !a.row(formatted("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total), f.Samples,
-			f.Name, at)) {
+		if i == limit || !a.row(quotef("%s %.0f%% %s %d %s %s", ms(f.Self), share, ms(f.Total),
+			f.Samples, f.Name, at)) {
 			a.line("%d more functions", len(all)-i)
 			return
 		}
 	}
-	if more := len(all) - limit; more > 0 {
-		a.line("%d more functions", more)
-	}
 }
 
-// place returns the last parts of a file's path, and a line: the folders of the machine that built
-// the program say nothing.
+// place returns the last folder and the name of a file, and a line. The other folders belong to the
+// machine that built the program.
 func place(name string, line int) word {
 	if name == "" {
 		return "no file"
 	}
 	dir, file := path.Split(name)
-	return word(formatted("%s line %d", path.Join(path.Base(dir), file), line))
+	return word(quotef("%s line %d", path.Join(path.Base(dir), file), line))
 }

@@ -7,22 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// The quotes of text from outside. Such text never contains them, and our own words never do.
+// The quotes of text from outside. Neither quoted text nor perfline's own text contains a quote.
 const (
 	openQuote  = '‹'
 	closeQuote = '›'
 )
 
-// The length of quoted text, in bytes after escaping. An answer has room for a span or an attribute
-// with the longest names behind its other lines: see TestWidestNames.
+// Limits of quoted text, in bytes after escaping. An answer must have room for a span or an
+// attribute with the longest names: see TestWidestNames.
 const (
 	maxName  = 120
 	maxValue = 400
 )
 
-// quote returns s as data: within quotes, with codes in place of characters that could mislead a
-// reader, and shortened to n bytes. Behind the quotes of a shortened text is the number of bytes
-// that are missing.
+// quote returns s within quotes, shortened to n bytes, with codes for misleading characters. The
+// number of missing bytes follows the quotes of a shortened text.
 func quote(s string, n int) string {
 	var b strings.Builder
 	b.WriteRune(openQuote)
@@ -42,7 +41,7 @@ func quote(s string, n int) string {
 	return b.String()
 }
 
-// code returns what stands for a character, the first one of s.
+// code returns an escape code for r, the first character of s.
 func code(s string, r rune) string {
 	switch {
 	case r == utf8.RuneError && s[0] >= 0x80 && !strings.HasPrefix(s, string(utf8.RuneError)):
@@ -57,16 +56,16 @@ func code(s string, r rune) string {
 	return fmt.Sprintf("\\u%04x", r)
 }
 
-// misleads reports whether a reader cannot see r, or could take it for the end of the data. This
-// includes control characters, marks that change the direction of writing, spaces other than the
-// usual one, and quotation marks and brackets outside ASCII.
+// misleads reports whether r is invisible or looks like the end of the data. This includes control
+// characters, marks that change the direction of writing, spaces other than U+0020, and quotation
+// marks and brackets outside ASCII.
 func misleads(r rune) bool {
 	return !unicode.IsPrint(r) || r == utf8.RuneError || r == '\u2800' ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
 			unicode.Pi, unicode.Pf) ||
 		r > unicode.MaxASCII && unicode.In(r, unicode.Ps, unicode.Pe) ||
-		strings.ContainsRune(alike, r)
+		strings.ContainsRune(lookalikes, r)
 }
 
-// alike are further characters that look like the quotes.
-const alike = "\uff1c\uff1e\u02c2\u02c3\u1438\u1433\u227a\u227b"
+// lookalikes are further characters that look like the quotes.
+const lookalikes = "\uff1c\uff1e\u02c2\u02c3\u1438\u1433\u227a\u227b"

@@ -16,7 +16,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// requestArguments are of get_request.
+// requestArguments are the arguments of get_request.
 type requestArguments struct {
 	Request string `json:"request" jsonschema:"id of the request, from list_requests, or a trace id"`
 	Offset  int    `json:"offset,omitempty" jsonschema:"spans to leave out, for the next page"`
@@ -25,26 +25,26 @@ type requestArguments struct {
 
 const (
 	usualSpans, mostSpans = 40, 100
-	mostCauses            = 5
-	mostOfSpan            = 3 // waits of a span, and its marks
+	maxCauses             = 5
+	maxSpanParts          = 3 // waits of a span, and marks of a span
 	barWidth              = 24
 )
 
 func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest,
-	in requestArguments) (*answer, *refusal) {
-	limit, refused := pageOf(in.Offset, in.Limit, usualSpans, mostSpans)
-	if refused != nil {
-		return nil, refused
+	in requestArguments) (*answer, error) {
+	limit, err := pageOf(in.Offset, in.Limit, usualSpans, mostSpans)
+	if err != nil {
+		return nil, err
 	}
-	snapshot, refused := s.find(in.Request)
-	if refused != nil {
-		return nil, refused
+	snapshot, err := s.find(in.Request)
+	if err != nil {
+		return nil, err
 	}
 	q := s.withWaits(ctx, snapshot)
 	a := new(answer)
-	header(a, q)
-	s.causes(a, q)
-	if more := waterfall(a, q, in.Offset, limit); more > 0 {
+	writeHeader(a, q)
+	s.writeCauses(a, q)
+	if more := writeWaterfall(a, q, in.Offset, limit); more > 0 {
 		next := in
 		next.Request, next.Offset = q.Root.SpanID.String(), len(q.Spans)-more
 		a.suggest(toolGetRequest, next, word(fmt.Sprintf("%d more spans", more)))
@@ -53,8 +53,7 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest,
 	return a, nil
 }
 
-// header writes the request in a line.
-func header(a *answer, q requests.Request) {
+func writeHeader(a *answer, q requests.Request) {
 	a.line("request %v: %s took %s, %s, %s, %s", q.Root.SpanID, q.Root.Name, took(q.Duration()),
 		status(q.Root), moment(q.Root.Start), number(len(q.Spans), "span"))
 	a.line("trace %v", q.TraceID())
@@ -63,23 +62,21 @@ func header(a *answer, q requests.Request) {
 	}
 }
 
-// status returns the result of a root span.
 func status(root *otlpenc.Span) word {
 	text := "ok"
 	if root.Status.Code == codes.Error {
 		text = "failed"
 		if root.Status.Description != "" {
-			text += formatted(" with %s", value(root.Status.Description))
+			text += quotef(" with %s", value(root.Status.Description))
 		}
 	}
 	if protocol := requests.ProtocolStatus(root); protocol != "" {
-		text += formatted(", status %s", protocol)
+		text += quotef(", status %s", protocol)
 	}
 	return word(text)
 }
 
-// causes writes why the request took its time.
-func (s *server) causes(a *answer, q requests.Request) {
+func (s *server) writeCauses(a *answer, q requests.Request) {
 	if q.Waits == nil {
 		a.line("cause: unknown, %s", s.noResult())
 		return
@@ -90,22 +87,22 @@ func (s *server) causes(a *answer, q requests.Request) {
 	}
 	a.line("parts of the duration, the longest first:")
 	for i, c := range q.Waits.Causes {
-		if i == mostCauses {
+		if i == maxCauses {
 			a.line("  %d more parts", len(q.Waits.Causes)-i)
 			break
 		}
-		text := formatted("  %s: %s", took(c.Duration), word(c.Kind.String()))
+		text := quotef("  %s: %s", took(c.Duration), word(c.Kind.String()))
 		if c.Function != "" {
-			text += formatted(" in %s", c.Function)
+			text += quotef(" in %s", c.Function)
 		}
 		if c.Span != "" && c.SpanID != q.Root.SpanID {
-			text += formatted(", span %v %s", c.SpanID, c.Span)
+			text += quotef(", span %v %s", c.SpanID, c.Span)
 		}
 		a.line("%s", word(text)+party(c.By, c.Kind, q.Root.SpanID))
 	}
 }
 
-// noResult returns why there are no states of a request.
+// noResult returns the reason why a request has no waits.
 func (s *server) noResult() word {
 	if s.waitsRecorder == nil {
 		return "the program has no waits recorder"
@@ -116,8 +113,8 @@ func (s *server) noResult() word {
 	return "the waits recorder has no result for this request"
 }
 
-// waterfall writes spans with their marks and waits. It returns how many spans follow.
-func waterfall(a *answer, q requests.Request, offset, limit int) (more int) {
+// writeWaterfall writes spans with their marks and waits. It returns the number of further spans.
+func writeWaterfall(a *answer, q requests.Request, offset, limit int) (more int) {
 	rows := requests.Rows(q)
 	if offset >= len(rows) {
 		a.line("no span from %d on: there are %d", offset, len(rows))
@@ -130,15 +127,16 @@ func waterfall(a *answer, q requests.Request, offset, limit int) (more int) {
 	} else {
 		a.line("bars: %s", legend)
 	}
-	_, more = writePage(a, rows, offset, limit, func(r requests.Row) []string {
+	_, more = writePage(a, rows, offset, limit, func(r requests.Row) string {
 		return spanLines(q, r, all[r.Span.SpanID], waits[r.Span.SpanID])
 	})
 	return more
 }
 
-// spanLines returns the lines of a span.
-func spanLines(q requests.Request, r requests.Row, segments []requests.Segment,
-	waits []requests.Wait) []string {
+// spanLines returns the line of a span, and the lines of its marks and waits.
+func spanLines(
+	q requests.Request, r requests.Row, segments []requests.Segment, waits []requests.Wait,
+) string {
 	s := r.Span
 	note := ""
 	switch {
@@ -147,37 +145,35 @@ func spanLines(q requests.Request, r requests.Row, segments []requests.Segment,
 	case r.Orphan:
 		note = " parent missing"
 	}
-	lines := []string{formatted("%v %7s %7s %s %s%s%s", s.SpanID, ms(s.Start.Sub(q.Root.Start)),
+	lines := []string{quotef("%v %7s %7s %s %s%s%s", s.SpanID, ms(s.Start.Sub(q.Root.Start)),
 		ms(s.Duration()), bar(q, s, segments),
 		word(strings.Repeat("· ", min(r.Depth, maxDepth))), r.Name(), word(note))}
 	for i, e := range s.Events {
-		if i == mostOfSpan {
-			lines = append(lines,
-				formatted("    %d more marks: see %s", len(s.Events)-i, toolGetSpan))
+		if i == maxSpanParts {
+			lines = append(lines, quotef("    %d more marks: see %s", len(s.Events)-i, toolGetSpan))
 			break
 		}
 		lines = append(lines,
-			formatted("    mark at %s: %s%s", took(e.Time.Sub(q.Root.Start)), e.Name,
-				attributes(e.Attributes, mostOfSpan)))
+			quotef("    mark at %s: %s%s", took(e.Time.Sub(q.Root.Start)), e.Name,
+				attributes(e.Attributes, maxSpanParts)))
 	}
 	for i, w := range waits {
-		if i == mostOfSpan || w.Total < q.Duration()/100 {
+		if i == maxSpanParts || w.Total < q.Duration()/100 {
 			break
 		}
-		text := formatted("    wait of %s: %s, %s", took(w.Total), word(w.Kind.String()),
+		text := quotef("    wait of %s: %s, %s", took(w.Total), word(w.Kind.String()),
 			number(w.Count, "time"))
 		if w.Function != "" {
-			text += formatted(" in %s", short(w.Function))
+			text += quotef(" in %s", short(w.Function))
 		}
 		lines = append(lines, text+string(party(w.By, w.Kind, q.Root.SpanID)))
 	}
-	return lines
+	return strings.Join(lines, "\n")
 }
 
-// maxDepth is of dots.
-const maxDepth = 16
+const maxDepth = 16 // dots for the level of a span
 
-// bar shows where a span lies in the request, and its waits.
+// bar draws the place of a span in the request, and its waits.
 func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word {
 	total := max(1, q.Duration())
 	column := func(d time.Duration) int {
@@ -199,12 +195,11 @@ func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word 
 	return word(cells)
 }
 
-// suggestAbout suggests the calls that explain a request further.
 func (s *server) suggestAbout(a *answer, q requests.Request) {
 	own := q.Root.SpanID
 	if q.Waits != nil && len(q.Waits.Causes) > 0 {
 		if by := q.Waits.Causes[0].By; by != nil && by.RootID.IsValid() && by.RootID != own {
-			if _, refused := s.find(by.RootID.String()); refused == nil {
+			if _, err := s.find(by.RootID.String()); err == nil {
 				a.suggest(toolGetRequest, requestArguments{Request: by.RootID.String()},
 					"the request that this one waited for")
 			}
@@ -226,7 +221,8 @@ func (s *server) suggestAbout(a *answer, q requests.Request) {
 		"functions that use the CPU in requests of this route")
 }
 
-// failedSpan returns the last span that failed, which is mostly the innermost one.
+// failedSpan returns the last failed span, which is usually the innermost one. Without a failed
+// span, the id is invalid.
 func failedSpan(q requests.Request) (id trace.SpanID) {
 	for _, r := range requests.Rows(q) {
 		if r.Span.Status.Code == codes.Error {
@@ -236,7 +232,7 @@ func failedSpan(q requests.Request) (id trace.SpanID) {
 	return id
 }
 
-// longestSpan returns the longest span without spans below it.
+// longestSpan returns the longest span without spans below the span.
 func longestSpan(q requests.Request) trace.SpanID {
 	rows := requests.Rows(q)
 	longest := q.Root

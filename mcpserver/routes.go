@@ -14,7 +14,7 @@ import (
 	"github.com/perfline/perfline/internal/routes"
 )
 
-// routesArguments are of list_routes.
+// routesArguments are the arguments of list_routes.
 type routesArguments struct {
 	Window string `json:"window,omitempty" jsonschema:"minutes: the last five minutes; start: since the program began. minutes without it"`
 	Sort   string `json:"sort,omitempty" jsonschema:"the figure with the largest first: p99, p50, count, failed. p99 without it"`
@@ -24,30 +24,28 @@ type routesArguments struct {
 
 const usualRoutes, mostRoutes = 30, 100
 
-// windows are the times that list_routes may cover.
-var windows = map[string]routes.Window{"": routes.LastMinutes, "minutes": routes.LastMinutes,
-	"start": routes.SinceStart}
+// windows maps the argument window of list_routes.
+var windows = map[string]routes.Window{"minutes": routes.LastMinutes, "start": routes.SinceStart}
 
-// orders are the orders of list_routes: the larger one first.
+// orders maps the argument sort of list_routes to descending orders.
 var orders = map[string]func(a, b routes.Summary) int{
-	"":       func(a, b routes.Summary) int { return cmp.Compare(b.P99, a.P99) },
 	"p99":    func(a, b routes.Summary) int { return cmp.Compare(b.P99, a.P99) },
 	"p50":    func(a, b routes.Summary) int { return cmp.Compare(b.P50, a.P50) },
 	"count":  func(a, b routes.Summary) int { return cmp.Compare(b.Count, a.Count) },
 	"failed": func(a, b routes.Summary) int { return cmp.Compare(b.Failed, a.Failed) },
 }
 
-func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routesArguments) (*answer,
-	*refusal) {
-	limit, refused := pageOf(in.Offset, in.Limit, usualRoutes, mostRoutes)
-	if refused != nil {
-		return nil, refused
+func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
+	in routesArguments) (*answer, error) {
+	limit, err := pageOf(in.Offset, in.Limit, usualRoutes, mostRoutes)
+	if err != nil {
+		return nil, err
 	}
-	window, ok := windows[in.Window]
+	window, ok := windows[cmp.Or(in.Window, "minutes")]
 	if !ok {
 		return nil, refuse("window %s: must be minutes or start", in.Window)
 	}
-	order, ok := orders[in.Sort]
+	order, ok := orders[cmp.Or(in.Sort, "p99")]
 	if !ok {
 		return nil, refuse("sort %s: must be p99, p50, count or failed", in.Sort)
 	}
@@ -65,10 +63,10 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 		return a, nil
 	}
 	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name")
-	listed, more := writePage(a, report.Routes, in.Offset, limit, func(r routes.Summary) []string {
-		return []string{formatted("%s %s %d %.2f %d %s %s %s %s %s",
+	listed, more := writePage(a, report.Routes, in.Offset, limit, func(r routes.Summary) string {
+		return quotef("%s %s %d %.2f %d %s %s %s %s %s",
 			word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed,
-			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)}
+			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)
 	})
 	if more > 0 {
 		in.Offset += len(listed)
@@ -81,23 +79,22 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest, in routes
 	return a, nil
 }
 
-// suggestRoutes suggests the requests of the first route, and of one that fails.
+// suggestRoutes suggests the requests of the first route, and failed requests.
 func suggestRoutes(a *answer, listed []routes.Summary) {
 	if len(listed) == 0 {
 		return
 	}
-	a.suggest(toolListRequests,
-		listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class)},
+	of := listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class)}
+	a.suggest(toolListRequests, of,
 		"the newest requests of the first route; another id gives those of its route")
-	a.suggest(toolListRequests,
-		listArguments{Route: routeID(listed[0].Route), Kind: classArgument(listed[0].Class),
-			Sort: "slowest"}, "its slowest requests in memory")
+	of.Sort = slowest
+	a.suggest(toolListRequests, of, "its slowest requests in memory")
 	if slices.ContainsFunc(listed, func(r routes.Summary) bool { return r.Failed > 0 }) {
 		a.suggest(toolListRequests, listArguments{Status: "error"}, "requests that failed")
 	}
 }
 
-// classArgument returns the kind of requests for list_requests. It is empty for the usual one.
+// classArgument returns the argument kind of list_requests for a class, empty for requests.
 func classArgument(c local.Class) string {
 	if c == local.Request {
 		return ""
@@ -105,16 +102,16 @@ func classArgument(c local.Class) string {
 	return c.Plural()
 }
 
-// routeID returns the id of a route, which is made from its name: suggestions have no text from
+// routeID returns the id of a route, a hash of its name: suggestions must not contain text from
 // outside.
 func routeID(name string) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // it never fails
+	_, _ = h.Write([]byte(name)) // never fails
 	return fmt.Sprintf("r%010x", h.Sum64()>>24)
 }
 
-// route returns the name of a route for an argument: an id, or the name itself. The table of routes
-// is bounded, so the id may be of a route that only requests in memory have.
+// route returns the name of the route for an argument, which is an id or the name. The route of a
+// request in memory may be missing in the table of routes, which has a limit.
 func (s *server) route(argument string) string {
 	if len(argument) != len(routeID("")) || argument[0] != 'r' {
 		return argument
@@ -124,9 +121,9 @@ func (s *server) route(argument string) string {
 			return r.Route
 		}
 	}
-	for _, one := range s.inMemory() {
-		if routeID(one.Name) == argument {
-			return one.Name
+	for _, r := range s.inMemory() {
+		if routeID(r.Name) == argument {
+			return r.Name
 		}
 	}
 	return argument

@@ -17,23 +17,22 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// resultTime is how long a call waits for the waits recorder, which reads an execution trace for
+// resultTime limits the wait for a result of the waits recorder, which reads an execution trace for
 // some tenths of a second.
 const resultTime = 5 * time.Second
 
-// withWaits returns the request with what the waits recorder knows about it. It waits for a result
-// that may come soon.
+// withWaits returns the request with the waits recorder's result. It waits for a pending result.
 func (s *server) withWaits(ctx context.Context, snapshot requests.Snapshot) requests.Request {
-	// A request that was not slow gets no result. Only a slow one over the policy's ceiling is an
-	// exception: its result may be here.
+	// Only slow requests get a result, and slow requests are kept. A slow request over the policy's
+	// ceiling is an exception: withWaits uses its result if the result is in memory.
 	if s.waitsRecorder != nil && snapshot.Keep != local.NotKept {
 		s.awaitResult(ctx, snapshot)
 	}
 	return s.waits.With(snapshot.Request())
 }
 
-// awaitResult returns when the waits recorder has the result of a request, or will not have it
-// soon.
+// awaitResult waits until the waits recorder has the result of r, while results are pending, for
+// resultTime at most.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	arrived := make(chan struct{}, 1)
 	stop := s.waitsRecorder.Watch(func(r bridge.Root, _ *waits.Request) {
@@ -56,9 +55,9 @@ func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	}
 }
 
-// sentence returns why the request took its time, with each name quoted.
+// sentence returns the sentence on the causes, with each name quoted.
 func sentence(r *waits.Request) word {
-	// Names are placeholders while the sentence is made. Nothing else in it comes from outside.
+	// Placeholders replace the names, the only text from outside, until the sentence is complete.
 	var replacements []string
 	placeholder := func(name string) string {
 		if name == "" {
@@ -82,7 +81,7 @@ func sentence(r *waits.Request) word {
 	return word(strings.NewReplacer(replacements...).Replace(safe.Sentence()))
 }
 
-// party returns the goroutine that ended a wait or had a processor, and its request.
+// party describes the goroutine that ended a wait or used the processor, and its request.
 func party(p *waits.Party, kind waits.Kind, own trace.SpanID) word {
 	if p == nil {
 		return ""
@@ -92,7 +91,7 @@ func party(p *waits.Party, kind waits.Kind, own trace.SpanID) word {
 		text = ", processor used by "
 	}
 	if p.Function != "" {
-		text += formatted("%s", short(p.Function))
+		text += quotef("%s", short(p.Function))
 	} else {
 		text += fmt.Sprintf("goroutine %d", p.Goroutine)
 	}
@@ -100,12 +99,12 @@ func party(p *waits.Party, kind waits.Kind, own trace.SpanID) word {
 	case p.RootID == own:
 		text += " of this request"
 	case p.RootID.IsValid():
-		text += formatted(" of request %v %s", p.RootID, p.Request)
+		text += quotef(" of request %v %s", p.RootID, p.Request)
 	}
 	return word(text)
 }
 
-// letters stand for classes of states in bars.
+// letters draw the classes of states in bars.
 var letters = [waiting.Classes]byte{
 	waiting.ClassUnknown: '-', waiting.ClassRunning: 'R', waiting.ClassRunnable: 'r',
 	waiting.ClassWaiting: 'w', waiting.ClassSyscall: 's', waiting.ClassCollector: 'g',
@@ -113,8 +112,8 @@ var letters = [waiting.Classes]byte{
 
 const legend word = "R running, r ready and without a processor, w waiting, s in a system call, g for the garbage collector, - unknown"
 
-// short returns the name of a function as in the source, and the whole name if nothing of it is
-// left.
+// short returns the name of a function as in the source, or the whole name if the short name would
+// be empty.
 func short(function string) string {
 	if name := text.Function(function); name != "" {
 		return name

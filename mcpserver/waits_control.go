@@ -15,15 +15,15 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// armArguments are of arm_waits.
+// armArguments are the arguments of arm_waits.
 type armArguments struct {
 	Seconds float64 `json:"seconds" jsonschema:"how long the waits recorder is armed, from 1 to 3600"`
 }
 
 const shortestArm, longestArm = 1, 3600 // seconds
 
-// check returns an error unless clients may record.
-func (s *server) check() *refusal {
+// check returns an error with the remedy unless clients may record.
+func (s *server) check() error {
 	recorder := s.source.Sessions()
 	if recorder == nil {
 		return refuse("the program records no sessions: nothing can be started").or(
@@ -35,17 +35,16 @@ func (s *server) check() *refusal {
 			way = word("the program was started with "+permission.Variable+
 				", which forbids it: start it with ") + permission.Variable + "=remote"
 		}
-		return refuse("clients outside the program may not record. Ask the user to allow it: %s",
-			way).
+		return refuse("clients outside the program may not record. Ask the user to allow it: %s", way).
 			or(toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	return nil
 }
 
-// begin is check, and counts a start.
-func (s *server) begin() *refusal {
-	if refused := s.check(); refused != nil {
-		return refused
+// begin counts a start. It returns an error if check does, and after maxStarts in a minute.
+func (s *server) begin() error {
+	if err := s.check(); err != nil {
+		return err
 	}
 	if wait := s.starts.Take(time.Now()); wait > 0 {
 		return refuse("sessions and the waits recorder may start %d times in a minute: try again in %d s", maxStarts, int(wait/time.Second)+1)
@@ -53,8 +52,7 @@ func (s *server) begin() *refusal {
 	return nil
 }
 
-func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) (*answer,
-	*refusal) {
+func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) (*answer, error) {
 	a := new(answer)
 	if s.waitsRecorder == nil {
 		a.line("The program has no waits recorder. It would tell the causes of slow requests: the program sets Waits of perfline.Config to flight.NewRecorder.")
@@ -88,8 +86,8 @@ func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) 
 	return a, nil
 }
 
-func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArguments) (*answer,
-	*refusal) {
+func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest,
+	in armArguments) (*answer, error) {
 	if s.waitsRecorder == nil {
 		return nil, refuse("the program has no waits recorder").or(toolWaitsState, struct{}{},
 			"how the program gets one")
@@ -97,14 +95,14 @@ func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest, in armArgum
 	if in.Seconds < shortestArm || in.Seconds > longestArm {
 		return nil, refuse("seconds %g: must be from %d to %d", in.Seconds, shortestArm, longestArm)
 	}
-	if refused := s.begin(); refused != nil {
-		return nil, refused
+	if err := s.begin(); err != nil {
+		return nil, err
 	}
 	length := time.Duration(in.Seconds * float64(time.Second))
 	a := new(answer)
 	a.suggest(toolListRequests, listArguments{Sort: "newest"}, "after the next slow requests")
 	if state := s.waitsRecorder.State(); state.Status == waits.Armed {
-		// Arm would end this time earlier, which the program or its user has chosen.
+		// Arm must not shorten the time that the program or its user has chosen.
 		switch {
 		case state.Until.IsZero():
 			a.line("The waits recorder was armed before, until the program disarms it: nothing has changed.")

@@ -7,9 +7,9 @@ import (
 	"github.com/perfline/perfline/guard"
 )
 
-// Data returns the data that a handler of a package serves, by its configuration. Without a choice,
-// clients that Authorize allows get a summary: a client of another machine sees single requests
-// only if the program asks for that. Data panics if the choice does not exist.
+// Data returns the data that a handler serves. A choice of 0 means Everything without Authorize,
+// and Summary with Authorize: the program must ask for Everything before clients of other machines
+// see single requests. Data panics with the name of pkg if choice is invalid.
 func Data(pkg string, choice guard.Data, authorize func(*http.Request) error) guard.Data {
 	switch {
 	case choice == guard.Everything, choice == guard.Summary:

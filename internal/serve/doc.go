@@ -1,4 +1,4 @@
-// Package serve has what the handlers share that show or change the inside of a program: [Rate]
-// limits the starts of recordings, [Servers] ends streams when their server shuts down, and [Data]
-// decides what clients may read.
+// Package serve holds the parts that perfline's diagnostic handlers share: [Rate] limits how often
+// clients start recordings, [Servers] ends streams when their server shuts down, and [Data]
+// selects the data that clients may read.
 package serve

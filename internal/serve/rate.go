@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Rate limits how often something happens in any minute. Its methods may be called concurrently.
+// A Rate limits the number of uses in any minute. All methods may be called concurrently.
 type Rate struct {
 	most int
 
@@ -14,14 +14,14 @@ type Rate struct {
 	last []time.Time
 }
 
-// NewRate returns a rate of most times in a minute.
+// NewRate returns a Rate that allows most uses a minute. A negative number counts as 0.
 func NewRate(most int) *Rate { return &Rate{most: max(0, most)} }
 
-// Most returns how often a minute allows it.
+// Most returns the number of uses that a minute allows.
 func (r *Rate) Most() int { return r.most }
 
-// Take counts one use at a time. If the minute before had the most uses, Take counts none, and
-// returns how long to wait.
+// Take counts a use at the time now and returns 0. If the limit of the last minute is reached,
+// Take counts nothing and returns the time until the next use is allowed.
 func (r *Rate) Take(now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,7 +38,7 @@ func (r *Rate) Take(now time.Time) (wait time.Duration) {
 	}
 }
 
-// Undo takes back the use that Take counted at a time.
+// Undo removes a use that Take counted at the same time.
 func (r *Rate) Undo(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// ErrShutdown is the cause of the end of a [Servers] context.
+// ErrShutdown is the cause of a context of [Servers] that ended because its server shut down.
 var ErrShutdown = errors.New("the server shuts down")
 
-// Servers are those that a handler's requests came to. A server waits for its requests when it
-// shuts down, and does not tell them. The zero value has no server. Context may be called
-// concurrently.
+// Servers ends the requests of a handler when their server shuts down. Without Servers, a stream
+// delays Shutdown: net/http waits for requests in progress and does not cancel their contexts.
+// The zero value is ready to use. Context may be called concurrently.
 type Servers struct {
-	mu  sync.Mutex // guards all
-	all map[*http.Server]context.Context
+	mu       sync.Mutex // guards contexts
+	contexts map[*http.Server]context.Context
 }
 
-// Context is a request's, which ends as well when the server that the request came to
-// shuts down: with [ErrShutdown] as its cause. The caller has to call done.
+// Context returns a context that ends with the request's context, or with the cause [ErrShutdown]
+// when the request's server shuts down. The caller must call done.
 func (s *Servers) Context(request context.Context) (ctx context.Context, done func()) {
 	server, ok := request.Value(http.ServerContextKey).(*http.Server)
 	if !ok {
@@ -28,8 +28,8 @@ func (s *Servers) Context(request context.Context) (ctx context.Context, done fu
 	return Until(request, s.context(server))
 }
 
-// Until returns ctx, which ends as well when other does, with the cause of that. The caller has to
-// call done.
+// Until returns a context that ends with ctx, or with the cause of other when other ends. The
+// caller must call done.
 func Until(ctx, other context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unregister := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
@@ -39,18 +39,18 @@ func Until(ctx, other context.Context) (_ context.Context, done func()) {
 	}
 }
 
-// context ends when the server shuts down.
+// context returns a context that ends when the server shuts down.
 func (s *Servers) context(server *http.Server) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, ok := s.all[server]; ok {
+	if known, ok := s.contexts[server]; ok {
 		return known
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	server.RegisterOnShutdown(func() { cancel(ErrShutdown) })
-	if s.all == nil {
-		s.all = map[*http.Server]context.Context{}
+	if s.contexts == nil {
+		s.contexts = map[*http.Server]context.Context{}
 	}
-	s.all[server] = ctx //nolint:fatcontext // one for each server, none within another
+	s.contexts[server] = ctx //nolint:fatcontext // one for each server, none within another
 	return ctx
 }

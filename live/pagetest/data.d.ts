@@ -11,14 +11,7 @@ declare namespace Data {
     key: string;
     value: string;
   }
-  interface barOfSum {
-    start: number;
-    took: number;
-    failed?: boolean;
-  }
-  interface causeRow {
-    kind: string;
-    class: string;
+  interface causeRow extends stateKind {
     took: number;
     function?: string;
     span?: string;
@@ -190,9 +183,7 @@ declare namespace Data {
     name: string;
     time: number;
   }
-  interface intervalRow {
-    kind: string;
-    class: string;
+  interface intervalRow extends stateKind {
     start: number;
     took: number;
     span: string;
@@ -370,9 +361,7 @@ declare namespace Data {
     more: boolean;
     inMemory: number;
   }
-  interface segmentRow {
-    kind: string;
-    class: string;
+  interface segmentRow extends stateKind {
     start: number;
     took: number;
     wait?: number;
@@ -423,6 +412,11 @@ declare namespace Data {
     took: number;
     row: string;
   }
+  interface spanBar {
+    start: number;
+    took: number;
+    failed?: boolean;
+  }
   interface spanDifference {
     name: string;
     parent: number;
@@ -454,17 +448,17 @@ declare namespace Data {
     count: number;
     total: number;
     critical: number;
-    bars?: barOfSum[];
+    bars?: spanBar[];
   }
-  interface waitDifference {
+  interface stateKind {
     kind: string;
     class: string;
+  }
+  interface waitDifference extends stateKind {
     a: number;
     b: number;
   }
-  interface waitRow {
-    kind: string;
-    class: string;
+  interface waitRow extends stateKind {
     took: number;
     count: number;
     in?: string;

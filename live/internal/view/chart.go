@@ -6,59 +6,56 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Bounds of the samples of a request on the page.
+// Bounds of a SampleChart.
 const (
 	maxChartSamples = 20_000
 	maxChartStacks  = 8000
-	maxChartDepth   = 128 // frames of a stack, from the outermost
+	maxChartDepth   = 128 // frames of a stack; the innermost frames of deeper stacks are left out
 )
 
-// A SampleChart is the samples of a request, on the request's time.
+// A SampleChart lists the samples of a request in the order of time.
 type SampleChart struct {
-	Session uint32 `json:"session"` // id of the session with the samples
-	Engine  string `json:"engine"`  // engine of the sampler: cpu, window or wall
-	// between two samples of a goroutine or a thread
-	Interval float64 `json:"interval"`
-	// some functions are of modules that the policy does not show
-	Filtered bool         `json:"filtered,omitempty"`
-	Frames   []chartFrame `json:"frames"` // functions of the stacks
-	// the index of a frame, and of the stack that it was called from, or -1; each is after that one
+	Session  uint32       `json:"session"`            // id of the session with the samples
+	Engine   string       `json:"engine"`             // engine of the sampler: cpu, window or wall
+	Interval float64      `json:"interval"`           // between samples of a goroutine or thread
+	Filtered bool         `json:"filtered,omitempty"` // the policy hides some functions
+	Frames   []chartFrame `json:"frames"`             // functions of the stacks
+	// pairs of a frame's index and the index of the caller's stack, which comes before, or -1
 	Stacks [][2]int    `json:"stacks"`
-	Spans  []chartSpan `json:"spans"` // that have samples, by their rows
+	Spans  []chartSpan `json:"spans"` // spans with samples, in the order of their rows
 	Cut    int         `json:"cut"`   // samples left out
 }
 
 type chartFrame struct {
-	Name string `json:"name"` // name
-	Kind string `json:"kind"` // whose code: see functionRow
+	Name string `json:"name"` // name of the function
+	Kind string `json:"kind"` // owner of the code: see functionRow
 }
 
 type chartSpan struct {
-	ID string `json:"id"` // of the span, 16 hex digits
-	// by time: milliseconds since the request's start, the milliseconds that it stands for, and its
-	// stack
+	ID string `json:"id"` // id of the span, 16 hex digits
+	// by time: milliseconds since the request's start, weight in milliseconds, index of the stack
 	Samples [][3]float64 `json:"samples"`
 }
 
-// NewSampleChart lists the samples of a request that has a session. The error is the cause of ctx.
+// NewSampleChart lists the samples of a request with a session. If ctx ends, NewSampleChart returns
+// the cause of ctx.
 func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) {
 	t := q.Session.Trace()
 	b := chartBuilder{
-		t: t, l: limits{bytes: maxDetail}, frames: map[string]int{}, stacks: map[[2]int]int{},
-		known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
+		trace: t, limits: limits{bytes: maxDetail}, frames: map[string]int{},
+		stacks: map[[2]int]int{}, known: map[int]chartStack{}, spans: map[trace.SpanID]*chartSpan{},
 		chart: SampleChart{
 			Session: uint32(q.Session.ID()), Engine: Shown(string(t.Engine)),
-			Interval: observer.Milliseconds(t.Interval), Filtered: t.Stats.Filtered > 0,
+			Interval: ms(t.Interval), Filtered: t.Stats.Filtered > 0,
 			Frames: []chartFrame{}, Stacks: [][2]int{}, Spans: []chartSpan{},
 		},
 	}
 	n := 0
 	for span, sample := range requests.Samples(q.Request, t) {
-		if n++; n%lookEvery == 1 && ctx.Err() != nil {
+		if n++; n%checkEvery == 1 && ctx.Err() != nil {
 			return SampleChart{}, context.Cause(ctx)
 		}
 		of := b.spans[span.SpanID]
@@ -67,9 +64,9 @@ func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) 
 			b.spans[span.SpanID] = of
 		}
 		stack, ok := b.stack(sample)
-		row := [3]float64{observer.Milliseconds(t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)),
-			observer.Milliseconds(sample.Weight), float64(stack)}
-		if !ok || n-b.chart.Cut > maxChartSamples || !b.l.take(row) {
+		at := t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)
+		row := [3]float64{ms(at), ms(sample.Weight), float64(stack)}
+		if !ok || n-b.chart.Cut > maxChartSamples || !b.limits.take(row) {
 			b.chart.Cut++
 			continue
 		}
@@ -83,20 +80,20 @@ func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) 
 	return b.chart, nil
 }
 
-// A chartBuilder collects the stacks of samples.
+// A chartBuilder collects the frames and the stacks of a chart, without duplicates.
 type chartBuilder struct {
-	t      *profile.Trace
-	l      limits
+	trace  *profile.Trace
+	limits limits
 	chart  SampleChart
-	frames map[string]int
-	stacks map[[2]int]int
-	known  map[int]chartStack // by the trace's stacks
+	frames map[string]int     // indices in chart.Frames by name
+	stacks map[[2]int]int     // indices in chart.Stacks
+	known  map[int]chartStack // by the ids of the trace's stacks
 	spans  map[trace.SpanID]*chartSpan
 }
 
 type chartStack struct{ at, depth int }
 
-// stack returns the index of a sample's stack. ok is false if there is no room for it.
+// stack returns the index of a sample's stack. ok is false if the chart has no room for the stack.
 func (b *chartBuilder) stack(s profile.Sample) (at int, ok bool) {
 	if s.StackID == profile.None {
 		return b.add(profile.NoStack, profile.None)
@@ -108,22 +105,20 @@ func (b *chartBuilder) stack(s profile.Sample) (at int, ok bool) {
 	return leaf.at, ok
 }
 
-// traceStack returns what stands for a stack of the trace.
 func (b *chartBuilder) traceStack(id int) (chartStack, bool) {
-	var missing []int // of the stacks from id outwards
-	leaf, found := chartStack{at: profile.None}, false
-	for ; id != profile.None; id = b.t.Stacks[id].ParentID {
-		if leaf, found = b.known[id]; found {
+	leaf := chartStack{at: profile.None}
+	var missing []int // ids of unknown stacks, the innermost first
+	for ; id != profile.None; id = b.trace.Stacks[id].ParentID {
+		if known, ok := b.known[id]; ok {
+			leaf = known
 			break
 		}
 		missing = append(missing, id)
 	}
-	if !found {
-		leaf = chartStack{at: profile.None}
-	}
 	for i := len(missing) - 1; i >= 0; i-- {
 		if leaf.depth < maxChartDepth {
-			at, ok := b.add(b.t.Frames[b.t.Stacks[missing[i]].FrameID].Name, leaf.at)
+			name := b.trace.Frames[b.trace.Stacks[missing[i]].FrameID].Name
+			at, ok := b.add(name, leaf.at)
 			if !ok {
 				return leaf, false
 			}
@@ -134,12 +129,12 @@ func (b *chartBuilder) traceStack(id int) (chartStack, bool) {
 	return leaf, true
 }
 
-// add returns the index of the stack of a function and its caller.
+// add returns the index of a function's stack with the caller's stack parent.
 func (b *chartBuilder) add(name string, parent int) (at int, ok bool) {
 	frame, known := b.frames[name]
 	if !known {
 		f := chartFrame{Shown(name), kind(name)}
-		if len(b.chart.Stacks) == maxChartStacks || !b.l.take(f) {
+		if len(b.chart.Stacks) == maxChartStacks || !b.limits.take(f) {
 			return 0, false
 		}
 		frame = len(b.chart.Frames)
@@ -147,11 +142,10 @@ func (b *chartBuilder) add(name string, parent int) (at int, ok bool) {
 		b.chart.Frames = append(b.chart.Frames, f)
 	}
 	key := [2]int{frame, parent}
-	at, known = b.stacks[key]
-	if known {
+	if at, known = b.stacks[key]; known {
 		return at, true
 	}
-	if len(b.chart.Stacks) == maxChartStacks || !b.l.take(key) {
+	if len(b.chart.Stacks) == maxChartStacks || !b.limits.take(key) {
 		return 0, false
 	}
 	at = len(b.chart.Stacks)

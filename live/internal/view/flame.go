@@ -4,69 +4,65 @@ import (
 	"slices"
 
 	"github.com/perfline/perfline/internal/profiles"
-	"github.com/perfline/perfline/observer"
 )
 
 // Bounds of a flame graph.
 const (
 	maxFlameNodes = 3000
 	maxFlameDepth = 256
-	leastShare    = 1.0 / 2000 // of the whole; narrower than a pixel
+	leastShare    = 1.0 / 2000 // of the whole; a smaller node is narrower than a pixel
 )
 
-// A FlameGraph is what ran, by the functions that called it.
+// A FlameGraph shows the time of functions by their callers.
 type FlameGraph struct {
 	profileHead
 	flameNodes
-	Functions []functionRow `json:"functions"` // of the nodes
+	Functions []functionRow `json:"functions"` // functions of the nodes
 }
 
-// flameNodes are the calls of a tree that there is room for. Each is after its parent. Siblings
-// come by descending time. The first is the whole.
+// flameNodes are the largest calls of a tree. The first node is the whole, and siblings come by
+// descending time.
 type flameNodes struct {
 	Nodes   []flameNode `json:"nodes"`   // each before its calls
 	Cut     int         `json:"cut"`     // calls left out
-	CutTime float64     `json:"cutTime"` // of them, in their callers' time only
+	CutTime float64     `json:"cutTime"` // time of the calls left out, counted in their callers
 }
 
 type flameNode struct {
-	Parent   int     `json:"parent"`   // index; -1 of the first
-	Function int     `json:"function"` // index
-	Total    float64 `json:"total"`    // time in the function and in the functions that it called
+	Parent   int     `json:"parent"`   // index of the caller; -1 for the first node
+	Function int     `json:"function"` // index in the list of functions
+	Total    float64 `json:"total"`    // time in the function and its callees
 	Self     float64 `json:"self"`     // time in the function itself
 }
 
 // NewFlameGraph returns the flame graph of a profile.
 func NewFlameGraph(p *Profile) FlameGraph {
 	functions := newFunctionIndex(profiles.Functions(p.trace, p.samples))
-	g := FlameGraph{profileHead: p.head(),
-		flameNodes: newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)}
-	g.Functions = functions.rows
-	return g
+	nodes := newFlameNodes(profiles.NewTree(p.trace, p.samples), functions)
+	return FlameGraph{profileHead: p.head(), flameNodes: nodes, Functions: functions.rows}
 }
 
 func newFlameNodes(root *profiles.Node, functions *functionIndex) (g flameNodes) {
 	cut := largest(root,
 		func(n *profiles.Node) []*profiles.Node { return n.Calls },
-		func(n *profiles.Node) float64 { return observer.Milliseconds(n.Total) },
+		func(n *profiles.Node) float64 { return ms(n.Total) },
 		func(n *profiles.Node, parent int) {
-			g.Nodes = append(g.Nodes,
-				flameNode{parent, functions.of(n.Name), observer.Milliseconds(n.Total),
-					observer.Milliseconds(n.Self)})
+			function := functions.index(n.Name)
+			g.Nodes = append(g.Nodes, flameNode{parent, function, ms(n.Total), ms(n.Self)})
 		})
 	g.Cut, g.CutTime = cut.nodes, cut.size
 	return g
 }
 
-// cutNodes counts what largest leaves out.
+// cutNodes counts the nodes that largest leaves out.
 type cutNodes struct {
 	nodes int
-	size  float64 // of the outermost of them
+	size  float64 // sum of the outermost nodes
 }
 
-// largest gives the largest nodes of a tree to take, each after its parent, with the index of that.
-// It takes none that is smaller than one that it leaves out, except nodes at a depth of more than
-// maxFlameDepth. No node may be larger than its parent.
+// largest calls take for the largest nodes of a tree, each after its parent, with the parent's
+// index. No node left out is larger than a taken node, except below maxFlameDepth. No node may be
+// larger than its parent.
 func largest[N any](root N, children func(N) []N, size func(N) float64,
 	take func(n N, parent int)) (cut cutNodes) {
 	var sizes []float64
@@ -80,7 +76,7 @@ func largest[N any](root N, children func(N) []N, size func(N) float64,
 	measure(root)
 	all := len(sizes)
 	least := size(root) * leastShare
-	over := false // nodes of the size least are left out
+	over := false // leave out nodes of exactly the size least, too
 	if all > maxFlameNodes {
 		slices.Sort(sizes)
 		if bound := sizes[all-maxFlameNodes-1]; bound >= least {
@@ -109,15 +105,14 @@ func largest[N any](root N, children func(N) []N, size func(N) float64,
 // A Sandwich is a function with its callers and its callees.
 type Sandwich struct {
 	profileHead
-	Function int `json:"function"` // index
-	// the function is the first; the parent of a caller is called by it
-	Callers   flameNodes    `json:"callers"`
-	Callees   flameNodes    `json:"callees"`   // the function is the first
-	Functions []functionRow `json:"functions"` // of the nodes
+	Function  int           `json:"function"`  // index in Functions
+	Callers   flameNodes    `json:"callers"`   // inverted: a node's parent is the callee
+	Callees   flameNodes    `json:"callees"`   // the function is the first node
+	Functions []functionRow `json:"functions"` // functions of the nodes
 }
 
-// NewSandwich returns what is around the function of a profile that the page shows by a name. It
-// returns an error if the profile has no such function.
+// NewSandwich returns the callers and the callees of the function with a shown name, or an error if
+// the profile has no such function.
 func NewSandwich(p *Profile, function string) (Sandwich, error) {
 	all := profiles.Functions(p.trace, p.samples)
 	name, err := functionNamed(all, function)
@@ -127,7 +122,7 @@ func NewSandwich(p *Profile, function string) (Sandwich, error) {
 	between, _ := profiles.NewTree(p.trace, p.samples).Sandwich(name)
 	functions := newFunctionIndex(all)
 	s := Sandwich{
-		profileHead: p.head(), Function: functions.of(name),
+		profileHead: p.head(), Function: functions.index(name),
 		Callers: newFlameNodes(between.Callers, functions),
 		Callees: newFlameNodes(between.Callees, functions),
 	}

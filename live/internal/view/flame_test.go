@@ -46,10 +46,10 @@ func lines(g FlameGraph) (out []string) {
 	return out
 }
 
-const ms = time.Millisecond
+const msec = time.Millisecond
 
 func TestFlameGraph(t *testing.T) {
-	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms, "main;b;c": 30 * ms, "main;b": 5 * ms, "": 1 * ms})
+	tr := traceOf(map[string]time.Duration{"main;a": 10 * msec, "main;b;c": 30 * msec, "main;b": 5 * msec, "": 1 * msec})
 	g := NewFlameGraph(OfLastMinute(tr))
 	want := []string{"-1 all 46 0", "0 main 45 0", "1 b 35 5", "2 c 30 30", "1 a 10 10", "0 [no stack] 1 1"}
 	if got := lines(g); !slices.Equal(got, want) {
@@ -61,13 +61,13 @@ func TestFlameGraph(t *testing.T) {
 }
 
 func TestFlameGraphOfWhatWaits(t *testing.T) {
-	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
+	tr := traceOf(map[string]time.Duration{"main;a": 10 * msec})
 	tr.Samples[0].Marker = profile.Idle
 	p := OfLastMinute(tr)
 	if got, want := lines(NewFlameGraph(p)), "2 [waits] 10 10"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q last", got, want)
 	}
-	p.LeaveOutWaits()
+	p.RemoveWaits()
 	if g := NewFlameGraph(p); g.Samples != 0 || len(g.Nodes) != 1 {
 		t.Errorf("without it there are %+v", g)
 	}
@@ -125,19 +125,19 @@ func TestKind(t *testing.T) {
 
 // The making of a profile ends when its client has gone.
 func TestProfileEndsWithItsContext(t *testing.T) {
-	tr := traceOf(map[string]time.Duration{"main;a": 10 * ms})
+	tr := traceOf(map[string]time.Duration{"main;a": 10 * msec})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := 0
-	tr.Samples = slices.Repeat(tr.Samples, 3*lookEvery)
+	tr.Samples = slices.Repeat(tr.Samples, 3*checkEvery)
 	p := OfLastMinute(tr)
 	p.Until(ctx)
 	for range p.samples {
-		if seen++; seen == lookEvery/2 {
+		if seen++; seen == checkEvery/2 {
 			cancel()
 		}
 	}
-	if seen != lookEvery {
-		t.Errorf("%d samples were read, want %d", seen, lookEvery)
+	if seen != checkEvery {
+		t.Errorf("%d samples were read, want %d", seen, checkEvery)
 	}
 }

@@ -8,42 +8,39 @@ import (
 
 	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/profiles"
-	"github.com/perfline/perfline/observer"
 )
 
-// maxFunctions bounds the table of functions.
-const maxFunctions = 2000
+const maxFunctions = 2000 // in a table
 
 // A functionRow is a function of a profile.
 type functionRow struct {
-	Name string `json:"name"` // name
-	// whose code: "own", "std", "runtime", "dep", or "" if it is unknown
-	Kind    string  `json:"kind"`
-	Module  string  `json:"module,omitempty"`  // its path
-	Version string  `json:"version,omitempty"` // of the module
-	File    string  `json:"file,omitempty"`    // file of the source
-	Line    int     `json:"line,omitempty"`    // where the function begins
-	HotLine int     `json:"hotLine,omitempty"` // that ran longest
-	Self    float64 `json:"self"`              // the time in the function itself
-	Total   float64 `json:"total"`             // the time in it and in its callees
-	Samples int     `json:"samples"`           // of Self
+	Name    string  `json:"name"`              // name of the function
+	Kind    string  `json:"kind"`              // own, std, runtime, dep, or empty if unknown
+	Module  string  `json:"module,omitempty"`  // path of the module
+	Version string  `json:"version,omitempty"` // version of the module
+	File    string  `json:"file,omitempty"`    // source file
+	Line    int     `json:"line,omitempty"`    // first line of the function
+	HotLine int     `json:"hotLine,omitempty"` // line with the most time
+	Self    float64 `json:"self"`              // time in the function itself
+	Total   float64 `json:"total"`             // time in the function and its callees
+	Samples int     `json:"samples"`           // samples of Self
 }
 
-// A FunctionTable has the functions of a profile, the one with the most time in itself first.
+// A FunctionTable lists the functions of a profile by their time in themselves, descending.
 type FunctionTable struct {
 	profileHead
 	Functions []functionRow `json:"functions"` // at most 2,000
 	Cut       int           `json:"cut"`       // functions left out
-	CutSelf   float64       `json:"cutSelf"`   // their time in themselves
+	CutSelf   float64       `json:"cutSelf"`   // time in the functions left out
 }
 
-// NewFunctionTable returns the table of a profile.
+// NewFunctionTable returns the functions of a profile.
 func NewFunctionTable(p *Profile) FunctionTable {
 	t := FunctionTable{profileHead: p.head(), Functions: []functionRow{}}
 	for i, f := range profiles.Functions(p.trace, p.samples) {
 		if i >= maxFunctions {
 			t.Cut++
-			t.CutSelf += observer.Milliseconds(f.Self)
+			t.CutSelf += ms(f.Self)
 			continue
 		}
 		t.Functions = append(t.Functions, newFunctionRow(&f))
@@ -55,16 +52,15 @@ func newFunctionRow(f *profiles.Function) functionRow {
 	return functionRow{
 		Name: Shown(f.Name), Kind: kind(f.Name), Module: Shown(f.Module), Version: Shown(f.Version),
 		File: Shown(f.File), Line: f.Line, HotLine: f.HotLine,
-		Self: observer.Milliseconds(f.Self), Total: observer.Milliseconds(f.Total),
-		Samples: f.Samples,
+		Self: ms(f.Self), Total: ms(f.Total), Samples: f.Samples,
 	}
 }
 
-// functionIndex gives each function of a graph an index.
+// A functionIndex numbers the functions of a graph.
 type functionIndex struct {
 	known map[string]*profiles.Function
 	rows  []functionRow
-	ids   map[string]int
+	ids   map[string]int // indices in rows, by name
 }
 
 func newFunctionIndex(functions []profiles.Function) *functionIndex {
@@ -76,13 +72,13 @@ func newFunctionIndex(functions []profiles.Function) *functionIndex {
 	return x
 }
 
-func (x *functionIndex) of(name string) int {
+func (x *functionIndex) index(name string) int {
 	id, ok := x.ids[name]
 	if !ok {
 		id = len(x.rows)
 		x.ids[name] = id
 		f := x.known[name]
-		if f == nil { // the whole
+		if f == nil { // the root of a tree
 			f = &profiles.Function{Name: name}
 		}
 		x.rows = append(x.rows, newFunctionRow(f))
@@ -90,11 +86,11 @@ func (x *functionIndex) of(name string) int {
 	return id
 }
 
-// functionNamed returns the function that the page shows by a name: shown names may be shortened.
-// If several functions have that name, it returns the one with the most time in itself.
+// functionNamed returns the full name of a function by its shown name, which may be shortened. Of
+// several such functions, functionNamed returns the one with the most time in itself.
 func functionNamed(functions []profiles.Function, name string) (string, error) {
-	i := slices.IndexFunc(functions,
-		func(f profiles.Function) bool { return Shown(f.Name) == name })
+	isNamed := func(f profiles.Function) bool { return Shown(f.Name) == name }
+	i := slices.IndexFunc(functions, isNamed)
 	if i < 0 {
 		return "", fmt.Errorf("function %s: this profile has no such function",
 			cmp.Or(Shown(name), `""`))
@@ -102,7 +98,7 @@ func functionNamed(functions []profiles.Function, name string) (string, error) {
 	return functions[i].Name, nil
 }
 
-// kind returns whose code a function is.
+// kind returns the owner of a function's code: see functionRow.
 func kind(name string) string {
 	switch modules.Read().Of(name).Kind {
 	case modules.Main:
@@ -119,6 +115,6 @@ func kind(name string) string {
 		if modules.Package(name) == "" {
 			return ""
 		}
-		return "dep" // of a module that is unknown, as in the binary of a test
+		return "dep" // the module is unknown, as in the binary of a test
 	}
 }

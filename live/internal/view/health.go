@@ -10,36 +10,36 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// health says whether the process is well, in words with numbers.
+// health judges the process in words with numbers.
 type health struct {
-	Concerns []concern `json:"concerns"` // what is wrong, the most urgent first
+	Concerns []concern `json:"concerns"` // problems, the most urgent first
 	Sentence string    `json:"sentence"` // the figures
 }
 
-// A concern is something that is wrong.
+// A concern is a problem of the process.
 type concern struct {
 	Title string `json:"title"`          // two or three words
-	Text  string `json:"text"`           // a sentence about it, with numbers
-	Href  string `json:"href,omitempty"` // the view with more about it
+	Text  string `json:"text"`           // a sentence with numbers
+	Href  string `json:"href,omitempty"` // view of the page with more detail
 }
 
-// Thresholds of concerns. Few requests vary by chance, so that they are no concern.
+// Thresholds of concerns. A few requests vary by chance and raise no concern.
 const (
-	lastMinute   = 7    // columns of ten seconds: six whole ones, and the present one
+	lastMinute   = 7    // columns of ten seconds: six whole columns and the present column
 	leastFailed  = 5    // requests
-	leastFailure = 0.01 // of failed requests
-	manyFailed   = 0.05 // of all in the last minutes
-	fewRequests  = 100  // for a p99
-	muchSlower   = 2    // times the p99 before
+	leastFailure = 0.01 // share of failed requests for a rise
+	manyFailed   = 0.05 // share of failed requests in the last minutes
+	leastCount   = 100  // requests for a p99
+	muchSlower   = 2    // times the earlier p99
 	leastSlowP99 = time.Millisecond
 )
 
-const failedRequests = "#/?status=error" // the view with them
+const failedRequests = "#/?status=error" // view of the failed requests
 
-// Losses are numbers of perfline's records that were lost.
-type Losses struct{ Recent, All uint64 } // in the last five minutes, and since the start
+// Losses counts lost records: in the last five minutes, and since the start of the program.
+type Losses struct{ Recent, All uint64 }
 
-// newHealth judges the requests of the last minutes, and the losses.
+// newHealth judges the requests of the last five minutes, and the losses.
 func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses) *health {
 	h := &health{Concerns: []concern{}}
 	now, before := splitHeat(heat)
@@ -54,8 +54,8 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses) *health {
 			fmt.Sprintf("%s of the requests failed in the last 5 minutes", percent(share)),
 			failedRequests)
 	}
-	if p99, was := now.p99(heat.Bounds), before.p99(heat.Bounds); now.count >= fewRequests &&
-		before.count >= fewRequests && p99 >= leastSlowP99 && p99 >= muchSlower*was {
+	if p99, was := now.p99(heat.Bounds), before.p99(heat.Bounds); now.count >= leastCount &&
+		before.count >= leastCount && p99 >= leastSlowP99 && p99 >= muchSlower*was {
 		h.add("Requests are slower",
 			fmt.Sprintf("the p99 is about %s in the last minute, and was about %s in the minutes before", spaced(p99), spaced(was)), "")
 	}
@@ -79,17 +79,17 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses) *health {
 	return h
 }
 
-func (h *health) add(title, what, href string) {
-	h.Concerns = append(h.Concerns, concern{title, what, href})
+func (h *health) add(title, text, href string) {
+	h.Concerns = append(h.Concerns, concern{title, text, href})
 }
 
-// A heatSum has the requests of some columns of a heat map.
+// A heatSum counts the requests in columns of a heat map.
 type heatSum struct {
 	counts        []uint64 // by row
 	count, failed uint64
 }
 
-// splitHeat sums up the last minute and the columns before.
+// splitHeat sums up the last minute, and the minutes before.
 func splitHeat(m routes.HeatMap) (now, before heatSum) {
 	for i, column := range m.Columns {
 		s := &before
@@ -110,7 +110,7 @@ func splitHeat(m routes.HeatMap) (now, before heatSum) {
 
 func (s *heatSum) share() float64 { return failedShare(s.failed, s.count) }
 
-// p99 returns the middle of the row with the 99th percentile.
+// p99 returns the middle of the row with the 99th percentile, or 0 without requests.
 func (s *heatSum) p99(bounds []time.Duration) time.Duration {
 	above := s.count / 100
 	for row := len(s.counts) - 1; row >= 0; row-- {
@@ -152,7 +152,7 @@ func records(n uint64) string {
 	return fmt.Sprintf("%d records", n)
 }
 
-// spaced returns a duration as the page's scripts do: with a space between the number and the unit.
+// spaced formats a duration like the page's scripts, with a space between number and unit.
 func spaced(d time.Duration) string {
 	s := text.Duration(d)
 	if i := strings.IndexFunc(s, unicode.IsLetter); i > 0 {

@@ -3,42 +3,39 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/perfline/perfline/observer"
 )
 
-const maxStacks = 100 // of leaked goroutines that are shown, and frames of each
+const maxStacks = 100 // in a LeakReport; also frames in a stack
 
 // A LeakReport lists the leaked goroutines.
 type LeakReport struct {
-	At         float64     `json:"at"`         // time of the look, since the epoch of Unix
-	Took       float64     `json:"took"`       // duration
-	Goroutines int64       `json:"goroutines"` // goroutines
-	Stacks     []leakStack `json:"stacks"`     // the one with the most goroutines first
-	Cut        int         `json:"cut"`        // stacks left out
+	At         float64      `json:"at"`         // start of the search, since the epoch of Unix
+	Took       float64      `json:"took"`       // duration of the search
+	Goroutines int64        `json:"goroutines"` // leaked goroutines
+	Stacks     []*leakStack `json:"stacks"`     // the stack of the most goroutines first
+	Cut        int          `json:"cut"`        // stacks left out
 }
 
-// leakStack is a stack of leaked goroutines. A frame is a function, with its file and line. Frames
+// A leakStack is a stack of leaked goroutines. A frame is a function with its file and line. Frames
 // of modules that the policy does not show are left out.
 type leakStack struct {
-	Goroutines int64    `json:"goroutines"`     // goroutines
-	Span       string   `json:"span,omitempty"` // by whose name they are labelled
+	Goroutines int64    `json:"goroutines"`     // goroutines with the stack
+	Span       string   `json:"span,omitempty"` // name of the span in their labels
 	Frames     []string `json:"frames"`         // the innermost first
 }
 
-// NewLeakReport joins goroutines whose stacks look the same. The profile began at a time, and took
-// another.
+// NewLeakReport groups leaked goroutines by stack and span. shows reports whether the policy shows
+// a function. The search began at the time at, and lasted took.
 func NewLeakReport(
 	p *profile.Profile, shows func(function string) bool, at time.Time, took time.Duration,
 ) LeakReport {
-	report := LeakReport{
-		At: SinceEpoch(at), Took: observer.Milliseconds(took), Stacks: []leakStack{},
-	}
+	report := LeakReport{At: SinceEpoch(at), Took: ms(took)}
 	byText := map[string]*leakStack{}
 	for _, sample := range p.Sample {
 		s := leakStack{Goroutines: sample.Value[0], Frames: []string{}}
@@ -48,10 +45,9 @@ func NewLeakReport(
 		}
 		for _, location := range sample.Location {
 			for _, line := range location.Line {
-				if len(s.Frames) < maxStacks && shows(line.Function.Name) {
+				if f := line.Function; len(s.Frames) < maxStacks && shows(f.Name) {
 					s.Frames = append(s.Frames,
-						fmt.Sprintf("%s %s:%d", Shown(line.Function.Name),
-							Shown(line.Function.Filename), line.Line))
+						fmt.Sprintf("%s %s:%d", Shown(f.Name), Shown(f.Filename), line.Line))
 				}
 			}
 		}
@@ -62,14 +58,11 @@ func NewLeakReport(
 		}
 		byText[text] = &s
 	}
-	for _, s := range byText {
-		report.Stacks = append(report.Stacks, *s)
-	}
-	slices.SortFunc(report.Stacks, func(a, b leakStack) int {
+	stacks := slices.SortedFunc(maps.Values(byText), func(a, b *leakStack) int {
 		return cmp.Or(cmp.Compare(b.Goroutines, a.Goroutines), slices.Compare(a.Frames, b.Frames),
 			cmp.Compare(a.Span, b.Span))
 	})
-	report.Cut = max(0, len(report.Stacks)-maxStacks)
-	report.Stacks = report.Stacks[:len(report.Stacks)-report.Cut]
+	n := min(len(stacks), maxStacks)
+	report.Stacks, report.Cut = append([]*leakStack{}, stacks[:n]...), len(stacks)-n
 	return report
 }

@@ -13,82 +13,75 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// An Overview is what there is to choose from.
+// An Overview lists the requests that a user of the page can open.
 type Overview struct {
-	Service  string       `json:"service"`  // service.name, empty before the first request
-	Requests []requestRow `json:"requests"` // that are no streams, the newest first
-	// the slowest of the last hour, the slowest first
-	Slowest      []requestRow `json:"slowest"`
-	KeptRequests []keptRow    `json:"kept"`    // that a policy kept, the newest first
-	Streams      []requestRow `json:"streams"` // the newest first
-	// root spans that are no request, the newest first
-	Background []requestRow `json:"background"`
-	// of these, what pools of connections do by themselves
-	Housekeeping []requestRow `json:"housekeeping"`
+	Service      string       `json:"service"`      // service.name, empty before the first request
+	Requests     []requestRow `json:"requests"`     // requests except streams, the newest first
+	Slowest      []requestRow `json:"slowest"`      // requests of the last hour, the slowest first
+	KeptRequests []keptRow    `json:"kept"`         // requests that a policy kept, the newest first
+	Streams      []requestRow `json:"streams"`      // the newest first
+	Background   []requestRow `json:"background"`   // other root spans, the newest first
+	Housekeeping []requestRow `json:"housekeeping"` // work of connection pools, the newest first
 }
 
-// requestRow is a request in a list. Here and below times are in milliseconds; a start is
-// since the epoch of Unix.
+// A requestRow is a request in a list.
 type requestRow struct {
 	Trace  string  `json:"trace"`            // id of the trace, 32 hex digits
 	Span   string  `json:"span"`             // id of the root span, 16 hex digits
-	Name   string  `json:"name"`             // name
-	Status string  `json:"status,omitempty"` // of the protocol
-	Failed bool    `json:"failed,omitempty"` // it ended with an error
+	Name   string  `json:"name"`             // name of the root span
+	Status string  `json:"status,omitempty"` // status of the protocol
+	Failed bool    `json:"failed,omitempty"` // the request ended with an error
 	Start  float64 `json:"start"`            // since the epoch of Unix
 	Took   float64 `json:"took"`             // duration
 }
 
-// keptRow is a request that a policy kept, and why.
+// A keptRow is a request with the reason why a policy kept the request.
 type keptRow struct {
 	requestRow
 	Reason string `json:"reason,omitempty"` // chosen, failed, slow or share
 }
 
-// NewOverview lists requests. The newest, those of the background and those that a policy kept come
-// in the order in which they arrived; NewOverview sorts them.
+// NewOverview lists requests. NewOverview sorts all lists but slowest, which must be sorted.
 func NewOverview(newest, slowest, background, kept []requests.Snapshot, cache *RowCache) Overview {
 	for _, all := range [][]requests.Snapshot{newest, background, kept} {
 		newestFirst(all)
 	}
-	lists := cache.of(newest, slowest, background, kept)
-	o := Overview{Slowest: lists[1], KeptRequests: make([]keptRow, 0, len(kept))}
-	o.Streams, o.Requests = split(lists[0],
-		func(i int) bool { return newest[i].Class == local.Stream })
-	o.Housekeeping, o.Background = split(lists[2], func(i int) bool {
-		return background[i].Class == local.Housekeeping
-	})
-	for i, row := range lists[3] {
-		o.KeptRequests = append(o.KeptRequests, keptRow{row, kept[i].Keep.String()})
-	}
+	lists := cache.rows(newest, slowest, background, kept)
+	o := Overview{Slowest: lists[1], KeptRequests: newKeptRows(lists[3], kept)}
+	o.Streams, o.Requests = split(lists[0], newest, local.Stream)
+	o.Housekeeping, o.Background = split(lists[2], background, local.Housekeeping)
 	o.Service = serviceOf(slices.Concat(newest, background))
 	return o
 }
 
-// A SearchAnswer has the requests that a query describes.
+// A SearchAnswer lists the requests that match a query.
 type SearchAnswer struct {
 	Requests []keptRow `json:"requests"` // the newest first
-	More     bool      `json:"more"`     // others match, too
-	InMemory int       `json:"inMemory"` // requests of the class, of which the query found these
+	More     bool      `json:"more"`     // further requests match
+	InMemory int       `json:"inMemory"` // all requests of the class in memory
 }
 
-// NewSearchAnswer lists the requests that a query found. With more, others are left out.
-// InMemory is the number of requests of the class.
+// NewSearchAnswer returns the answer with the found requests. The parameters more and inMemory are
+// the fields of the answer.
 func NewSearchAnswer(found []requests.Snapshot, more bool, inMemory int) SearchAnswer {
-	a := SearchAnswer{Requests: make([]keptRow, 0, len(found)), More: more, InMemory: inMemory}
-	for i, row := range newRequestRows(found) {
-		a.Requests = append(a.Requests, keptRow{row, found[i].Keep.String()})
-	}
-	return a
+	return SearchAnswer{newKeptRows(newRequestRows(found), found), more, inMemory}
 }
 
-// newestFirst sorts requests by their ends. Each processor hands its requests over by itself: a
-// request that ended earlier may arrive later.
+func newKeptRows(rows []requestRow, all []requests.Snapshot) []keptRow {
+	kept := make([]keptRow, 0, len(rows))
+	for i, row := range rows {
+		kept = append(kept, keptRow{row, all[i].Keep.String()})
+	}
+	return kept
+}
+
+// newestFirst sorts requests by their ends. The order of arrival can differ, since each processor
+// delivers its own requests.
 func newestFirst(all []requests.Snapshot) {
 	slices.SortStableFunc(all, func(a, b requests.Snapshot) int { return b.End.Compare(a.End) })
 }
 
-// serviceOf returns the name of the service that made the requests, or "" if there are none.
+// serviceOf returns the service.name of the first request, or "" without requests.
 func serviceOf(all []requests.Snapshot) string {
 	if len(all) == 0 {
 		return ""
@@ -97,26 +90,28 @@ func serviceOf(all []requests.Snapshot) string {
 	return Shown(name.AsString())
 }
 
-// split returns the rows for which is returns true, and the others.
-func split(rows []requestRow, is func(i int) bool) (yes, no []requestRow) {
-	yes, no = []requestRow{}, []requestRow{}
+// split separates the rows of a class from the others. rows[i] is the row of all[i].
+func split(
+	rows []requestRow, all []requests.Snapshot, c local.Class,
+) (inClass, others []requestRow) {
+	inClass, others = []requestRow{}, []requestRow{}
 	for i, row := range rows {
-		if is(i) {
-			yes = append(yes, row)
+		if all[i].Class == c {
+			inClass = append(inClass, row)
 		} else {
-			no = append(no, row)
+			others = append(others, row)
 		}
 	}
-	return yes, no
+	return inClass, others
 }
 
-// A RowCache has the rows of the requests listed last, because most of them are listed again.
+// A RowCache remembers the rows of the last overview: most requests are listed again.
 type RowCache struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards last
 	last map[local.ID]requestRow
 }
 
-func (c *RowCache) of(lists ...[]requests.Snapshot) [][]requestRow {
+func (c *RowCache) rows(lists ...[]requests.Snapshot) [][]requestRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([][]requestRow, len(lists))
@@ -152,15 +147,15 @@ func newRequestRows(all []requests.Snapshot) []requestRow {
 
 func newRequestRow(root *otlpenc.Span) requestRow {
 	return requestRow{
-		Trace:  root.TraceID.String(),
-		Span:   root.SpanID.String(),
+		Trace: root.TraceID.String(), Span: root.SpanID.String(),
 		Name:   Shown(requests.Row{Span: root}.Name()),
-		Status: Shown(requests.ProtocolStatus(root)),
-		Failed: root.Status.Code == codes.Error,
-		Start:  SinceEpoch(root.Start),
-		Took:   observer.Milliseconds(root.Duration()),
+		Status: Shown(requests.ProtocolStatus(root)), Failed: root.Status.Code == codes.Error,
+		Start: SinceEpoch(root.Start), Took: ms(root.Duration()),
 	}
 }
 
 // SinceEpoch returns the milliseconds since the epoch of Unix.
 func SinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
+
+// ms returns d in milliseconds.
+func ms(d time.Duration) float64 { return observer.Milliseconds(d) }

@@ -9,29 +9,28 @@ import (
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/profiles"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// A Profile is samples: of a request, a route, a timeline, a session or the last minute.
+// A Profile holds the samples of a request, a route, a timeline, a session or the last minute.
 type Profile struct {
 	trace    *profile.Trace
 	samples  iter.Seq[profile.Sample]
 	title    string
-	requests int    // that the samples are of; 0 if that is unknown
-	session  uint32 // that has the samples; 0 of the last minute
+	requests int    // sampled requests; 0 if unknown
+	session  uint32 // id of the session; 0 for the last minute
 }
 
-// OfSession returns the profile of all of a session.
+// OfSession returns the profile of a whole session.
 func OfSession(s *sessions.Session) *Profile {
 	all := func(sessions.Timeline) bool { return true }
 	p := ofTimelines(s, fmt.Sprintf("session %d", s.ID()), all)
-	p.samples = slices.Values(s.Trace().Samples) // also those of no timeline
+	p.samples = slices.Values(s.Trace().Samples) // including samples outside all timelines
 	return p
 }
 
-// OfRoute returns the profile of all requests in a session that have the name of a timeline.
+// OfRoute returns the profile of all requests in a session with the name of the timeline of.
 func OfRoute(s *sessions.Session, of sessions.Timeline) *Profile {
 	title := Shown(of.Name)
 	if of.FrameID >= lookup.FirstRequest {
@@ -40,18 +39,18 @@ func OfRoute(s *sessions.Session, of sessions.Timeline) *Profile {
 	return ofTimelines(s, title, func(t sessions.Timeline) bool { return t.Name == of.Name })
 }
 
-// OfTimeline returns the profile of the request of a timeline in a session.
+// OfTimeline returns the profile of the request with the timeline of.
 func OfTimeline(s *sessions.Session, of sessions.Timeline) *Profile {
-	return ofTimelines(s, Shown(of.Name), func(t sessions.Timeline) bool {
-		return t.FrameID == of.FrameID
-	})
+	return ofTimelines(s, Shown(of.Name),
+		func(t sessions.Timeline) bool { return t.FrameID == of.FrameID })
 }
 
 func ofTimelines(s *sessions.Session, title string, in func(sessions.Timeline) bool) *Profile {
-	return &Profile{s.Trace(), lookup.Samples(s, in), title, lookup.CountRequests(s, in), uint32(s.ID())}
+	count := lookup.CountRequests(s, in)
+	return &Profile{s.Trace(), lookup.Samples(s, in), title, count, uint32(s.ID())}
 }
 
-// OfRequest returns the profile of a request by the samples of a session.
+// OfRequest returns the profile of a request in a session.
 func OfRequest(q requests.Request, s *sessions.Session) *Profile {
 	samples := func(yield func(profile.Sample) bool) {
 		for _, sample := range requests.Samples(q, s.Trace()) {
@@ -63,48 +62,49 @@ func OfRequest(q requests.Request, s *sessions.Session) *Profile {
 	return &Profile{s.Trace(), samples, Shown(q.Root.Name), 1, uint32(s.ID())}
 }
 
-// OfLastMinute returns the profile of the last minute, by the profiler that runs all the time.
+// OfLastMinute returns the profile of t, the last minute of the continuous profiler.
 func OfLastMinute(t *profile.Trace) *Profile {
 	return &Profile{trace: t, samples: slices.Values(t.Samples), title: "the last minute"}
 }
 
-// Narrow leaves only the requests of the last minute that the page shows by a name.
+// Narrow restricts a profile of the last minute to the requests with a shown name.
 func (p *Profile) Narrow(name string) {
 	p.title = "all requests " + Shown(name) + " of the last minute"
-	of := make([]bool, len(p.trace.Contexts))
+	named := make([]bool, len(p.trace.Contexts))
 	for i, c := range p.trace.Contexts {
-		of[i] = Shown(c.SpanName) == name
+		named[i] = Shown(c.SpanName) == name
 	}
-	p.only(func(s *profile.Sample) bool { return s.ContextID != profile.None && of[s.ContextID] })
+	p.filter(func(s *profile.Sample) bool {
+		return s.ContextID != profile.None && named[s.ContextID]
+	})
 }
 
-// LeaveOutWaits leaves out the samples of waiting goroutines.
-func (p *Profile) LeaveOutWaits() {
-	p.only(func(s *profile.Sample) bool { return s.Marker != profile.Idle })
+// RemoveWaits removes the samples of waiting goroutines.
+func (p *Profile) RemoveWaits() {
+	p.filter(func(s *profile.Sample) bool { return s.Marker != profile.Idle })
 }
 
-func (p *Profile) only(is func(*profile.Sample) bool) {
+func (p *Profile) filter(wanted func(*profile.Sample) bool) {
 	samples := p.samples
 	p.samples = func(yield func(profile.Sample) bool) {
 		for s := range samples {
-			if is(&s) && !yield(s) {
+			if wanted(&s) && !yield(s) {
 				return
 			}
 		}
 	}
 }
 
-// lookEvery is the number of samples after which the making of data checks that its client still
-// waits.
-const lookEvery = 4096
+// checkEvery is the number of samples between two checks that the client still waits.
+const checkEvery = 4096
 
-// Until ends the samples when ctx ends: what is made of them then is wrong.
+// Until ends the samples when ctx ends. Data built from the samples is incomplete then.
 func (p *Profile) Until(ctx context.Context) {
 	samples := p.samples
 	p.samples = func(yield func(profile.Sample) bool) {
 		n := 0
 		for s := range samples {
-			if n++; n%lookEvery == 1 && ctx.Err() != nil || !yield(s) {
+			if n++; n%checkEvery == 1 && ctx.Err() != nil || !yield(s) {
 				return
 			}
 		}
@@ -113,26 +113,25 @@ func (p *Profile) Until(ctx context.Context) {
 
 // A profileHead describes a profile.
 type profileHead struct {
-	Title string `json:"title"` // what the samples are of
-	// the session that has them; none of the last minute
-	Session  uint32  `json:"session,omitempty"`
+	Title    string  `json:"title"`              // origin of the samples
+	Session  uint32  `json:"session,omitempty"`  // id of the session; missing for the last minute
 	Engine   string  `json:"engine"`             // engine of the sampler: cpu, window or wall
-	Interval float64 `json:"interval"`           // between two samples of a goroutine or a thread
-	Start    float64 `json:"start"`              // of the time in which samples were taken
-	Length   float64 `json:"length"`             // of that time
+	Interval float64 `json:"interval"`           // between samples of a goroutine or thread
+	Start    float64 `json:"start"`              // start of the sampling, since the epoch of Unix
+	Length   float64 `json:"length"`             // length of the sampling
 	Samples  int     `json:"samples"`            // samples of the profiler
-	Total    float64 `json:"total"`              // the time that they stand for
-	Requests int     `json:"requests,omitempty"` // that the samples are of; none if that is unknown
-	NoStack  float64 `json:"noStack,omitempty"`  // the part of Total that has no stack
-	Hidden   string  `json:"hidden,omitempty"`   // a note about functions that are hidden
+	Total    float64 `json:"total"`              // sum of the samples' weights
+	Requests int     `json:"requests,omitempty"` // sampled requests; missing if unknown
+	NoStack  float64 `json:"noStack,omitempty"`  // part of Total without a stack
+	Hidden   string  `json:"hidden,omitempty"`   // note about hidden functions
 }
 
-// head reads the samples once.
+// head describes the profile. Each call reads all samples.
 func (p *Profile) head() profileHead {
 	head := profileHead{
 		Title: p.title, Session: p.session, Engine: Shown(string(p.trace.Engine)),
-		Interval: observer.Milliseconds(p.trace.Interval), Requests: p.requests,
-		Length: observer.Milliseconds(p.trace.Stopped - p.trace.Started),
+		Interval: ms(p.trace.Interval), Requests: p.requests,
+		Length: ms(p.trace.Stopped - p.trace.Started),
 		Hidden: block(profiles.HiddenNote(p.trace)),
 	}
 	if !p.trace.Origin.IsZero() {
@@ -140,9 +139,9 @@ func (p *Profile) head() profileHead {
 	}
 	for s := range p.samples {
 		head.Samples++
-		head.Total += observer.Milliseconds(s.Weight)
+		head.Total += ms(s.Weight)
 		if s.StackID == profile.None {
-			head.NoStack += observer.Milliseconds(s.Weight)
+			head.NoStack += ms(s.Weight)
 		}
 	}
 	return head

@@ -10,38 +10,38 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/scope"
-	"github.com/perfline/perfline/observer"
 )
 
-// Bounds of one request's data on the page. Span limits allow far more than a reader can use.
+// Bounds of a RequestDetail. The limits of a span allow far more than a reader can use.
 const (
 	maxRows       = 512
 	maxMarks      = 2000
 	maxAttributes = 4000 // of all spans and marks
 	maxHot        = 8    // functions of a span
+	maxShares     = 8    // names with a share of the critical path
 
-	maxDetail = 2 << 20 // bytes of it all, as JSON: first of the spans, then of the rest
+	maxDetail = 2 << 20 // bytes of JSON; spans take room first
 )
 
-// A RequestDetail is one request with all that is shown of it.
+// A RequestDetail is a request with all its parts.
 type RequestDetail struct {
 	requestRow
-	Rows     []spanRow      `json:"rows" null:"true"`     // a tree, each below its parent
+	Rows     []spanRow      `json:"rows" null:"true"`     // a tree, each row below its parent
 	Missing  int            `json:"missing,omitempty"`    // spans over the limit of a request
-	Cut      cut            `json:"cut"`                  // numbers of left out parts
+	Cut      cut            `json:"cut"`                  // numbers of parts left out
 	Resource []attributeRow `json:"resource" null:"true"` // attributes of the service
-	Session  uint32         `json:"session,omitempty"`    // that has samples of it
-	Engine   string         `json:"engine,omitempty"`     // that took them
+	Session  uint32         `json:"session,omitempty"`    // id of a session with samples
+	Engine   string         `json:"engine,omitempty"`     // engine of the session's sampler
 	Interval float64        `json:"interval,omitempty"`   // time between two samples of the engine
 	Groups   []groupRow     `json:"groups,omitempty"`     // equal rows
-	Path     []pathRow      `json:"path"`                 // critical, by time
+	Path     []pathRow      `json:"path"`                 // critical path, by time
 	Shares   []shareRow     `json:"shares"`               // of the critical path, the largest first
-	Waits    *waitsDetail   `json:"waits,omitempty"`      // nil without an execution trace of it
+	Waits    *waitsDetail   `json:"waits,omitempty"`      // missing without an execution trace
 
-	Files []Format[SampledRequest] `json:"files"` // formats of its files
+	Files []Format[SampledRequest] `json:"files"` // formats of the request's files
 }
 
-// cut counts what was left out.
+// A cut counts parts that were left out for lack of room.
 type cut struct {
 	Rows       int `json:"rows,omitempty"`       // spans
 	Marks      int `json:"marks,omitempty"`      // marks
@@ -52,54 +52,52 @@ type cut struct {
 }
 
 type spanRow struct {
-	ID     string  `json:"id"`               // id of the span, 16 hex digits
-	Depth  int     `json:"depth"`            // 0 for the root span
-	Name   string  `json:"name"`             // name
-	Kind   string  `json:"kind"`             // "server", "client", … or "measure"
-	Scope  string  `json:"scope"`            // instrumentation that made the span
-	Orphan bool    `json:"orphan,omitempty"` // its parent is missing
-	Start  float64 `json:"start"`            // since the request's
-	Took   float64 `json:"took"`             // duration
-	Failed bool    `json:"failed,omitempty"` // it ended with an error
-	Error  string  `json:"error,omitempty"`  // description of the error
-	// attributes, in the order in which they were set
-	Attributes []attributeRow `json:"attributes,omitempty"`
-	Marks      []markRow      `json:"marks,omitempty"`    // in the order of time
-	Sampled    float64        `json:"sampled,omitempty"`  // what Hot and others add up to
-	Samples    int            `json:"samples,omitempty"`  // samples of the profiler in it
-	Hot        []hotRow       `json:"hot,omitempty"`      // functions with the most samples
-	Segments   []segmentRow   `json:"segments,omitempty"` // of its goroutine, by time
-	// of all goroutines that worked for it, the longest first
-	Waits    []waitRow `json:"waits,omitempty"`
-	WaitsCut int       `json:"waits_cut,omitempty"` // shorter rows of Waits left out
+	ID         string         `json:"id"`                   // id of the span, 16 hex digits
+	Depth      int            `json:"depth"`                // 0 for the root span
+	Name       string         `json:"name"`                 // name of the span
+	Kind       string         `json:"kind"`                 // "server", "client", … or "measure"
+	Scope      string         `json:"scope"`                // instrumentation that made the span
+	Orphan     bool           `json:"orphan,omitempty"`     // the parent is missing
+	Start      float64        `json:"start"`                // since the start of the request
+	Took       float64        `json:"took"`                 // duration
+	Failed     bool           `json:"failed,omitempty"`     // the span ended with an error
+	Error      string         `json:"error,omitempty"`      // description of the error
+	Attributes []attributeRow `json:"attributes,omitempty"` // in the order of their setting
+	Marks      []markRow      `json:"marks,omitempty"`      // in the order of time
+	Sampled    float64        `json:"sampled,omitempty"`    // time of all functions, Hot or not
+	Samples    int            `json:"samples,omitempty"`    // samples of the profiler in the span
+	Hot        []hotRow       `json:"hot,omitempty"`        // functions with the most samples
+	Segments   []segmentRow   `json:"segments,omitempty"`   // of the span's goroutine, by time
+	Waits      []waitRow      `json:"waits,omitempty"`      // of all goroutines, longest first
+	WaitsCut   int            `json:"waits_cut,omitempty"`  // shorter rows of Waits left out
 }
 
 type markRow struct {
-	Name string  `json:"name"` // name
-	At   float64 `json:"at"`   // since the start of the request
-	// attributes, in the order in which they were set
-	Attributes []attributeRow `json:"attributes,omitempty"`
+	Name       string         `json:"name"`                 // name of the mark
+	At         float64        `json:"at"`                   // since the start of the request
+	Attributes []attributeRow `json:"attributes,omitempty"` // in the order of their setting
 }
 
 type attributeRow struct {
-	Key   string `json:"key"`   // key
-	Value string `json:"value"` // value
+	Key   string `json:"key"`   // key of the attribute
+	Value string `json:"value"` // value as text
 }
 
 type hotRow struct {
-	Name string  `json:"name"` // name
+	Name string  `json:"name"` // name of the function
 	Time float64 `json:"time"` // CPU time by samples, or wall time with the engine wall
 }
 
-// NewRequestDetail returns all that the page shows of a request. Has reports whether the page has
+// NewRequestDetail returns the page's data of a request. has reports whether the page can show
 // another request.
 func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
-	d := RequestDetail{requestRow: newRequestRow(q.Root), Missing: q.Dropped}
-	d.Files = offered(RequestFormats, q)
+	d := RequestDetail{
+		requestRow: newRequestRow(q.Root), Missing: q.Dropped, Files: available(RequestFormats, q),
+	}
 	if q.Session != nil {
 		d.Session = uint32(q.Session.ID())
 		d.Engine = Shown(string(q.Session.Trace().Engine))
-		d.Interval = observer.Milliseconds(q.Session.Trace().Interval)
+		d.Interval = ms(q.Session.Trace().Interval)
 	}
 	l := limits{marks: maxMarks, attributes: maxAttributes, bytes: maxDetail}
 	rows := requests.Rows(q.Request)
@@ -121,7 +119,7 @@ func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
 			d.Waits.Contradictions = requests.Contradictions(q.Request, q.Session.Trace())
 		}
 	}
-	d.Resource = l.list(q.Root.Group.Resource().Attributes())
+	d.Resource = l.rows(q.Root.Group.Resource().Attributes())
 	for i := range d.Rows {
 		id := rows[i].Span.SpanID
 		l.fill(&d.Rows[i], q.Request, rows[i].Span, q.Hottest[id])
@@ -133,16 +131,10 @@ func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
 func newSpanRow(q requests.Request, r requests.Row) spanRow {
 	s := r.Span
 	row := spanRow{
-		ID:     s.SpanID.String(),
-		Depth:  r.Depth,
-		Name:   Shown(r.Name()),
-		Kind:   s.Kind.String(),
-		Scope:  Shown(s.Group.Scope().Name),
-		Orphan: r.Orphan,
-		Start:  observer.Milliseconds(s.Start.Sub(q.Root.Start)),
-		Took:   observer.Milliseconds(s.Duration()),
-		Failed: s.Status.Code == codes.Error,
-		Error:  block(s.Status.Description),
+		ID: s.SpanID.String(), Depth: r.Depth, Name: Shown(r.Name()), Kind: s.Kind.String(),
+		Scope: Shown(s.Group.Scope().Name), Orphan: r.Orphan,
+		Start: ms(s.Start.Sub(q.Root.Start)), Took: ms(s.Duration()),
+		Failed: s.Status.Code == codes.Error, Error: block(s.Status.Description),
 	}
 	if row.Scope == scope.Name && s.Kind == trace.SpanKindInternal {
 		row.Kind = "measure"
@@ -150,42 +142,43 @@ func newSpanRow(q requests.Request, r requests.Row) spanRow {
 	return row
 }
 
-// limits are what may still be told of a request, and what was left out.
+// limits hold the remaining room for a request's data, and count the parts left out.
 type limits struct {
 	marks, attributes, bytes int
 	cut                      cut
 }
 
-// take tells whether there is room for v.
+// take reserves room for v as JSON. It returns false if no room is left.
 func (l *limits) take(v any) bool {
 	b, err := json.Marshal(v)
-	if err != nil || len(b) >= l.bytes { // with a comma
+	if err != nil || len(b) >= l.bytes { // a comma takes one byte
 		return false
 	}
 	l.bytes -= len(b) + 1
 	return true
 }
 
-// fill adds the parts of a span.
-func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span,
-	hot *requests.SpanProfile) {
-	row.Attributes = l.list(s.Attributes)
+// fill adds attributes, marks and functions to the row of a span. hot may be nil.
+func (l *limits) fill(
+	row *spanRow, q requests.Request, s *otlpenc.Span, hot *requests.SpanProfile,
+) {
+	row.Attributes = l.rows(s.Attributes)
 	for _, e := range s.Events {
-		m := markRow{Name: Shown(e.Name), At: observer.Milliseconds(e.Time.Sub(q.Root.Start))}
+		m := markRow{Name: Shown(e.Name), At: ms(e.Time.Sub(q.Root.Start))}
 		if l.marks == 0 || !l.take(m) {
 			l.cut.Marks++
 			continue
 		}
 		l.marks--
-		m.Attributes = l.list(e.Attributes)
+		m.Attributes = l.rows(e.Attributes)
 		row.Marks = append(row.Marks, m)
 	}
 	if hot == nil {
 		return
 	}
-	row.Sampled, row.Samples = observer.Milliseconds(hot.Total), hot.Samples
+	row.Sampled, row.Samples = ms(hot.Total), hot.Samples
 	for _, f := range hot.Functions[:min(maxHot, len(hot.Functions))] {
-		h := hotRow{Name: Shown(f.Name), Time: observer.Milliseconds(f.Time)}
+		h := hotRow{Name: Shown(f.Name), Time: ms(f.Time)}
 		if !l.take(h) {
 			l.cut.Hot++
 			continue
@@ -194,7 +187,7 @@ func (l *limits) fill(row *spanRow, q requests.Request, s *otlpenc.Span,
 	}
 }
 
-func (l *limits) list(attrs []attribute.KeyValue) []attributeRow {
+func (l *limits) rows(attrs []attribute.KeyValue) []attributeRow {
 	var rows []attributeRow
 	for _, kv := range attrs {
 		a := attributeRow{Key: Shown(string(kv.Key)), Value: block(kv.Value.String())}
@@ -208,25 +201,22 @@ func (l *limits) list(attrs []attribute.KeyValue) []attributeRow {
 	return rows
 }
 
-// maxShares is the number of names that have a share of the critical path on the page.
-const maxShares = 8
-
 // A pathRow is a part of the critical path: see CriticalPath of internal/requests.
 type pathRow struct {
 	Row   int     `json:"row"`   // index in RequestDetail.Rows
-	Start float64 `json:"start"` // since the epoch of Unix
+	Start float64 `json:"start"` // since the start of the request
 	Took  float64 `json:"took"`  // duration
 }
 
-// A shareRow is what spans of one name have of the critical path.
+// A shareRow is the share of the critical path that spans of one name occupy.
 type shareRow struct {
-	Name  string  `json:"name"`  // name
-	Spans int     `json:"spans"` // of the name, on the path
-	Took  float64 `json:"took"`  // duration
-	Row   string  `json:"row"`   // the id of the span that has most of it
+	Name  string  `json:"name"`  // name of the spans
+	Spans int     `json:"spans"` // spans of this name on the path
+	Took  float64 `json:"took"`  // time on the path
+	Row   string  `json:"row"`   // id of the span with the largest part
 }
 
-// path returns the critical path in the rows that the page has, and its largest shares.
+// path returns the critical path, without spans outside rows, and the largest shares of the path.
 func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []shareRow) {
 	path := requests.CriticalPath(q)
 	at := map[*otlpenc.Span]int{}
@@ -235,9 +225,9 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 	}
 	parts := []pathRow{}
 	for _, p := range path {
-		i, has := at[p.Span]
-		row := pathRow{i, observer.Milliseconds(p.Start), observer.Milliseconds(p.End - p.Start)}
-		if !has || !l.take(row) {
+		i, ok := at[p.Span]
+		row := pathRow{i, ms(p.Start), ms(p.End - p.Start)}
+		if !ok || !l.take(row) {
 			l.cut.Path++
 			continue
 		}
@@ -246,8 +236,7 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 	shares := []shareRow{}
 	all := requests.PathShares(path)
 	for _, s := range all[:min(len(all), maxShares)] {
-		row := shareRow{Shown(s.Name), s.Spans, observer.Milliseconds(s.Time),
-			s.Longest.SpanID.String()}
+		row := shareRow{Shown(s.Name), s.Spans, ms(s.Time), s.Longest.SpanID.String()}
 		if l.take(row) {
 			shares = append(shares, row)
 		}
@@ -255,26 +244,26 @@ func (l *limits) path(q requests.Request, rows []requests.Row) ([]pathRow, []sha
 	return parts, shares
 }
 
-// A groupRow is equal rows, which the page shows as one: see Groups of internal/requests.
+// A groupRow joins equal rows, which the page shows as one: see Groups of internal/requests.
 type groupRow struct {
-	// indices in RequestDetail.Rows; some may be left out there
-	Rows    []int   `json:"rows"`
-	Count   int     `json:"count"`            // spans, also those that are left out
-	Below   int     `json:"below,omitempty"`  // spans
-	Took    float64 `json:"took"`             // in all
-	Failed  int     `json:"failed,omitempty"` // it ended with an error
-	Slowest string  `json:"slowest"`          // the span's id
-	Longest float64 `json:"longest"`          // what that one took
+	Rows    []int   `json:"rows"`             // indices in RequestDetail.Rows, if not left out
+	Count   int     `json:"count"`            // spans, including spans left out
+	Below   int     `json:"below,omitempty"`  // spans below these spans
+	Took    float64 `json:"took"`             // sum of the durations
+	Failed  int     `json:"failed,omitempty"` // spans that ended with an error
+	Slowest string  `json:"slowest"`          // id of the slowest span
+	Longest float64 `json:"longest"`          // duration of the slowest span
 }
 
-// groups returns the groups of which the page has a row. It has the first n rows.
+// groups returns the groups with a row among the first n rows, which the page shows.
 func (l *limits) groups(rows []requests.Row, n int) []groupRow {
 	var all []groupRow
 	for _, g := range requests.Groups(rows) {
 		slowest := rows[g.Slowest].Span
-		row := groupRow{Count: len(g.Rows), Below: g.Below, Took: observer.Milliseconds(g.Total),
-			Failed:  g.Failed,
-			Slowest: slowest.SpanID.String(), Longest: observer.Milliseconds(slowest.Duration())}
+		row := groupRow{
+			Count: len(g.Rows), Below: g.Below, Failed: g.Failed,
+			Took: ms(g.Total), Slowest: slowest.SpanID.String(), Longest: ms(slowest.Duration()),
+		}
 		for _, i := range g.Rows {
 			if i < n {
 				row.Rows = append(row.Rows, i)

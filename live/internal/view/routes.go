@@ -5,40 +5,35 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
-	"github.com/perfline/perfline/observer"
 )
 
-// A RoutesData has the figures of all routes in a window. It has no detail of a request.
+// A RoutesData holds the figures of all routes in a window, without details of single requests.
 type RoutesData struct {
 	Window string     `json:"window"` // start or minutes
-	Routes []routeRow `json:"routes"` // of all classes
-	// all requests together, without streams; null if there are none
-	All    *routeRow `json:"all"`
-	Health *health   `json:"health"` // of the last 5 minutes
+	Routes []routeRow `json:"routes"` // routes of all classes
+	All    *routeRow  `json:"all"`    // all requests but streams; null without requests
+	Health *health    `json:"health"` // state of the process in the last 5 minutes
 }
 
-// routeRow has the figures of a route. Its columns are the columns of its heat map.
+// A routeRow holds the figures of a route. Columns are the columns of the route's heat map.
 type routeRow struct {
-	// name of its requests; missing of all together
-	Route string `json:"route,omitempty"`
+	Route string `json:"route,omitempty"` // name of the route; missing in `all`
 	// requests, streams, background or housekeeping
-	Class string `json:"class"`
-	// it stands for all routes that the table has no room for
-	Others    bool    `json:"others,omitempty"`
-	Count     uint64  `json:"count"`                       // requests
-	Failed    uint64  `json:"failed"`                      // requests that ended with an error
-	PerSecond float64 `json:"perSecond" unit:"1 a second"` // requests a second
-	// half of the requests took at most this long
-	P50      float64  `json:"p50"`
-	P95      float64  `json:"p95"`      // 95 of 100 took at most this long
-	P99      float64  `json:"p99"`      // 99 of 100 took at most this long
-	Max      float64  `json:"max"`      // longest duration
-	Strip    []uint64 `json:"strip"`    // requests by column, the oldest first
-	FailedIn []int    `json:"failedIn"` // columns with failed requests, the first is 0
+	Class     string   `json:"class"`
+	Others    bool     `json:"others,omitempty"`            // sum of routes over the table's limit
+	Count     uint64   `json:"count"`                       // requests
+	Failed    uint64   `json:"failed"`                      // requests that ended with an error
+	PerSecond float64  `json:"perSecond" unit:"1 a second"` // requests a second
+	P50       float64  `json:"p50"`                         // median of the durations
+	P95       float64  `json:"p95"`                         // 95 of 100 took at most this long
+	P99       float64  `json:"p99"`                         // 99 of 100 took at most this long
+	Max       float64  `json:"max"`                         // longest duration
+	Strip     []uint64 `json:"strip"`                       // requests by column, the oldest first
+	FailedIn  []int    `json:"failedIn"`                    // indices of columns with failures
 }
 
-// NewRoutesData returns the figures of a table in a window of a name. A summary has no routes of
-// the background, whose names are free texts of the program, and no links to lists of requests.
+// NewRoutesData returns the figures of a table in the window w, called name. A summary contains no
+// background routes, because the program chooses their names, and no links to lists of requests.
 func NewRoutesData(
 	table *routes.Table, name string, w routes.Window, summary bool, lost Losses,
 ) RoutesData {
@@ -63,22 +58,21 @@ func NewRoutesData(
 	d.Health = newHealth(total, heat, lost)
 	if summary {
 		for i := range d.Health.Concerns {
-			d.Health.Concerns[i].Href = strings.TrimPrefix(d.Health.Concerns[i].Href,
-				failedRequests)
+			c := &d.Health.Concerns[i]
+			c.Href = strings.TrimPrefix(c.Href, failedRequests)
 		}
 	}
 	return d
 }
 
-// InSummary reports whether a summary has the routes of a class.
+// InSummary reports whether a summary includes the routes of a class.
 func InSummary(c local.Class) bool { return c <= local.Stream }
 
 func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{
 		Route: Shown(s.Route), Class: s.Class.Plural(), Others: s.Route == routes.Others,
 		Count: s.Count, Failed: s.Failed, PerSecond: s.PerSecond,
-		P50: observer.Milliseconds(s.P50), P95: observer.Milliseconds(s.P95),
-		P99: observer.Milliseconds(s.P99), Max: observer.Milliseconds(s.Max),
+		P50: ms(s.P50), P95: ms(s.P95), P99: ms(s.P99), Max: ms(s.Max),
 		Strip: make([]uint64, 0, len(line)), FailedIn: []int{},
 	}
 	for i, column := range line {
@@ -104,31 +98,31 @@ func lineOf(m routes.HeatMap) (line routes.Line) {
 
 const maxHeatRows = 24
 
-// A HeatData is a heat map for the page.
+// A HeatData is a heat map: numbers of requests by time and duration.
 type HeatData struct {
-	Start float64 `json:"start"` // of the first column, since the epoch of Unix
-	Step  float64 `json:"step"`  // of a column
-	// of the rows, ascending: one more than there are rows; none without requests
-	Bounds []float64  `json:"bounds"`
-	Counts [][]uint64 `json:"counts"` // by column, and then by row
-	Failed []uint64   `json:"failed"` // failed requests, by column
+	Start  float64    `json:"start"`  // start of the first column, since the epoch of Unix
+	Step   float64    `json:"step"`   // length of a column
+	Bounds []float64  `json:"bounds"` // ascending, one more than rows; none without requests
+	Counts [][]uint64 `json:"counts"` // requests by column, and then by row
+	Failed []uint64   `json:"failed"` // failed requests by column
 }
 
-// NewHeatData merges neighbouring rows until there are maxHeatRows at most.
+// NewHeatData merges neighbouring rows of m until at most maxHeatRows are left.
 func NewHeatData(m routes.HeatMap) HeatData {
 	rows := max(0, len(m.Bounds)-1)
-	each := 1
+	each := 1 // rows of m in a row
 	for (rows+each-1)/each > maxHeatRows {
 		each *= 2
 	}
-	d := HeatData{Start: SinceEpoch(m.Start), Step: observer.Milliseconds(m.Step),
-		Bounds: []float64{}, Counts: make([][]uint64, 0, len(m.Columns)),
-		Failed: make([]uint64, 0, len(m.Columns))}
+	d := HeatData{
+		Start: SinceEpoch(m.Start), Step: ms(m.Step), Bounds: []float64{},
+		Counts: make([][]uint64, 0, len(m.Columns)), Failed: make([]uint64, 0, len(m.Columns)),
+	}
 	for row := 0; row < rows; row += each {
-		d.Bounds = append(d.Bounds, observer.Milliseconds(m.Bounds[row]))
+		d.Bounds = append(d.Bounds, ms(m.Bounds[row]))
 	}
 	if rows > 0 {
-		d.Bounds = append(d.Bounds, observer.Milliseconds(m.Bounds[rows]))
+		d.Bounds = append(d.Bounds, ms(m.Bounds[rows]))
 	}
 	for _, column := range m.Columns {
 		counts := make([]uint64, (rows+each-1)/each)

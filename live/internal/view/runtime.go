@@ -6,84 +6,75 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/runtimestats"
-	"github.com/perfline/perfline/observer"
 )
 
-// A RuntimeHistory has samples of the Go runtime's figures. A figure that is not known is missing.
+// A RuntimeHistory lists samples of the Go runtime's figures. An unknown figure is missing.
 type RuntimeHistory struct {
-	Instance   string       `json:"instance"`   // of the page that took them
-	Every      float64      `json:"every"`      // from one sample to the next
-	MaxSamples int          `json:"maxSamples"` // samples in memory, at most
+	Instance   string       `json:"instance"`   // instance of the page that took the samples
+	Every      float64      `json:"every"`      // time between two samples
+	MaxSamples int          `json:"maxSamples"` // limit of samples in memory
 	Samples    []runtimeRow `json:"samples"`    // the oldest first
 
-	Last time.Time `json:"-"` // of the last sample
+	Last time.Time `json:"-"` // time of the last sample
 }
 
-// runtimeRow is a sample.
+// A runtimeRow is a sample.
 type runtimeRow struct {
-	// since the epoch of Unix
-	At float64 `json:"at"`
-	// since the sample before; 0 of the first, which has no rates and no distributions
-	Interval float64 `json:"interval"`
-	// objects, live or not yet swept
-	Heap figure `json:"heap,omitzero" unit:"bytes"`
-	// size of the heap at which the next garbage collection ends
-	HeapGoal figure `json:"heapGoal,omitzero" unit:"bytes"`
-	// what the runtime has from the system, without what it gave back
-	Memory figure `json:"memory,omitzero" unit:"bytes"`
-	// allocation of objects
-	Allocated  figure `json:"allocated,omitzero" unit:"bytes a second"`
+	At       float64 `json:"at"`       // since the epoch of Unix
+	Interval float64 `json:"interval"` // since the previous sample; 0 for the first, without rates
+
+	Heap     figure `json:"heap,omitzero" unit:"bytes"`     // objects, live or not yet swept
+	HeapGoal figure `json:"heapGoal,omitzero" unit:"bytes"` // goal of the next garbage collection
+	Memory   figure `json:"memory,omitzero" unit:"bytes"`   // memory held from the system
+
+	Allocated figure `json:"allocated,omitzero" unit:"bytes a second"` // allocation of objects
+
 	Goroutines figure `json:"goroutines,omitzero"` // goroutines that have not ended
 	GCCycles   figure `json:"gcCycles,omitzero"`   // garbage collections in the interval
-	// times when a garbage collection stopped the program
-	GCPauses *distribution `json:"gcPauses,omitempty"`
-	// times that goroutines waited, ready to run, for a processor
-	Latencies *distribution `json:"latencies,omitempty"`
-	// goroutines that waited for a mutex, on average
-	MutexWait  figure `json:"mutexWait,omitzero"`
-	Processors figure `json:"processors,omitzero"` // GOMAXPROCS
 
-	// of all threads of the process, in the interval
-	CPU figure `json:"cpu,omitzero" unit:"cores"`
-	// the program's code, between two garbage collections; the same holds for the next three
-	CPUUser figure `json:"cpuUser,omitzero" unit:"cores"`
-	CPUGC   figure `json:"cpuGC,omitzero" unit:"cores"` // garbage collection
-	// giving memory back to the system
-	CPUScavenge figure `json:"cpuScavenge,omitzero" unit:"cores"`
-	CPUIdle     figure `json:"cpuIdle,omitzero" unit:"cores"` // processors without work
+	GCPauses   *distribution `json:"gcPauses,omitempty"`  // pauses for garbage collections
+	Latencies  *distribution `json:"latencies,omitempty"` // waits of ready goroutines to run
+	MutexWait  figure        `json:"mutexWait,omitzero"`  // average goroutines waiting for a mutex
+	Processors figure        `json:"processors,omitzero"` // GOMAXPROCS
 
-	Recorded figure `json:"recorded,omitzero" unit:"1 a second"` // entries that timelines took
-	// spans given to the delivery's queue; missing without a backend
-	Accepted figure `json:"accepted,omitzero" unit:"1 a second"`
-	// spans that the backend accepted
-	Delivered figure    `json:"delivered,omitzero" unit:"1 a second"`
-	Pending   figure    `json:"pending,omitzero"` // spans in the queue
-	Lost      uint64    `json:"lost"`             // in the interval, of all causes
-	Losses    []lossRow `json:"losses,omitempty"` // the largest first, at most 8
+	CPU figure `json:"cpu,omitzero" unit:"cores"` // all threads of the process, in the interval
+	// the program's code, averaged between two garbage collections, like the next three figures
+	CPUUser     figure `json:"cpuUser,omitzero" unit:"cores"`
+	CPUGC       figure `json:"cpuGC,omitzero" unit:"cores"`       // garbage collection
+	CPUScavenge figure `json:"cpuScavenge,omitzero" unit:"cores"` // return of memory to the system
+	CPUIdle     figure `json:"cpuIdle,omitzero" unit:"cores"`     // processors without work
+
+	Recorded  figure `json:"recorded,omitzero" unit:"1 a second"`  // entries in timelines
+	Accepted  figure `json:"accepted,omitzero" unit:"1 a second"`  // spans queued for delivery
+	Delivered figure `json:"delivered,omitzero" unit:"1 a second"` // spans the backend accepted
+
+	Pending figure    `json:"pending,omitzero"` // spans in the queue
+	Lost    uint64    `json:"lost"`             // in the interval, of all causes
+	Losses  []lossRow `json:"losses,omitempty"` // the largest first, at most 8
 }
 
-// A distribution describes the durations in an interval. They are upper bounds of buckets, at most
-// a quarter too long.
+// A distribution describes the durations in an interval. Each duration is the upper bound of a
+// bucket, at most a quarter too long.
 type distribution struct {
 	Count uint64  `json:"count"` // durations in the interval
-	P50   float64 `json:"p50"`   // half of them are at most this long
+	P50   float64 `json:"p50"`   // median
 	P99   float64 `json:"p99"`   // 99 of 100 are at most this long
 	Max   float64 `json:"max"`   // the longest
 }
 
-// lossRow is a cause of losses.
+// A lossRow is a cause of losses.
 type lossRow struct {
-	Group string `json:"group"`          // of the count, as in the counts
-	Kind  string `json:"kind,omitempty"` // kind
-	Name  string `json:"name,omitempty"` // name
-	What  string `json:"what"`           // the meaning
-	N     uint64 `json:"n"`              // in the interval
+	Group string `json:"group"`          // group of the count, as in the counts
+	Kind  string `json:"kind,omitempty"` // type of entry
+	Name  string `json:"name,omitempty"` // outcome
+	What  string `json:"what"`           // meaning
+	N     uint64 `json:"n"`              // losses in the interval
 }
 
-// A figure is a number, or NaN if it is not known.
+// A figure is a number, or NaN if the number is unknown.
 type figure float64
 
-// IsZero leaves an unknown figure out of the JSON.
+// IsZero makes encoding/json omit an unknown figure.
 func (f figure) IsZero() bool { return math.IsNaN(float64(f)) }
 
 // MarshalJSON writes six digits, which is more than a chart shows.
@@ -91,10 +82,10 @@ func (f figure) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(f), 'g', 6, 64), nil
 }
 
-// NewRuntimeHistory returns samples, the oldest first, that an instance of the page took.
+// NewRuntimeHistory returns samples of an instance of the page. samples begins with the oldest.
 func NewRuntimeHistory(instance string, samples []runtimestats.Sample) RuntimeHistory {
 	history := RuntimeHistory{
-		Instance: instance, Every: observer.Milliseconds(runtimestats.Every),
+		Instance: instance, Every: ms(runtimestats.Every),
 		MaxSamples: runtimestats.MaxSamples, Samples: make([]runtimeRow, 0, len(samples)),
 	}
 	for _, s := range samples {
@@ -106,11 +97,11 @@ func NewRuntimeHistory(instance string, samples []runtimestats.Sample) RuntimeHi
 
 func newRuntimeRow(s runtimestats.Sample) runtimeRow {
 	row := runtimeRow{
-		At: SinceEpoch(s.At), Interval: observer.Milliseconds(s.Interval),
+		At: SinceEpoch(s.At), Interval: ms(s.Interval),
 		Heap: figure(s.Heap), HeapGoal: figure(s.HeapGoal), Memory: figure(s.Memory),
-		Allocated:  figure(s.Allocated),
-		Goroutines: figure(s.Goroutines), GCCycles: figure(s.GCCycles),
-		GCPauses: newDistribution(s.GCPauses), Latencies: newDistribution(s.Latencies),
+		Allocated: figure(s.Allocated), Goroutines: figure(s.Goroutines),
+		GCCycles: figure(s.GCCycles), GCPauses: newDistribution(s.GCPauses),
+		Latencies: newDistribution(s.Latencies),
 		MutexWait: figure(s.MutexWait), Processors: figure(s.Processors),
 		CPU: figure(s.CPU.Process), CPUUser: figure(s.CPU.User), CPUGC: figure(s.CPU.GC),
 		CPUScavenge: figure(s.CPU.Scavenge), CPUIdle: figure(s.CPU.Idle),
@@ -127,6 +118,5 @@ func newDistribution(d runtimestats.Distribution) *distribution {
 	if d.Count == 0 {
 		return nil
 	}
-	return &distribution{d.Count, observer.Milliseconds(d.P50), observer.Milliseconds(d.P99),
-		observer.Milliseconds(d.Max)}
+	return &distribution{d.Count, ms(d.P50), ms(d.P99), ms(d.Max)}
 }

@@ -7,32 +7,27 @@ import (
 
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
 
-// A segmentRow is a part of a span's bar.
+// A segmentRow is a part of a span's bar. Wait, In and By describe the longest wait in the part;
+// they are missing where the goroutine ran.
 type segmentRow struct {
-	Kind  string  `json:"kind"`  // kind
-	Class string  `json:"class"` // class of the kind
-	Start float64 `json:"start"` // since the epoch of Unix
-	Took  float64 `json:"took"`  // duration
-
-	// The rest is of the longest wait in the part. It is missing where the goroutine ran.
-	Wait float64 `json:"wait,omitempty"` // how long it was
-	// index in segmentTables.Functions: outside the standard library
-	In *int `json:"in,omitempty"`
-	// index in segmentTables.Parties: ended the wait, or had the processor
-	By *int `json:"by,omitempty"`
+	stateKind
+	Start float64 `json:"start"`          // since the start of the request
+	Took  float64 `json:"took"`           // duration
+	Wait  float64 `json:"wait,omitempty"` // duration of the longest wait
+	In    *int    `json:"in,omitempty"`   // index in Functions: caller outside the standard library
+	By    *int    `json:"by,omitempty"`   // index in Parties: ended the wait, or had the processor
 }
 
-// segmentTables have what many parts of bars refer to.
+// segmentTables hold the values that segments refer to by index.
 type segmentTables struct {
 	Functions []string   `json:"functions,omitempty"` // names of functions that waited
 	Parties   []partyRow `json:"parties,omitempty"`   // ended waits, or had the processor
 }
 
-// A waitEnd is the identity of a party without its stack.
+// A waitEnd identifies a party, without the party's stack.
 type waitEnd struct {
 	goroutine uint64
 	function  string
@@ -40,15 +35,15 @@ type waitEnd struct {
 	rootID    trace.SpanID
 }
 
-// segments returns the parts of a bar.
 func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	var rows []segmentRow
 	for _, s := range all {
+		row := segmentRow{
+			stateKind: newStateKind(s.Kind), Start: ms(s.Start), Took: ms(s.End - s.Start),
+		}
 		class := waiting.ClassOf(s.Kind)
-		row := segmentRow{Kind: s.Kind.String(), Class: class.String(),
-			Start: observer.Milliseconds(s.Start), Took: observer.Milliseconds(s.End - s.Start)}
 		if class != waiting.ClassUnknown && class != waiting.ClassRunning {
-			row.Wait = observer.Milliseconds(s.Longest.Duration())
+			row.Wait = ms(s.Longest.Duration())
 			row.In, row.By = b.function(waiting.Function(s.Longest)), b.waitEnd(s.Longest.By)
 		}
 		if !b.l.take(row) {
@@ -60,7 +55,7 @@ func (b *waitsBuilder) segments(all []requests.Segment) []segmentRow {
 	return rows
 }
 
-// function returns the index of a function, or nil if it is unknown or there is no room for it.
+// function returns the index of a function, or nil for an empty name or lack of room.
 func (b *waitsBuilder) function(name string) *int {
 	if name == "" {
 		return nil
@@ -78,7 +73,7 @@ func (b *waitsBuilder) function(name string) *int {
 	return &at
 }
 
-// waitEnd returns the index of a party, or nil if it is unknown or there is no room for it.
+// waitEnd returns the index of a party, or nil for an unknown party or lack of room.
 func (b *waitsBuilder) waitEnd(p *waits.Party) *int {
 	if p == nil {
 		return nil
@@ -97,23 +92,23 @@ func (b *waitsBuilder) waitEnd(p *waits.Party) *int {
 	return &at
 }
 
-// MaxWindowColumns is the number of parts of a bar in a part of the request.
+// MaxWindowColumns bounds the segments of a bar in WindowWaits.
 const MaxWindowColumns = 1000
 
-// A WindowWaits is the parts of bars in a part of a request.
+// A WindowWaits holds finer bars for a part of a request.
 type WindowWaits struct {
 	Spans []windowSpan `json:"spans"`         // spans with segments in the part
-	Cut   int          `json:"cut,omitempty"` // parts left out
+	Cut   int          `json:"cut,omitempty"` // segments left out
 	segmentTables
 }
 
 type windowSpan struct {
-	ID       string       `json:"id"`       // of the span, 16 hex digits
-	Segments []segmentRow `json:"segments"` // of its goroutine, by time
+	ID       string       `json:"id"`       // id of the span, 16 hex digits
+	Segments []segmentRow `json:"segments"` // of the span's goroutine, by time
 }
 
-// NewWindowWaits returns what a request waited for between two times since its start. A bar has at
-// most a number of parts.
+// NewWindowWaits returns the bars of a request between two times since its start. A bar gets at
+// most columns segments.
 func NewWindowWaits(q requests.Request, from, to time.Duration, columns int, has Has) WindowWaits {
 	rows := requests.Rows(q)
 	rows = rows[:min(len(rows), maxRows)]
@@ -125,7 +120,7 @@ func NewWindowWaits(q requests.Request, from, to time.Duration, columns int, has
 	}
 	l := limits{bytes: maxDetail}
 	b := newWaitsBuilder(q, &l, has)
-	columns = max(leastColumns, min(columns, maxSegments/max(1, within)))
+	columns = max(minColumns, min(columns, maxSegments/max(1, within)))
 	segments := requests.Segments(q, from, to, columns)
 	w := WindowWaits{Spans: []windowSpan{}}
 	for _, row := range rows {

@@ -7,39 +7,35 @@ import (
 
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/remote"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// A SessionList is how all sessions are doing.
+// A SessionList lists the profiler's sessions.
 type SessionList struct {
-	// why there are none to be seen, and what to do
-	Refused  string       `json:"refused,omitempty"`
+	Refused  string       `json:"refused,omitempty"` // why this client sees none, and the remedy
 	Sessions []sessionRow `json:"sessions"`          // the newest first
 	Leaks    bool         `json:"leaks"`             // the runtime can look for leaked goroutines
-	Modules  []string     `json:"modules,omitempty"` // whose functions sessions from outside name
-	// the length at which a session without one stops by itself
-	Longest float64 `json:"longest,omitempty"`
+	Modules  []string     `json:"modules,omitempty"` // modules whose functions remote sessions name
+	Longest  float64      `json:"longest,omitempty"` // longest session, and the default
 }
 
 type sessionRow struct {
-	ID       uint32  `json:"id"`                     // id
+	ID       uint32  `json:"id"`                     // id of the session
 	State    string  `json:"state"`                  // waiting, recording, processing or ready
-	Route    string  `json:"route,omitempty"`        // name of the request for which it waits
+	Route    string  `json:"route,omitempty"`        // request that the session waits for
 	Start    float64 `json:"start"`                  // since the epoch of Unix
 	Length   float64 `json:"length"`                 // length of the session until now
-	Progress float64 `json:"progress" unit:"0 to 1"` // share of the processing that is done
+	Progress float64 `json:"progress" unit:"0 to 1"` // completed share of the processing
 	Sampler  string  `json:"sampler,omitempty"`      // engine of the sampler
 	Entries  uint64  `json:"entries"`                // recorded entries
 	Samples  uint64  `json:"samples"`                // samples of the profiler
 	Dropped  uint64  `json:"dropped,omitempty"`      // entries over the limit of the session
-	Limit    float64 `json:"limit"`                  // the length at which it stops by itself
-	Cost     float64 `json:"cost"`                   // estimate of the time that recording took
+	Limit    float64 `json:"limit"`                  // length at which the session stops
+	Cost     float64 `json:"cost"`                   // estimated time spent in recording
 }
 
-// NewSessionList lists the sessions of a recorder, the newest first. With refused, the reason why
-// remote clients may see none, the list has the reason alone. Leaks is true where the runtime can
-// look for leaked goroutines.
+// NewSessionList lists the sessions of a recorder. If refused is not nil, the list has only this
+// reason why clients may see no sessions. leaks is the list's field.
 func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList {
 	l := SessionList{Sessions: []sessionRow{}, Leaks: leaks}
 	if refused != nil {
@@ -47,7 +43,7 @@ func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList
 		return l
 	}
 	c := r.Config()
-	l.Longest = observer.Milliseconds(c.MaxLength)
+	l.Longest = ms(c.MaxLength)
 	for _, m := range remote.Policy(c.Policy).Visible() {
 		l.Modules = append(l.Modules, Shown(m))
 	}
@@ -58,46 +54,44 @@ func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList
 }
 
 func newSessionRow(s sessions.Status) sessionRow {
-	return sessionRow{ID: uint32(s.ID), State: string(s.State), Route: Shown(s.Route),
-		Start:  SinceEpoch(s.Started),
-		Length: observer.Milliseconds(s.Length), Progress: s.Progress, Sampler: Shown(s.Sampler),
+	return sessionRow{
+		ID: uint32(s.ID), State: string(s.State), Route: Shown(s.Route),
+		Start: SinceEpoch(s.Started), Length: ms(s.Length),
+		Progress: s.Progress, Sampler: Shown(s.Sampler),
 		Entries: s.Entries, Samples: s.Samples, Dropped: s.Dropped,
-		Limit: observer.Milliseconds(s.MaxLength), Cost: observer.Milliseconds(s.Cost)}
+		Limit: ms(s.MaxLength), Cost: ms(s.Cost),
+	}
 }
 
 const maxRoutes = 500
 
-// A SessionContents is what a session is about: all of its timelines by their routes.
+// A SessionContents summarizes the timelines of a session by route.
 type SessionContents struct {
-	ID        uint32 `json:"id"`        // id
-	Timelines int    `json:"timelines"` // timelines
-	Requests  int    `json:"requests"`  // requests
-	Samples   int    `json:"samples"`   // in timelines
-	// the one with the most samples first, then by requests
-	Routes []recordedRow `json:"routes"`
-	Cut    int           `json:"cut"` // routes left out
+	ID        uint32        `json:"id"`        // id of the session
+	Timelines int           `json:"timelines"` // timelines of the session
+	Requests  int           `json:"requests"`  // requests of the session
+	Samples   int           `json:"samples"`   // samples in timelines
+	Routes    []recordedRow `json:"routes"`    // by samples, then by requests, descending
+	Cut       int           `json:"cut"`       // routes left out
 
-	Files []Format[RecordedSession] `json:"files"` // formats of its files
+	Files []Format[RecordedSession] `json:"files"` // formats of the session's files
 
-	// profiles of the process that are missing
-	ProcessFailed uint64 `json:"processFailed,omitempty"`
+	ProcessFailed uint64 `json:"processFailed,omitempty"` // missing profiles of the whole process
 }
 
-// recordedRow is all requests of one name, whatever of it is shown, or the process, or the
-// garbage collector.
+// A recordedRow sums up the requests of a route, the process, or the garbage collector.
 type recordedRow struct {
-	// the id of its first timeline, by which to ask for its flame graph
-	Route    uint32  `json:"route"`
-	Name     string  `json:"name"`     // name
-	Requests int     `json:"requests"` // 0 of the process and the garbage collector
+	Route    uint32  `json:"route"`    // id of the first timeline: asks for the flame graph
+	Name     string  `json:"name"`     // name of the route
+	Requests int     `json:"requests"` // 0 for the process and the garbage collector
 	Samples  int     `json:"samples"`  // samples of the profiler
-	Max      float64 `json:"max"`      // the longest request's length
+	Max      float64 `json:"max"`      // longest duration of a request
 }
 
-// NewSessionContents sums up a finished session by routes.
+// NewSessionContents summarizes a finished session.
 func NewSessionContents(s *sessions.Session) SessionContents {
 	c := SessionContents{
-		ID: uint32(s.ID()), Files: offered(SessionFormats, RecordedSession{Session: s}),
+		ID: uint32(s.ID()), Files: available(SessionFormats, RecordedSession{Session: s}),
 		ProcessFailed: s.Stats().ProcessFailed,
 	}
 	byName := map[string]*recordedRow{}
@@ -112,20 +106,20 @@ func NewSessionContents(s *sessions.Session) SessionContents {
 		row.Samples += t.Samples
 		c.Samples += t.Samples
 		if t.FrameID == frame || t.FrameID < lookup.FirstRequest {
-			continue // a frame's timelines are together
+			continue // the timelines of a frame are neighbours
 		}
 		frame = t.FrameID
 		row.Requests++
 		c.Requests++
-		row.Max = max(row.Max, observer.Milliseconds(t.Interval.End-t.Interval.Start))
+		row.Max = max(row.Max, ms(t.Interval.End-t.Interval.Start))
 	}
 	rows := slices.SortedFunc(maps.Values(byName), func(a, b *recordedRow) int {
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Requests, a.Requests),
 			cmp.Compare(a.Route, b.Route))
 	})
-	c.Cut = max(0, len(rows)-maxRoutes)
-	c.Routes = make([]recordedRow, 0, len(rows)-c.Cut)
-	for _, row := range rows[:len(rows)-c.Cut] {
+	n := min(len(rows), maxRoutes)
+	c.Routes, c.Cut = make([]recordedRow, 0, n), len(rows)-n
+	for _, row := range rows[:n] {
 		c.Routes = append(c.Routes, *row)
 	}
 	return c

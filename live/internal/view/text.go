@@ -6,23 +6,23 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Characters of text from outside that are shown.
+// Limits of text from outside, in characters.
 const (
 	maxName  = 200
 	maxValue = 1000
 )
 
-// Shown returns the beginning of s with what cannot be seen as codes: see text.Escape. The page's
-// own shown, in format.js, does the same with what the service answers.
+// Shown returns the beginning of s, with codes for invisible characters: see text.Escape. The
+// function shown of format.js does the same with answers of the profiler's service.
 func Shown(s string) string {
 	name, rest := visible(s, maxName, "")
 	if rest > 0 {
-		name += "…" // of a name that the service has cut the number would be another
+		name += "…" // no number of bytes, since the service may have cut the name before
 	}
 	return name
 }
 
-// block is shown for a longer text, of several lines.
+// block does the same as Shown for a longer text, of several lines.
 func block(s string) string {
 	value, rest := visible(s, maxValue, "\n\t")
 	if rest > 0 {
@@ -31,7 +31,7 @@ func block(s string) string {
 	return value
 }
 
-// visible is the beginning of s, of n characters, and how many bytes there are after it.
+// visible returns the first n characters of s, escaped, and the number of bytes after them.
 func visible(s string, n int, keep string) (beginning string, rest int) {
 	for i := range s {
 		if n == 0 {

@@ -9,37 +9,43 @@ import (
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
 
-// Bounds of what the page has of an execution trace.
+// Bounds of a waitsDetail.
 const (
 	maxCauses    = 8
-	maxIntervals = 3000 // of all goroutines; the longest
+	maxIntervals = 3000 // of all goroutines; the shortest are left out
 	maxStack     = 64   // frames
 	maxSpanWaits = 8    // of a span
-	maxSegments  = 8000 // about, in all bars: with many spans, bars are coarser
-	mostColumns  = 240  // parts of a bar
-	leastColumns = 16
+	maxSegments  = 8000 // of all bars, about: many spans get coarser bars
+	maxColumns   = 240  // segments of a bar
+	minColumns   = 16
 )
 
-// A waitsDetail is what a request's goroutines did, from an execution trace.
+// A waitsDetail describes the states of a request's goroutines, from an execution trace.
 type waitsDetail struct {
-	// names the cause of the duration
-	Sentence   string         `json:"sentence"`
+	Sentence   string         `json:"sentence"`               // names the cause of the duration
 	Causes     []causeRow     `json:"causes" null:"true"`     // the longest first
-	Goroutines []goroutineRow `json:"goroutines" null:"true"` // goroutines
-	// that intervals and parties refer to by index
-	Stacks [][]frameRow `json:"stacks" null:"true"`
-	// samples that the trace contradicts, which are left out
-	Contradictions int `json:"contradictions,omitempty"`
+	Goroutines []goroutineRow `json:"goroutines" null:"true"` // goroutines of the request
+	Stacks     [][]frameRow   `json:"stacks" null:"true"`     // stacks of intervals and parties
+
+	Contradictions int `json:"contradictions,omitempty"` // samples against the trace, left out
 	segmentTables
 }
 
+// A stateKind names a state of goroutines.
+type stateKind struct {
+	Kind  string `json:"kind"`  // kind of the state
+	Class string `json:"class"` // class of the kind, such as "waiting" or "runnable"
+}
+
+func newStateKind(k waits.Kind) stateKind {
+	return stateKind{k.String(), waiting.ClassOf(k).String()}
+}
+
 type causeRow struct {
-	Kind     string    `json:"kind"`               // kind
-	Class    string    `json:"class"`              // class of the kind
+	stateKind
 	Took     float64   `json:"took"`               // duration
 	Function string    `json:"function,omitempty"` // function that waited or ran
 	Span     string    `json:"span,omitempty"`     // id of the span, 16 hex digits
@@ -48,67 +54,64 @@ type causeRow struct {
 
 type goroutineRow struct {
 	ID        uint64        `json:"id"`            // id of the goroutine
-	Function  string        `json:"function"`      // that it began with
+	Function  string        `json:"function"`      // first function of the goroutine
 	Intervals []intervalRow `json:"intervals"`     // in the order of time
 	Cut       int           `json:"cut,omitempty"` // short intervals left out
 }
 
 type intervalRow struct {
-	Kind string `json:"kind"` // kind
-	// what kinds have in common, as "waiting" or "runnable"
-	Class string    `json:"class"`
-	Start float64   `json:"start"`           // since the request's
+	stateKind
+	Start float64   `json:"start"`           // since the start of the request
 	Took  float64   `json:"took"`            // duration
 	Span  string    `json:"span"`            // id of the span, 16 hex digits
 	In    string    `json:"in,omitempty"`    // function outside the standard library
-	Stack *int      `json:"stack,omitempty"` // index
+	Stack *int      `json:"stack,omitempty"` // index in Stacks
 	By    *partyRow `json:"by,omitempty"`    // ended the wait, or had the processor
 }
 
 type partyRow struct {
 	Goroutine uint64 `json:"goroutine"`          // id of a goroutine
-	Function  string `json:"function,omitempty"` // function
-	Request   string `json:"request,omitempty"`  // the name
-	Trace     string `json:"trace,omitempty"`    // of the request, if the page has it
-	Span      string `json:"span,omitempty"`     // of its root
-	Own       bool   `json:"own,omitempty"`      // it worked for this request
-	Stack     *int   `json:"stack,omitempty"`    // index; of intervals only
+	Function  string `json:"function,omitempty"` // function of the goroutine
+	Request   string `json:"request,omitempty"`  // name of the goroutine's request
+	Trace     string `json:"trace,omitempty"`    // trace id of the request, if the page can show it
+	Span      string `json:"span,omitempty"`     // id of the request's root span, like Trace
+	Own       bool   `json:"own,omitempty"`      // the goroutine worked for this same request
+	Stack     *int   `json:"stack,omitempty"`    // index in Stacks; for intervals only
 }
 
 type frameRow struct {
-	Function string `json:"function"`       // function
-	File     string `json:"file,omitempty"` // file of the source
+	Function string `json:"function"`       // name of the function
+	File     string `json:"file,omitempty"` // source file
 	Line     int    `json:"line,omitempty"` // line in the file
 }
 
-// A waitRow sums up the waits of a span for the same.
+// A waitRow sums up the waits of a span with the same kind, function and party.
 type waitRow struct {
-	Kind  string    `json:"kind"`         // kind
-	Class string    `json:"class"`        // class of the kind
-	Took  float64   `json:"took"`         // duration
-	Count int       `json:"count"`        // waits
+	stateKind
+	Took  float64   `json:"took"`         // sum of the durations
+	Count int       `json:"count"`        // number of waits
 	In    string    `json:"in,omitempty"` // function outside the standard library
-	By    *partyRow `json:"by,omitempty"` // ended the longest of the waits
+	By    *partyRow `json:"by,omitempty"` // ended the longest wait
 }
 
-// A sharedStack is the identity of a stack, without its content.
+// A sharedStack identifies a stack by its memory. Most intervals share their stacks.
 type sharedStack struct {
 	first *waits.Frame
 	len   int
 }
 
-// Has reports whether the page has a request.
+// Has reports whether the page can show a request.
 type Has func(local.ID) bool
 
-// A waitsBuilder makes the page's data of a request with waits.
+// A waitsBuilder builds the waits of a request.
 type waitsBuilder struct {
 	q      requests.Request
 	l      *limits
 	d      *waitsDetail
-	stacks map[string]int       // indices in d.Stacks, by their JSON
-	shared map[sharedStack]*int // the same, by identity: most intervals share their stacks
-	full   bool                 // there was no room for a stack
-	known  map[local.ID]bool    // requests that the page has, or not
+	stacks map[string]int       // indices in d.Stacks, by the stacks' JSON
+	shared map[sharedStack]*int // indices in d.Stacks; nil for a stack left out
+	full   bool                 // a stack was left out: no further stacks
+	known  map[local.ID]bool    // results of has
 	has    Has
 
 	functions map[string]int // indices in d.Functions
@@ -123,21 +126,18 @@ func newWaitsBuilder(q requests.Request, l *limits, has Has) *waitsBuilder {
 	}
 }
 
-// bars adds segments and waits to rows of spans.
 func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 	segments := requests.Segments(b.q, 0, b.q.Duration(),
-		max(leastColumns, min(mostColumns, maxSegments/max(1, len(rows)))))
+		max(minColumns, min(maxColumns, maxSegments/max(1, len(rows)))))
 	waits := requests.Waits(b.q)
 	for i := range rows {
 		id := all[i].Span.SpanID
 		rows[i].Segments = b.segments(segments[id])
-		for n, w := range waits[id] {
-			if n >= maxSpanWaits {
-				rows[i].WaitsCut++
-				continue
-			}
-			row := waitRow{w.Kind.String(), waiting.ClassOf(w.Kind).String(),
-				observer.Milliseconds(w.Total), w.Count, Shown(w.Function), b.party(w.By)}
+		longest := waits[id][:min(len(waits[id]), maxSpanWaits)]
+		rows[i].WaitsCut = len(waits[id]) - len(longest)
+		for _, w := range longest {
+			row := waitRow{newStateKind(w.Kind), ms(w.Total), w.Count, Shown(w.Function),
+				b.party(w.By)}
 			if !b.l.take(row) {
 				rows[i].WaitsCut++
 				continue
@@ -147,13 +147,12 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 	}
 }
 
-// detail returns the rest of it.
 func (b *waitsBuilder) detail() *waitsDetail {
 	r := b.q.Waits
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
-		row := causeRow{Kind: c.Kind.String(), Class: waiting.ClassOf(c.Kind).String(),
-			Took: observer.Milliseconds(c.Duration), Function: Shown(c.Function), By: b.party(c.By)}
+		row := causeRow{stateKind: newStateKind(c.Kind), Took: ms(c.Duration),
+			Function: Shown(c.Function), By: b.party(c.By)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}
@@ -184,8 +183,8 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	return b.d
 }
 
-// longest returns a function that is asked about the duration of each interval once, and returns
-// true for the n longest.
+// longest returns a function that reports true for the n longest intervals. The caller must pass
+// the duration of each interval once.
 func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	var all []time.Duration
 	for i := range b.q.Waits.Goroutines {
@@ -198,7 +197,7 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 	}
 	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	least := all[n]
-	equal := n - slices.Index(all, least) // that have room among the n
+	equal := n - slices.Index(all, least) // intervals of this length among the n longest
 	return func(d time.Duration) bool {
 		if d == least {
 			equal--
@@ -209,23 +208,18 @@ func (b *waitsBuilder) longest(n int) func(time.Duration) bool {
 }
 
 func (b *waitsBuilder) interval(i *waits.Interval) intervalRow {
-	return intervalRow{
-		Kind: i.Kind.String(), Class: waiting.ClassOf(i.Kind).String(),
-		Start: observer.Milliseconds(i.Start), Took: observer.Milliseconds(i.Duration()),
+	row := intervalRow{
+		stateKind: newStateKind(i.Kind), Start: ms(i.Start), Took: ms(i.Duration()),
 		Span: i.SpanID.String(), In: Shown(waiting.Function(i)), Stack: b.stack(i.Stack),
-		By: b.partyWithStack(i.By),
+		By: b.party(i.By),
 	}
-}
-
-func (b *waitsBuilder) partyWithStack(p *waits.Party) *partyRow {
-	row := b.party(p)
-	if row != nil {
-		row.Stack = b.stack(p.Stack)
+	if row.By != nil {
+		row.By.Stack = b.stack(i.By.Stack)
 	}
 	return row
 }
 
-// party returns the party without its stack, which the page shows of intervals only.
+// party returns the row of a party, without a stack, or nil for no party.
 func (b *waitsBuilder) party(p *waits.Party) *partyRow {
 	if p == nil {
 		return nil
@@ -238,27 +232,28 @@ func (b *waitsBuilder) party(p *waits.Party) *partyRow {
 	if row.Own = id == (local.ID{Trace: b.q.TraceID(), Span: b.q.Root.SpanID}); row.Own {
 		return row
 	}
-	has, looked := b.known[id]
-	if !looked {
-		has = b.has(id)
-		b.known[id] = has
+	shown, known := b.known[id]
+	if !known {
+		shown = b.has(id)
+		b.known[id] = shown
 	}
-	if has {
+	if shown {
 		row.Trace, row.Span = p.TraceID.String(), p.RootID.String()
 	}
 	return row
 }
 
-// stack returns the index of a stack, or nil if there is none, or no room for it.
+// stack returns the index of a stack, or nil for an empty stack or lack of room.
 func (b *waitsBuilder) stack(stack []waits.Frame) *int {
 	if len(stack) == 0 {
 		return nil
 	}
-	if at, known := b.shared[sharedStack{&stack[0], len(stack)}]; known || b.full {
+	key := sharedStack{&stack[0], len(stack)}
+	if at, known := b.shared[key]; known || b.full {
 		return at
 	}
 	at := b.newStack(stack)
-	b.shared[sharedStack{&stack[0], len(stack)}] = at
+	b.shared[key] = at
 	return at
 }
 

@@ -10,16 +10,15 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// The page keeps the requests that it listed, in encoded form, after requests.Recent has newer
-// ones. A busy service ends more requests in a second than Recent keeps, and the list's links must
-// still work.
+// The page keeps the requests that it listed last, in encoded form: a busy service ends more
+// requests in a second than requests.Recent keeps, and the links of the list must still work.
 const (
-	maxListed = 256     // of those listed last: of a paused page all, if no other page is open
-	maxOpened = 64      // of those opened last, so that their links can be passed on
-	maxHeld   = 4 << 20 // bytes of the listed ones, and of the opened ones
+	maxListed     = 256     // requests listed last: all requests of one paused page
+	maxOpened     = 64      // requests opened last, so that users can pass links on
+	maxCacheBytes = 4 << 20 // of each of the two caches
 )
 
-// find returns the request with these ids, and with what an execution trace has of it.
+// find returns the request with these ids, with its waits.
 func (h *handler) find(traceID, spanID string) (requests.Request, error) {
 	s, err := h.snapshot(traceID, spanID)
 	if err != nil {
@@ -41,7 +40,7 @@ func (h *handler) snapshot(traceID, spanID string) (requests.Snapshot, error) {
 }
 
 func (h *handler) snapshotOf(id local.ID) (s requests.Snapshot, ok bool) {
-	s, ok = h.recent().Snapshot(id.Trace, id.Span) // which may have got spans meanwhile
+	s, ok = h.recent().Snapshot(id.Trace, id.Span) // first, for spans that arrived since
 	if !ok {
 		s, ok = h.listed.Get(id)
 	}
@@ -51,19 +50,18 @@ func (h *handler) snapshotOf(id local.ID) (s requests.Snapshot, ok bool) {
 	return s, ok
 }
 
-// has reports whether the page has a request.
+// has reports whether the page can show a request.
 func (h *handler) has(id local.ID) bool {
 	_, ok := h.snapshotOf(id)
 	return ok
 }
 
-// recent returns the requests in memory.
 func (h *handler) recent() *requests.Recent { return (*requests.Recent)(h.source.Recent()) }
 
-// sampled returns a request with the newest session that has samples of it. The result has no
-// session if there is none, or if the client may not see it.
+// sampled returns a request with the newest session that sampled the request. The result has no
+// session without such a session, or if clients may not see sessions.
 func (h *handler) sampled(q requests.Request) view.SampledRequest {
-	if h.refused() != nil {
+	if h.checkSessions() != nil {
 		return view.SampledRequest{Request: q}
 	}
 	for _, status := range slices.Backward(h.recorder.Statuses()) {

@@ -38,7 +38,7 @@ func (s *slow) Write(p []byte) (int, error) {
 }
 
 // Each part of an answer has its time, however long the answer takes. A client that takes nothing, or is gone, ends it.
-func TestPaced(t *testing.T) {
+func TestWriteLimit(t *testing.T) {
 	const partSize = 64 << 10
 	for _, c := range []struct {
 		name  string
