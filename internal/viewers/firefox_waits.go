@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
@@ -66,10 +67,7 @@ func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	if r == nil || f.trace == nil {
 		return f.s.Samples(tl.ID)
 	}
-	skew := waiting.SampleSkew
-	if f.trace.Engine == profile.EngineWindow {
-		skew = time.Second // a sample has the time of its window
-	}
+	skew := requests.SampleSkew(f.trace)
 	every := func(trace.SpanID) bool { return true }
 	return func(yield func(profile.Sample) bool) {
 		for s := range f.s.Samples(tl.ID) {
