@@ -1,7 +1,7 @@
 // Package requests (stable) reads the requests that a program keeps in memory: the newest, the
-// slowest, and the requests that a [bridge.KeepPolicy] kept, each with all its spans. perfline.Start
-// fills a [Store], and perfline's Pipeline.Recent returns it. The live page and the agents' tools
-// read the same store.
+// slowest, and the requests that a [bridge.KeepPolicy] kept, each with all its spans.
+// perfline.Start fills a [Store], and perfline's Pipeline.Recent returns it. The live page and the
+// agents' tools read the same store.
 //
 //	for _, q := range pipeline.Recent().Slowest() {
 //		err := requests.WriteWaterfall(os.Stdout, q, nil)

@@ -20,13 +20,13 @@ type Config struct {
 
 	// MaxBytes bounds the memory of all spans, of requests and in the background, in bytes; 0 means
 	// 16 MiB. One trace uses at most a sixteenth, and the requests that the policy kept use at most
-	// half. Beyond a bound, the store removes the oldest request. Spans of the newest requests share
-	// blocks of 16 KiB with other spans; the blocks do not count.
+	// half. Beyond a bound, the store removes the oldest request. Spans of the newest requests
+	// share blocks of 16 KiB with other spans; the blocks do not count.
 	MaxBytes int
 }
 
-// A Store holds the requests in memory. perfline.Start makes it. Methods may be called concurrently,
-// and see each request that ended before the call.
+// A Store holds the requests in memory. perfline.Start makes it. Methods may be called
+// concurrently, and see each request that ended before the call.
 type Store requests.Recent
 
 // Newest returns the requests that ended last, the newest first.
@@ -38,8 +38,8 @@ func (s *Store) Slowest() []Request { return list((*requests.Recent)(s).Slowest(
 // Kept returns the requests that the keep policy kept, the newest first.
 func (s *Store) Kept() []Request { return list((*requests.Recent)(s).KeptRequests()) }
 
-// Find returns the request with this trace and this local root. ok is false if the request is not in
-// memory.
+// Find returns the request with this trace and this local root. ok is false if the request is not
+// in memory.
 func (s *Store) Find(id trace.TraceID, root trace.SpanID) (q Request, ok bool) {
 	q.snapshot, ok = (*requests.Recent)(s).Snapshot(id, root)
 	return q, ok

@@ -43,7 +43,8 @@ func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[prof
 func CountRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
 	last := sessions.FrameID(0)
 	for t := range Timelines(s) {
-		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) { // a frame may have several timelines
+		// The timelines of a frame follow each other.
+		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) {
 			last = t.FrameID
 			n++
 		}

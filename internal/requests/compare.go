@@ -215,8 +215,8 @@ func addCauses(to *[waiting.Kinds]time.Duration, q Request) bool {
 }
 
 func (c *Comparison) compareFunctions(slow, usual Part) {
-	a, b := slow.Profile, usual.Profile
-	if a != nil && b != nil && (a.Engine == profile.EngineWall) != (b.Engine == profile.EngineWall) {
+	wall := func(t *profile.Trace) bool { return t.Engine == profile.EngineWall }
+	if s, u := slow.Profile, usual.Profile; s != nil && u != nil && wall(s) != wall(u) {
 		c.OtherEngine = true
 		return
 	}

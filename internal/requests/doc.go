@@ -31,9 +31,9 @@
 //
 // # Limitations
 //
-//   - Config.MaxBytes ignores some hundred bytes of each trace, idle buffers of 252 KiB at most, and
-//     other spans in the blocks that the newest requests retain. Resources and scopes, which spans
-//     share, count 256 bytes for each change of the tracer within a trace.
+//   - Config.MaxBytes ignores some hundred bytes of each trace, idle buffers of 252 KiB at most,
+//     and other spans in the blocks that the newest requests retain. Resources and scopes, which
+//     spans share, count 256 bytes for each change of the tracer within a trace.
 //   - Times are wall-clock times, as in OTLP. When the system's clock is set, samples of a profile
 //     with an older origin shift against the spans by the same amount.
 //   - Requests are not on disk. They are lost when the process ends.

@@ -14,8 +14,8 @@ type examples struct {
 	cells map[uint64]bool // of the requests
 }
 
-// cellOf returns the number of a cell. If two cells collide, which is very unlikely, the second cell
-// gets no example.
+// cellOf returns the number of a cell. If two cells collide, which is very unlikely, the second
+// cell gets no example.
 func (x *examples) cellOf(root *local.Root) uint64 {
 	c := routes.CellOf(root.End, root.Took())
 	name := maphash.String(x.seed, root.Name)

@@ -18,7 +18,7 @@ type index struct {
 
 const maxHeads = 1 << 16
 
-// newIndex returns an index for about as many traces as c allows. Above maxHeads, chains are longer.
+// newIndex returns an index for about as many traces as c allows. Chains grow above maxHeads.
 func newIndex(c Config) index {
 	n := 0
 	for _, more := range []int{c.Requests, c.Slowest, c.KeptRequests, c.Examples, c.Background,

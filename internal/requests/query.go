@@ -21,8 +21,8 @@ type Query struct {
 	MinTook, MaxTook time.Duration // the duration is in [MinTook, MaxTook); MaxTook 0 is no bound
 	From, To         time.Time     // the end is in [From, To)
 
-	// Attribute is "key" or "key=value", an attribute of any span or mark of the request. Both match
-	// exactly. The key ends at the first "=". Values of other types match as waterfalls print them.
+	// Attribute is "key" or "key=value", an attribute of any span or mark of the request. Both
+	// match exactly. The key ends at the first "=". Other values than texts match as printed.
 	Attribute string
 
 	// Text is a part of the name of any span or mark, or the beginning of the trace id, in upper or

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Requests     int // the newest requests; 0 means 64, negative none
 	Slowest      int // the slowest requests of the last hour; 0 means 8, negative none
-	KeptRequests int // the newest requests that a bridge.KeepPolicy kept; 0 means 128, negative none
+	KeptRequests int // the newest that a bridge.KeepPolicy kept; 0 means 128, negative none
 	Background   int // the newest root spans that are no request; 0 means 32, negative none
 	Examples     int // first requests of each cell of heat maps; 0 means 256, negative none
 	MaxSpans     int // of one trace; 0 means 512

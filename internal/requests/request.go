@@ -19,8 +19,8 @@ type Request struct {
 	Spans   []*otlpenc.Span // Root, and then all spans below by start
 	Dropped int             // dropped spans of the trace
 
-	// Waits describes the states of the request's goroutines, from an execution trace. Recent leaves
-	// Waits nil: set it to the result of the recorder of execution traces.
+	// Waits describes the states of the request's goroutines, from an execution trace. Recent
+	// leaves Waits nil: set it to the result of the recorder of execution traces.
 	Waits *waits.Request
 }
 

@@ -15,9 +15,9 @@ type Row struct {
 	Orphan bool // the parent is missing
 }
 
-// Rows returns the spans of the request as a tree: each span follows its parent, and siblings are in
-// order of start. Spans with a missing parent are below the request. Spans in a cycle of parents get
-// no row; requests of Recent have no cycle.
+// Rows returns the spans of the request as a tree: each span follows its parent, and siblings are
+// in order of start. Spans with a missing parent are below the request. Spans in a cycle of parents
+// get no row; requests of Recent have no cycle.
 func Rows(q Request) []Row {
 	children, inside := q.children()
 	var rows []Row

@@ -47,8 +47,8 @@ func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sampl
 }
 
 // contexts returns the span of each context of a trace. It also returns the measures of marks.Time
-// by the span above, the shortest first. A goroutine in such a measure carries the label of the span
-// above.
+// by the span above, the shortest first. A goroutine in such a measure carries the label of the
+// span above.
 func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span,
 	measures map[trace.SpanID][]*otlpenc.Span) {
 	spans := map[trace.SpanID]*otlpenc.Span{}
@@ -143,8 +143,8 @@ func (h *SpanProfile) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Profile returns a trace with only the samples of the request in t. It returns nil without samples.
-// t may be nil.
+// Profile returns a trace with only the samples of the request in t. It returns nil without
+// samples. t may be nil.
 func Profile(q Request, t *profile.Trace) *profile.Trace {
 	if t == nil {
 		return nil

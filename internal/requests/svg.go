@@ -27,8 +27,8 @@ const (
 // their column.
 //
 // With q.Waits, the sentence below the header names the cause of the duration. Bars show the states
-// of the span's goroutine in the colours of the legend at the bottom. The tooltip of a part of a bar
-// names its longest wait.
+// of the span's goroutine in the colours of the legend at the bottom. The tooltip of a part of a
+// bar names its longest wait.
 func WriteSVG(w io.Writer, q Request) error {
 	b := bufio.NewWriter(w)
 	rows := Rows(q)

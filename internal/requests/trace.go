@@ -12,8 +12,8 @@ import (
 )
 
 // A traceData stores the spans of a trace in one of two ways. If one hand-over ended the request,
-// the trace retains the bytes of the hand-over, which other traces share. Otherwise the trace owns a
-// copy. Retained spans prevent the reuse of a block of memory, which pays only while the block's
+// the trace retains the bytes of the hand-over, which other traces share. Otherwise the trace owns
+// a copy. Retained spans prevent the reuse of a block of memory, which pays only while the block's
 // other spans are in memory as well. So Recent copies the spans when a request of the trace leaves
 // the newest requests.
 type traceData struct {
@@ -286,8 +286,8 @@ func (r *Recent) detach(t *traceData) {
 	}
 }
 
-// reserve counts n bytes more and evicts what exceeds MaxBytes. It returns false if there is nothing
-// left to evict. Trace t, which may be nil, stays, but its requests may leave their lists.
+// reserve counts n bytes more and evicts what exceeds MaxBytes. It returns false if there is
+// nothing left to evict. Trace t, which may be nil, stays, but its requests may leave their lists.
 func (r *Recent) reserve(n int, t *traceData) bool {
 	for int(r.stats.Bytes)+n > r.c.MaxBytes {
 		if !r.evict(t) {

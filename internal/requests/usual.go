@@ -32,8 +32,8 @@ func Usual(all []Snapshot, route string, took time.Duration, except trace.SpanID
 	}), true
 }
 
-// OfRoute returns the requests of a route, each once. route is the name of the root span, or the name
-// of its route in a routes.Table.
+// OfRoute returns the requests of a route, each once. route is the name of the root span, or the
+// name of its route in a routes.Table.
 func OfRoute(all []Snapshot, route string) []Snapshot {
 	return distinct(func(s *Snapshot) bool { return s.isOf(route) }, all)
 }

@@ -74,7 +74,7 @@ func newAxis(w Window, now int) axis {
 }
 
 // place returns the column of the axis that contains the column with a number. The open column of a
-// route may be a column later or earlier than now: then it counts in the nearest column of the axis.
+// route may be later or earlier than now: then it counts in the nearest column of the axis.
 func (x axis) place(number int) int {
 	return min(max(0, number-x.first)>>x.merged, x.columns-1)
 }

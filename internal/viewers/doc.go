@@ -10,11 +10,11 @@
 // # Guarantees
 //
 //   - The same session or request always makes the same file.
-//   - Sessions stream into their files. Memory grows with the different texts, functions and stacks,
-//     not with the number of events and samples. A request is in memory as a whole.
+//   - Sessions stream into their files. Memory grows with the different texts, functions and
+//     stacks, not with the number of events and samples. A request is in memory as a whole.
 //   - Functions return the first error of the writer, and stop there.
-//   - A file is valid JSON in UTF-8. Except in OTLP, texts from outside are cut at 1000 bytes. Bytes
-//     that are not UTF-8 become U+FFFD.
+//   - A file is valid JSON in UTF-8. Except in OTLP, texts from outside are cut at 1000 bytes.
+//     Bytes that are not UTF-8 become U+FFFD.
 //   - A file with samples contains [profiles.HiddenNote], if some functions are hidden.
 //   - Functions may be called concurrently, also for the same session.
 //

@@ -49,8 +49,8 @@ const (
 	formatDuration = "duration"
 )
 
-// appendFlat appends attributes with the members of groups in place of the groups. The last value of
-// a repeated key counts.
+// appendFlat appends attributes with the members of groups in place of the groups. The last value
+// of a repeated key counts.
 func appendFlat(flat []slog.Attr, prefix string, attrs []slog.Attr) []slog.Attr {
 	for _, a := range attrs {
 		if a.Value.Kind() == slog.KindGroup { // sessions inline groups without a name

@@ -79,9 +79,8 @@ func (f *firefox) shared() {
 		integers("category", func(r firefoxFrame) int { return r.category }),
 		integers("line", func(r firefoxFrame) int { return cmp.Or(r.line, unknown) }),
 		constant[firefoxFrame]("address", "-1"), constant[firefoxFrame]("inlineDepth", "0"),
-		constant[firefoxFrame]("subcategory", "0"),
-		constant[firefoxFrame]("nativeSymbol", "null"), constant[firefoxFrame]("innerWindowID", "null"),
-		constant[firefoxFrame]("column", "null"),
+		constant[firefoxFrame]("subcategory", "0"), constant[firefoxFrame]("nativeSymbol", "null"),
+		constant[firefoxFrame]("innerWindowID", "null"), constant[firefoxFrame]("column", "null"),
 	})
 	f.raw("},\n" + `"funcTable":{`)
 	writeTable(f.jsonStream, slices.Values(f.functions.list), []column[profile.Call]{

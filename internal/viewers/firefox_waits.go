@@ -60,8 +60,8 @@ func (t waitResults) of(tl sessions.Timeline) *waits.Request {
 	return t[local.ID{Trace: tl.TraceID, Span: tl.SpanID}]
 }
 
-// samples yields the samples of a timeline that do not contradict the states of its request. main is
-// the timeline with the request itself.
+// samples yields the samples of a timeline that do not contradict the states of its request. main
+// is the timeline with the request itself.
 func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	r := f.results.of(tl)
 	if r == nil || f.trace == nil {
@@ -188,7 +188,7 @@ func stateSchema() []object {
 	return []object{
 		{"name": stateMarker, "display": markerDisplay, "tooltipLabel": "{marker.name}",
 			"chartLabel": "{marker.data.in}", "isStackBased": true, "fields": stateFields},
-		{"name": causeMarker, "display": markerDisplay, "tooltipLabel": causeMarker, "isStackBased": true,
-			"fields": commonFields[:2]},
+		{"name": causeMarker, "display": markerDisplay, "tooltipLabel": causeMarker,
+			"isStackBased": true, "fields": commonFields[:2]},
 	}
 }

@@ -16,8 +16,8 @@ import (
 // values of details. An ellipsis replaces the rest of a longer text.
 const maxText = 1000
 
-// A jsonStream writes JSON without a tree in memory. After an error of the writer, it writes nothing
-// more, and Flush returns the error.
+// A jsonStream writes JSON without a tree in memory. After an error of the writer, it writes
+// nothing more, and Flush returns the error.
 type jsonStream struct{ *bufio.Writer }
 
 func newJSONStream(w io.Writer) jsonStream { return jsonStream{bufio.NewWriterSize(w, 1<<16)} }
@@ -79,8 +79,8 @@ func constant[T any](name, json string) column[T] {
 	return column[T]{name, func(b []byte, _ T) []byte { return append(b, json...) }}
 }
 
-// writeTable writes the columns of a table as members of an object, and the number of rows. It reads
-// the rows once for each column.
+// writeTable writes the columns of a table as members of an object, and the number of rows. It
+// reads the rows once for each column.
 func writeTable[T any](j jsonStream, rows iter.Seq[T], columns []column[T]) {
 	length := 0
 	for _, c := range columns {
@@ -93,8 +93,8 @@ func writeTable[T any](j jsonStream, rows iter.Seq[T], columns []column[T]) {
 	j.raw(`"length":` + strconv.Itoa(length))
 }
 
-// writeList writes an array with a cell for each row, and returns the number of cells. It stops when
-// the writer fails.
+// writeList writes an array with a cell for each row, and returns the number of cells. It stops
+// when the writer fails.
 func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byte) (n int) {
 	j.raw("[")
 	for row := range rows {

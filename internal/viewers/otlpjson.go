@@ -158,8 +158,8 @@ func appendOTLPLink(b []byte, l sdktrace.Link) []byte {
 	return append(trimComma(appendOTLPNumber(b, `"flags":`, uint64(flags))), '}')
 }
 
-// otlpFlags returns the flags of a span or a link (SpanFlags of OTLP): the trace's flags, and whether
-// the parent or the linked span was in another process.
+// otlpFlags returns the flags of a span or a link (SpanFlags of OTLP): the trace's flags, and
+// whether the parent or the linked span was in another process.
 func otlpFlags(own trace.TraceFlags, remote bool) uint32 {
 	const known, isRemote = 0x100, 0x200
 	if remote {

@@ -26,8 +26,8 @@ import (
 //     request is the sentence.
 //   - Samples are V8's profile events on the thread of their span. The format lacks weights, so a
 //     sample is a moment. t may be nil.
-//   - Times are microseconds since the request's start, or since the earliest span before. otherData
-//     holds the time of that moment, and the note on hidden functions.
+//   - Times are microseconds since the request's start, or since the earliest span before.
+//     otherData holds the time of that moment, and the note on hidden functions.
 //
 // Texts, memory and errors are as in [WriteFirefox].
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {

@@ -15,8 +15,8 @@ import (
 
 // WriteSpeedscope writes a session in speedscope's file format.
 //
-//   - The first profile contains all samples in the order of time, with the time that they represent
-//     as weights. It shows where the program spent its time.
+//   - The first profile contains all samples in the order of time, with the time that they
+//     represent as weights. It shows where the program spent its time.
 //   - Each timeline is a further profile of its events. Speedscope's "Time Order" shows the waits
 //     and calls of a request, and "Left Heavy" and "Sandwich" sum up its measures. Samples events
 //     show the code below each measure, as an estimate. The profile's name contains the trace's id

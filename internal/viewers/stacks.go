@@ -2,8 +2,8 @@ package viewers
 
 import "github.com/perfline/perfline/profiling/profile"
 
-// A stackTable numbers the different stacks of a trace's samples. It reads each stack once, whatever
-// the number of its samples, and reads callers that stacks share once.
+// A stackTable numbers the different stacks of a trace's samples. It reads each stack once,
+// whatever the number of its samples, and reads callers that stacks share once.
 type stackTable struct {
 	trace *profile.Trace
 	frame func(c profile.Call, category int) int // the index of a frame in the file
