@@ -10,8 +10,7 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// ParseID returns the id of a request from the hexadecimal digits of its trace and of its root
-// span.
+// ParseID parses the hexadecimal ids of a request's trace and root span.
 func ParseID(traceID, spanID string) (id local.ID, err error) {
 	if id.Trace, err = trace.TraceIDFromHex(traceID); err != nil {
 		return id, err
@@ -20,24 +19,24 @@ func ParseID(traceID, spanID string) (id local.ID, err error) {
 	return id, err
 }
 
-// A Cache has the requests that clients saw last, in encoded form. A busy service ends more
-// requests in a second than requests.Recent keeps, and a client opens a request of a list seconds
-// later. The requests have memory of their own. Its methods may be called concurrently.
+// A Cache keeps the requests that clients saw last, in encoded form and in memory of their own. A
+// busy service ends more requests in a second than requests.Recent keeps, and a client opens a
+// request of a list seconds later. Methods may be called concurrently.
 type Cache struct {
 	most, mostBytes int
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	requests map[local.ID]requests.Snapshot
-	order    []local.ID // the request that was added last is at the end
+	order    []local.ID // the latest request is at the end
 	bytes    int
 }
 
-// NewCache returns a cache of at most so many requests, with at most so many bytes together.
+// NewCache returns a cache for at most most requests of at most mostBytes bytes together.
 func NewCache(most, mostBytes int) *Cache {
 	return &Cache{most: most, mostBytes: mostBytes, requests: map[local.ID]requests.Snapshot{}}
 }
 
-// Get returns a request.
+// Get returns the request with an id.
 func (c *Cache) Get(id local.ID) (requests.Snapshot, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +44,7 @@ func (c *Cache) Get(id local.ID) (requests.Snapshot, bool) {
 	return s, ok
 }
 
-// All returns the requests, the last one first.
+// All returns the requests, the latest first.
 func (c *Cache) All() []requests.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,15 +55,14 @@ func (c *Cache) All() []requests.Snapshot {
 	return all
 }
 
-// Add makes s the last request.
+// Add makes s the latest request.
 func (c *Cache) Add(s requests.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(s)
 }
 
-// AddNew adds the requests that the cache does not have. The first of them becomes the last
-// request.
+// AddNew adds the requests that are not in the cache. The first of them becomes the latest request.
 func (c *Cache) AddNew(all []requests.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,8 +73,8 @@ func (c *Cache) AddNew(all []requests.Snapshot) {
 	}
 }
 
-// put adds s and lets go of the oldest requests, unless s has too many bytes for all of them. c.mu
-// is held.
+// put adds s and removes the oldest requests over the bounds. It drops s if s alone exceeds
+// mostBytes. c.mu is held.
 func (c *Cache) put(s requests.Snapshot) {
 	if s.Bytes() > c.mostBytes {
 		return

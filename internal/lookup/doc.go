@@ -1,4 +1,4 @@
-// Package lookup finds requests for the clients of the live page and of the tools for agents:
-// [Cache] has the requests that a client saw last, [Waits] have what the waits recorder knows,
-// [Usual] chooses a request to compare with, and [Samples] are what a session has of requests.
+// Package lookup finds requests for clients of the live page and of the tools for agents. [Cache]
+// keeps the requests that clients saw last, [Waits] reads the waits recorder, [Usual] chooses a
+// request to compare with, and [Samples] yields samples of a session.
 package lookup

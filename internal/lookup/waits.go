@@ -9,31 +9,31 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Waits are the results of a waits recorder, as clients outside the program may see them. Its
-// methods may be called concurrently.
+// Waits reads the results of a waits recorder for clients outside the program, without hidden
+// functions. Methods may be called concurrently.
 type Waits struct {
-	recorder waits.Recorder // nil without one
+	recorder waits.Recorder // nil without a recorder
 	policy   func(function string) bool
 
-	mu    sync.Mutex // guards what follows
-	names map[string]bool
-	shown map[*waits.Request]*waits.Request
+	mu      sync.Mutex      // guards the caches below
+	names   map[string]bool // the policy's answers
+	visible map[*waits.Request]*waits.Request
 }
 
-// The bounds of what Waits remembers.
+// Bounds of the caches, which are cleared when they are full.
 const (
-	maxNames = 16 << 10
-	maxShown = 16
+	maxNames   = 16 << 10
+	maxVisible = 16
 )
 
 // NewWaits returns the results of a recorder, which may be nil. shows is [remote.Policy.Shows] of
 // the program's policy.
 func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits {
 	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{},
-		shown: map[*waits.Request]*waits.Request{}}
+		visible: map[*waits.Request]*waits.Request{}}
 }
 
-// With returns q with its result. There may be none.
+// With returns q with the recorder's result, if the recorder has one.
 func (w *Waits) With(q requests.Request) requests.Request {
 	if result, ok := w.Result(q.TraceID(), q.Root.SpanID); ok {
 		q.Waits = result
@@ -52,15 +52,15 @@ func (w *Waits) Result(t trace.TraceID, root trace.SpanID) (*waits.Request, bool
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	shown := w.shown[result]
-	if shown == nil {
-		shown = shownTo(result, w.shows)
-		if len(w.shown) == maxShown {
-			clear(w.shown)
+	visible := w.visible[result]
+	if visible == nil {
+		visible = visibleCopy(result, w.shows)
+		if len(w.visible) == maxVisible {
+			clear(w.visible)
 		}
-		w.shown[result] = shown
+		w.visible[result] = visible
 	}
-	return shown, true
+	return visible, true
 }
 
 // shows asks the policy once about each function. w.mu is held.

@@ -12,54 +12,52 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Part is one of two requests that are compared.
+// A Part is one side of a comparison.
 type Part struct {
 	Request Request
-	Profile *profile.Trace // has samples of the request; may be nil
+	Profile *profile.Trace // with samples of the request; may be nil
 }
 
-// A Comparison is the difference between a slow request and a usual one. All differences are the
-// slow request's time minus the usual one's.
+// A Comparison is the difference between a slow and a usual request. All differences are the slow
+// request's time minus the usual request's time. Each list has the largest difference first.
 type Comparison struct {
 	Slow, Usual Request
-	Spans       []SpanDifference // the largest difference on the critical path first
-	// the largest difference first; empty if no execution trace has either request
-	Waits []WaitDifference
-	// the largest difference first; empty if the profiles have no sample of either request
-	Functions []FunctionDifference
+	Spans       []SpanDifference     // by Critical
+	Waits       []WaitDifference     // empty if no execution trace covers either request
+	Functions   []FunctionDifference // empty if the profiles have no sample of either request
 
 	// The places in Spans of the rows of each request, in the order of Rows.
 	SlowPlaces, UsualPlaces []int
 
-	// The sides that have Waits, and that have Functions. The times of a side without them are
-	// zero.
+	// The times in Waits are zero for a request without waits, and the times in Functions for a
+	// request without samples.
 	SlowWaits, UsualWaits     bool
 	SlowSamples, UsualSamples int
-	// OtherEngine says that two profiles of CPU time and of wall-clock time cannot be compared.
-	// Then Functions are empty.
+	// OtherEngine reports that one profile measures CPU time and the other wall-clock time. Then
+	// Functions is empty.
 	OtherEngine bool
 }
 
 // A SpanSum sums up the spans of a request that have the same path.
 type SpanSum struct {
 	Count    int
-	Total    time.Duration // from start to end, also of spans at the same time
-	Critical time.Duration // what they have of the critical path, see CriticalPath
+	Total    time.Duration // of the durations, also of concurrent spans
+	Critical time.Duration // on the critical path, see CriticalPath
 }
 
-// A SpanDifference compares the spans of one path: the names of the spans from the root to them.
+// A SpanDifference compares the spans of one path. A path is the names from the root to a span.
 type SpanDifference struct {
 	Name        string // see Row.Name
 	Depth       int    // 0 is the request itself
 	Place       int    // in the order of the tree, from 0
-	Parent      int    // the place of the path above; -1 of the request itself
+	Parent      int    // the place of the path above; -1 for the request itself
 	Slow, Usual SpanSum
 }
 
 // Critical returns the difference on the critical path.
 func (d SpanDifference) Critical() time.Duration { return d.Slow.Critical - d.Usual.Critical }
 
-// A WaitDifference compares how much of the requests' durations was spent in one kind of state.
+// A WaitDifference compares the time that the requests spent in one kind of state.
 type WaitDifference struct {
 	Kind        waits.Kind
 	Slow, Usual time.Duration
@@ -68,12 +66,11 @@ type WaitDifference struct {
 // Took returns the difference.
 func (d WaitDifference) Took() time.Duration { return d.Slow - d.Usual }
 
-// A FunctionDifference compares how long a function ran: in itself and in the functions of the
-// runtime that it called.
+// A FunctionDifference compares the time of a function and of its calls to the runtime.
 type FunctionDifference struct {
 	Name        string // with the package's path
-	File        string // empty if it is unknown
-	Line        int    // where the function begins; 0 if it is unknown
+	File        string // empty if unknown
+	Line        int    // where the function begins; 0 if unknown
 	Waits       bool   // the samples are of waiting goroutines
 	Slow, Usual time.Duration
 }
@@ -84,18 +81,18 @@ func (d FunctionDifference) Took() time.Duration { return d.Slow - d.Usual }
 // Took returns the difference of the durations.
 func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Duration() }
 
-// Compare compares two requests, by span, by state and by function. They are usually of one route,
-// but need not be.
+// Compare compares two requests by span, by state and by function. The requests may be of different
+// routes.
 //
-// Spans are the same if the names from the root to them are. The roots are the same whatever their
-// names are. Spans of one path count together.
+// Spans correspond if the names from the root to the spans are equal. The roots always correspond,
+// whatever their names. Spans of one path count together.
 //
-// Each moment of a request belongs to one span: the one on the critical path ([CriticalPath]). So
-// the differences on the critical path add up to [Comparison.Took]. Time that a span has beside the
-// critical path counts in Total only.
+// Each moment of a request belongs to one span on the critical path ([CriticalPath]). So the
+// differences on the critical path add up to [Comparison.Took]. Time off the critical path counts
+// in Total only.
 //
-// Waits are the causes of the durations: they add up to the duration of each side that has an
-// execution trace.
+// Waits are the causes of the durations. They add up to the duration of a request with an execution
+// trace.
 func Compare(slow, usual Part) Comparison {
 	c := Comparison{Slow: slow.Request, Usual: usual.Request}
 	tree := &pathTree{children: map[pathKey]int{}}
@@ -106,17 +103,15 @@ func Compare(slow, usual Part) Comparison {
 		func(d *SpanDifference) *SpanSum { return &d.Slow })
 	sum(c.Spans, usual.Request, usualRows, c.UsualPlaces,
 		func(d *SpanDifference) *SpanSum { return &d.Usual })
-	slices.SortStableFunc(c.Spans,
-		func(a, b SpanDifference) int {
-			return cmp.Compare(b.Critical().Abs(),
-				a.Critical().Abs())
-		})
+	slices.SortStableFunc(c.Spans, func(a, b SpanDifference) int {
+		return cmp.Compare(b.Critical().Abs(), a.Critical().Abs())
+	})
 	c.compareWaits()
 	c.compareFunctions(slow, usual)
 	return c
 }
 
-// A pathTree has the paths of names of two requests.
+// A pathTree is the tree of the paths of two requests.
 type pathTree struct {
 	nodes    []pathNode
 	children map[pathKey]int
@@ -133,7 +128,7 @@ type pathKey struct {
 	name   string
 }
 
-// add adds the paths of rows, and returns the node of each row.
+// add adds the paths of rows and returns the node of each row.
 func (t *pathTree) add(rows []Row) []int {
 	var nodes, above []int
 	for _, row := range rows {
@@ -156,7 +151,7 @@ func (t *pathTree) add(rows []Row) []int {
 	return nodes
 }
 
-// order returns the paths in the order of the tree. It replaces nodes in lists by their places.
+// order returns the paths in the order of the tree. It replaces the nodes in lists by places.
 func (t *pathTree) order(lists ...[]int) []SpanDifference {
 	all := make([]SpanDifference, 0, len(t.nodes))
 	places := make([]int, len(t.nodes))
@@ -180,7 +175,7 @@ func (t *pathTree) order(lists ...[]int) []SpanDifference {
 	return all
 }
 
-// sum adds the rows of a request to one side of the differences. side returns it.
+// sum adds the rows of a request to one side of the differences, which side returns.
 func sum(all []SpanDifference, q Request, rows []Row, places []int,
 	side func(*SpanDifference) *SpanSum) {
 	of := map[*otlpenc.Span]*SpanSum{}
@@ -208,7 +203,7 @@ func (c *Comparison) compareWaits() {
 		func(a, b WaitDifference) int { return cmp.Compare(size(b), size(a)) })
 }
 
-// addCauses adds the causes of a request's duration. It returns false if there are none.
+// addCauses adds the causes of a request's duration. It returns false if the causes are unknown.
 func addCauses(to *[waiting.Kinds]time.Duration, q Request) bool {
 	if q.Waits == nil {
 		return false
@@ -220,36 +215,33 @@ func addCauses(to *[waiting.Kinds]time.Duration, q Request) bool {
 }
 
 func (c *Comparison) compareFunctions(slow, usual Part) {
-	if slow.Profile != nil && usual.Profile != nil &&
-		(slow.Profile.Engine == profile.EngineWall) != (usual.Profile.Engine == profile.EngineWall) {
+	wall := func(t *profile.Trace) bool { return t.Engine == profile.EngineWall }
+	if s, u := slow.Profile, usual.Profile; s != nil && u != nil && wall(s) != wall(u) {
 		c.OtherEngine = true
 		return
 	}
-	all := map[FunctionDifference]*FunctionDifference{}
-	c.SlowSamples = addFunctions(all, slow, func(d *FunctionDifference) *time.Duration { return &d.Slow })
-	c.UsualSamples = addFunctions(all, usual, func(d *FunctionDifference) *time.Duration { return &d.Usual })
+	all := map[FunctionDifference]*FunctionDifference{} // by function, without times
+	add := func(p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
+		for _, sample := range Samples(p.Request, p.Profile) {
+			samples++
+			call := profiles.Innermost(p.Profile, sample)
+			key := FunctionDifference{Name: call.Name, File: call.File, Line: call.StartLine,
+				Waits: sample.Marker == profile.Idle}
+			if all[key] == nil {
+				d := key
+				all[key] = &d
+			}
+			*side(all[key]) += sample.Weight
+		}
+		return samples
+	}
+	c.SlowSamples = add(slow, func(d *FunctionDifference) *time.Duration { return &d.Slow })
+	c.UsualSamples = add(usual, func(d *FunctionDifference) *time.Duration { return &d.Usual })
 	for _, d := range all {
 		c.Functions = append(c.Functions, *d)
 	}
 	slices.SortFunc(c.Functions, func(a, b FunctionDifference) int {
-		return cmp.Or(cmp.Compare(b.Took().Abs(), a.Took().Abs()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(b.Took().Abs(), a.Took().Abs()), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-}
-
-// addFunctions adds the samples of a request to one side of the differences: side returns it. The
-// keys are functions without times. It returns the number of samples.
-func addFunctions(all map[FunctionDifference]*FunctionDifference, p Part, side func(*FunctionDifference) *time.Duration) (samples int) {
-	for _, sample := range Samples(p.Request, p.Profile) {
-		samples++
-		call := profiles.Innermost(p.Profile, sample)
-		key := FunctionDifference{Name: call.Name, File: call.File, Line: call.StartLine, Waits: sample.Marker == profile.Idle}
-		d := all[key]
-		if d == nil {
-			d = new(FunctionDifference)
-			*d = key
-			all[key] = d
-		}
-		*side(d) += sample.Weight
-	}
-	return samples
 }

@@ -2,24 +2,20 @@ package requests
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/perfline/perfline/internal/text"
 )
 
 const (
-	// a tenth of the difference: what a second cause, or the opposite of the first, must have for
-	// the sentence
-	notable        = 10
+	notable        = 10 // the sentence mentions what makes up this part of the difference
 	spanInSentence = 80 // characters
 )
 
-// Sentence says in one sentence where the difference is, such as "9.1 ms of the 12 ms more were in
-// sql.conn.query (11 instead of 1)". It has the span with the largest difference on the critical
-// path, and the next one if that has a tenth of the whole difference or more. If the first is
-// larger than the whole by a tenth or more, the rest has the opposite sign, and the sentence has
-// that, too. The names in it are shortened, but not escaped. Code that prints the sentence escapes
-// it.
+// Sentence locates the difference in one sentence, such as "9.1 ms of the 12 ms more were in
+// sql.conn.query (11 instead of 1)". The sentence names the span with the largest difference on the
+// critical path, and the next span if its difference is a tenth of the whole or more. If the first
+// difference exceeds the whole by a tenth or more, the sentence adds that the rest is opposite. The
+// sentence shortens names, but does not escape them: callers that print the sentence must.
 func (c Comparison) Sentence() string {
 	took := c.Took()
 	if took.Abs()*100 <= max(c.Slow.Duration(), c.Usual.Duration()) {
@@ -30,7 +26,7 @@ func (c Comparison) Sentence() string {
 		direction = "less"
 	}
 	whole := text.Length(took.Abs()) + " " + direction
-	var parts []SpanDifference // with the same direction as the whole
+	var parts []SpanDifference // in the direction of the whole
 	for _, d := range c.Spans {
 		if (d.Critical() > 0) == (took > 0) && d.Critical().Abs()*notable >= took.Abs() {
 			parts = append(parts, d)
@@ -45,17 +41,15 @@ func (c Comparison) Sentence() string {
 		return whole + " in all: " + text.Length(in) + " " + direction + " in " +
 			c.describe(first) + ", the opposite elsewhere"
 	}
-	var b strings.Builder
-	b.WriteString(text.Length(min(in, took.Abs())) + " of the " + whole + " were in " +
-		c.describe(first))
+	s := text.Length(min(in, took.Abs())) + " of the " + whole + " were in " + c.describe(first)
 	if len(parts) > 1 {
-		b.WriteString("; " + text.Length(parts[1].Critical().Abs()) + " were in " +
-			c.describe(parts[1]))
+		next := parts[1]
+		s += "; " + text.Length(next.Critical().Abs()) + " were in " + c.describe(next)
 	}
-	return b.String()
+	return s
 }
 
-// describe names a span, with the numbers of both sides if they differ.
+// describe names a span, with the counts of both sides if they differ.
 func (c Comparison) describe(d SpanDifference) string {
 	name := atMost(d.Name, spanInSentence)
 	if d.Depth == 0 {

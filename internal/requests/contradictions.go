@@ -13,22 +13,17 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// windowSkew is waiting.SampleSkew for samples of profile.EngineWindow: such a sample has the time
-// of its window, which is a second long.
-const windowSkew = time.Second
-
-// Contradictions returns how many samples of the request Samples leaves out, because they
-// contradict the execution trace in q.Waits. These are samples of running code at a time at which
-// no goroutine of their span ran, and samples of waiting code at a time at which none waited. Where
-// the execution trace does not reach, no sample contradicts it. Without q.Waits, none does.
+// Contradictions counts the samples that Samples omits because they contradict the execution trace
+// in q.Waits: samples of running code while no goroutine of their span ran, and samples of waiting
+// code while no goroutine waited. Outside of the execution trace, and without q.Waits, no sample
+// contradicts. t may be nil.
 //
-// The execution trace has no notes of short spans and of measures of marks.Time. Their samples are
-// compared with the goroutines of the span above. If q.Waits omits goroutines, a sample agrees
-// unless another state of its span is known at the time.
+// The execution trace does not record short spans and measures of marks.Time. Their samples must
+// agree with the goroutines of the span above. If q.Waits omits goroutines, a sample agrees unless
+// another state of its span is known at the time.
 //
-// The two times may differ by a millisecond: a sample agrees if a goroutine of the span ran within
-// that time. Samples of profile.EngineWindow have no times of their own. They may differ by a
-// second. t may be nil.
+// A sample agrees if a goroutine of the span ran within a millisecond of the sample's time, and for
+// profile.EngineWindow within a second.
 func Contradictions(q Request, t *profile.Trace) int {
 	if t == nil || q.Waits == nil {
 		return 0
@@ -44,28 +39,34 @@ func Contradictions(q Request, t *profile.Trace) int {
 	return n
 }
 
+// SampleSkew returns how far the time of a sample of t may be from the same moment in an execution
+// trace: a sample of profile.EngineWindow has the time of its window, which lasts a second.
+func SampleSkew(t *profile.Trace) time.Duration {
+	if t.Engine == profile.EngineWindow {
+		return time.Second
+	}
+	return waiting.SampleSkew
+}
+
 // agreement returns a function that reports whether a sample of a span agrees with q.Waits.
 func (q Request) agreement(t *profile.Trace) func(*otlpenc.Span, profile.Sample) bool {
 	tree := newSpanWaits(q)
 	if tree == nil {
 		return func(*otlpenc.Span, profile.Sample) bool { return true }
 	}
-	skew := waiting.SampleSkew
-	if t.Engine == profile.EngineWindow {
-		skew = windowSkew
-	}
+	skew := SampleSkew(t)
 	known := *q.Waits
-	if known.Omitted > 0 { // what they did is a gap, at all times
+	if known.Omitted > 0 { // a goroutine with a gap at all times stands for them
 		gap := waits.Goroutine{Intervals: []waits.Interval{{Kind: waits.Gap, Start: math.MinInt64,
 			End: math.MaxInt64}}}
 		known.Goroutines = append(slices.Clip(known.Goroutines), gap)
 	}
 	return func(s *otlpenc.Span, sample profile.Sample) bool {
-		of := tree.worked(s)
-		switch {
-		case of == nil && unnoted(s):
-			return true
-		case of == nil:
+		of := tree.recorded(s)
+		if of == nil {
+			if mayLackRecord(s) {
+				return true
+			}
 			of = s
 		}
 		at := t.Origin.Add(sample.Timestamp).Sub(q.Root.Start)

@@ -14,38 +14,38 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A PathPart is a part of the critical path: a time in which a span determined the duration of its
-// request.
+// A PathPart is a part of the critical path: a period in which a span determined the duration of
+// its request.
 type PathPart struct {
 	Span       *otlpenc.Span
 	Start, End time.Duration // since the request's start
 }
 
 // CriticalPath returns the spans that determined how long the request took, by time. The parts
-// cover the time from the request's start to its end exactly once. Neighbours are of different
+// cover the time from the request's start to its end exactly once. Neighbours belong to different
 // spans.
 //
-// The path is followed from the end to the start. At each moment it is in the child that ends last
-// of the children that have begun, and in the span itself after all of them ended. A part has the
-// child's own children in it by the same rule.
+// CriticalPath follows a span from its end to its start. At each moment the path is in the child
+// that ends last of the children that have begun, and in the span itself after the end of all
+// children. The same rule applies within the child.
 //
-// A span can wait only for a child that ends no later than itself. A child that ends later counts
-// as a child of the nearest span above that ends no earlier. A span that outlives the request is
-// not on the path. Neither are spans without a duration.
+// A span can wait only for a child that ends no later than the span. A child that ends later counts
+// as a child of the nearest span above that ends no earlier. Spans that outlive the request, and
+// spans without a duration, are not on the path.
 //
-// A measure of package marks may have no children, because code in it need not have its context.
-// Spans with the same parent that lie within its time count as its children, also if they are of
+// Measures of package marks often lack children, because code below a measure need not use its
+// context. Spans with the same parent within the time of a measure count as its children, also on
 // another goroutine.
 func CriticalPath(q Request) []PathPart {
-	p := pathFinder{start: q.Root.Start, children: q.awaited()}
+	p := pathFinder{start: q.Root.Start, children: q.awaitable()}
 	p.follow(q.Root, 0, q.Duration())
 	slices.Reverse(p.parts)
 	return p.parts
 }
 
-// awaited returns the children that each span can have waited for, by start.
-func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
-	all := map[*otlpenc.Span][]awaitedSpan{}
+// awaitable returns the children that each span can have waited for, by start.
+func (q Request) awaitable() map[*otlpenc.Span][]child {
+	all := map[*otlpenc.Span][]child{}
 	var above []*otlpenc.Span // the spans above a row
 	rows := Rows(q)
 	for _, r := range rows {
@@ -55,17 +55,17 @@ func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 		}
 		for _, parent := range slices.Backward(above[:r.Depth]) {
 			if !r.Span.End.After(parent.End) {
-				all[parent] = append(all[parent], awaitedSpan{span: r.Span})
+				all[parent] = append(all[parent], child{span: r.Span})
 				break
 			}
 		}
 	}
 	for _, r := range rows {
-		withinMeasures(all, r.Span)
+		moveIntoMeasures(all, r.Span)
 	}
 	for _, children := range all {
 		slices.SortStableFunc(children,
-			func(a, b awaitedSpan) int { return a.span.Start.Compare(b.span.Start) })
+			func(a, b child) int { return a.span.Start.Compare(b.span.Start) })
 		for i := range children {
 			children[i].last = children[i].span
 			if i > 0 && !children[i].span.End.After(children[i-1].last.End) {
@@ -76,18 +76,15 @@ func (q Request) awaited() map[*otlpenc.Span][]awaitedSpan {
 	return all
 }
 
-// withinMeasures makes the children of a span that lie within measures below it the children of the
-// shortest of these.
-func withinMeasures(all map[*otlpenc.Span][]awaitedSpan, parent *otlpenc.Span) {
+// moveIntoMeasures moves each child of parent within the time of measures of parent to the shortest
+// of these measures.
+func moveIntoMeasures(all map[*otlpenc.Span][]child, parent *otlpenc.Span) {
 	children := all[parent]
-	shorter := func(a, b awaitedSpan) int {
-		return cmp.Compare(a.span.Duration(),
-			b.span.Duration())
-	}
-	slices.SortStableFunc(children, shorter)
-	var rest []awaitedSpan
+	slices.SortStableFunc(children,
+		func(a, b child) int { return cmp.Compare(a.span.Duration(), b.span.Duration()) })
+	var rest []child
 	for i, c := range children {
-		m := slices.IndexFunc(children[i+1:], func(m awaitedSpan) bool {
+		m := slices.IndexFunc(children[i+1:], func(m child) bool {
 			return isMeasure(m.span) && !m.span.Start.After(c.span.Start) &&
 				!m.span.End.Before(c.span.End)
 		})
@@ -101,19 +98,19 @@ func withinMeasures(all map[*otlpenc.Span][]awaitedSpan, parent *otlpenc.Span) {
 	all[parent] = rest
 }
 
-// An awaitedSpan is a child of a span.
-type awaitedSpan struct {
+// A child is a span that the span above can have waited for.
+type child struct {
 	span *otlpenc.Span
-	last *otlpenc.Span // ends last of this one and those that began before it
+	last *otlpenc.Span // ends last of span and the children that began before
 }
 
 type pathFinder struct {
 	start    time.Time // of the request
-	children map[*otlpenc.Span][]awaitedSpan
-	parts    []PathPart // the last first
+	children map[*otlpenc.Span][]child
+	parts    []PathPart // the latest first
 }
 
-// follow adds the parts from one time to another, which s encloses.
+// follow adds the parts between two times within s.
 func (p *pathFinder) follow(s *otlpenc.Span, from, to time.Duration) {
 	children := p.children[s]
 	for to > from {
@@ -145,12 +142,12 @@ func (p *pathFinder) add(s *otlpenc.Span, from, to time.Duration) {
 	p.parts = append(p.parts, PathPart{s, from, to})
 }
 
-// A PathShare is what equal spans have of the critical path.
+// A PathShare is the share of spans with one name and kind in a critical path.
 type PathShare struct {
 	Name    string // see Row.Name
-	Spans   int    // of that name and kind, on the path
+	Spans   int    // on the path
 	Time    time.Duration
-	Longest *otlpenc.Span // has the most time of them
+	Longest *otlpenc.Span // with the most time on the path
 }
 
 // PathShares sums up a critical path by the names and kinds of its spans, the largest time first.
@@ -188,24 +185,23 @@ func PathShares(path []PathPart) []PathShare {
 	return shares
 }
 
-// mostShares is the number of names that a line about the critical path has.
-const mostShares = 3
+const maxShares = 3 // names in a line about the critical path
 
-// pathLine returns the critical path in a line: its largest shares. It is empty if the path has one
-// span.
+// pathLine returns a line with the largest shares of the critical path. The line is empty if the
+// path consists of one span.
 func (q Request) pathLine() string {
 	shares := PathShares(CriticalPath(q))
 	if len(shares) < 2 {
 		return ""
 	}
 	var parts []string
-	for _, s := range shares[:min(mostShares, len(shares))] {
+	for _, s := range shares[:min(maxShares, len(shares))] {
 		name := atMost(text.Escape(s.Name, ""), treeWidth)
 		if s.Spans > 1 {
 			name += fmt.Sprintf(" × %d", s.Spans)
 		}
-		parts = append(parts,
-			fmt.Sprintf("%s %.0f %%", name, float64(s.Time)/float64(max(1, q.Duration()))*100))
+		percent := float64(s.Time) / float64(max(1, q.Duration())) * 100
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", name, percent))
 	}
 	return "critical path: " + strings.Join(parts, ", ")
 }

@@ -7,31 +7,30 @@ import (
 	"github.com/perfline/perfline/internal/routes"
 )
 
-// examples have the first request of each cell of a route's heat map.
+// examples holds the first request of each cell of the routes' heat maps.
 type examples struct {
 	fifo
 	seed  maphash.Seed
-	cells map[uint64]bool // cells of the requests
+	cells map[uint64]bool // of the requests
 }
 
-// cellOf returns the number of a cell. If two cells have the same number, which is about never, the
-// second one has no example.
+// cellOf returns the number of a cell. If two cells collide, which is very unlikely, the second
+// cell gets no example.
 func (x *examples) cellOf(root *local.Root) uint64 {
 	c := routes.CellOf(root.End, root.Took())
-	return maphash.String(x.seed,
-		root.Name) + uint64(c.Column)*0x9e3779b97f4a7c15 + uint64(c.Row)*0xd6e8feb86659fd93
+	name := maphash.String(x.seed, root.Name)
+	return name + uint64(c.Column)*0x9e3779b97f4a7c15 + uint64(c.Row)*0xd6e8feb86659fd93
 }
 
-// takeOldest removes the oldest request.
 func (x *examples) takeOldest() *request {
 	q := x.fifo.takeOldest()
 	delete(x.cells, x.cellOf(&q.Root))
 	return q
 }
 
-// exemplify adds a request to the examples, if it is the first one of its cell, and lets go of the
-// one it displaces.
-func (r *Recent) exemplify(q *request) {
+// addExample adds a request to the examples if it is the first of its cell, and removes the oldest
+// example over the limit.
+func (r *Recent) addExample(q *request) {
 	if r.c.Examples == 0 {
 		return
 	}

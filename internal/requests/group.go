@@ -11,21 +11,20 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// leastGroup is the number of equal rows from which on they are one.
-const leastGroup = 3
+const leastGroup = 3 // equal rows in a group
 
-// A Group is equal rows, which a waterfall shows as one: spans with the same parent, name, kind and
-// scope. Other spans may be between them.
+// A Group is a set of equal rows, which a waterfall draws as one row: spans with the same parent,
+// name, kind and scope. Other spans may lie between the rows.
 type Group struct {
-	Rows    []int         // their indices, by start
-	Below   int           // rows below them
-	Total   time.Duration // what they took in all
-	Failed  int           // the number of them that failed
-	Slowest int           // index of the row that took longest
+	Rows    []int         // indices of the equal rows, by start
+	Below   int           // the number of rows below the equal rows
+	Total   time.Duration // the sum of the durations
+	Failed  int           // the number of failed rows
+	Slowest int           // the index of the slowest row
 }
 
-// Groups returns the groups of three or more equal rows, by their first rows. The rows are the
-// result of Rows or its beginning.
+// Groups returns the groups of three or more equal rows, by their first rows. rows is the result of
+// Rows or a beginning of the result.
 func Groups(rows []Row) []Group {
 	type key struct {
 		parent int // index of the parent's row
@@ -74,17 +73,17 @@ func (g *Group) add(rows []Row, i int) {
 	}
 }
 
-// title returns the name and the number of the rows in n characters. The number is always whole.
+// title returns the name and the number of the rows in n characters. It never cuts the number.
 func (g *Group) title(rows []Row, n int) string {
 	number := fmt.Sprintf(" × %d", len(g.Rows))
-	return atMost(text.Escape(rows[g.Rows[0]].Name(), ""),
-		max(1, n-utf8.RuneCountInString(number))) + number
+	room := max(1, n-utf8.RuneCountInString(number))
+	return atMost(text.Escape(rows[g.Rows[0]].Name(), ""), room) + number
 }
 
-// about returns what a reader would miss of a group that is one row.
+// about sums up the details that the row of a group cannot show.
 func (g *Group) about(rows []Row) string {
-	parts := []string{text.Duration(g.Total) + " in all", "slowest " +
-		text.Duration(rows[g.Slowest].Span.Duration())}
+	slowest := rows[g.Slowest].Span.Duration()
+	parts := []string{text.Duration(g.Total) + " in all", "slowest " + text.Duration(slowest)}
 	if g.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", g.Failed))
 	}
@@ -99,7 +98,7 @@ func (g *Group) about(rows []Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// each calls f for each row of the group, and for each row below it.
+// each calls f for each row of the group, and for each row below these.
 func (g *Group) each(rows []Row, f func(Row)) {
 	for _, i := range g.Rows {
 		f(rows[i])

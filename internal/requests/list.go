@@ -2,7 +2,7 @@ package requests
 
 import "slices"
 
-// A list has requests by age. A request is in one list at most.
+// A list links requests by age. A request is in one list at most.
 type list struct {
 	oldest, newest *request
 	len            int
@@ -34,7 +34,7 @@ func (l *list) remove(q *request) {
 	l.len--
 }
 
-// newestFirst calls f for the requests until f returns false. It returns false then.
+// newestFirst calls f for each request. It stops and returns false when f returns false.
 func (l *list) newestFirst(f func(*request) bool) bool {
 	q := l.newest
 	for q != nil && f(q) {
@@ -43,7 +43,7 @@ func (l *list) newestFirst(f func(*request) bool) bool {
 	return q == nil
 }
 
-// A fifo has requests, the oldest first. It is for few requests, or for lists that rarely change.
+// A fifo is a short or rarely changed list of requests, the oldest first.
 type fifo []*request
 
 // oldest returns the oldest request, or nil.
@@ -61,7 +61,7 @@ func (f *fifo) takeOldest() *request {
 	return q
 }
 
-// newestFirst is as that of a list.
+// newestFirst works like list.newestFirst.
 func (f *fifo) newestFirst(each func(*request) bool) bool {
 	for _, q := range slices.Backward(*f) {
 		if !each(q) {

@@ -8,30 +8,30 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// letGo lets go of the oldest, but for trace t. It returns false if there is nothing.
-func (r *Recent) letGo(t *traceData) bool {
-	w := r.waiting.oldest
-	if w != nil && w.trace == t {
-		w = w.newer
+// evict removes the oldest request or trace, except trace t. It returns false if there is none.
+func (r *Recent) evict(t *traceData) bool {
+	pending := r.pending.oldest
+	if pending != nil && pending.trace == t {
+		pending = pending.newer
 	}
 	from := &r.newest
-	if older(r.others.oldest, r.newest.oldest) {
-		from = &r.others
+	if older(r.background.oldest, r.newest.oldest) {
+		from = &r.background
 	}
 	q, gone := from.oldest, false
 	switch example := r.examples.oldest(); {
-	case older(example, w) && older(example, q):
+	case older(example, pending) && older(example, q):
 		r.stats.ExamplesEvicted++
 		gone = r.release(r.examples.takeOldest())
-	case older(w, q):
-		r.abandon(w.trace)
+	case older(pending, q):
+		r.abandon(pending.trace)
 	case q != nil:
-		gone = r.leaveNewest(from)
+		gone = r.removeOldest(from)
 	case len(r.keptRequests) > 0:
 		r.stats.KeptEvicted++
 		gone = r.release(r.keptRequests.takeOldest())
 	case len(r.slowest) > 0:
-		gone = r.release(r.fastest())
+		gone = r.release(r.takeFastest())
 	default:
 		return false
 	}
@@ -41,26 +41,26 @@ func (r *Recent) letGo(t *traceData) bool {
 	return true
 }
 
-// older reports whether a arrived before b. Without a request there is nothing older.
+// older reports whether a arrived before b. A nil request arrived after all others.
 func older(a, b *request) bool { return a != nil && (b == nil || a.arrival < b.arrival) }
 
-// keep adds a request to its lists, and lets go of those it displaces.
-func (r *Recent) keep(t *traceData, root *local.Root, at rootPlace, alone *otlpenc.Spans) {
+// addRoot adds a request to its lists, and removes the requests that it displaces.
+func (r *Recent) addRoot(t *traceData, root *local.Root, at rootPlace, alone *otlpenc.Spans) {
 	q := r.request(t)
 	q.Root, q.at, q.alone = *root, at, alone
 	r.listOf(root.Class).push(q)
 	if root.Class == local.Request {
-		r.rank(q)
-		r.exemplify(q)
+		r.addSlow(q)
+		r.addExample(q)
 	}
 	if isRequest(root.Class) && root.Keep != local.NotKept {
-		r.keepLonger(q)
+		r.addKept(q)
 	}
 	r.makeRoom(root.Class, 0)
 }
 
-// keepLonger adds a request to those that a policy kept, and lets go of those it displaces.
-func (r *Recent) keepLonger(q *request) {
+// addKept adds a request to keptRequests, and removes the requests that it displaces.
+func (r *Recent) addKept(q *request) {
 	r.stats.KeptRequests++
 	if r.c.KeptRequests == 0 {
 		return
@@ -82,15 +82,15 @@ func (r *Recent) keepLonger(q *request) {
 	}
 }
 
-// maxSlowestAge is how long a request is among the slowest.
+// maxSlowestAge is the time after which a request leaves the slowest requests.
 const maxSlowestAge = time.Hour
 
-// rank adds a request to the slowest, if it is slow enough.
-func (r *Recent) rank(q *request) {
+// addSlow adds a request to the slowest, if it is slow enough.
+func (r *Recent) addSlow(q *request) {
 	if q.End.Sub(r.slowestSince) > maxSlowestAge {
-		r.dropOldFromSlowest(q.End)
+		r.expireSlowest(q.End)
 	}
-	// of the newer ones that took as long, the last comes first
+	// Of requests with the same duration, the latest comes first.
 	at, took := len(r.slowest), q.Took()
 	for at > 0 && r.slowest[at-1].Took() <= took {
 		at--
@@ -104,12 +104,12 @@ func (r *Recent) rank(q *request) {
 	q.lists++
 	r.slowest = slices.Insert(r.slowest, at, q)
 	if len(r.slowest) > r.c.Slowest {
-		r.release(r.fastest())
+		r.release(r.takeFastest())
 	}
 }
 
-// dropOldFromSlowest lets go of those that ended long before now.
-func (r *Recent) dropOldFromSlowest(now time.Time) {
+// expireSlowest removes the slowest requests that ended more than maxSlowestAge before now.
+func (r *Recent) expireSlowest(now time.Time) {
 	r.slowestSince = now
 	for i := len(r.slowest) - 1; i >= 0; i-- {
 		old := r.slowest[i]
@@ -123,8 +123,8 @@ func (r *Recent) dropOldFromSlowest(now time.Time) {
 	}
 }
 
-// fastest takes the fastest from the slowest requests.
-func (r *Recent) fastest() *request {
+// takeFastest removes the fastest of the slowest requests from their list.
+func (r *Recent) takeFastest() *request {
 	last := len(r.slowest) - 1
 	q := r.slowest[last]
 	r.slowest = r.slowest[:last]
@@ -136,24 +136,23 @@ func (r *Recent) listOf(c local.Class) *list {
 	if isRequest(c) {
 		return &r.newest
 	}
-	return &r.others
+	return &r.background
 }
 
-// makeRoom lets go of the oldest in the list of a class, as long as there are too many with further
-// ones.
-func (r *Recent) makeRoom(c local.Class, further int) {
+// makeRoom removes the oldest roots from the list of a class, until n more fit.
+func (r *Recent) makeRoom(c local.Class, n int) {
 	l, limit := r.listOf(c), r.c.Requests
 	if !isRequest(c) {
 		limit = r.c.Background
 	}
-	for l.oldest != nil && l.len+further > limit {
-		r.leaveNewest(l)
+	for l.oldest != nil && l.len+n > limit {
+		r.removeOldest(l)
 	}
 }
 
-// leaveNewest takes the oldest from a list of the newest, and returns whether no other list has it.
-// A request that stays in memory gets a copy of its spans.
-func (r *Recent) leaveNewest(l *list) (gone bool) {
+// removeOldest removes the oldest root from a list, and returns whether the root left memory. A
+// request that stays in another list gets a copy of its spans.
+func (r *Recent) removeOldest(l *list) (gone bool) {
 	q := l.oldest
 	t := q.trace
 	l.remove(q)

@@ -5,29 +5,31 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// Name returns the name of the span. For a call out, it adds the host or the database that was
-// called if the name lacks it:
+// Name returns the name of the span. For a span of kind client, Name appends the called host or
+// database unless the span's name contains them:
 //
 //   - HTTP and RPC: the host and the port, as in "GET api.example:8080" and "shop.Stock/Get
 //     stock:9090".
 //   - Databases: the system, with the host or the name of the database, if the span's name is an
-//     operation alone, as in "SELECT postgresql db:5433".
+//     operation only, as in "SELECT postgresql db:5433".
 //   - Others: the host and the port, if the span's name is one word.
 //
-// The usual port of the protocol is left out.
+// Name omits the default port of the protocol.
 func (r Row) Name() string {
 	s := r.Span
 	if s.Kind != trace.SpanKindClient {
 		return s.Name
 	}
-	c := calledBy(r)
+	c := calleeOf(r.Span)
 	target := c.address()
 	switch {
 	case c.database != "":
 		if strings.Contains(s.Name, " ") {
-			return s.Name // has the operation and what it is about
+			return s.Name // the operation and its object
 		}
 		if target == "" {
 			target = c.namespace
@@ -48,17 +50,17 @@ func (r Row) Name() string {
 	return s.Name + " " + target
 }
 
-// A called is what the attributes of a span tell of what was called.
-type called struct {
+// A callee is the called service, as the attributes of a span describe it.
+type callee struct {
 	host, port          string
 	method              string // of HTTP
 	rpc                 bool
 	database, namespace string
 }
 
-func calledBy(r Row) called {
-	var c called
-	for _, kv := range r.Span.Attributes {
+func calleeOf(s *otlpenc.Span) callee {
+	var c callee
+	for _, kv := range s.Attributes {
 		value := kv.Value.String()
 		switch kv.Key {
 		case "server.address":
@@ -78,16 +80,16 @@ func calledBy(r Row) called {
 	return c
 }
 
-// usualPorts have the port that a system uses unless told otherwise.
-var usualPorts = map[string]string{"postgresql": "5432", "mysql": "3306", "mariadb": "3306",
+// defaultPorts holds the default port of each database system.
+var defaultPorts = map[string]string{"postgresql": "5432", "mysql": "3306", "mariadb": "3306",
 	"redis": "6379", "mongodb": "27017", "microsoft.sql_server": "1433"}
 
-// address returns the host, with the port unless that is the usual one.
-func (c called) address() string {
+// address returns the host, with the port unless the port is the default.
+func (c callee) address() string {
 	switch {
 	case c.host == "":
 		return ""
-	case c.port == "", c.database != "" && c.port == usualPorts[c.database]:
+	case c.port == "", c.database != "" && c.port == defaultPorts[c.database]:
 		return c.host
 	case c.database == "" && !c.rpc && (c.port == "80" || c.port == "443"):
 		return c.host

@@ -2,7 +2,7 @@ package requests
 
 import "math/bits"
 
-// A pool has values that are used again. It makes new ones in blocks: a tenth of the allocations.
+// A pool holds values for reuse. It allocates values in blocks of 16.
 type pool[T any] []*T
 
 func (p *pool[T]) take() *T {
@@ -19,16 +19,16 @@ func (p *pool[T]) take() *T {
 
 func (p *pool[T]) put(v *T) { *p = append(*p, v) }
 
-// buffers are byte slices that are used again, by their size.
+// buffers holds byte slices for reuse, by size.
 type buffers [bufferSizes][][]byte
 
 const (
-	minBuffer   = 512 // the least capacity
-	bufferSizes = 6   // each twice as large as the one before
+	minBuffer   = 512 // bytes
+	bufferSizes = 6   // each size is twice the size before
 	maxIdle     = 8   // buffers of each size: 252 KiB together
 )
 
-// bufferSize returns the capacity of a buffer for n bytes, and its place in buffers, if it has one.
+// bufferSize returns the capacity of a buffer for n bytes, and its place in buffers, if any.
 func bufferSize(n int) (capacity, size int) {
 	size = bits.Len(uint(n-1) / minBuffer)
 	if size < bufferSizes {

@@ -9,25 +9,24 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// A Query describes requests to find. A zero field allows any. A request must meet all fields.
+// A Query selects requests that meet all its fields. A zero field allows any request.
 type Query struct {
 	Route string // the exact name of the root span, or of its route in a routes.Table
 
-	// Status is "ok", "error", a class of HTTP such as "5xx", or the status of a protocol in full:
-	// "404", "UNAVAILABLE". "error" and "ok" go by the root span's status, the others by its
-	// attributes.
+	// Status is "ok", "error", a class of HTTP such as "5xx", or a whole protocol status such as
+	// "404" or "UNAVAILABLE". "error" and "ok" compare the root span's status, other values compare
+	// its attributes.
 	Status string
 
 	MinTook, MaxTook time.Duration // the duration is in [MinTook, MaxTook); MaxTook 0 is no bound
 	From, To         time.Time     // the end is in [From, To)
 
-	// Attribute is "key" or "key=value": an attribute of any span or mark of the request, both as
-	// they are. The key ends at the first "=". A value that is no text is compared as waterfalls
-	// print it.
+	// Attribute is "key" or "key=value", an attribute of any span or mark of the request. Both
+	// match exactly. The key ends at the first "=". Other values than texts match as printed.
 	Attribute string
 
-	// Text is a part of the name of any span or mark, upper and lower case alike, or the beginning
-	// of the trace id.
+	// Text is a part of the name of any span or mark, or the beginning of the trace id, in upper or
+	// lower case.
 	Text string
 
 	Classes []local.Class // nil finds requests and streams
@@ -36,7 +35,7 @@ type Query struct {
 
 const defaultLimit = 100
 
-// Check returns an error that names the first field which no request can meet, or nil.
+// Check returns an error that names the first field that no request can meet, or nil.
 func (q Query) Check() error {
 	key, _, _ := strings.Cut(q.Attribute, "=")
 	switch {
@@ -62,7 +61,7 @@ func (q Query) Check() error {
 	return nil
 }
 
-// has reports whether the query finds requests of a class.
+// has reports whether the query allows a class.
 func (q Query) has(c local.Class) bool {
 	if q.Classes == nil {
 		return isRequest(c)
@@ -80,10 +79,10 @@ func isStatus(s string) bool {
 	return len(s) <= 40
 }
 
-// isStatusClass reports whether s is a class of HTTP, such as "5xx", upper and lower case alike.
+// isStatusClass reports whether s is a class of HTTP such as "5xx", in upper or lower case.
 func isStatusClass(s string) bool {
 	return len(s) == 3 && s[0] >= '1' && s[0] <= '5' && strings.EqualFold(s[1:], "xx")
 }
 
-// short is the beginning of a value in an error.
+// short shortens a value for an error.
 func short(s string) string { return atMost(s, 60) }

@@ -6,26 +6,25 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Requests returns the most recent requests, the newest first.
+// Requests returns the newest requests, the newest first.
 func (r *Recent) Requests() []Snapshot { return r.read(r.newest.newestFirst) }
 
 // Slowest returns the slowest requests of the last hour, the slowest first.
 func (r *Recent) Slowest() []Snapshot { return r.read(r.slowestFirst) }
 
-// KeptRequests returns the most recent requests that a bridge.KeepPolicy kept, the newest first.
+// KeptRequests returns the newest requests that a bridge.KeepPolicy kept, the newest first.
 func (r *Recent) KeptRequests() []Snapshot { return r.read(r.keptRequests.newestFirst) }
 
-// Background returns the most recent root spans that are no request, the newest first.
-func (r *Recent) Background() []Snapshot { return r.read(r.others.newestFirst) }
+// Background returns the newest root spans that are no request, the newest first.
+func (r *Recent) Background() []Snapshot { return r.read(r.background.newestFirst) }
 
-// All returns all requests and root spans in memory: the lists of Requests, Slowest and
-// KeptRequests, the examples, and the list of Background. The examples are the first request of
-// each cell of the routes' heat maps, as [routes.CellOf] tells cells apart, the newest first.
-// Streams are in no cell. A request in several lists comes several times.
+// All returns the lists of Requests, Slowest and KeptRequests, the examples, and the list of
+// Background. The examples are the first request of each cell of the routes' heat maps, see
+// [routes.CellOf], the newest first. Streams are no examples. A request in several lists appears
+// several times.
 func (r *Recent) All() []Snapshot { return r.read(r.all) }
 
-// Snapshot returns the request with that root span. ok is false if Recent does not have it, or has
-// it no more.
+// Snapshot returns the request with a root span. ok is false if the request is not in memory.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
 	r.onRead.Call()
 	r.mu.Lock()
@@ -39,7 +38,7 @@ func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok b
 	return s, ok
 }
 
-// read returns the requests for which each calls a function. r.mu is held meanwhile.
+// read locks r.mu and returns the requests that each yields.
 func (r *Recent) read(each func(func(*request) bool) bool) []Snapshot {
 	r.onRead.Call()
 	r.mu.Lock()
@@ -57,11 +56,11 @@ func (r *Recent) read(each func(func(*request) bool) bool) []Snapshot {
 	return all
 }
 
-// all calls f for the requests of all lists until f returns false. It returns false then. r.mu is
-// held.
+// all calls f for the requests of all lists. It stops and returns false when f returns false. r.mu
+// is held.
 func (r *Recent) all(f func(*request) bool) bool {
 	return r.newest.newestFirst(f) && r.slowestFirst(f) && r.keptRequests.newestFirst(f) &&
-		r.examples.newestFirst(f) && r.others.newestFirst(f)
+		r.examples.newestFirst(f) && r.background.newestFirst(f)
 }
 
 func (r *Recent) slowestFirst(f func(*request) bool) bool {

@@ -17,61 +17,57 @@ import (
 
 // Config configures [NewRecent].
 type Config struct {
-	Requests int // most recent requests kept; 0 means 64, negative none
-	Slowest  int // slowest requests of the last hour kept as well; 0 means 8, negative none
-	// most recent requests that a bridge.KeepPolicy kept, as well; 0 means 128, negative none
-	KeptRequests int
-	Background   int // most recent root spans kept that are no request; 0 means 32, negative none
-	// first requests of each cell of the routes' heat maps, as well; 0 means 256, negative none
-	Examples   int
-	MaxSpans   int // spans kept of one trace; 0 means 512
-	MaxPending int // traces kept whose request has not ended yet; 0 means 1024
+	Requests     int // the newest requests; 0 means 64, negative none
+	Slowest      int // the slowest requests of the last hour; 0 means 8, negative none
+	KeptRequests int // the newest that a bridge.KeepPolicy kept; 0 means 128, negative none
+	Background   int // the newest root spans that are no request; 0 means 32, negative none
+	Examples     int // first requests of each cell of heat maps; 0 means 256, negative none
+	MaxSpans     int // of one trace; 0 means 512
+	MaxPending   int // traces whose request has not ended; 0 means 1024
 
-	// MaxBytes is the memory for the spans of all these, in bytes; 0 means 16 MiB. One trace gets a
-	// sixteenth of it at most, and so does a root span that its trace has no room for. Half of it
-	// is for the requests that were kept: beyond that the oldest one goes. Beyond MaxBytes the
-	// oldest of the others goes, whether it is a trace without a request, one of the most recent
-	// requests or an example. When there is none, the oldest request that was kept goes, and then
-	// the fastest of the slowest. The memory of encoded spans and of requests' names counts. Spans
-	// of one trace and one tracer that arrive together, or one after the other, count 256 bytes
-	// more: their resource and scope, and the places where they lie.
+	// MaxBytes bounds the memory of all spans, in bytes; 0 means 16 MiB. One trace uses at most a
+	// sixteenth, and so does a root span that its trace has no room for. KeptRequests use at most
+	// half: beyond, the oldest of them is removed. Beyond MaxBytes, Recent removes the oldest
+	// pending trace, newest request, background root or example. If none is left, Recent removes
+	// the oldest of KeptRequests, and then the fastest of Slowest. Encoded spans and requests'
+	// names count. Spans of one trace and one tracer that arrive together, or one after the other,
+	// count 256 bytes more for their resource, their scope and their places.
 	//
-	// Spans of the newest requests lie in blocks of 16 KiB with other spans, and keep these blocks
-	// from being used again. Blocks do not count. Without the bytes that count, they take 16 KiB at
-	// most for each of the newest requests and each root span in the background.
+	// Spans of the newest requests share blocks of 16 KiB with other spans, and prevent the reuse
+	// of these blocks. Blocks do not count. Besides the bytes that count, they take 16 KiB at most
+	// for each of the newest requests and each root span in the background.
 	MaxBytes int
 }
 
-// Recent keeps the most recent requests in memory, the slowest, and those that a bridge.KeepPolicy
-// kept. A request is a unit of work with all spans below it: a root span of kind server or
-// consumer, or one that marks.StartJob made. A root span is one without a parent, or whose parent
-// is in another process. Spans may arrive in any order, also after their request.
+// Recent keeps three kinds of requests in memory: the newest, the slowest, and the requests that a
+// bridge.KeepPolicy kept. A request is a root span of kind server or consumer, or a root span of
+// marks.StartJob, with all spans below it. A root span has no parent, or a parent in another
+// process. Spans may arrive in any order, also after their request.
 //
-// Other root spans are in the background: calls and measures without a context, and what a pool
-// does by itself. They are kept apart, so that they take no request's place. A request that is a
-// stream is never among the slowest, and a request leaves the slowest when another one ends more
-// than an hour later.
+// Other root spans run in the background: calls and measures without a context, and the work of
+// pools. Their list is separate, so that they displace no request. A stream is never among the
+// slowest requests. A request leaves the slowest when another request ends more than an hour later.
 //
-// Spans come from [Recent.Accept], or from a tracer provider: Recent is a span processor. It is
+// Spans arrive by [Recent.Accept], or from a tracer provider: Recent is a span processor. Recent is
 // safe for concurrent use.
 type Recent struct {
 	c      Config
-	share  int  // of MaxBytes, for one trace
-	copies bool // all spans are copied: see maxReferences
+	share  int  // bytes of MaxBytes for one trace
+	copies bool // all spans: see maxReferences
 	routes *routes.Table
 	groups otlpenc.Groups
 	onRead onread.Functions
 
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	traces       index
-	waiting      list       // the traces whose request has not ended
+	pending      list       // traces without a request
 	newest       list       // requests
-	others       list       // in the background
+	background   list       // root spans
 	slowest      []*request // by descending duration
-	slowestSince time.Time  // none of them ended before
+	slowestSince time.Time  // the earliest end in slowest, or before
 	keptRequests fifo       // by a bridge.KeepPolicy
 	examples     examples
-	arrivals     uint64          // of requests and of traces that wait
+	arrivals     uint64          // of requests and of pending traces
 	one          [1]bridge.Spans // the list of OnEnd
 	stats        Stats
 	closed       bool
@@ -81,22 +77,20 @@ type Recent struct {
 	buffers      buffers
 }
 
-// Stats count what Recent saw and let go.
+// Stats counts what Recent received and removed.
 type Stats struct {
-	Requests     uint64 // requests that ended
-	KeptRequests uint64 // of Requests, those that a bridge.KeepPolicy kept
-	Background   uint64 // other root spans that ended
+	Requests     uint64 // ended requests
+	KeptRequests uint64 // of Requests, the requests that a bridge.KeepPolicy kept
+	Background   uint64 // other ended root spans
 	SpansDropped uint64 // spans over MaxSpans or over the bytes of their trace
-	Abandoned    uint64 // traces let go before their request ended, over MaxPending or MaxBytes
-	// requests let go early over MaxBytes, or not kept because their root span is too large
-	Evicted uint64
-	// requests that left Recent.KeptRequests early, over the half of MaxBytes that is theirs
-	KeptEvicted uint64
-	Examples    uint64 // of Requests, those that were the first of their cell then
+	Abandoned    uint64 // traces removed before their request ended, over MaxPending or MaxBytes
+	Evicted      uint64 // requests removed early over MaxBytes, or with a too large root span
+	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over half of MaxBytes
+	Examples     uint64 // of Requests, the requests that were the first of their cell
 
-	ExamplesEvicted uint64 // examples that were let go early, over MaxBytes
+	ExamplesEvicted uint64 // examples removed early, over MaxBytes
 
-	Bytes uint64 // memory for spans now, at most MaxBytes
+	Bytes uint64 // memory of spans now, at most MaxBytes
 }
 
 var (
@@ -104,10 +98,10 @@ var (
 	_ bridge.Output          = (*Recent)(nil)
 )
 
-// NewRecent makes an empty Recent.
+// NewRecent returns an empty Recent.
 func NewRecent(c Config) *Recent { return NewRecentWithRoutes(c, routes.NewTable(routes.Config{})) }
 
-// NewRecentWithRoutes makes an empty Recent with a table of routes.
+// NewRecentWithRoutes returns an empty Recent with a table of routes.
 func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
@@ -125,10 +119,10 @@ func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 // OnStart does nothing.
 func (r *Recent) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// ForceFlush does nothing: spans are kept when they arrive.
+// ForceFlush does nothing: Recent stores spans when they arrive.
 func (r *Recent) ForceFlush(context.Context) error { return nil }
 
-// Shutdown ends the collecting. Requests can be read afterwards, too.
+// Shutdown makes Recent drop all further spans. Requests stay readable.
 func (r *Recent) Shutdown(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,15 +130,15 @@ func (r *Recent) Shutdown(context.Context) error {
 	return nil
 }
 
-// OnRead registers a function that every method which reads requests or counts calls first, on the
-// caller's goroutine and without a lock. A tracer provider that hands spans over late registers it,
-// so that a reader sees each span that ended before the call. Several functions may be registered.
-// The function must not read from r.
+// OnRead registers a function that each method calls before it reads requests or counts, on the
+// caller's goroutine and without a lock. A tracer provider that hands spans over late registers
+// one, so that a reader sees each span that ended before the call. Several functions may be
+// registered. The function must not read from r.
 func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 
-// Routes returns the counts and the durations of requests by route. Recent adds nothing to them: a
-// [bridge.TracerProvider] with r among its recorders adds each local root, also those that its
-// policy drops and whose spans no recorder gets.
+// Routes returns the table of requests by route. Recent adds nothing to the table: a
+// [bridge.TracerProvider] with r among its recorders adds each local root, also if its policy drops
+// the root's spans.
 func (r *Recent) Routes() *routes.Table { return r.routes }
 
 // Stats returns the counts.
@@ -155,7 +149,7 @@ func (r *Recent) Stats() Stats {
 	return r.stats
 }
 
-// OnEnd encodes a span and keeps it, sampled or not.
+// OnEnd encodes and stores a span, sampled or not.
 func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !r.off() {
 		r.groups.Encode(s, r.acceptOne)
@@ -174,9 +168,9 @@ func (r *Recent) off() bool {
 	return max(r.c.Requests, r.c.Slowest, r.c.KeptRequests, r.c.Background, r.c.Examples) == 0
 }
 
-// Accept keeps spans, sampled or not. It retains their bytes or copies them, so the caller may use
-// the list and the roots again. What a request is, the root of the spans says. Spans without a
-// group, a trace id, bytes or a count of at least 1 are dropped.
+// Accept stores spans, sampled or not. It retains or copies their bytes, so the caller may reuse
+// the list and the roots. The root of spans says whether a request ended. Accept drops spans
+// without a group, a trace id, bytes or a count of at least 1.
 func (r *Recent) Accept(all []bridge.Spans) {
 	if r.off() {
 		return
@@ -203,9 +197,9 @@ func (r *Recent) accept(all []bridge.Spans) {
 	}
 }
 
-// inside returns spans as this module has them, without a copy.
-func inside(s *bridge.Spans) *otlpenc.Spans { return (*otlpenc.Spans)(s) }
+// inner converts spans to the module's inner type, without a copy.
+func inner(s *bridge.Spans) *otlpenc.Spans { return (*otlpenc.Spans)(s) }
 
 func isComplete(s *bridge.Spans) bool {
-	return inside(s).Group() != nil && s.TraceID.IsValid() && len(s.Bytes) > 0 && s.Count > 0
+	return inner(s).Group() != nil && s.TraceID.IsValid() && len(s.Bytes) > 0 && s.Count > 0
 }

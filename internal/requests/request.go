@@ -13,41 +13,40 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Request is a request with its spans, a value that does not change.
+// A Request is a decoded request with its spans. It does not change.
 type Request struct {
 	Root    *otlpenc.Span   // the first of Spans
-	Spans   []*otlpenc.Span // Root, and all below it by start
-	Dropped int             // spans of the trace that were not kept
+	Spans   []*otlpenc.Span // Root, and then all spans below by start
+	Dropped int             // dropped spans of the trace
 
-	// Waits is what the request's goroutines did, from an execution trace; nil if there is none.
-	// Recent leaves it nil: set it to what the recorder of the execution trace has for the request.
+	// Waits describes the states of the request's goroutines, from an execution trace. Recent
+	// leaves Waits nil: set it to the result of the recorder of execution traces.
 	Waits *waits.Request
 }
 
-// TraceID is the trace the request belongs to.
+// TraceID returns the id of the request's trace.
 func (q Request) TraceID() trace.TraceID { return q.Root.TraceID }
 
-// Duration returns the time that the request took.
+// Duration returns the duration of the root span.
 func (q Request) Duration() time.Duration { return q.Root.Duration() }
 
-// A Snapshot is a request as [Recent] keeps it, in encoded form. It costs no copy to make one, and
-// it does not change.
+// A Snapshot is a request in the encoded form of [Recent], without a copy. It does not change.
 type Snapshot struct {
-	local.Root // the end of the root span; its name is valid UTF-8
+	local.Root // the end of the root span, with a name of valid UTF-8
 
 	parts   []otlpenc.Spans // of the trace
-	at      rootPlace       // of the root span in these
-	alone   *otlpenc.Spans  // the root span, if these have no room for it
+	at      rootPlace       // of the root span in parts
+	alone   *otlpenc.Spans  // the root span, if the trace had no room for it
 	single  bool            // no other request of the trace ended
 	dropped int
 	bytes   int
 }
 
-// Bytes returns the memory of the spans that the snapshot holds on to: all spans of its trace.
+// Bytes returns the memory of all spans of the trace, which the snapshot keeps from being freed.
 func (s Snapshot) Bytes() int { return s.bytes }
 
-// Clone returns a request with memory of its own. It is for those who hold a request for long: a
-// snapshot that is no clone keeps memory that other requests have in common with it.
+// Clone copies the snapshot's bytes. Clone a snapshot that you hold for long: the original keeps
+// memory of other requests from being freed.
 func (s Snapshot) Clone() Snapshot {
 	parts := make([]otlpenc.Spans, 0, len(s.parts))
 	for _, p := range s.parts {
@@ -57,7 +56,7 @@ func (s Snapshot) Clone() Snapshot {
 	return s
 }
 
-// PublicRoot returns the end of the root span as users get it.
+// PublicRoot returns the end of the root span in its public type.
 func (s Snapshot) PublicRoot() bridge.Root {
 	return *bridge.Spans(otlpenc.Spans{}.WithRoot(&s.Root)).Root()
 }
@@ -68,20 +67,19 @@ func (s Snapshot) RootSpan() otlpenc.Span {
 	return root
 }
 
-// encodedRoot returns the root span.
 func (s Snapshot) encodedRoot() (root otlpenc.Spans) {
 	if s.alone != nil {
 		return *s.alone
 	}
 	spans := s.parts[s.at.part]
 	spans.Bytes = spans.Bytes[s.at.start:s.at.end]
-	for root = range each(spans) { // the last one is the root
+	for root = range each(spans) { // the root comes last
 	}
 	return root
 }
 
-// decode returns the first span. ok is false if that is only its beginning, because the rest of the
-// bytes is malformed.
+// decode decodes the first span. ok is false if the bytes are malformed; span has what precedes the
+// error.
 func decode(s otlpenc.Spans) (span otlpenc.Span, ok bool) {
 	for span, err := range s.All() {
 		return span, err == nil
@@ -89,8 +87,8 @@ func decode(s otlpenc.Spans) (span otlpenc.Span, ok bool) {
 	return otlpenc.Span{}, false
 }
 
-// Request decodes the request: the spans below the root, and those whose parent is missing if there
-// is no other request they could belong to.
+// Request decodes the root span and the spans below. If the trace has no other request, Request
+// includes spans with missing parents.
 func (s Snapshot) Request() Request {
 	type span struct {
 		otlpenc.Header
@@ -121,7 +119,7 @@ func (s Snapshot) Request() Request {
 		children[c.ParentID] = append(children[c.ParentID], c)
 	}
 	var below []span
-	seen := map[trace.SpanID]bool{s.SpanID: true} // ids may be wrong: no cycles
+	seen := map[trace.SpanID]bool{s.SpanID: true} // wrong ids may form cycles
 	for ids := []trace.SpanID{{}, s.SpanID}; len(ids) > 0; ids = ids[1:] {
 		for _, c := range children[ids[0]] {
 			if !seen[c.SpanID] {
@@ -144,7 +142,7 @@ func (s Snapshot) Request() Request {
 	return q
 }
 
-// snapshot returns a request in memory. r.mu is held.
+// snapshot returns a snapshot of q. Recent.mu is held.
 func (q *request) snapshot() Snapshot {
 	t := q.trace
 	t.shared = true

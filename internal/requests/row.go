@@ -12,16 +12,16 @@ import (
 type Row struct {
 	Span   *otlpenc.Span
 	Depth  int  // 0 is the request itself
-	Orphan bool // its parent is missing
+	Orphan bool // the parent is missing
 }
 
-// Rows are the spans of the request, each below its parent and by start. Those whose parent
-// is missing are below the request. Where parents form a cycle, its spans have no row:
-// requests of Recent have no cycle.
+// Rows returns the spans of the request as a tree: each span follows its parent, and siblings are
+// in order of start. Spans with a missing parent are below the request. Spans in a cycle of parents
+// get no row; requests of Recent have no cycle.
 func Rows(q Request) []Row {
 	children, inside := q.children()
 	var rows []Row
-	seen := map[*otlpenc.Span]bool{} // ids may be wrong: no cycles
+	seen := map[*otlpenc.Span]bool{} // wrong ids may form cycles
 	var walk func(s *otlpenc.Span, depth int)
 	walk = func(s *otlpenc.Span, depth int) {
 		if seen[s] {
@@ -37,7 +37,7 @@ func Rows(q Request) []Row {
 	return rows
 }
 
-// ends returns the index of the row after those below a row, for each row.
+// ends returns for each row the index after the last row below it.
 func ends(rows []Row) []int {
 	all := make([]int, len(rows))
 	var above []int // the rows above a row
@@ -53,8 +53,8 @@ func ends(rows []Row) []int {
 	return all
 }
 
-// children returns the spans below each span, by start, and the ids of all spans. Spans without a
-// parent in the request are below its root.
+// children returns the children of each span, by start, and the ids of all spans. Spans without a
+// parent in the request are children of the root.
 func (q Request) children() (children map[trace.SpanID][]*otlpenc.Span,
 	inside map[trace.SpanID]bool) {
 	children, inside = map[trace.SpanID][]*otlpenc.Span{}, map[trace.SpanID]bool{}
@@ -71,7 +71,7 @@ func (q Request) children() (children map[trace.SpanID][]*otlpenc.Span,
 	return children, inside
 }
 
-// title is what a row shows.
+// title returns the text of a row.
 func (r Row) title() string {
 	name := text.Escape(r.Name(), "")
 	if r.Orphan {

@@ -16,12 +16,12 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Samples yields the samples that t has of the request, by time, each with its span. t may be nil.
+// Samples yields the samples of the request in t, by time, each with its span. t may be nil.
 //
-// A sample belongs to the span it was taken under, or to the shortest measure that ran under that
-// span at the time. Where several goroutines work under one span that cannot be told apart: then a
-// sample of one may be put into a measure of another. Samples under spans that were not kept are
-// left out, and so are samples that contradict q.Waits: see [Contradictions].
+// A sample belongs to the span in its label, or to the shortest measure that ran below that span at
+// the time. With several goroutines below one span, a sample of one goroutine may count for a
+// measure of another. Samples omits samples of dropped spans, and samples that contradict q.Waits:
+// see [Contradictions].
 func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
 	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
 		if t == nil {
@@ -46,9 +46,9 @@ func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sampl
 	}
 }
 
-// contexts returns the spans of a trace's contexts. It also returns the measures of marks.Time by
-// the spans above them, the shortest first. A goroutine in such a measure has the label of the span
-// above.
+// contexts returns the span of each context of a trace. It also returns the measures of marks.Time
+// by the span above, the shortest first. A goroutine in such a measure carries the label of the
+// span above.
 func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span,
 	measures map[trace.SpanID][]*otlpenc.Span) {
 	spans := map[trace.SpanID]*otlpenc.Span{}
@@ -76,20 +76,20 @@ func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span,
 	return contexts, measures
 }
 
-// A SpanProfile is what ran in a span.
+// A SpanProfile sums up the samples of a span.
 type SpanProfile struct {
-	Total     time.Duration  // what the samples stand for, of all goroutines together
-	Samples   int            // how many there are: of one or two, Total is a rough estimate
-	Functions []SpanFunction // the one with the most time first
+	Total     time.Duration  // the samples' weight, of all goroutines together
+	Samples   int            // with one or two samples, Total is a rough estimate
+	Functions []SpanFunction // the function with the most time first
 }
 
-// A SpanFunction is a function that ran in a span, see profiles.InnermostFunction.
+// A SpanFunction is the time of a function in a span, see profiles.InnermostFunction.
 type SpanFunction struct {
 	Name string
 	Time time.Duration
 }
 
-// SpanProfiles returns the profile of each span that was sampled. t may be nil.
+// SpanProfiles returns the profile of each span with samples. t may be nil.
 func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
 	all := map[trace.SpanID]*SpanProfile{}
 	for span, sample := range Samples(q, t) {
@@ -107,7 +107,6 @@ func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
 	return all
 }
 
-// add adds the time of a function.
 func (h *SpanProfile) add(name string, d time.Duration) {
 	i := slices.IndexFunc(h.Functions, func(f SpanFunction) bool { return f.Name == name })
 	if i < 0 {
@@ -123,7 +122,7 @@ func (h *SpanProfile) sort() {
 		func(a, b SpanFunction) int { return cmp.Compare(b.Time, a.Time) })
 }
 
-// merge adds another profile, which may be nil. It does not sort the functions.
+// merge adds another profile, which may be nil. The functions become unsorted.
 func (h *SpanProfile) merge(other *SpanProfile) {
 	if other == nil {
 		return
@@ -134,19 +133,18 @@ func (h *SpanProfile) merge(other *SpanProfile) {
 	h.Samples += other.Samples
 }
 
-// String has the three functions with the most time, and their shares.
+// String returns the three functions with the most time, and their shares.
 func (h *SpanProfile) String() string {
 	var parts []string
 	for _, f := range h.Functions[:min(3, len(h.Functions))] {
-		parts = append(parts,
-			fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""),
-				float64(f.Time)/float64(max(1, h.Total))*100))
+		percent := float64(f.Time) / float64(max(1, h.Total)) * 100
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), percent))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// Profile returns the samples that t has of the request, as a trace of their own. It returns nil if
-// there are none. t may be nil.
+// Profile returns a trace with only the samples of the request in t. It returns nil without
+// samples. t may be nil.
 func Profile(q Request, t *profile.Trace) *profile.Trace {
 	if t == nil {
 		return nil

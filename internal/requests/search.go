@@ -12,14 +12,14 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// Search returns the requests of lists that q describes, the newest end first, each once. It stops
-// at q.Limit. If a request is in several lists, Search returns the one in the first list. It finds
-// nothing if q.Check returns an error.
+// Search returns the requests of lists that q selects, the latest end first, each once. It stops at
+// q.Limit. If a request is in several lists, Search returns the snapshot in the first list. Search
+// returns nothing if q.Check returns an error.
 //
-// Times and durations take a fifth of a microsecond for each request, as Route does. The status of
-// a protocol needs its root span: 5 µs. Attribute and Text decode all spans of the requests that
-// meet the other fields: about 1 ms for 100 KiB of spans. Config.MaxBytes bounds the spans of
-// [Recent.All]: 0.2 s for its default.
+// Times, durations and routes take 0.2 µs for each request. A protocol status decodes the root
+// span: 5 µs. Attribute and Text decode all spans of the requests that meet the other fields: about
+// 1 ms for 100 KiB of spans. Config.MaxBytes bounds the spans of [Recent.All]: 0.2 s for its
+// default.
 func Search(q Query, lists ...[]Snapshot) []Snapshot {
 	if q.Check() != nil {
 		return nil
@@ -39,7 +39,7 @@ func Search(q Query, lists ...[]Snapshot) []Snapshot {
 	return found
 }
 
-// fits reports whether a request meets the fields that need no decoding.
+// fits compares the fields that need no decoding.
 func (q Query) fits(s *Snapshot) bool {
 	took := s.Took()
 	switch {
@@ -53,7 +53,7 @@ func (q Query) fits(s *Snapshot) bool {
 	return q.has(s.Class)
 }
 
-// A matcher tests the fields of a query that need decoded spans.
+// A matcher compares the fields of a query that need decoded spans.
 type matcher struct {
 	Query
 
@@ -79,7 +79,7 @@ func (m matcher) matches(s Snapshot) bool {
 		return true
 	}
 	if m.Attribute != "" && !s.contains(m.key) {
-		return false // keys are in the bytes as they are
+		return false // the encoding does not change keys
 	}
 	withAttribute, withText := m.Attribute == "", m.text == ""
 	for _, span := range s.Request().Spans {
@@ -92,7 +92,7 @@ func (m matcher) matches(s Snapshot) bool {
 	return false
 }
 
-// contains reports whether the encoded spans have a text.
+// contains reports whether the encoded spans contain a text.
 func (s *Snapshot) contains(text string) bool {
 	has := func(spans otlpenc.Spans) bool { return bytes.Contains(spans.Bytes, []byte(text)) }
 	return s.alone != nil && has(*s.alone) || slices.ContainsFunc(s.parts, has)
@@ -113,12 +113,11 @@ func (m matcher) inNames(s *otlpenc.Span) bool {
 		slices.ContainsFunc(s.Events, func(e sdktrace.Event) bool { return has(e.Name) })
 }
 
-// statusKeys are the attributes that have the status of a protocol.
+// statusKeys are the attributes for the status of a protocol.
 var statusKeys = []attribute.Key{"http.response.status_code", "rpc.grpc.status_code",
 	"rpc.response.status_code"}
 
-// ProtocolStatus returns the status that a root span's protocol gave the request, such as "404", or
-// "".
+// ProtocolStatus returns the status of a root span's protocol, such as "404", or "".
 func ProtocolStatus(root *otlpenc.Span) (status string) {
 	for _, kv := range root.Attributes {
 		if slices.Contains(statusKeys, kv.Key) {

@@ -1,9 +1,8 @@
 package requests
 
 import (
-	"cmp"
 	"math"
-	"slices"
+	"sort"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -15,21 +14,22 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Segment is a part of a span in which its goroutine was mostly in states of one kind.
+// A Segment is a part of a span during which the span's goroutine was mostly in one kind of state.
 type Segment struct {
 	Kind       waits.Kind
 	Start, End time.Duration   // since the request's start
-	Longest    *waits.Interval // of this kind in the segment
+	Longest    *waits.Interval // of Kind in the segment
 }
 
-// Segments returns what the goroutine of each span did between two times since the request's start,
-// from the execution trace in q.Waits. The time between them is divided into n equal parts. A
-// segment is one or more parts in which the same kind took most of the time. Spans of which the
-// execution trace has nothing are missing. The result is empty unless 0 ≤ from < to ≤ q.Duration().
+// Segments returns the states of each span's goroutine between two times since the request's start,
+// from the execution trace in q.Waits. Segments divides the time into n equal columns. A segment is
+// one or more neighbouring columns in which the same kind took most of the time. Spans without a
+// record in the execution trace are missing. The result is empty unless
+// 0 ≤ from < to ≤ q.Duration().
 //
-// The goroutine of a span is the first that worked for it. The execution trace does not know all
-// measures of marks.Time, and no spans under 0.1 ms. These have all that the goroutine of the span
-// above them did meanwhile.
+// The goroutine of a span is the first goroutine that worked for the span. The execution trace does
+// not record spans under 0.1 ms and all measures of marks.Time. Their segments are the states of
+// the goroutine of the span above.
 func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
 	tree := newSpanWaits(q)
@@ -37,9 +37,8 @@ func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segme
 		return all
 	}
 	for _, s := range q.Spans {
-		if segments := tree.segments(s,
-			columns{from: from, to: to, width: float64(to-from) / float64(n), last: n - 1}); len(
-			segments) > 0 {
+		c := columns{from: from, to: to, width: float64(to-from) / float64(n), last: n - 1}
+		if segments := tree.segments(s, c); len(segments) > 0 {
 			all[s.SpanID] = segments
 		}
 	}
@@ -47,19 +46,19 @@ func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segme
 }
 
 // A spanWaits relates the spans of a request to the states of its goroutines. Times of states count
-// from the start of the root span, also where the clocks of the two differ: the execution trace has
-// that start, too.
+// from the start of the root span. The execution trace records that start, too, so a difference of
+// the clocks does not matter.
 type spanWaits struct {
 	q       Request
-	workers map[trace.SpanID]*waits.Goroutine // the first that worked for the span
+	workers map[trace.SpanID]*waits.Goroutine // the first goroutine that worked for each span
 	places  map[trace.SpanID]place
 }
 
-// A place is where a span is in [Rows]. The rows of the spans below it follow its own.
+// A place locates a span in [Rows].
 type place struct {
 	span       *otlpenc.Span
-	first, end int           // the rows of the span and of those below it are first to end-1
-	worked     *otlpenc.Span // see spanWaits.worked
+	first, end int           // the span and the spans below are the rows from first to end-1
+	recorded   *otlpenc.Span // see spanWaits.recorded
 }
 
 // newSpanWaits returns nil if the states are unknown.
@@ -83,84 +82,80 @@ func newSpanWaits(q Request) *spanWaits {
 	t.workers[q.Root.SpanID] = &q.Waits.Goroutines[0]
 	rows := Rows(q)
 	ends := ends(rows)
-	var above []*otlpenc.Span // what worked returns for the spans above a row
+	var above []*otlpenc.Span // the recorded spans of the rows above
 	for i, r := range rows {
 		p := place{span: r.Span, first: i, end: ends[i]}
 		above = above[:r.Depth]
 		switch {
 		case t.workers[r.Span.SpanID] != nil:
-			p.worked = r.Span
-		case unnoted(r.Span) && r.Depth > 0:
-			p.worked = above[r.Depth-1]
+			p.recorded = r.Span
+		case mayLackRecord(r.Span) && r.Depth > 0:
+			p.recorded = above[r.Depth-1]
 		}
 		t.places[r.Span.SpanID] = p
-		above = append(above, p.worked)
+		above = append(above, p.recorded)
 	}
 	return t
 }
 
-// within reports whether a span is s or below it. Spans that were not kept are below the root: like
-// the root, they have row 0.
+// within reports whether a span is s or below s. A dropped span counts as the root: its row is 0.
 func (t *spanWaits) within(id trace.SpanID, s trace.SpanID) bool {
 	at, above := t.places[id].first, t.places[s]
 	return above.first <= at && at < above.end
 }
 
-// unnoted reports whether the execution trace may lack s although it was written then: measures of
-// marks.Time and short spans have no note in it.
-func unnoted(s *otlpenc.Span) bool {
+// mayLackRecord reports whether the execution trace may cover s without recording s. It does not
+// record measures of marks.Time and short spans.
+func mayLackRecord(s *otlpenc.Span) bool {
 	return isMeasure(s) || s.End.Sub(s.Start) < tracelog.ShortestInner
 }
 
 // isMeasure reports whether s may be a measure of marks.Time.
 func isMeasure(s *otlpenc.Span) bool { return s.Group.Scope().Name == scope.Name }
 
-// worked returns the span whose goroutine s has: s itself, or the span above if the trace lacks s.
-// It returns nil if the trace lacks a span that has a note.
-func (t *spanWaits) worked(s *otlpenc.Span) *otlpenc.Span { return t.places[s.SpanID].worked }
+// recorded returns s if the execution trace records s. Otherwise s shares the goroutine of the span
+// above, and recorded returns the span above if s may lack a record, or nil.
+func (t *spanWaits) recorded(s *otlpenc.Span) *otlpenc.Span { return t.places[s.SpanID].recorded }
 
-// segments returns the segments of a span in the time of the columns.
+// segments returns the segments of a span in the period of the columns.
 func (t *spanWaits) segments(s *otlpenc.Span, c columns) []Segment {
-	of := t.worked(s)
+	of := t.recorded(s)
 	if of == nil {
 		return nil
 	}
 	from, to := max(c.from, s.Start.Sub(t.q.Root.Start)), min(c.to, s.End.Sub(t.q.Root.Start))
 	intervals := t.workers[of.SpanID].Intervals
-	first, _ := slices.BinarySearchFunc(intervals, from,
-		func(i waits.Interval, from time.Duration) int {
-			return cmp.Compare(i.End, from+1)
-		})
+	first := sort.Search(len(intervals), func(i int) bool { return intervals[i].End > from })
 	for i := first; i < len(intervals) && intervals[i].Start < to; i++ {
 		interval := &intervals[i]
-		// The span of a gap is uncertain. The span above one without a note may have ended before
-		// that one did.
+		// The span of a gap is uncertain. A recorded span above s may have ended before s.
 		if of != s || interval.Kind == waits.Gap || t.within(interval.SpanID, of.SpanID) {
 			c.add(interval, max(from, interval.Start), min(to, interval.End))
 		}
 	}
 	c.flush()
-	for i := range c.done {
-		c.done[i].Start, c.done[i].End = max(from, c.done[i].Start), min(to, c.done[i].End)
+	for i := range c.segments {
+		segment := &c.segments[i]
+		segment.Start, segment.End = max(from, segment.Start), min(to, segment.End)
 	}
-	return c.done
+	return c.segments
 }
 
-// columns divide a time of a request into equal parts, and find what takes most of the time in
-// each.
+// columns divides a period of a request into equal columns, and finds the kind that takes most of
+// the time in each column.
 type columns struct {
 	from, to time.Duration
 	width    float64 // of a column, in nanoseconds
-	last     int     // column
+	last     int     // the number of the last column
 
-	at    int // the column that is summed up
-	times [waiting.Kinds]time.Duration
-	some  bool                           // of times is positive
-	long  [waiting.Kinds]*waits.Interval // the longest intervals in the column
-	done  []Segment
+	at       int // the number of the current column; the next three fields sum it up
+	times    [waiting.Kinds]time.Duration
+	nonempty bool
+	longest  [waiting.Kinds]*waits.Interval
+	segments []Segment // of the columns before
 }
 
-// add adds an interval. Intervals come by time.
+// add adds the part of an interval between two times. Intervals must be in order.
 func (c *columns) add(i *waits.Interval, from, to time.Duration) {
 	for from < to {
 		at := min(c.last, int(float64(from-c.from)/c.width))
@@ -170,9 +165,9 @@ func (c *columns) add(i *waits.Interval, from, to time.Duration) {
 		}
 		end := min(to, max(from+1, c.start(at+1)))
 		c.times[i.Kind] += end - from
-		c.some = true
-		if long := c.long[i.Kind]; long == nil || i.Duration() > long.Duration() {
-			c.long[i.Kind] = i
+		c.nonempty = true
+		if l := c.longest[i.Kind]; l == nil || i.Duration() > l.Duration() {
+			c.longest[i.Kind] = i
 		}
 		from = end
 	}
@@ -186,9 +181,9 @@ func (c *columns) start(column int) time.Duration {
 	return c.from + time.Duration(math.Ceil(float64(column)*c.width))
 }
 
-// flush ends a column.
+// flush ends the current column.
 func (c *columns) flush() {
-	if !c.some {
+	if !c.nonempty {
 		return
 	}
 	most := waits.Kind(0)
@@ -197,16 +192,18 @@ func (c *columns) flush() {
 			most = kind
 		}
 	}
-	start, end := c.start(c.at), c.start(c.at+1)
-	if last := len(c.done) - 1; last >= 0 && c.done[last].Kind == most &&
-		c.done[last].End == start {
-		c.done[last].End = end
-		if c.long[most].Duration() > c.done[last].Longest.Duration() {
-			c.done[last].Longest = c.long[most]
+	next := Segment{most, c.start(c.at), c.start(c.at + 1), c.longest[most]}
+	n := len(c.segments)
+	if n > 0 && c.segments[n-1].Kind == most && c.segments[n-1].End == next.Start {
+		last := &c.segments[n-1]
+		last.End = next.End
+		if next.Longest.Duration() > last.Longest.Duration() {
+			last.Longest = next.Longest
 		}
 	} else {
-		c.done = append(c.done, Segment{most, start, end, c.long[most]})
+		c.segments = append(c.segments, next)
 	}
-	c.times, c.some, c.long = [waiting.Kinds]time.Duration{}, false,
-		[waiting.Kinds]*waits.Interval{}
+	c.nonempty = false
+	clear(c.times[:])
+	clear(c.longest[:])
 }

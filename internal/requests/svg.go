@@ -18,17 +18,17 @@ const (
 	svgRow    = 20
 	svgHeader = 34
 	svgIndent = 12
-	svgDepth  = 15  // levels that are told apart, so that there is room for a name
-	svgLetter = 7.3 // of 12 pixels' type, about
+	svgDepth  = 15  // levels with an indent of their own, so that there is room for a name
+	svgLetter = 7.3 // the width of a character, about
 )
 
-// WriteSVG draws the request as WriteWaterfall does, as a picture for a browser
-// or a document: marks are diamonds on their span, with their names as tooltips. Names are
-// cut to their column.
+// WriteSVG draws the request as a picture for a browser or a document, with the rows of
+// WriteWaterfall. Marks are diamonds on their span, with their names as tooltips. Names are cut to
+// their column.
 //
-// With q.Waits, the sentence that names the cause of the duration is below the header. Bars show
-// the states of the span's goroutine in the colours of the legend at the bottom. The tooltip of a
-// part of a bar has its longest wait.
+// With q.Waits, the sentence below the header names the cause of the duration. Bars show the states
+// of the span's goroutine in the colours of the legend at the bottom. The tooltip of a part of a
+// bar names its longest wait.
 func WriteSVG(w io.Writer, q Request) error {
 	b := bufio.NewWriter(w)
 	rows := Rows(q)
@@ -46,7 +46,7 @@ func WriteSVG(w io.Writer, q Request) error {
 	drawn.sentence(b)
 	for i, r := range rows {
 		if _, err := b.Write(nil); err != nil {
-			return err // an earlier one, which b keeps
+			return err // b keeps its first error
 		}
 		y := top + svgRow*i
 		indent := svgIndent * min(r.Depth, svgDepth)
@@ -74,7 +74,6 @@ func WriteSVG(w io.Writer, q Request) error {
 	return b.Flush()
 }
 
-// depthColour tells levels apart.
 func depthColour(depth int) string {
 	return [...]string{"#1864ab", "#1c7ed6", "#4dabf7", "#74c0fc"}[min(depth, 3)]
 }

@@ -13,16 +13,14 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Bounds of the states in a picture.
+// Bounds of the states in a picture. With many spans, columns become wider.
 const (
-	svgColumns = (svgWidth - svgTree - svgTimes) / 2 // in a bar: of two pixels
-	// about, in all bars: with many spans, columns are wider
-	svgSegments = 20_000
-	svgSentence = 128 // characters that fit into the width
-	svgCoarse   = 20  // columns there are in a bar at least
+	svgColumns  = (svgWidth - svgTree - svgTimes) / 2 // in a bar at most: of two pixels
+	svgCoarse   = 20                                  // columns in a bar at least
+	svgSegments = 20_000                              // in all bars, about
+	svgSentence = 128                                 // characters that fit into the width
 )
 
-// colours fill the parts of bars.
 var colours = [waiting.Classes]string{
 	waiting.ClassUnknown:   "#ffffff",
 	waiting.ClassRunning:   "#1c7ed6",
@@ -32,7 +30,7 @@ var colours = [waiting.Classes]string{
 	waiting.ClassCollector: "#e64980",
 }
 
-// svgWaits draws what q.Waits has. Without them, it draws nothing.
+// svgWaits draws q.Waits, or nothing without waits.
 type svgWaits struct {
 	q        Request
 	parts    map[trace.SpanID][]Segment
@@ -47,7 +45,7 @@ func newSVGWaits(q Request, rows int, position func(time.Time) float64) svgWaits
 	return s
 }
 
-// above is the height of the sentence.
+// above returns the height of the sentence.
 func (s svgWaits) above() int {
 	if s.q.Waits == nil || s.q.Waits.Sentence() == "" {
 		return 0
@@ -55,7 +53,7 @@ func (s svgWaits) above() int {
 	return svgRow
 }
 
-// below is the height of the legend.
+// below returns the height of the legend.
 func (s svgWaits) below() int {
 	if s.q.Waits == nil {
 		return 0
@@ -73,7 +71,7 @@ func (s svgWaits) sentence(w io.Writer) {
 		html.EscapeString(atMost(sentence, svgSentence)))
 }
 
-// bar is the colour of a bar below its waits.
+// bar returns the colour of a bar below its segments.
 func (s svgWaits) bar(depth int) string {
 	if s.q.Waits == nil {
 		return depthColour(depth)
@@ -85,7 +83,7 @@ func (s svgWaits) segments(w io.Writer, span trace.SpanID, y int) {
 	start := s.q.Root.Start
 	for _, p := range s.parts[span] {
 		if p.Kind == waits.Gap {
-			continue // as the bar is below its states
+			continue // the bar shows
 		}
 		from, to := s.position(start.Add(p.Start)), s.position(start.Add(p.End))
 		longest := Wait{Kind: p.Kind, Count: 1, Function: waiting.Function(p.Longest),

@@ -11,54 +11,53 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A traceData has the spans of a trace in memory, in one of two ways. A trace that ended its
-// request in one hand-over retains the spans: it has their bytes in common with others. Other
-// traces have a copy. Retained spans keep a block of memory from being used again, which pays only
-// as long as the block's other spans are in memory as well. So the spans are copied when a request
-// of the trace leaves the newest requests.
+// A traceData stores the spans of a trace in one of two ways. If one hand-over ended the request,
+// the trace retains the bytes of the hand-over, which other traces share. Otherwise the trace owns
+// a copy. Retained spans prevent the reuse of a block of memory, which pays only while the block's
+// other spans are in memory as well. So Recent copies the spans when a request of the trace leaves
+// the newest requests.
 type traceData struct {
 	id       trace.TraceID
-	parts    []otlpenc.Spans // each of one tracer, without their roots
+	parts    []otlpenc.Spans // each of one tracer, without roots
 	own      []byte          // memory of all parts; nil if the trace retains them
-	size     int             // of the bytes in parts
-	count    int             // of spans
-	shared   bool            // a reader has parts: their memory is left to the garbage collector
+	size     int             // bytes in parts
+	count    int             // spans
+	shared   bool            // a reader has parts: the garbage collector frees their memory
 	dropped  int             // spans
-	requests int             // that ended
-	waiting  *request        // in Recent.waiting, until a request ends
-	users    int             // requests in memory, and one while spans are added
+	requests int             // ended requests
+	pending  *request        // in Recent.pending, until a request ends
+	users    int             // requests in memory, and one during Accept
 	next     *traceData      // in the index
 }
 
-// partBytes is what a part counts in Config.MaxBytes. In a program that makes tracers without end,
-// a part keeps a group in memory that nothing else has.
+// partBytes is the size of a part in Config.MaxBytes. In a program that makes tracers without end,
+// only the part keeps its group in memory.
 const partBytes = 256
 
-// maxReferences is how many requests at most retain their spans. With more, all spans are copied:
-// one long list of requests whose spans arrive among many others would keep a block for each of
-// them.
+// maxReferences bounds the requests that retain their spans. Longer lists copy all spans: otherwise
+// each request of a long list could keep a block of its own.
 const maxReferences = 256
 
-// capacity returns how many bytes the parts take, with room for others.
+// capacity returns the bytes of the parts, with room for more.
 func (t *traceData) capacity() int { return max(cap(t.own), t.size) }
 
 func (t *traceData) bytes() int { return t.capacity() + len(t.parts)*partBytes }
 
-// A request is one in memory, or a trace that waits for one to end.
+// A request is a request in memory, or a pending trace.
 type request struct {
 	local.Root
 	trace        *traceData
 	at           rootPlace
 	alone        *otlpenc.Spans // the root span, if the trace had no room for it
-	lists        int            // that have the request
+	lists        int            // that contain the request
 	arrival      uint64
-	older, newer *request // in Recent.newest, Recent.others or Recent.waiting
+	older, newer *request // in Recent.newest, Recent.background or Recent.pending
 }
 
-// A rootPlace is spans of a part, the last of which is the root span of a request.
+// A rootPlace locates spans of a part. The last of them is the root span of a request.
 type rootPlace struct{ part, start, end int32 }
 
-// bytes returns what a request counts beside its trace.
+// bytes returns the size of a request in Config.MaxBytes, without its trace.
 func (q *request) bytes() int {
 	if q.alone == nil {
 		return len(q.Name)
@@ -66,18 +65,18 @@ func (q *request) bytes() int {
 	return len(q.Name) + len(q.alone.Bytes) + partBytes
 }
 
-// add adds spans of one trace, which come together. r.mu is held.
+// add adds spans of one trace that arrived together. r.mu is held.
 func (r *Recent) add(all []bridge.Spans) {
 	if r.retain(all) {
 		return
 	}
 	for i := range all {
-		r.takeCopy(inside(&all[i]))
+		r.copy(inner(&all[i]))
 	}
 }
 
-// open returns the trace with an id, which stays in memory until the caller calls leave.
-func (r *Recent) open(id trace.TraceID) *traceData {
+// acquire returns the trace with an id. The trace stays in memory until the caller calls leave.
+func (r *Recent) acquire(id trace.TraceID) *traceData {
 	t := r.traces.find(id)
 	if t == nil {
 		t = r.freeTraces.take()
@@ -88,12 +87,12 @@ func (r *Recent) open(id trace.TraceID) *traceData {
 	return t
 }
 
-// retain retains spans of a trace that is not in memory. It returns false if it is, or if the spans
-// end no request, exceed the limits of a trace, or have no room in memory.
+// retain stores spans of a new trace without a copy. It returns false if the trace is in memory, or
+// if the spans end no request, exceed the limits of a trace, or find no room in memory.
 func (r *Recent) retain(all []bridge.Spans) bool {
 	count, size, names, ends := 0, 0, 0, false
 	for i := range all {
-		s := inside(&all[i])
+		s := inner(&all[i])
 		count += s.Count
 		size += len(s.Bytes) + partBytes
 		if root := s.Root(); root != nil {
@@ -106,49 +105,49 @@ func (r *Recent) retain(all []bridge.Spans) bool {
 		return false
 	}
 	for i := range all {
-		if root := inside(&all[i]).Root(); root != nil {
-			// first: the request gets its memory, which is then in this processor's cache
+		if root := inner(&all[i]).Root(); root != nil {
+			// Before acquire: the new request reuses memory in this processor's cache.
 			r.makeRoom(root.Class, 1)
 		}
 	}
 	if !r.reserve(size+names, nil) {
 		return false
 	}
-	t := r.open(all[0].TraceID)
+	t := r.acquire(all[0].TraceID)
 	defer r.leave(t)
 	for i := range all {
-		s := inside(&all[i]).Retain().WithRoot(nil)
+		s := inner(&all[i]).Retain().WithRoot(nil)
 		t.parts = append(t.parts, s)
 		t.size += len(s.Bytes)
 		t.count += s.Count
 	}
 	for i := range all {
-		if root := inside(&all[i]).Root(); root != nil {
+		if root := inner(&all[i]).Root(); root != nil {
 			r.end(t, root)
-			r.keep(t, root, rootPlace{part: int32(i), end: int32(len(all[i].Bytes))}, nil)
+			r.addRoot(t, root, rootPlace{part: int32(i), end: int32(len(all[i].Bytes))}, nil)
 		}
 	}
 	return true
 }
 
-// takeCopy adds a copy of spans to their trace, or of some of them if there is no room for all.
-func (r *Recent) takeCopy(s *otlpenc.Spans) {
-	t := r.open(s.TraceID) // it stays while others go
+// copy adds a copy of spans to their trace, or of some spans if there is no room for all.
+func (r *Recent) copy(s *otlpenc.Spans) {
+	t := r.acquire(s.TraceID) // before evictions
 	defer r.leave(t)
 	if root := s.Root(); root != nil && len(s.Bytes)+partBytes <= r.share {
 		r.makeRoom(root.Class, 1)
 	}
 	if at, ok := r.write(t, s); ok {
-		r.arrived(t, s, at, true)
+		r.finish(t, s, at, true)
 		return
 	}
 	for one := range each(*s) {
 		at, ok := r.write(t, &one)
-		r.arrived(t, &one, at, ok)
+		r.finish(t, &one, at, ok)
 	}
 }
 
-// each yields spans one by one. The last one has the root, and what is malformed.
+// each yields spans one by one. The last element has the root, and any malformed bytes.
 func each(s otlpenc.Spans) iter.Seq[otlpenc.Spans] {
 	return func(yield func(otlpenc.Spans) bool) {
 		var h otlpenc.Header
@@ -166,16 +165,16 @@ func each(s otlpenc.Spans) iter.Seq[otlpenc.Spans] {
 	}
 }
 
-// arrived notes that spans arrived, which are at a place in their trace unless the trace had no
-// room for them.
-func (r *Recent) arrived(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) {
+// finish updates lists and counts for spans that write stored at a place. ok is false if the trace
+// had no room for the spans.
+func (r *Recent) finish(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) {
 	root := s.Root()
 	if root == nil {
 		if !ok {
 			r.drop(t, s.Count)
 		}
-		if t.requests == 0 && t.waiting == nil {
-			r.wait(t)
+		if t.requests == 0 && t.pending == nil {
+			r.addPending(t)
 		}
 		return
 	}
@@ -191,7 +190,7 @@ func (r *Recent) arrived(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) 
 	r.end(t, root)
 	switch {
 	case ok && r.reserve(size, t):
-		r.keep(t, root, at, alone)
+		r.addRoot(t, root, at, alone)
 		return
 	case !ok || alone != nil:
 		r.drop(t, s.Count)
@@ -204,7 +203,7 @@ func (r *Recent) drop(t *traceData, spans int) {
 	r.stats.SpansDropped += uint64(spans)
 }
 
-// end counts a root span that ended.
+// end counts an ended root span.
 func (r *Recent) end(t *traceData, root *local.Root) {
 	if isRequest(root.Class) {
 		r.stats.Requests++
@@ -213,13 +212,13 @@ func (r *Recent) end(t *traceData, root *local.Root) {
 	}
 	t.requests++
 	t.dropped += int(root.Refused)
-	r.stopWaiting(t)
+	r.removePending(t)
 }
 
 func isRequest(c local.Class) bool { return c <= local.Stream }
 
-// write appends a copy of spans to their trace. It returns false if they exceed the trace's limits,
-// or if memory has no room.
+// write appends a copy of spans to their trace. It returns false if the spans exceed the trace's
+// limits or find no room in memory.
 func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
 	size, more := t.size+len(s.Bytes), 0
 	last := len(t.parts) - 1
@@ -259,7 +258,7 @@ func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
 	return rootPlace{int32(last), int32(start), int32(len(part.Bytes))}, true
 }
 
-// move copies the bytes of a trace to a buffer that has room for them.
+// move copies the bytes of a trace to a buffer with enough capacity.
 func (r *Recent) move(t *traceData, to []byte) {
 	parts := t.parts
 	if t.shared {
@@ -280,18 +279,18 @@ func (r *Recent) move(t *traceData, to []byte) {
 	t.own, t.parts, t.shared = to, parts, false
 }
 
-// detach copies the spans of a trace that retains them. The copy counts as much as they did.
+// detach copies the spans of a trace that retains them. The number of bytes stays.
 func (r *Recent) detach(t *traceData) {
 	if t.own == nil && t.size > 0 {
 		r.move(t, make([]byte, 0, t.size))
 	}
 }
 
-// reserve counts n bytes more, for which others may have to go. It returns false if none are left.
-// Trace t, which may be nil, stays, but not its requests.
+// reserve counts n bytes more and evicts what exceeds MaxBytes. It returns false if there is
+// nothing left to evict. Trace t, which may be nil, stays, but its requests may leave their lists.
 func (r *Recent) reserve(n int, t *traceData) bool {
 	for int(r.stats.Bytes)+n > r.c.MaxBytes {
-		if !r.letGo(t) {
+		if !r.evict(t) {
 			return false
 		}
 	}
@@ -299,24 +298,24 @@ func (r *Recent) reserve(n int, t *traceData) bool {
 	return true
 }
 
-// wait adds a trace to those that wait, and lets go of the one that it displaces.
-func (r *Recent) wait(t *traceData) {
-	t.waiting = r.request(t)
-	r.waiting.push(t.waiting)
-	if r.waiting.len > r.c.MaxPending {
-		r.abandon(r.waiting.oldest.trace)
+// addPending adds a trace to the pending traces, and removes the oldest over MaxPending.
+func (r *Recent) addPending(t *traceData) {
+	t.pending = r.request(t)
+	r.pending.push(t.pending)
+	if r.pending.len > r.c.MaxPending {
+		r.abandon(r.pending.oldest.trace)
 	}
 }
 
 func (r *Recent) abandon(t *traceData) {
-	r.stopWaiting(t)
+	r.removePending(t)
 	r.stats.Abandoned++
 }
 
-func (r *Recent) stopWaiting(t *traceData) {
-	if q := t.waiting; q != nil {
-		t.waiting = nil
-		r.waiting.remove(q)
+func (r *Recent) removePending(t *traceData) {
+	if q := t.pending; q != nil {
+		t.pending = nil
+		r.pending.remove(q)
 		r.release(q)
 	}
 }
@@ -330,7 +329,7 @@ func (r *Recent) request(t *traceData) *request {
 	return q
 }
 
-// release ends the use of a request by a list, and returns whether no other list has it.
+// release drops a list's reference to a request. It returns true if it was the last reference.
 func (r *Recent) release(q *request) bool {
 	q.lists--
 	if q.lists > 0 {
@@ -344,7 +343,7 @@ func (r *Recent) release(q *request) bool {
 	return true
 }
 
-// leave ends a use of a trace. The last one removes it.
+// leave drops a reference to a trace. The last leave removes the trace.
 func (r *Recent) leave(t *traceData) {
 	t.users--
 	if t.users > 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/perfline/perfline/internal/routes"
 )
 
-// Usual returns the request of a route whose duration is the nearest to took: a request to compare
-// a slow one with. took is the usual duration, the median of a routes.Table for example. If it is
-// 0, it is the median of the requests in all. Requests that failed do not count, and neither does
-// the one with the root span except. ok is false if there is none.
-func Usual(all []Snapshot, route string, took time.Duration, except trace.SpanID) (s Snapshot,
-	ok bool) {
+// Usual returns the request of a route with the duration nearest to took, to compare a slow request
+// with. took is a usual duration, such as the median of a routes.Table; 0 means the median of the
+// requests in all. Usual ignores failed requests and the request with the root span except. ok is
+// false if no request is left.
+func Usual(all []Snapshot, route string, took time.Duration, except trace.SpanID) (
+	s Snapshot, ok bool) {
 	all = slices.DeleteFunc(OfRoute(all, route),
 		func(s Snapshot) bool { return s.Failed || s.SpanID == except })
 	if len(all) == 0 {
@@ -27,21 +27,19 @@ func Usual(all []Snapshot, route string, took time.Duration, except trace.SpanID
 			func(a, b Snapshot) int { return cmp.Compare(a.Took(), b.Took()) })
 		return all[(len(all)-1)/2], true
 	}
-	return slices.MinFunc(all,
-		func(a, b Snapshot) int {
-			return cmp.Compare((a.Took() - took).Abs(),
-				(b.Took() - took).Abs())
-		}), true
+	return slices.MinFunc(all, func(a, b Snapshot) int {
+		return cmp.Compare((a.Took() - took).Abs(), (b.Took() - took).Abs())
+	}), true
 }
 
-// OfRoute returns the requests whose root span has that name, or whose route has it in a
-// routes.Table, each once.
+// OfRoute returns the requests of a route, each once. route is the name of the root span, or the
+// name of its route in a routes.Table.
 func OfRoute(all []Snapshot, route string) []Snapshot {
 	return distinct(func(s *Snapshot) bool { return s.isOf(route) }, all)
 }
 
-// distinct returns the requests of lists for which fits returns true, each once. If a request is in
-// several lists, it returns the one in the first list.
+// distinct returns the requests of lists that fit, each once. If a request is in several lists,
+// distinct returns the snapshot in the first list.
 func distinct(fits func(*Snapshot) bool, lists ...[]Snapshot) (all []Snapshot) {
 	seen := map[local.ID]bool{}
 	for _, list := range lists {
@@ -59,7 +57,7 @@ func distinct(fits func(*Snapshot) bool, lists ...[]Snapshot) (all []Snapshot) {
 	return all
 }
 
-// isOf reports whether the root span has a name, or its route has it in a routes.Table.
+// isOf reports whether name is the name of the root span, or of its route in a routes.Table.
 func (s *Snapshot) isOf(name string) bool {
 	return s.Name == name || routes.NameOf(s.Name) == name
 }

@@ -14,31 +14,29 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// watcher is the function of net/http's goroutine that watches a connection while a handler works.
+// watcher is the function of the goroutine in which net/http watches a connection during a handler.
 const watcher = "net/http.(*connReader).backgroundRead"
 
-// A Wait sums up the waits of a span for the same: of one kind, in one function, and ended by one
-// function of one request.
+// A Wait sums up waits of a span with the same kind, the same function, and the same party that
+// ended them.
 type Wait struct {
-	Kind waits.Kind
-	// where the goroutines waited: the innermost function outside the standard library; may be
-	// empty
-	Function string
-	By       *waits.Party // ended the longest of them; nil if no goroutine did, or if it is unknown
+	Kind     waits.Kind
+	Function string       // the innermost function outside the standard library; may be empty
+	By       *waits.Party // ended the longest wait; nil if unknown or no goroutine
 	Total    time.Duration
 	Count    int
 
-	longest time.Duration // of them
+	longest time.Duration
 }
 
-// Waits returns what each span waited for, the longest time first, from the execution trace in
-// q.Waits. All goroutines that worked for the span count, so that the times may add up to more than
-// its duration. Waiting is all but running. The goroutine with which net/http watches a connection
-// of HTTP/1 does not count: it waits for the client until the request is over, and nothing waits
-// for it.
+// Waits returns the waits of each span, the longest time first, from the execution trace in
+// q.Waits. Every state but running is a wait. All goroutines that worked for the span count, so the
+// times may add up to more than the span's duration. The goroutine in which net/http watches a
+// connection of HTTP/1 does not count: it waits for the client until the request ends, and no other
+// goroutine waits for it.
 //
-// A wait belongs to the innermost span that its goroutine worked for. It belongs to a shorter
-// measure of marks.Time that encloses the wait and has the same goroutine, if there is one.
+// A wait belongs to the innermost span that its goroutine worked for. If a shorter measure of
+// marks.Time on the same goroutine encloses the wait, the wait belongs to the measure.
 func Waits(q Request) map[trace.SpanID][]Wait {
 	tree := newSpanWaits(q)
 	if tree == nil {
@@ -46,23 +44,25 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 	}
 	measures := tree.measures()
 	sums := map[trace.SpanID]*waitSums{}
-	for g := range q.Waits.Goroutines {
-		if q.Waits.Goroutines[g].Function == watcher {
+	for n := range q.Waits.Goroutines {
+		g := &q.Waits.Goroutines[n]
+		if g.Function == watcher {
 			continue
 		}
-		open := openMeasures{tree: tree, next: measures[&q.Waits.Goroutines[g]]}
-		for i := range q.Waits.Goroutines[g].Intervals {
-			interval := &q.Waits.Goroutines[g].Intervals[i]
-			if class := waiting.ClassOf(interval.Kind); class == waiting.ClassUnknown ||
-				class == waiting.ClassRunning {
+		open := openMeasures{tree: tree, next: measures[g]}
+		for i := range g.Intervals {
+			interval := &g.Intervals[i]
+			switch waiting.ClassOf(interval.Kind) {
+			case waiting.ClassUnknown, waiting.ClassRunning:
 				continue
+			default:
 			}
 			id := interval.SpanID
 			if tree.places[id].span == nil {
-				id = q.Root.SpanID // the span was not kept
+				id = q.Root.SpanID // the span was dropped
 			}
-			if m := open.shortest(id, q.Root.Start.Add(interval.Start),
-				q.Root.Start.Add(interval.End)); m != nil {
+			start, end := q.Root.Start.Add(interval.Start), q.Root.Start.Add(interval.End)
+			if m := open.shortest(id, start, end); m != nil {
 				id = m.SpanID
 			}
 			if sums[id] == nil {
@@ -80,12 +80,11 @@ func Waits(q Request) map[trace.SpanID][]Wait {
 	return all
 }
 
-// measures returns the measures that the execution trace does not know, by their goroutines and
-// their start.
+// measures returns the measures that the execution trace does not record, by goroutine and start.
 func (t *spanWaits) measures() map[*waits.Goroutine][]*otlpenc.Span {
 	all := map[*waits.Goroutine][]*otlpenc.Span{}
 	for _, s := range t.q.Spans {
-		if of := t.worked(s); of != nil && of != s {
+		if of := t.recorded(s); of != nil && of != s {
 			g := t.workers[of.SpanID]
 			all[g] = append(all[g], s)
 		}
@@ -97,15 +96,15 @@ func (t *spanWaits) measures() map[*waits.Goroutine][]*otlpenc.Span {
 	return all
 }
 
-// openMeasures are the measures of a goroutine at a time, which goes on.
+// openMeasures tracks the open measures of a goroutine as time advances.
 type openMeasures struct {
 	tree *spanWaits
-	next []*otlpenc.Span // by their start
+	next []*otlpenc.Span // by start
 	open []*otlpenc.Span
 }
 
-// shortest returns the shortest measure that encloses a time of a span, or nil if the span is
-// shorter. Times come by their start.
+// shortest returns the shortest measure that encloses an interval of a span, or nil if the span is
+// shorter. Calls must be ordered by start.
 func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpenc.Span {
 	for len(o.next) > 0 && !o.next[0].Start.After(start) {
 		o.open, o.next = append(o.open, o.next[0]), o.next[1:]
@@ -121,17 +120,17 @@ func (o *openMeasures) shortest(span trace.SpanID, start, end time.Time) *otlpen
 	return found
 }
 
-// waitSums sum up waits for the same.
+// waitSums sums up waits with the same waitKey.
 type waitSums struct {
 	waits []Wait
 	at    map[waitKey]int // in waits
 }
 
-// A waitKey is what waits must have in common to be summed up.
+// A waitKey identifies waits that count together.
 type waitKey struct {
 	kind     waits.Kind
 	function string
-	known    bool // what follows is of a party
+	known    bool // the party, in the fields below
 	by       string
 	traceID  trace.TraceID
 	rootID   trace.SpanID
@@ -165,8 +164,8 @@ func (s *waitSums) sorted() []Wait {
 	return s.waits
 }
 
-// describe returns the wait in words, without its time, for the request of a root span. Names are
-// escaped.
+// describe returns the wait in words, without its time and with escaped names. root is the root
+// span of the request.
 func (w *Wait) describe(root trace.SpanID) string {
 	s := w.Kind.String()
 	if w.Count > 1 {
@@ -178,7 +177,7 @@ func (w *Wait) describe(root trace.SpanID) string {
 	return s + w.party(root)
 }
 
-// party returns who ended the wait, or had the processor.
+// party names the function that ended the wait or used the processor.
 func (w *Wait) party(root trace.SpanID) string {
 	if w.By == nil {
 		return ""
@@ -201,5 +200,5 @@ func (w *Wait) party(root trace.SpanID) string {
 	return s
 }
 
-// shortFunction returns a function as the sentence names it, escaped.
+// shortFunction returns a function's short and escaped name.
 func shortFunction(name string) string { return text.Escape(text.Function(name), "") }

@@ -17,7 +17,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// header is the request in a line.
+// header returns a line about the request.
 func (q Request) header() string {
 	status := ProtocolStatus(q.Root)
 	if status != "" {
@@ -28,7 +28,7 @@ func (q Request) header() string {
 		q.Root.Start.UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
 }
 
-// The measures of a waterfall, in characters and in rows.
+// Sizes of a waterfall, in characters and in rows.
 const (
 	treeWidth = 31 // the names' column
 	barWidth  = 47
@@ -36,27 +36,26 @@ const (
 	maxRows   = 60                            // for spans and marks
 )
 
-// WriteWaterfall prints the request as text of 100 columns. Each span is a row with its place in
+// WriteWaterfall writes the request as text of 100 columns. Each span is a row with its place in
 // the tree, a bar on a common axis, its start and its duration. Each mark is a row below its span.
-// There are 60 rows at most, and a count of the rest. Names and values are escaped: they may come
-// from outside.
+// After 60 rows, a line counts the rest. Names and values may come from outside, so WriteWaterfall
+// escapes them.
 //
-// Equal rows are one row: see [Groups]. Its bar shows all of their times, and the last column has
-// the sum. The line below it has the sum, the slowest and the failed of them, and counts the spans
-// below them and the marks, which have no rows of their own.
+// A group of equal rows is one row: see [Groups]. Its bar shows the times of all its spans, and the
+// last column shows the sum of their durations. The line below states the sum, the slowest span and
+// the number of failed spans. It counts marks and the spans below, which get no rows.
 //
-// If several spans determined the duration, a line below the header has the names with the largest
-// shares: see [CriticalPath].
+// If several spans determined the duration, a line below the header names the spans with the
+// largest shares: see [CriticalPath].
 //
-// With a profile, the row below a sampled span has its three hottest functions. A sample counts for
-// its innermost function that is not the runtime's. The time is what the samples stand for, of all
-// goroutines that work for the span together. A few samples are a rough estimate of it. t may be
-// nil.
+// With a profile, the row below a sampled span names its three hottest functions. A sample counts
+// for its innermost function outside the runtime. The time is the samples' weight, of all
+// goroutines that worked for the span: a rough estimate if the samples are few. t may be nil.
 //
-// With q.Waits, the second line is the sentence that names the cause of the duration. Bars show the
-// states of the span's goroutine, as the line below the spans explains. Below a span are its three
-// longest waits, if they took a hundredth of the request: what for, where, who ended it, and how
-// long all of them took together. They count among the 60 rows.
+// With q.Waits, the second line is the sentence about the cause of the duration. Bars show the
+// states of the span's goroutine, with a legend below the spans. Rows below a span show its three
+// longest waits of a hundredth of the request or more: kind, function, the function that ended the
+// wait, and the total time. These rows count among the 60.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()),
 		root: q.Root.SpanID, room: maxRows}
@@ -72,7 +71,7 @@ func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	for i := range all {
 		groups[all[i].Rows[0]] = &all[i]
 	}
-	grouped := map[*otlpenc.Span]bool{} // ids may be wrong
+	grouped := map[*otlpenc.Span]bool{} // by pointer: ids may be wrong
 	for i, r := range rows {
 		switch g := groups[i]; {
 		case grouped[r.Span]:
@@ -84,7 +83,7 @@ func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 		}
 	}
 	f.legend()
-	if more := f.left.String(); more != "" {
+	if more := f.omitted.String(); more != "" {
 		fmt.Fprintf(f.w, "… and %s more\n", more)
 	}
 	if q.Dropped > 0 {
@@ -96,15 +95,15 @@ func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	return f.w.Flush()
 }
 
-// leftOut counts what has no row.
-type leftOut struct{ spans, marks, waits int }
+// An omission counts spans, marks and waits without a row.
+type omission struct{ spans, marks, waits int }
 
 // add counts a row with a number of waits.
-func (l *leftOut) add(r Row, waits int) {
+func (l *omission) add(r Row, waits int) {
 	l.spans, l.marks, l.waits = l.spans+1, l.marks+len(r.Span.Events), l.waits+waits
 }
 
-func (l leftOut) String() string {
+func (l omission) String() string {
 	switch {
 	case l.waits > 0:
 		return fmt.Sprintf("%d spans, %d marks and %d waits", l.spans, l.marks, l.waits)
@@ -120,34 +119,34 @@ type waterfall struct {
 	total time.Duration
 	root  trace.SpanID
 
-	room int // for rows
-	left leftOut
+	room    int // for rows
+	omitted omission
 
 	hottest  map[trace.SpanID]*SpanProfile
 	segments map[trace.SpanID][]Segment // nil without states
 	waits    map[trace.SpanID][]Wait
-	classes  [waiting.Classes]bool // that bars show
+	classes  [waiting.Classes]bool // in bars
 }
 
-// row prints a span and what is below it.
+// row prints a span and the rows of its marks, waits and functions.
 func (f *waterfall) row(r Row) {
 	waits := f.longest(f.waits[r.Span.SpanID])
 	if f.room == 0 {
-		f.left.add(r, len(waits))
+		f.omitted.add(r, len(waits))
 		return
 	}
 	f.room--
-	f.span(r)
+	f.bar(r.Depth, r.title(), r.Span.Duration(), r.Span)
 	marks := r.Span.Events[:min(len(r.Span.Events), f.room)]
 	for _, e := range marks {
-		f.mark(e, r.Depth)
+		f.detail(r.Depth, "◆ "+markText(e), allWidth-20, e.Time.Sub(f.start))
 	}
 	f.room -= len(marks)
-	f.left.marks += len(r.Span.Events) - len(marks)
+	f.omitted.marks += len(r.Span.Events) - len(marks)
 	f.below(waits, f.hottest[r.Span.SpanID], r.Depth)
 }
 
-// group prints the row of a group, and sums of what is below it.
+// group prints the row of a group, and sums below it.
 func (f *waterfall) group(g *Group, rows []Row) {
 	var waits waitSums
 	var ran SpanProfile
@@ -161,20 +160,19 @@ func (f *waterfall) group(g *Group, rows []Row) {
 	longest := f.longest(waits.sorted())
 	if f.room < 2 {
 		f.room = 0
-		g.each(rows, func(r Row) { f.left.add(r, 0) })
-		f.left.waits += len(longest)
+		g.each(rows, func(r Row) { f.omitted.add(r, 0) })
+		f.omitted.waits += len(longest)
 		return
 	}
 	f.room -= 2
 	first := rows[g.Rows[0]]
-	bar := []rune(strings.Repeat("·", barWidth))
+	var spans []*otlpenc.Span
 	for _, i := range g.Rows {
-		f.draw(bar, rows[i].Span)
+		spans = append(spans, rows[i].Span)
 	}
 	indent := strings.Repeat("  ", first.Depth)
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(indent+g.title(rows, treeWidth-len(indent)), treeWidth),
-		string(bar), text.Duration(first.Span.Start.Sub(f.start)), text.Duration(g.Total))
-	fmt.Fprintln(f.w, strings.TrimRight(fit(indent+"× "+g.about(rows), allWidth), " "))
+	f.bar(first.Depth, g.title(rows, treeWidth-len(indent)), g.Total, spans...)
+	fmt.Fprintln(f.w, atMost(indent+"× "+g.about(rows), allWidth))
 	f.below(longest, &ran, first.Depth)
 }
 
@@ -182,20 +180,29 @@ func (f *waterfall) group(g *Group, rows []Row) {
 func (f *waterfall) below(waits []Wait, h *SpanProfile, depth int) {
 	shown := waits[:min(len(waits), f.room)]
 	for _, wait := range shown {
-		f.wait(wait, depth)
+		sign := string(glyphs[waiting.ClassOf(wait.Kind)])
+		f.detail(depth, sign+" "+wait.describe(f.root), allWidth-10, wait.Total)
 	}
 	f.room -= len(shown)
-	f.left.waits += len(waits) - len(shown)
+	f.omitted.waits += len(waits) - len(shown)
 	if h != nil && h.Samples > 0 {
-		f.hot(h, depth)
+		f.detail(depth, "▸ "+h.String(), allWidth-10, h.Total)
 	}
 }
 
-func (f *waterfall) span(r Row) {
+// bar prints a row with the bar of spans and the start of the first span.
+func (f *waterfall) bar(depth int, title string, took time.Duration, spans ...*otlpenc.Span) {
 	bar := []rune(strings.Repeat("·", barWidth))
-	f.draw(bar, r.Span)
-	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", r.Depth)+r.title(), treeWidth),
-		string(bar), text.Duration(r.Span.Start.Sub(f.start)), text.Duration(r.Span.Duration()))
+	for _, s := range spans {
+		f.draw(bar, s)
+	}
+	fmt.Fprintf(f.w, "%s %s %9s %9s\n", fit(strings.Repeat("  ", depth)+title, treeWidth),
+		string(bar), text.Duration(spans[0].Start.Sub(f.start)), text.Duration(took))
+}
+
+// detail prints a row below a span, with a time after width characters.
+func (f *waterfall) detail(depth int, line string, width int, d time.Duration) {
+	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+line, width), text.Duration(d))
 }
 
 // draw draws a span with its states and marks.
@@ -209,43 +216,36 @@ func (f *waterfall) draw(bar []rune, s *otlpenc.Span) {
 	}
 }
 
-// mark is a row below its span: when, what, and its attributes.
-func (f *waterfall) mark(e sdktrace.Event, depth int) {
-	var line strings.Builder
-	line.WriteString(strings.Repeat("  ", depth) + "◆ " + text.Escape(e.Name, ""))
+// markText returns the name and the attributes of a mark, escaped.
+func markText(e sdktrace.Event) string {
+	var s strings.Builder
+	s.WriteString(text.Escape(e.Name, ""))
 	for _, kv := range e.Attributes {
-		line.WriteString(" " + text.Escape(string(kv.Key), "") + "=" +
-			atMost(text.Escape(kv.Value.String(), ""), maxValue))
+		value := atMost(text.Escape(kv.Value.String(), ""), maxValue)
+		s.WriteString(" " + text.Escape(string(kv.Key), "") + "=" + value)
 	}
-	fmt.Fprintf(f.w, "%s %9s\n", fit(line.String(), allWidth-20),
-		text.Duration(e.Time.Sub(f.start)))
+	return s.String()
 }
 
-// hot is a row below its span: what ran in it, and for how long.
-func (f *waterfall) hot(h *SpanProfile, depth int) {
-	fmt.Fprintf(f.w, "%s %9s\n", fit(strings.Repeat("  ", depth)+"▸ "+h.String(), allWidth-10),
-		text.Duration(h.Total))
-}
-
-// column is where on the axis a moment lies; moments outside are at its ends.
+// column returns the place of a moment on the axis. Moments outside are at the nearer end.
 func (f *waterfall) column(t time.Time) int {
 	at := float64(t.Sub(f.start)) / float64(f.total) * barWidth
 	return int(max(0, min(barWidth-1, at)))
 }
 
-// The lengths at which texts are cut, in characters.
+// Maximum lengths of texts, in characters.
 const (
-	maxName  = 80 // of a request's or a mark's, where there is no column for it
-	maxValue = 40 // of an attribute's value
+	maxName  = 80 // a name outside a column
+	maxValue = 40 // the value of an attribute
 )
 
-// fit makes s n characters wide.
+// fit cuts or pads s to n characters.
 func fit(s string, n int) string {
 	s = atMost(s, n)
 	return s + strings.Repeat(" ", n-utf8.RuneCountInString(s))
 }
 
-// atMost is s, or its beginning if that has more than n characters.
+// atMost cuts s to n characters.
 func atMost(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

@@ -11,10 +11,10 @@ import (
 const (
 	maxSentence  = 300 // characters of the sentence
 	maxWaits     = 3   // rows of a span's waits
-	leastWaiting = 100 // a wait has a row if it took this part of the request
+	leastWaiting = 100 // a wait of this part of the request, or longer, gets a row
 )
 
-// glyphs fill bars. A bar without states has the one of running.
+// glyphs fill bars. A bar without states has the glyph of running.
 var glyphs = [waiting.Classes]rune{
 	waiting.ClassUnknown:   '─',
 	waiting.ClassRunning:   '█',
@@ -36,7 +36,7 @@ func (f *waterfall) explain(q Request) {
 	f.waits = Waits(q)
 }
 
-// longest returns the waits that have a row. They come the longest first.
+// longest returns the waits that get a row. waits has the longest first.
 func (f *waterfall) longest(waits []Wait) []Wait {
 	n := 0
 	for n < min(len(waits), maxWaits) && waits[n].Total >= f.total/leastWaiting {
@@ -45,7 +45,7 @@ func (f *waterfall) longest(waits []Wait) []Wait {
 	return waits[:n]
 }
 
-// full returns what fills a bar before its states do.
+// full returns the glyph of a bar below its states.
 func (f *waterfall) full() rune {
 	if f.segments == nil {
 		return glyphs[waiting.ClassRunning]
@@ -62,14 +62,6 @@ func (f *waterfall) fill(bar []rune, segments []Segment) {
 			bar[i] = glyphs[class]
 		}
 	}
-}
-
-// wait is a row below its span: what it waited for, and for how long.
-func (f *waterfall) wait(w Wait, depth int) {
-	sign := string(glyphs[waiting.ClassOf(w.Kind)]) + " "
-	fmt.Fprintf(f.w, "%s %9s\n",
-		fit(strings.Repeat("  ", depth)+sign+w.describe(f.root), allWidth-10),
-		text.Duration(w.Total))
 }
 
 // legend explains the bars.

@@ -6,12 +6,11 @@ import (
 )
 
 const (
-	octave = 4                    // buckets in each doubling
-	unit   = time.Microsecond / 4 // the width of the narrowest buckets
-	// the first one is below a microsecond, and the last one has all longer durations
-	buckets = 1 + 32*octave
-	rows    = 1 + (buckets-1)/perRow // of a heat map
-	perRow  = 2                      // buckets of a row above the first
+	octave  = 4                    // buckets in each doubling
+	unit    = time.Microsecond / 4 // the width of the narrowest buckets
+	buckets = 1 + 32*octave        // from less than 1 µs to everything above an hour
+	perRow  = 2                    // buckets in each row of a heat map but the first
+	rows    = 1 + (buckets-1)/perRow
 )
 
 // bucketOf returns the bucket of a duration.
@@ -24,7 +23,7 @@ func bucketOf(took time.Duration) int {
 	return min(doublings*octave+int(n>>doublings)-octave+1, buckets-1)
 }
 
-// lowerBound returns the lower bound of a bucket, which is the upper bound of the one before.
+// lowerBound returns the lower bound of a bucket, which is the upper bound of the bucket before.
 func lowerBound(bucket int) time.Duration {
 	if bucket == 0 {
 		return 0
@@ -33,8 +32,7 @@ func lowerBound(bucket int) time.Duration {
 	return time.Duration(octave+within) * unit << doublings
 }
 
-// rowOf returns the row of a bucket in heat maps: two rows in each doubling of the duration.
+// rowOf returns the row of a bucket in heat maps: two rows cover each doubling of the duration.
 func rowOf(bucket int) int { return (bucket + perRow - 1) / perRow }
 
-// firstOf returns the first bucket of a row.
-func firstOf(row int) int { return max(0, row*perRow-perRow+1) }
+func firstBucket(row int) int { return max(0, row*perRow-perRow+1) }

@@ -7,7 +7,10 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// A column counts the requests of a route that ended within some time.
+// columnStep is the period of a column in the last minutes.
+const columnStep = 10 * time.Second
+
+// A column is the histogram of the requests of a route that ended in one period.
 type column struct {
 	counts [buckets]uint64
 	failed uint64
@@ -23,13 +26,12 @@ func (c *column) add(root *local.Root) {
 	c.max = max(c.max, took)
 }
 
-// merge adds the requests of o.
-func (c *column) merge(o *column) {
-	for bucket, n := range &o.counts {
+func (c *column) merge(other *column) {
+	for bucket, n := range &other.counts {
 		c.counts[bucket] += n
 	}
-	c.failed += o.failed
-	c.max = max(c.max, o.max)
+	c.failed += other.failed
+	c.max = max(c.max, other.max)
 }
 
 func (c *column) total() (n uint64) {
@@ -39,8 +41,8 @@ func (c *column) total() (n uint64) {
 	return n
 }
 
-// quantile returns the duration that a share of the requests did not exceed. Within a bucket,
-// durations count as evenly spread.
+// quantile returns the duration that a share of the requests did not exceed. It interpolates
+// linearly within a bucket.
 func (c *column) quantile(share float64) time.Duration {
 	rank := share * float64(c.total())
 	for bucket, n := range &c.counts {
@@ -60,9 +62,9 @@ func (c *column) quantile(share float64) time.Duration {
 	return c.max
 }
 
-// A packed column is a column that gets no more requests, but late ones. It is empty without
-// requests: else the failed ones, the maximum, and then for each bucket with requests the distance
-// from the one before and the count, as variable-length integers.
+// A packed column stores a column in few bytes. A column without requests takes none. Any other
+// column is a list of variable-length integers: the failed requests, the maximum, and for each
+// bucket with requests its distance from the bucket before and its count.
 type packed []byte
 
 // addTo adds the requests of p to c.
@@ -84,7 +86,7 @@ func (p *packed) next() uint64 {
 	return n
 }
 
-// pack packs c into the memory of p.
+// pack encodes c into the memory of p.
 func (p *packed) pack(c *column) {
 	b := (*p)[:0]
 	last := -1
@@ -103,7 +105,7 @@ func (p *packed) pack(c *column) {
 	*p = b
 }
 
-// merge adds the requests of c.
+// merge adds the requests of c to p.
 func (p *packed) merge(c *column) {
 	sum := *c
 	p.addTo(&sum)

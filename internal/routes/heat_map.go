@@ -6,29 +6,28 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// A HeatMap has the requests of a route by end and by duration.
+// A HeatMap counts the requests of a route by end and by duration.
 type HeatMap struct {
-	// of the first column: a multiple of ten seconds, unless the system's clock was set
+	// Start of the first column: a multiple of ten seconds, unless the system's clock was set.
 	Start time.Time
 	Step  time.Duration // of a column
 
-	// Bounds are the lower bounds of the rows, ascending, and the upper bound of the last row: one
-	// more than there are rows. A heat map begins with the lowest row that has requests, and ends
-	// with the highest one. Without requests there are no bounds. Durations of more than an hour
-	// are all in one row.
+	// Bounds are the lower bounds of the rows, ascending, and then the upper bound of the last row.
+	// The first and the last row contain requests. Without requests, Bounds are empty. One row
+	// covers all durations of more than an hour.
 	Bounds []time.Duration
 
-	Columns []Column // the oldest first, empty ones included
+	Columns []Column // the oldest first, including columns without requests
 }
 
-// A Column has the requests that ended in its time.
+// A Column counts the requests that ended in its period.
 type Column struct {
 	Counts []uint64 // by row
 	Failed uint64
 }
 
 // HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that
-// [CellOf] returns. It returns false if the table does not have the route.
+// [CellOf] returns. HeatMap returns false if the table does not know the route.
 func (t *Table) HeatMap(route string, class local.Class, w Window) (HeatMap, bool) {
 	t.onRead.Call()
 	if class >= local.Classes {
@@ -39,13 +38,16 @@ func (t *Table) HeatMap(route string, class local.Class, w Window) (HeatMap, boo
 		return HeatMap{}, false
 	}
 	c := t.readClock()
-	h := r.history(w, c.column)
-	return newHeatMap(c.columnStart(h.first), time.Duration(h.each)*columnStep, h.columns), true
+	x := newAxis(w, c.column)
+	columns := make([]column, x.columns)
+	r.addTo(columns, x)
+	return newHeatMap(c, x, columns), true
 }
 
-func newHeatMap(start time.Time, step time.Duration, columns []column) HeatMap {
-	m := HeatMap{Start: start, Step: step, Columns: make([]Column, len(columns))}
-	low, high := rows, 0 // the rows from low to high-1 have requests
+func newHeatMap(c clock, x axis, columns []column) HeatMap {
+	m := HeatMap{Start: c.columnStart(x.first), Step: columnStep << x.merged,
+		Columns: make([]Column, len(columns))}
+	low, high := rows, 0 // requests are in the rows from low to high-1
 	for i := range columns {
 		for bucket, n := range &columns[i].counts {
 			if n > 0 {
@@ -55,7 +57,7 @@ func newHeatMap(start time.Time, step time.Duration, columns []column) HeatMap {
 	}
 	if low < high {
 		for row := low; row <= high; row++ {
-			m.Bounds = append(m.Bounds, lowerBound(firstOf(row)))
+			m.Bounds = append(m.Bounds, lowerBound(firstBucket(row)))
 		}
 	}
 	for i := range columns {
@@ -68,4 +70,21 @@ func newHeatMap(start time.Time, step time.Duration, columns []column) HeatMap {
 		m.Columns[i] = Column{Counts: counts, Failed: columns[i].failed}
 	}
 	return m
+}
+
+// A Cell is the place of a request in the heat map of its route over the last minutes. Requests of
+// a route with equal cells share a cell of the heat map, unless the system's clock was set
+// meanwhile.
+type Cell struct {
+	Column int64 // of ten seconds, counted from the Unix epoch
+	Row    int   // of the duration
+}
+
+// CellOf returns the cell of a request by its end and its duration.
+func CellOf(end time.Time, took time.Duration) Cell {
+	column, into := end.UnixNano()/int64(columnStep), end.UnixNano()%int64(columnStep)
+	if into < 0 {
+		column--
+	}
+	return Cell{Column: column, Row: rowOf(bucketOf(took))}
 }

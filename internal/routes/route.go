@@ -8,52 +8,50 @@ import (
 )
 
 const (
-	minuteColumns = 30 // of the last minutes, the open one included
+	minuteColumns = 30 // of the last minutes, the open column included
 	maxColumns    = 60 // since the start
 )
 
-// A route has the histograms of one route. The columns of the last minutes and since the start have
-// the same requests.
+// A route counts the requests of one route twice: in columns of the last minutes and in columns
+// since the start.
 type route struct {
-	usual atomic.Int64 // nanoseconds; 0 while there are too few requests. See Table.Usual
+	usual atomic.Int64 // nanoseconds; 0 below minUsual requests. See Table.Usual
 
-	mu      sync.Mutex // guards what follows
-	seen    uint64     // requests
+	mu      sync.Mutex // guards the fields below
+	count   uint64     // requests
 	at      int        // the number of the open column since the table's start
-	open    column     // is in neither of these two yet
+	open    column     // not yet in minutes and start
 	minutes [minuteColumns]packed
 	start   []packed // since the table's start, the oldest first
-	merged  int      // a column of start has 1<<merged columns of columnStep
+	merged  int      // a column of start spans 1<<merged columns of columnStep
 }
 
-// add counts a request in the column at. A column after the open one becomes the open one, unless
-// it is in the future.
+// add counts a request in the column at. A later column than the open column becomes the open
+// column, unless it is in the future.
 func (r *route) add(at int, root *local.Root, t *Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at > r.at {
-		if at = min(at, max(r.at, t.now())); at > r.at {
-			r.advance(at)
-		}
+		r.advance(min(at, t.now()))
+		at = min(at, r.at)
 	}
-	defer r.look()
 	if at == r.at {
 		r.open.add(root)
-		return
+	} else {
+		var late column
+		late.add(root)
+		r.store(at, &late)
 	}
-	var late column
-	late.add(root)
-	if at > r.at-minuteColumns {
-		r.minutes[at%minuteColumns].merge(&late)
-	}
-	r.addToStart(at, &late)
+	r.updateUsual()
 }
 
-// advance makes the column at the open one. It is later than the one that is open.
+// advance makes the column at the open column, unless the open column is later.
 func (r *route) advance(at int) {
+	if at <= r.at {
+		return
+	}
 	if r.open != (column{}) {
-		r.minutes[r.at%minuteColumns].pack(&r.open)
-		r.addToStart(r.at, &r.open)
+		r.store(r.at, &r.open)
 		r.open = column{}
 	}
 	for i := max(r.at, at-minuteColumns) + 1; i <= at; i++ {
@@ -65,8 +63,11 @@ func (r *route) advance(at int) {
 	}
 }
 
-// addToStart adds c, which the route got in the column at, to the columns since the start.
-func (r *route) addToStart(at int, c *column) {
+// store adds the requests of the column at to minutes and start.
+func (r *route) store(at int, c *column) {
+	if at > r.at-minuteColumns {
+		r.minutes[at%minuteColumns].merge(c)
+	}
 	i := at >> r.merged
 	for len(r.start) <= i {
 		r.start = append(r.start, nil)
@@ -90,56 +91,47 @@ func (r *route) mergeStart() {
 	r.start = r.start[:half]
 }
 
-// sum returns all requests of a window that ends with the column now.
-func (r *route) sum(w Window, now int) (all column) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reach(now)
-	all = r.open
-	older := r.start
+// sum returns all requests of a window. r.mu is held.
+func (r *route) sum(w Window) column {
+	all, stored := r.open, r.start
 	if w == LastMinutes {
-		older = r.minutes[:]
+		stored = r.minutes[:]
 	}
-	for _, p := range older {
+	for _, p := range stored {
 		p.addTo(&all)
 	}
 	return all
 }
 
-// A history has the columns of a window.
-type history struct {
-	first   int // the number of the first column
-	each    int // columns of columnStep in each one
-	columns []column
-}
-
-// history returns the columns of a window that ends with the column now, or with a later one that
-// is open.
-func (r *route) history(w Window, now int) (h history) {
+// visit calls do for each column with requests, and its place on the axis. do must not keep the
+// column.
+func (r *route) visit(x axis, do func(place int, c *column)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reach(now)
-	if w == LastMinutes {
-		h.first, h.each = max(0, r.at-minuteColumns+1), 1
-	} else {
-		h.each = 1 << r.merged
+	r.advance(x.now)
+	unpack := func(number int, p packed) {
+		if len(p) == 0 {
+			return
+		}
+		var c column
+		p.addTo(&c)
+		do(x.place(number), &c)
 	}
-	h.columns = make([]column, (r.at-h.first)/h.each+1)
-	for i := range h.columns {
-		switch {
-		case w == LastMinutes:
-			r.minutes[(h.first+i)%minuteColumns].addTo(&h.columns[i])
-		case i < len(r.start):
-			r.start[i].addTo(&h.columns[i])
+	if x.window == LastMinutes {
+		for i := max(0, r.at-minuteColumns+1); i < r.at; i++ {
+			unpack(i, r.minutes[i%minuteColumns])
+		}
+	} else {
+		for i, p := range r.start {
+			unpack(i<<r.merged, p)
 		}
 	}
-	h.columns[len(h.columns)-1].merge(&r.open)
-	return h
+	if r.open != (column{}) {
+		do(x.place(r.at), &r.open)
+	}
 }
 
-// reach makes the column now the open one, unless a later one is.
-func (r *route) reach(now int) {
-	if now > r.at {
-		r.advance(now)
-	}
+// addTo adds the requests of the route to the columns of an axis.
+func (r *route) addTo(columns []column, x axis) {
+	r.visit(x, func(place int, c *column) { columns[place].merge(c) })
 }

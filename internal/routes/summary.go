@@ -8,23 +8,24 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// A Window is the time that a report covers.
+// A Window is the period that a report covers.
 type Window uint8
 
 // The windows.
 const (
 	SinceStart Window = iota // since NewTable
-	// the last 29 columns of ten seconds, and the present one: almost five minutes
+	// LastMinutes covers the last 29 columns of ten seconds and the present column: almost five
+	// minutes.
 	LastMinutes
 )
 
-// A Report has the routes with requests in a window.
+// A Report lists the routes with requests in a window.
 type Report struct {
 	Start, End time.Time // End is the time of the report
 	Routes     []Summary // by class, and then by falling Count
 }
 
-// A Summary has the figures of a route in a window.
+// A Summary sums up the requests of a route in a window.
 type Summary struct {
 	Route              string
 	Class              local.Class
@@ -40,7 +41,10 @@ func (t *Table) Summaries(w Window) Report {
 	report := Report{Start: c.start(w), End: c.now.Round(0)}
 	for class := range local.Class(local.Classes) {
 		t.classes[class].each(func(name string, r *route) {
-			all := r.sum(w, c.column)
+			r.mu.Lock()
+			r.advance(c.column)
+			all := r.sum(w)
+			r.mu.Unlock()
 			s := Summary{Route: name, Class: class}
 			if s.fill(&all, report.End.Sub(report.Start)); s.Count > 0 {
 				report.Routes = append(report.Routes, s)
@@ -54,13 +58,21 @@ func (t *Table) Summaries(w Window) Report {
 	return report
 }
 
-// A clock is a reading of the clock for a report.
+// fill sets the counts and durations to those of a column. took is the column's period.
+func (s *Summary) fill(all *column, took time.Duration) {
+	s.Count, s.Failed, s.Max = all.total(), all.failed, all.max
+	s.P50, s.P95, s.P99 = all.quantile(0.50), all.quantile(0.95), all.quantile(0.99)
+	if seconds := took.Seconds(); seconds > 0 {
+		s.PerSecond = float64(s.Count) / seconds
+	}
+}
+
+// A clock is the time at which a report reads a table.
 type clock struct {
 	table  *Table
 	now    time.Time
-	column int // that has now
-	// by how much the system's clock was set forward since the table's start, in whole seconds
-	ahead time.Duration
+	column int           // the number of the column that contains now
+	ahead  time.Duration // the system's clock was set forward since NewTable, in whole seconds
 }
 
 func (t *Table) readClock() clock {
@@ -74,7 +86,7 @@ func (c *clock) columnStart(column int) time.Time {
 	return c.table.origin.Add(time.Duration(column)*columnStep + c.ahead).Round(0)
 }
 
-// start returns when a window began. That is the table's start at the earliest.
+// start returns when a window began, which is not before the table's start.
 func (c *clock) start(w Window) time.Time {
 	if first := c.column - minuteColumns + 1; w == LastMinutes && first > 0 {
 		return c.columnStart(first)

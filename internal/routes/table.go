@@ -18,24 +18,23 @@ type Config struct {
 	MaxRoutes int // of each class; 0 means 200
 }
 
-// Others is the route of the requests for whose own routes a table has no room.
+// Others is the route of all requests whose own route exceeds Config.MaxRoutes.
 const Others = "other routes"
 
 const maxName = 256 // bytes of a route
 
-// A Table has the counts and the durations of requests by route. Make one with [NewTable].
+// A Table counts requests and their durations by route. Make one with [NewTable].
 type Table struct {
 	maxRoutes int
 	start     time.Time
-	// where the first column begins: a multiple of columnStep, just before start
-	origin  time.Time
-	classes [local.Classes]classTable
-	onRead  onread.Functions
+	origin    time.Time // the start of the first column: start, truncated to columnStep
+	classes   [local.Classes]classTable
+	onRead    onread.Functions
 }
 
-// A classTable has the routes of a class.
+// A classTable holds the routes of a class.
 type classTable struct {
-	routes atomic.Pointer[map[string]*route] // the map does not change
+	routes atomic.Pointer[map[string]*route] // copied on each change
 	others route
 
 	mu sync.Mutex // guards changes of routes
@@ -52,26 +51,25 @@ func NewTable(c Config) *Table {
 	return t
 }
 
-// Add counts a local root. The table keeps no reference to it.
+// Add counts a local root. The table keeps no reference to root.
 func (t *Table) Add(root local.Root) {
-	r := t.classes[min(root.Class, local.Housekeeping)].get(root.Name, t.maxRoutes)
+	r := t.classes[min(root.Class, local.Housekeeping)].route(root.Name, t.maxRoutes)
 	r.add(t.columnAt(root.End), &root, t)
 }
 
-// OnRead registers a function that every method which reads the table calls first, on the caller's
-// goroutine and without a lock. A tracer provider that hands local roots over late registers it, so
-// that a reader sees each root that ended before the call. Several functions may be registered. The
+// OnRead registers a function that every reading method calls first, on the caller's goroutine and
+// without a lock. A tracer provider that hands local roots over late registers one, so that a
+// reader sees each root that ended before the call. Several functions may be registered. The
 // function must not read the table.
 func (t *Table) OnRead(f func()) { t.onRead.Add(f) }
 
-// columnAt returns the number of the column that has a time.
+// columnAt returns the number of the column that contains a time.
 func (t *Table) columnAt(at time.Time) int { return max(0, int(at.Sub(t.origin)/columnStep)) }
 
-// now returns the number of the column that has the present time.
 func (t *Table) now() int { return t.columnAt(time.Now()) }
 
-// get returns the route of a name. It makes one if there is room for it.
-func (c *classTable) get(name string, most int) *route {
+// route returns the route of a name. A new name gets a route if the class has less than most.
+func (c *classTable) route(name string, most int) *route {
 	name = text.Start(name, maxName)
 	known := *c.routes.Load()
 	if r := known[name]; r != nil {
@@ -100,7 +98,7 @@ func (c *classTable) get(name string, most int) *route {
 	return r
 }
 
-// find returns the route of a name that is cut and valid, or nil.
+// find returns the route of a name that NameOf returned, or nil.
 func (c *classTable) find(name string) *route {
 	if name == Others {
 		return &c.others
@@ -108,8 +106,15 @@ func (c *classTable) find(name string) *route {
 	return (*c.routes.Load())[name]
 }
 
-// NameOf returns the name that a [Table] gives the route of a span with a name: at most 256 bytes
-// of UTF-8.
+// each calls do for each route, and for the others.
+func (c *classTable) each(do func(name string, r *route)) {
+	for name, r := range *c.routes.Load() {
+		do(name, r)
+	}
+	do(Others, &c.others)
+}
+
+// NameOf returns the route of a root span's name: at most 256 bytes of UTF-8.
 func NameOf(span string) string {
 	// Twice, because U+FFFD is longer than a byte that it replaces.
 	return text.Start(text.Valid(text.Start(span, maxName)), maxName)

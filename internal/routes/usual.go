@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	usualShare = 0.95 // of the requests are not slower than is usual
-	minUsual   = 128  // requests of a route before anything is usual
-	usualSteps = 64   // requests between two looks
+	usualShare = 0.95 // of the requests are not slower than usual
+	minUsual   = 128  // requests of a route, below which nothing is usual
+	usualSteps = 64   // requests between two updates
 )
 
 // Usual returns how long requests of a route usually take at most: the 95th percentile of the last
-// minutes, or of the time since the start if the last minutes have fewer than 128 requests. Usual
-// returns 0 while there are fewer in all. The result is of the last 64 requests or so, and exact to
+// minutes, or of the time since the start if the last minutes count fewer than 128 requests. Usual
+// returns 0 while the route counts fewer in all. The result is up to 64 requests old, and exact to
 // a quarter. Usual takes no lock, and does not wait for requests that are about to be added.
 func (t *Table) Usual(class local.Class, name string) time.Duration {
 	c := &t.classes[min(class, local.Housekeeping)]
@@ -28,20 +28,14 @@ func (t *Table) Usual(class local.Class, name string) time.Duration {
 	return time.Duration(r.usual.Load())
 }
 
-// look brings usual up to date from time to time. r.mu is held.
-func (r *route) look() {
-	if r.seen++; r.seen < minUsual || r.seen%usualSteps != 0 {
+// updateUsual counts a request, and computes usual at each usualSteps-th one. r.mu is held.
+func (r *route) updateUsual() {
+	if r.count++; r.count < minUsual || r.count%usualSteps != 0 {
 		return
 	}
-	all := r.open
-	for _, p := range r.minutes {
-		p.addTo(&all)
-	}
+	all := r.sum(LastMinutes)
 	if all.total() < minUsual {
-		all = r.open
-		for _, p := range r.start {
-			p.addTo(&all)
-		}
+		all = r.sum(SinceStart)
 	}
 	r.usual.Store(int64(all.quantile(usualShare)))
 }

@@ -10,17 +10,16 @@
 // # Guarantees
 //
 //   - The same session or request always makes the same file.
-//   - Files of sessions are written while the session is read. The memory is for the different
-//     texts, functions and stacks, and does not grow with the number of events and samples. A
-//     request is in memory as a whole.
-//   - They return the first error of the writer, and stop there.
-//   - A file is valid JSON in UTF-8: texts from outside are cut at 1000 bytes, but not in OTLP, and
-//     bytes that are not UTF-8 become U+FFFD.
-//   - A file with samples has [profile.Trace.HiddenNote], if some functions are hidden.
+//   - Sessions stream into their files. Memory grows with the different texts, functions and
+//     stacks, not with the number of events and samples. A request is in memory as a whole.
+//   - Functions return the first error of the writer, and stop there.
+//   - A file is valid JSON in UTF-8. Except in OTLP, texts from outside are cut at 1000 bytes.
+//     Bytes that are not UTF-8 become U+FFFD.
+//   - A file with samples contains [profiles.HiddenNote], if some functions are hidden.
 //   - Functions may be called concurrently, also for the same session.
 //
 // # Limitations
 //
-//   - A file of a session has all of it: there is no filter by time.
-//   - Speedscope files have no marks, since speedscope shows nothing that takes no time.
+//   - A file contains its whole session: there is no filter by time.
+//   - Speedscope files lack marks, because speedscope shows nothing without a duration.
 package viewers

@@ -6,7 +6,7 @@ import (
 )
 
 // Recorded is all that the files need of a session. Tests write sessions that no recorder makes: at fixed times, endless, or malformed.
-type Recorded = recorded
+type Recorded = recording
 
 var (
 	WriteRecordedSpeedscope = writeSpeedscope
@@ -15,5 +15,5 @@ var (
 
 // NewRecordedRequest returns a request as the files need it.
 func NewRecordedRequest(q requests.Request, t *profile.Trace) Recorded {
-	return newRecordedRequest(q, t)
+	return newRequestRecording(q, t)
 }

@@ -12,60 +12,58 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// The versions of the format that is written. 61 is the newest with a column "prefix" for stacks,
-// which Perfetto needs. Its tables are shared by all threads, which Perfetto knows since April
-// 2026. The Firefox Profiler upgrades any version.
+// The versions of the format. 61 is the newest version with a column "prefix" for stacks, which
+// Perfetto needs. All threads share its tables, which Perfetto reads since April 2026. The Firefox
+// Profiler upgrades any version.
 const (
 	firefoxProcessed = 61
-	firefoxGecko     = 34 // of the same days, for programs that look at it
+	firefoxGecko     = 34 // of the same time, for programs that read this version
 )
 
-// WriteFirefox writes a session in the Firefox Profiler's processed profile format, version
-// 61, which Perfetto opens, too: samples since its version 55, markers since 56.
+// WriteFirefox writes a session in the Firefox Profiler's processed profile format, version 61.
+// Perfetto opens the file, too: samples since its version 55, markers since 56.
 //
-//   - Each timeline is a thread. All timelines of a frame have the pid of its first, which is
-//     the main thread: viewers show the parallel work of a request below the request. A
-//     timeline's ID is its tid; a lane's name ends in its number, counted from 1.
-//   - Each event but Samples is a marker by its name: types that take time are intervals, Mark and
-//     Server are instants. The payload has the event's detail under its keys, groups as
-//     "group.key", and the timeline's trace and span; self time if there are events below. A key
-//     that a viewer takes for its own, such as "type", has "attr." before it. When a key comes with
-//     values of several kinds the later kinds have their name behind it, as in "n (integer)". A
-//     type of event shows its first 100 keys.
-//   - Samples are the thread's samples, weighed by the time that they stand for. Samples of CPU
-//     time give the CPU's load, too. The innermost frame's category is the sample's marker. A
-//     sample without a stack has one of "[no stack]".
-//   - results are what execution traces have of requests in the session. Below the timelines of
-//     such a request, each of its goroutines is a thread of the request's process. Its markers are
-//     the states of the goroutine by their kinds. The payload has the function and the stack. It
-//     names the function that ended the wait, or used the processor. The request has a marker named
-//     by the sentence for the cause of its duration. Samples of the request that contradict the
-//     states are left out: see waiting.Agrees.
-//   - All times are milliseconds since the session's start, or since the start of what began before
-//     it: viewers refuse negative times. The file says when profiling began on that axis.
-//   - Texts from outside are cut at 1000 bytes each; invalid UTF-8 becomes U+FFFD.
+//   - Each timeline is a thread. All timelines of a frame have the pid of the frame's first
+//     timeline, the main thread, so that viewers show parallel work of a request below the request.
+//     The tid is the timeline's ID. A lane's name ends in its number, counted from 1.
+//   - Each event except Samples is a marker with the event's name: Mark and Server are instants,
+//     other types are intervals. The payload holds the event's details by key, with groups as
+//     "group.key", the timeline's trace and span, and the self time of events with children. A key
+//     that viewers reserve, such as "type", gets the prefix "attr.". If a key has values of several
+//     kinds, the later kinds get a suffix, as in "n (integer)". A type of event shows its first 100
+//     keys.
+//   - Samples weigh the time that they represent. Samples of CPU time also show the CPU's load. The
+//     category of the innermost frame is the sample's marker. A sample without a stack shows the
+//     frame "[no stack]".
+//   - results are the waits of requests in the session, from execution traces. Each goroutine of
+//     such a request is a thread of the request's process, below its timelines. Markers are the
+//     goroutine's states by kind. The payload holds the function, the stack, and the function that
+//     ended the wait or used the processor. A marker of the request has the sentence for the cause
+//     of its duration as its name. The file omits samples of the request that contradict the
+//     states: see waiting.Agrees.
+//   - Times are milliseconds since the session's start, or since the earliest start before: viewers
+//     refuse negative times. The file states when profiling began on that axis.
+//   - Texts from outside are cut at 1000 bytes each. Invalid UTF-8 becomes U+FFFD.
 //
-// The same session always makes the same file. Time is proportional to the bytes that are
-// written, and to the different stacks. Memory is for the different texts, functions and stacks,
-// however many events and samples there are. The error is w's first, which ends the work.
+// The same session always makes the same file. Time is proportional to the bytes written and to the
+// number of different stacks. Memory is proportional to the different texts, functions and stacks,
+// whatever the number of events and samples. WriteFirefox returns the first error of w, and stops
+// there.
 func WriteFirefox(w io.Writer, s *sessions.Session, results ...*waits.Request) error {
 	return writeFirefox(w, s, results...)
 }
 
-func writeFirefox(w io.Writer, s recorded, results ...*waits.Request) error {
+func writeFirefox(w io.Writer, s recording, results ...*waits.Request) error {
 	f := firefox{jsonStream: newJSONStream(w), s: s, trace: s.Trace(), timelines: s.Timelines(),
-		traced: newTraced(results)}
+		results: newWaitResults(results)}
 	f.stacks.trace, f.stacks.frame = f.trace, f.frame
 	f.timed = f.trace != nil && f.trace.Engine != profile.EngineWall
+	f.zero = earliest(s)
 	for _, tl := range f.timelines {
-		f.zero = min(f.zero, tl.Interval.Start)
 		f.lastTID = max(f.lastTID, tl.ID)
 	}
-	if f.trace != nil && len(f.trace.Samples) > 0 {
-		f.zero = min(f.zero, s.Since(f.trace.Samples[0]))
-	}
-	// "meta" comes last, since it is known last. Perfetto knows the format by a file that begins
-	// with "meta" or "libs".
+	// "meta" comes last, because the writer computes it last. Perfetto recognizes the format by a
+	// file that begins with "meta" or "libs".
 	f.raw(`{"libs":[],"threads":[`)
 	markers, samples, main := f.markerColumns(), f.sampleColumns(), sessions.Timeline{}
 	for i, tl := range f.timelines {
@@ -80,7 +78,7 @@ func writeFirefox(w io.Writer, s recorded, results ...*waits.Request) error {
 		}
 		f.thread(tl, main, markers, samples)
 		last := i+1 == len(f.timelines) || f.timelines[i+1].FrameID != main.FrameID
-		if r := f.traced.of(main); r != nil && last {
+		if r := f.results.of(main); r != nil && last {
 			f.goroutines(r, main)
 		}
 	}
@@ -92,16 +90,16 @@ func writeFirefox(w io.Writer, s recorded, results ...*waits.Request) error {
 	return f.Flush()
 }
 
-// firefox is a file while it is written.
+// firefox is the state of writing a file.
 type firefox struct {
 	jsonStream
-	s         recorded
+	s         recording
 	trace     *profile.Trace // nil without samples
 	timed     bool           // samples are of CPU time
 	timelines []sessions.Timeline
-	traced    traced
+	results   waitResults
 	lastTID   sessions.TimelineID // of the threads
-	zero      time.Duration       // the file's zero of times, since the session began; not positive
+	zero      time.Duration       // see earliest
 
 	texts     table[string]
 	functions table[profile.Call] // without Line
@@ -143,11 +141,11 @@ type marker struct {
 	sentence string
 }
 
-// markers are the events of a timeline, except samples. The sentence comes before the events of the
+// markers yields the events of a timeline, except samples. The sentence precedes the events of the
 // request itself.
 func (f *firefox) markers(tl, main sessions.Timeline) iter.Seq[marker] {
 	return func(yield func(marker) bool) {
-		if r := f.traced.of(tl); r != nil && tl.ID == main.ID {
+		if r := f.results.of(tl); r != nil && tl.ID == main.ID {
 			if sentence := r.Sentence(); sentence != "" &&
 				!yield(marker{sessions.Event{Name: sentence, Interval: tl.Interval}, sentence}) {
 				return
@@ -165,7 +163,7 @@ func (f *firefox) markerColumns() []column[marker] {
 	return []column[marker]{
 		integers("name", func(e marker) int { return addText(&f.texts, e.Name) }),
 		times("startTime", func(e marker) time.Duration { return e.Interval.Start - f.zero }),
-		// also of instants: Perfetto takes no null
+		// Instants have an end, too: Perfetto refuses null.
 		times("endTime", func(e marker) time.Duration { return e.Interval.End - f.zero }),
 		integers("phase", func(e marker) int {
 			if e.sentence != "" {
@@ -190,21 +188,19 @@ func (f *firefox) markerColumns() []column[marker] {
 
 func (f *firefox) sampleColumns() []column[profile.Sample] {
 	columns := []column[profile.Sample]{
-		integers("stack", func(s profile.Sample) int {
-			return f.stacks.of(s,
-				markerCategories[s.Marker])
-		}),
+		integers("stack",
+			func(s profile.Sample) int { return f.stacks.of(s, markerCategories[s.Marker]) }),
 		times("time", func(s profile.Sample) time.Duration { return f.s.Since(s) - f.zero }),
 		times("weight", func(s profile.Sample) time.Duration { return s.Weight }),
 	}
-	if f.timed { // what waits used no CPU, and how much of the rest did is not known
+	if f.timed { // other engines do not measure CPU time
 		columns = append(columns,
 			integers("threadCPUDelta", func(s profile.Sample) int { return int(s.Weight) }))
 	}
 	return columns
 }
 
-// frame is the index of a function's frame.
+// frame returns the index of a function's frame.
 func (f *firefox) frame(c profile.Call, category int) int {
 	frame := firefoxFrame{line: c.Line, category: category}
 	c.Line = 0

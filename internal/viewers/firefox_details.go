@@ -11,10 +11,10 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// A schema is what a Firefox file says of a type's markers.
+// A schema describes a type of markers in a Firefox file.
 type schema struct {
-	formats map[string]string // by key of the payload, as its first value had it; at most maxFields
-	fields  []field           // of these keys, as they came
+	formats map[string]string // of the first value, by key of the payload; at most maxFields
+	fields  []field           // of these keys, in the order of their first values
 }
 
 type field struct {
@@ -23,24 +23,25 @@ type field struct {
 	Format string `json:"format"`
 }
 
-// commonFields are fields of all types.
 var commonFields = []field{
 	{"trace", "trace id", "string"}, {"span", "span id", "string"},
 	{"self", "self time", formatDuration}, {"overhead", "profiling overhead", formatDuration},
 }
 
-// maxFields is how many keys of details a type of marker shows.
+// markerDisplay lists the panels that show markers.
+var markerDisplay = []string{"marker-chart", "marker-table", "timeline-overview"}
+
+// maxFields bounds the keys of details that a type of marker shows.
 const maxFields = 100
 
-// reserved are keys of payloads that are ours, and those that the Firefox Profiler reads whatever
-// the type says.
+// reserved are the keys of our own members, and keys that the Firefox Profiler reads in all types.
 var reserved = map[string]bool{
 	"type": true, "trace": true, "span": true, "self": true, "overhead": true,
 	"cause": true, "stack": true, "innerWindowID": true, "threadId": true, "__proto__": true,
 }
 
-// Formats of values. The Firefox Profiler leaves texts of this kind out of profiles that are
-// shared without personal data.
+// Formats of values. The Firefox Profiler removes sanitized strings from profiles that are shared
+// without personal data.
 const (
 	formatText     = "sanitized-string"
 	formatInteger  = "integer"
@@ -48,11 +49,11 @@ const (
 	formatDuration = "duration"
 )
 
-// appendFlat appends the members of groups in place of the groups. The last value of a repeated key
-// counts. It is linear: details are few.
+// appendFlat appends attributes with the members of groups in place of the groups. The last value
+// of a repeated key counts.
 func appendFlat(flat []slog.Attr, prefix string, attrs []slog.Attr) []slog.Attr {
 	for _, a := range attrs {
-		if a.Value.Kind() == slog.KindGroup { // groups without a name are inlined in sessions
+		if a.Value.Kind() == slog.KindGroup { // sessions inline groups without a name
 			flat = appendFlat(flat, prefix+a.Key+".", a.Value.Group())
 			continue
 		}
@@ -73,7 +74,6 @@ func appendFlat(flat []slog.Attr, prefix string, attrs []slog.Attr) []slog.Attr 
 	return flat
 }
 
-// appendPayload appends an event's payload.
 func (f *firefox) appendPayload(b []byte, e sessions.Event) []byte {
 	b = append(append(append(b, `{"type":"`...), markerTypes[e.Type].name...), '"')
 	b = append(b, f.ids...)
@@ -93,8 +93,8 @@ func (f *firefox) appendPayload(b []byte, e sessions.Event) []byte {
 	return append(b, '}')
 }
 
-// key is the key of a value. A field has one format, so that values of another are a field of their
-// own.
+// key returns the key of a value in the file. A field has one format, so values of another format
+// get a field of their own.
 func (s *schema) key(key, format string) string {
 	if known := s.formats[key]; known != "" && known != format {
 		key += " (" + strings.Replace(format, formatText, "text", 1) + ")"
@@ -109,10 +109,10 @@ func (s *schema) key(key, format string) string {
 	return key
 }
 
-// exact is the largest integer below which JavaScript knows all of them.
+// exact bounds the integers that JavaScript represents exactly.
 const exact = 1 << 53
 
-// appendValue appends a value, and returns its format.
+// appendValue appends a value and returns its format.
 func appendValue(b []byte, v slog.Value) (_ []byte, format string) {
 	switch v.Kind() {
 	case slog.KindInt64:
@@ -136,20 +136,19 @@ func appendValue(b []byte, v slog.Value) (_ []byte, format string) {
 	return appendText(b, v.String()), formatText
 }
 
-// markerSchema is what the file says of the types of markers.
+// markerSchema describes the types of markers.
 func (f *firefox) markerSchema() (all []object) {
 	for i, m := range markerTypes {
 		if m.name == "" {
 			continue
 		}
 		all = append(all, object{
-			"name": m.name, "display": []string{"marker-chart", "marker-table",
-				"timeline-overview"}, "tooltipLabel": m.name + ": {marker.name}",
+			"name": m.name, "display": markerDisplay, "tooltipLabel": m.name + ": {marker.name}",
 			"isStackBased": m.phase == phaseInterval,
 			"fields":       slices.Concat(commonFields, f.schemas[i].fields),
 		})
 	}
-	if len(f.traced) > 0 {
+	if len(f.results) > 0 {
 		all = append(all, stateSchema()...)
 	}
 	return all

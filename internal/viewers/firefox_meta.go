@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// The categories of a Firefox file: of samples, by their markers, and of events. Viewers know
-// "Idle" by its name, and the grey one as what has none.
+// The categories of samples and events in a Firefox file. Viewers recognize "Idle" by its name, and
+// the grey category as the default.
 const (
 	categoryOther = iota
 	categoryGo
@@ -40,15 +40,15 @@ const firefoxCategories = `[{"name":"Other","color":"grey","subcategories":["Oth
 	`{"name":"Runnable","color":"red","subcategories":["Other"]},` +
 	`{"name":"Waiting","color":"lightred","subcategories":["Other"]}]`
 
-// markerCategories are the categories of samples. Others are categoryOther.
+// markerCategories are the categories of samples. Other samples are of categoryOther.
 var markerCategories = map[profile.Marker]int{
 	profile.Ordinary: categoryGo, profile.GC: categoryGC, profile.Syscall: categorySyscall,
 	profile.Idle: categoryIdle,
 }
 
-// markerTypes are the types of markers, by the types of events that are markers.
+// markerTypes are the types of markers, by type of event.
 var markerTypes = [...]struct {
-	name     string // none of those that the Firefox Profiler knows as its own
+	name     string // not a type of the Firefox Profiler itself
 	category int
 	phase    int
 }{
@@ -78,24 +78,23 @@ func (f *firefox) shared() {
 		integers("func", func(r firefoxFrame) int { return r.function }),
 		integers("category", func(r firefoxFrame) int { return r.category }),
 		integers("line", func(r firefoxFrame) int { return cmp.Or(r.line, unknown) }),
-		same[firefoxFrame]("address", "-1"), same[firefoxFrame]("inlineDepth", "0"),
-		same[firefoxFrame]("subcategory", "0"),
-		same[firefoxFrame]("nativeSymbol", "null"), same[firefoxFrame]("innerWindowID", "null"),
-		same[firefoxFrame]("column", "null"),
+		constant[firefoxFrame]("address", "-1"), constant[firefoxFrame]("inlineDepth", "0"),
+		constant[firefoxFrame]("subcategory", "0"), constant[firefoxFrame]("nativeSymbol", "null"),
+		constant[firefoxFrame]("innerWindowID", "null"), constant[firefoxFrame]("column", "null"),
 	})
 	f.raw("},\n" + `"funcTable":{`)
 	writeTable(f.jsonStream, slices.Values(f.functions.list), []column[profile.Call]{
 		integers("name", func(c profile.Call) int { return addText(&f.texts, c.Name) }),
 		integers("source", f.source),
 		integers("lineNumber", func(c profile.Call) int { return cmp.Or(c.StartLine, unknown) }),
-		same[profile.Call]("isJS", "false"), same[profile.Call]("relevantForJS", "false"),
-		same[profile.Call]("resource", "-1"), same[profile.Call]("columnNumber", "null"),
+		constant[profile.Call]("isJS", "false"), constant[profile.Call]("relevantForJS", "false"),
+		constant[profile.Call]("resource", "-1"), constant[profile.Call]("columnNumber", "null"),
 	})
 	f.raw("},\n" + `"sources":{`)
 	writeTable(f.jsonStream, slices.Values(f.sources.list), []column[string]{
 		integers("filename", f.texts.add),
-		same[string]("id", "null"), same[string]("startLine", "1"),
-		same[string]("startColumn", "1"), same[string]("sourceMapURL", "null"),
+		constant[string]("id", "null"), constant[string]("startLine", "1"),
+		constant[string]("startColumn", "1"), constant[string]("sourceMapURL", "null"),
 	})
 	f.raw("},\n" + `"resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0},`)
 	f.raw("\n" + `"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},`)
@@ -103,10 +102,9 @@ func (f *firefox) shared() {
 	writeList(f.jsonStream, slices.Values(f.texts.list), appendText)
 }
 
-// unknown is an index or a line that there is none of.
-const unknown = -1
+const unknown = -1 // index or line
 
-// source is the index of a function's file.
+// source returns the index of a function's file.
 func (f *firefox) source(c profile.Call) int {
 	if c.File == "" {
 		return unknown
@@ -122,12 +120,11 @@ func hiddenNote(t *profile.Trace) string {
 	return profiles.HiddenNote(t)
 }
 
-// maxVisible is how many threads a viewer shows at first.
-const maxVisible = 20
+const maxVisible = 20 // threads that a viewer shows at first
 
-// meta is what the file is.
+// meta describes the file.
 func (f *firefox) meta() object {
-	interval := time.Millisecond // without samples nothing depends on it, but it must be positive
+	interval := time.Millisecond // must be positive, also without samples
 	if f.trace != nil && f.trace.Interval > 0 {
 		interval = f.trace.Interval
 	}
@@ -145,6 +142,7 @@ func (f *firefox) meta() object {
 	if note := hiddenNote(f.trace); note != "" {
 		entries = append(entries, entry{"Hidden", "string", note})
 	}
+	start := time.Duration(f.s.Started().Add(f.zero).UnixNano())
 	meta := object{
 		"version": firefoxGecko, "preprocessedProfileVersion": firefoxProcessed,
 		"product": "perfline", "processType": 0, "stackwalk": 1, "symbolicated": true,
@@ -152,10 +150,9 @@ func (f *firefox) meta() object {
 		"usesOnlyOneStackType":      true, "sourceCodeIsNotOnSearchfox": true,
 		"keepProfileThreadOrder": true,
 		"interval":               observer.Milliseconds(interval),
-		"startTime": observer.Milliseconds(
-			time.Duration(f.s.Started().Add(f.zero).UnixNano())),
-		"profilingStartTime": observer.Milliseconds(-f.zero),
-		// the end counts as unknown if it is 0
+		"startTime":              observer.Milliseconds(start),
+		"profilingStartTime":     observer.Milliseconds(-f.zero),
+		// Viewers read an end of 0 as unknown.
 		"profilingEndTime": observer.Milliseconds(max(1, f.s.Length()) - f.zero),
 		"categories":       json.RawMessage(firefoxCategories),
 		"markerSchema":     f.markerSchema(),

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/text"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
@@ -22,7 +23,7 @@ const (
 	causeMarker = "Cause"
 )
 
-// stateFields are what a Firefox file says of the fields of waits.
+// stateFields are the fields of states.
 var stateFields = []field{
 	{"trace", "trace id", "string"}, {"span", "span id", "string"},
 	{"in", "in", formatText}, {"by", "ended by", formatText},
@@ -30,7 +31,7 @@ var stateFields = []field{
 	{"request", "of the request", formatText}, {"byTrace", "of the trace", "string"},
 }
 
-// stateCategories are the categories of waits.
+// stateCategories are the categories of states.
 var stateCategories = [waiting.Classes]int{
 	waiting.ClassUnknown: categoryOther, waiting.ClassRunning: categoryGo,
 	waiting.ClassRunnable: categoryRunnable,
@@ -38,11 +39,11 @@ var stateCategories = [waiting.Classes]int{
 	waiting.ClassCollector: categoryGC,
 }
 
-// traced has what execution traces have of requests.
-type traced map[local.ID]*waits.Request
+// waitResults holds the waits of requests.
+type waitResults map[local.ID]*waits.Request
 
-func newTraced(results []*waits.Request) traced {
-	all := traced{}
+func newWaitResults(results []*waits.Request) waitResults {
+	all := waitResults{}
 	for _, r := range results {
 		if r != nil {
 			all[local.ID{Trace: r.TraceID, Span: r.RootID}] = r
@@ -52,24 +53,21 @@ func newTraced(results []*waits.Request) traced {
 }
 
 // of returns the result of a timeline's request, or nil.
-func (t traced) of(tl sessions.Timeline) *waits.Request {
+func (t waitResults) of(tl sessions.Timeline) *waits.Request {
 	if !tl.SpanID.IsValid() {
 		return nil
 	}
 	return t[local.ID{Trace: tl.TraceID, Span: tl.SpanID}]
 }
 
-// samples are the samples of a timeline that do not contradict the states of its request. main is
-// the timeline with the request itself.
+// samples yields the samples of a timeline that do not contradict the states of its request. main
+// is the timeline with the request itself.
 func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
-	r := f.traced.of(tl)
+	r := f.results.of(tl)
 	if r == nil || f.trace == nil {
 		return f.s.Samples(tl.ID)
 	}
-	skew := waiting.SampleSkew
-	if f.trace.Engine == profile.EngineWindow {
-		skew = time.Second // a sample has the time of its window
-	}
+	skew := requests.SampleSkew(f.trace)
 	every := func(trace.SpanID) bool { return true }
 	return func(yield func(profile.Sample) bool) {
 		for s := range f.s.Samples(tl.ID) {
@@ -81,7 +79,7 @@ func (f *firefox) samples(tl, main sessions.Timeline) iter.Seq[profile.Sample] {
 	}
 }
 
-// A threadHead is what the file says of a thread before its markers.
+// A threadHead describes a thread before its markers.
 type threadHead struct {
 	name, process string
 	main          bool
@@ -107,11 +105,10 @@ func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 		integers("name", func(i waits.Interval) int { return addText(&f.texts, i.Kind.String()) }),
 		times("startTime", func(i waits.Interval) time.Duration { return start + i.Start }),
 		times("endTime", func(i waits.Interval) time.Duration { return start + i.End }),
-		same[waits.Interval]("phase", fmt.Sprint(phaseInterval)),
+		constant[waits.Interval]("phase", fmt.Sprint(phaseInterval)),
 		integers("category",
 			func(i waits.Interval) int { return stateCategories[waiting.ClassOf(i.Kind)] }),
-		{"data", func(b []byte,
-			i waits.Interval) []byte {
+		{"data", func(b []byte, i waits.Interval) []byte {
 			return f.appendState(b, ids, start, &i)
 		}},
 	}
@@ -131,13 +128,20 @@ func (f *firefox) goroutines(r *waits.Request, main sessions.Timeline) {
 	}
 }
 
-// goroutineName returns the name of a goroutine's thread.
 func goroutineName(g *waits.Goroutine) string {
 	name := fmt.Sprintf("goroutine %d", g.ID)
 	if g.Function != "" {
 		name += " " + text.Function(g.Function)
 	}
 	return name
+}
+
+// partyName names the function of a party, or its goroutine.
+func partyName(p *waits.Party) string {
+	if p.Function != "" {
+		return text.Function(p.Function)
+	}
+	return fmt.Sprintf("goroutine %d", p.Goroutine)
 }
 
 // appendState appends the payload of a state. start is the request's start in the file.
@@ -155,11 +159,7 @@ func (f *firefox) appendState(b []byte, ids string, start time.Duration, i *wait
 		if i.Kind == waits.Runnable {
 			key = "had"
 		}
-		if by.Function != "" {
-			b = appendText(fmt.Appendf(b, `,"%s":`, key), text.Function(by.Function))
-		} else {
-			b = fmt.Appendf(b, `,"%s":"goroutine %d"`, key, by.Goroutine)
-		}
+		b = appendText(fmt.Appendf(b, `,"%s":`, key), partyName(by))
 		if by.RootID.IsValid() {
 			b = appendText(append(b, `,"request":`...), by.Request)
 			b = fmt.Appendf(b, `,"byTrace":"%s"`, by.TraceID)
@@ -183,13 +183,12 @@ func (f *firefox) stackOf(frames []waits.Frame) int {
 	return at
 }
 
-// stateSchema is what the file says of markers of execution traces.
+// stateSchema describes the types of markers of execution traces.
 func stateSchema() []object {
-	display := []string{"marker-chart", "marker-table", "timeline-overview"}
 	return []object{
-		{"name": stateMarker, "display": display, "tooltipLabel": "{marker.name}",
+		{"name": stateMarker, "display": markerDisplay, "tooltipLabel": "{marker.name}",
 			"chartLabel": "{marker.data.in}", "isStackBased": true, "fields": stateFields},
-		{"name": causeMarker, "display": display, "tooltipLabel": causeMarker, "isStackBased": true,
-			"fields": commonFields[:2]},
+		{"name": causeMarker, "display": markerDisplay, "tooltipLabel": causeMarker,
+			"isStackBased": true, "fields": commonFields[:2]},
 	}
 }

@@ -12,52 +12,53 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// maxText is how many bytes of a text from outside go into a file: names of events, functions and
-// files, keys and values of details. The rest of a longer one is an ellipsis.
+// maxText bounds a text from outside, in bytes: names of events, functions and files, keys and
+// values of details. An ellipsis replaces the rest of a longer text.
 const maxText = 1000
 
-// A jsonStream writes JSON as it is told, without a tree of it in memory. After an error of
-// its writer, which Flush returns, it writes nothing more.
+// A jsonStream writes JSON without a tree in memory. After an error of the writer, it writes
+// nothing more, and Flush returns the error.
 type jsonStream struct{ *bufio.Writer }
 
 func newJSONStream(w io.Writer) jsonStream { return jsonStream{bufio.NewWriterSize(w, 1<<16)} }
 
-// failed reports whether the writer has returned an error, after which there is no use in
-// going on.
+// failed reports whether the writer returned an error, so that callers can stop early.
 func (j jsonStream) failed() bool {
 	_, err := j.Write(nil) // a bufio.Writer keeps its first error
 	return err != nil
 }
 
-// raw writes what is JSON already.
+// raw writes JSON text.
 func (j jsonStream) raw(s string) {
 	_, _ = j.WriteString(s) // see failed
 }
 
-// An object is a small part of a file, which is in memory as a whole.
+func (j jsonStream) write(b []byte) { _, _ = j.Write(b) } // see failed
+
+// An object is a small part of a file.
 type object map[string]any
 
 // open writes an object without its end, so that lists can follow as further members.
 func (j jsonStream) open(o object) {
 	b := marshal(o)
-	_, _ = j.Write(b[:len(b)-1]) // see failed
+	j.write(b[:len(b)-1])
 }
 
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // there is no text, number or list of them that it refuses
+		panic(err) // Marshal accepts all texts, numbers and lists
 	}
 	return b
 }
 
-// A column has a value of each row of a table.
+// A column encodes one value of each row of a table.
 type column[T any] struct {
 	name string
 	cell func(b []byte, row T) []byte
 }
 
-// integers is a column of numbers. A negative number becomes null.
+// integers returns a column of numbers. A negative number becomes null.
 func integers[T any](name string, of func(T) int) column[T] {
 	return column[T]{name, func(b []byte, row T) []byte {
 		n := of(row)
@@ -68,18 +69,18 @@ func integers[T any](name string, of func(T) int) column[T] {
 	}}
 }
 
-// times is a column of milliseconds.
+// times returns a column of milliseconds.
 func times[T any](name string, of func(T) time.Duration) column[T] {
 	return column[T]{name, func(b []byte, row T) []byte { return appendMillis(b, of(row)) }}
 }
 
-// same is a column with the same JSON in each row.
-func same[T any](name, json string) column[T] {
+// constant returns a column with the same JSON in each row.
+func constant[T any](name, json string) column[T] {
 	return column[T]{name, func(b []byte, _ T) []byte { return append(b, json...) }}
 }
 
-// writeTable writes the columns of a table as members of an object, and the number of rows. It goes
-// through the rows once for each column.
+// writeTable writes the columns of a table as members of an object, and the number of rows. It
+// reads the rows once for each column.
 func writeTable[T any](j jsonStream, rows iter.Seq[T], columns []column[T]) {
 	length := 0
 	for _, c := range columns {
@@ -92,7 +93,7 @@ func writeTable[T any](j jsonStream, rows iter.Seq[T], columns []column[T]) {
 	j.raw(`"length":` + strconv.Itoa(length))
 }
 
-// writeList writes an array of one cell for each row, and returns how many there are. It stops
+// writeList writes an array with a cell for each row, and returns the number of cells. It stops
 // when the writer fails.
 func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byte) (n int) {
 	j.raw("[")
@@ -104,7 +105,7 @@ func writeList[T any](j jsonStream, rows iter.Seq[T], cell func([]byte, T) []byt
 		if n > 0 {
 			b = append(b, ',')
 		}
-		_, _ = j.Write(cell(b, row)) // see failed
+		j.write(cell(b, row))
 		n++
 	}
 	j.raw("]")
@@ -120,7 +121,7 @@ func appendText(b []byte, s string) []byte {
 			return append(b, marshal(s)...)
 		}
 	}
-	// nearly all, and marshal takes an allocation for each
+	// Most texts. marshal would allocate.
 	return append(append(append(b, '"'), s...), '"')
 }
 
@@ -131,7 +132,7 @@ func appendMillis(b []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(b, observer.Milliseconds(d), 'f', -1, 64)
 }
 
-// A table gives each different element an index, in the order in which they come.
+// A table numbers different elements in the order of add.
 type table[T comparable] struct {
 	index map[T]int
 	list  []T
@@ -150,5 +151,5 @@ func (t *table[T]) add(element T) int {
 	return i
 }
 
-// addText is add for texts, which may be shared and long: the table keeps what will be written.
+// addText adds a text as the file shows it, so that the table holds no long text.
 func addText(t *table[string], s string) int { return t.add(cut(s)) }

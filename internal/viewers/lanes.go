@@ -9,12 +9,12 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// A laneTree has the spans of a request in lanes. Two spans of a lane lie within each other or
-// apart: viewers draw others at wrong places, or refuse the file. A span is on the lane of its
-// parent if it fits there. Otherwise it is on the first lane that is free meanwhile. The first lane
-// has the request itself.
+// A laneTree arranges the spans of a request in lanes. Two spans of a lane are nested or apart:
+// viewers misplace overlapping spans, or refuse the file. A span goes to the lane of its parent if
+// the span fits there, and otherwise to the first free lane. The first lane starts with the request
+// itself.
 type laneTree struct {
-	lanes   [][]*otlpenc.Span // by start; of spans with the same start, the outer one comes first
+	lanes   [][]*otlpenc.Span // by start, and then the outer span first
 	of      map[*otlpenc.Span]int
 	parents map[*otlpenc.Span]*otlpenc.Span
 }
@@ -52,7 +52,7 @@ func newLaneTree(q requests.Request) *laneTree {
 	return t
 }
 
-// place returns the lane for a span. open has the spans that have not ended at its start.
+// place returns the lane for a span. open holds the open spans of each lane at its start.
 func (t *laneTree) place(s *otlpenc.Span, open [][]*otlpenc.Span) int {
 	if len(open) == 0 {
 		return 0

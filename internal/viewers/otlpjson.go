@@ -26,12 +26,11 @@ import (
 //
 //   - Spans are grouped by resource and by scope, in the order in which these first appear in the
 //     request.
-//   - Ids are in hexadecimal digits, enums are numbers, and integers of 64 bits are texts. Bytes
-//     are in base 64. Numbers that JSON lacks are the texts "NaN", "Infinity" and "-Infinity".
+//   - Ids are hexadecimal, enums are numbers, integers of 64 bits are texts, and bytes are base 64.
+//     Numbers that JSON lacks are the texts "NaN", "Infinity" and "-Infinity".
 //   - Texts are complete. Bytes that are not UTF-8 become U+FFFD.
 //
-// A file equals the OTLP request with the same spans that package otlpenc makes. It has no samples
-// and no states.
+// The file equals package otlpenc's OTLP request for the same spans, without samples and states.
 func WriteRequestOTLP(w io.Writer, q requests.Request) error {
 	f := otlpFile{newJSONStream(w)}
 	f.raw(`{"resourceSpans":[`)
@@ -46,7 +45,7 @@ func WriteRequestOTLP(w io.Writer, q requests.Request) error {
 	return f.Flush()
 }
 
-// inGroups yields the spans by a key. Keys are in the order in which they first appear.
+// inGroups yields the spans with equal keys, in the order of each key's first span.
 func inGroups(spans []*otlpenc.Span, key func(*otlpenc.Span) any) iter.Seq2[int, []*otlpenc.Span] {
 	var order []any
 	groups := map[any][]*otlpenc.Span{}
@@ -66,7 +65,7 @@ func inGroups(spans []*otlpenc.Span, key func(*otlpenc.Span) any) iter.Seq2[int,
 	}
 }
 
-// otlpFile is a file while it is written.
+// otlpFile is the state of writing a file.
 type otlpFile struct{ jsonStream }
 
 // separate writes a comma before all elements but the first.
@@ -113,10 +112,7 @@ func (f otlpFile) scope(s instrumentation.Scope) {
 	f.write(appendOTLPText(nil, `"schemaUrl":`, s.SchemaURL))
 }
 
-func (f otlpFile) write(b []byte) { _, _ = f.Write(b) } // see failed
-
-// appendOTLPSpan appends a span. Members with the value that a reader assumes are left out, as in
-// OTLP's binary encoding.
+// appendOTLPSpan appends a span without members of default values, as in OTLP's binary encoding.
 func appendOTLPSpan(b []byte, s *otlpenc.Span) []byte {
 	b = appendOTLPIDs(append(b, '{'), s.TraceID, s.SpanID)
 	if s.ParentID.IsValid() {
@@ -158,12 +154,12 @@ func appendOTLPLink(b []byte, l sdktrace.Link) []byte {
 	b = append(appendOTLPIDs(append(b, '{'), l.SpanContext.TraceID(), l.SpanContext.SpanID()), ',')
 	b = appendOTLPText(b, `"traceState":`, l.SpanContext.TraceState().String())
 	b = appendOTLPAttributes(b, l.Attributes, l.DroppedAttributeCount)
-	return append(trimComma(appendOTLPNumber(b, `"flags":`,
-		uint64(otlpFlags(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())))), '}')
+	flags := otlpFlags(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())
+	return append(trimComma(appendOTLPNumber(b, `"flags":`, uint64(flags))), '}')
 }
 
-// otlpFlags returns the flags of a span or a link (SpanFlags of OTLP). Beside the trace's flags
-// they say whether the parent or the linked span was in another process.
+// otlpFlags returns the flags of a span or a link (SpanFlags of OTLP): the trace's flags, and
+// whether the parent or the linked span was in another process.
 func otlpFlags(own trace.TraceFlags, remote bool) uint32 {
 	const known, isRemote = 0x100, 0x200
 	if remote {
@@ -177,8 +173,8 @@ func appendOTLPIDs(b []byte, id trace.TraceID, span trace.SpanID) []byte {
 	return append(append(append(b, `,"spanId":"`...), span.String()...), '"')
 }
 
-// appendOTLPText appends a member unless the text is empty. Like all members here it ends with a
-// comma: see trimComma.
+// appendOTLPText appends a member and a comma, unless the text is empty. trimComma removes the last
+// comma.
 func appendOTLPText(b []byte, name, s string) []byte {
 	if s == "" {
 		return b
@@ -194,7 +190,7 @@ func appendOTLPNumber(b []byte, name string, n uint64) []byte {
 	return append(strconv.AppendUint(append(b, name...), n, 10), ',')
 }
 
-// otlpCount returns a count within the range of OTLP's.
+// otlpCount limits a count to the range of OTLP's counts.
 func otlpCount(n int) uint64 { return min(uint64(max(0, n)), math.MaxUint32) }
 
 func appendOTLPTime(b []byte, name string, t time.Time) []byte {
@@ -214,7 +210,7 @@ func appendOTLPList[T any](b []byte, name string, list []T, element func([]byte,
 	return append(trimComma(b), "],"...)
 }
 
-// appendOTLPAttributes appends the members of attributes and of their number that was dropped.
+// appendOTLPAttributes appends the members of attributes and of the number of dropped attributes.
 func appendOTLPAttributes(b []byte, attrs []attribute.KeyValue, dropped int) []byte {
 	b = appendOTLPList(b, `"attributes":`, attrs,
 		func(b []byte, kv attribute.KeyValue) []byte { return appendOTLPKeyValue(b, kv, 0) })
@@ -226,7 +222,7 @@ func appendOTLPKeyValue(b []byte, kv attribute.KeyValue, depth int) []byte {
 	return append(appendOTLPValue(append(b, `"value":`...), kv.Value, depth), '}')
 }
 
-// appendOTLPValue appends an AnyValue that has depth lists and maps around it.
+// appendOTLPValue appends an AnyValue within depth lists and maps.
 func appendOTLPValue(b []byte, v attribute.Value, depth int) []byte {
 	list := func(all []attribute.Value) []byte {
 		return appendOTLPElements(b, "arrayValue", all, depth, appendOTLPValue)
@@ -259,11 +255,11 @@ func appendOTLPValue(b []byte, v attribute.Value, depth int) []byte {
 	case attribute.MAP:
 		return appendOTLPElements(b, "kvlistValue", v.AsMap(), depth, appendOTLPKeyValue)
 	default:
-		return append(b, `{"stringValue":"INVALID"}`...) // a kind of value that the SDK got later
+		return append(b, `{"stringValue":"INVALID"}`...) // a newer kind of value
 	}
 }
 
-// appendOTLPElements appends a list or a map that has depth of these around it.
+// appendOTLPElements appends a list or a map within depth lists and maps.
 func appendOTLPElements[T any](b []byte, name string, all []T, depth int,
 	element func([]byte, T, int) []byte) []byte {
 	if depth == otlpwire.MaxDepth {

@@ -23,28 +23,22 @@ import (
 //     complete event, and a mark is an instant of its thread. Attributes are arguments.
 //   - With q.Waits each goroutine is a further thread, with its states as complete events.
 //     Arguments name the function, and the function that ended a wait. The argument "cause" of the
-//     request has the sentence.
-//   - Samples are V8's profile events on the thread of their span. The format has no weights: a
+//     request is the sentence.
+//   - Samples are V8's profile events on the thread of their span. The format lacks weights, so a
 //     sample is a moment. t may be nil.
-//   - Times are microseconds since the request's start, or since the start of the first span before
-//     it. otherData has the time of that moment, and the note on hidden functions.
+//   - Times are microseconds since the request's start, or since the earliest span before.
+//     otherData holds the time of that moment, and the note on hidden functions.
 //
 // Texts, memory and errors are as in [WriteFirefox].
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {
-	return writePerfetto(w, newRecordedRequest(q, t), q.Waits)
+	return writePerfetto(w, newRequestRecording(q, t), q.Waits)
 }
 
-func writePerfetto(w io.Writer, s recorded, of *waits.Request) error {
-	f := perfetto{jsonStream: newJSONStream(w), s: s}
+func writePerfetto(w io.Writer, s recording, of *waits.Request) error {
+	f := perfetto{jsonStream: newJSONStream(w), s: s, zero: earliest(s)}
 	f.stacks.trace, f.stacks.frame = s.Trace(),
 		func(c profile.Call, _ int) int { c.Line = 0; return f.frames.add(c) }
 	timelines := s.Timelines()
-	for _, tl := range timelines {
-		f.zero = min(f.zero, tl.Interval.Start)
-	}
-	if t := s.Trace(); t != nil && len(t.Samples) > 0 {
-		f.zero = min(f.zero, s.Since(t.Samples[0]))
-	}
 	about := object{"start": s.Started().Add(f.zero).UTC().Format(time.RFC3339Nano)}
 	if note := hiddenNote(s.Trace()); note != "" {
 		about["hidden"] = note
@@ -65,25 +59,25 @@ func writePerfetto(w io.Writer, s recorded, of *waits.Request) error {
 	return f.Flush()
 }
 
-// perfetto is a file while it is written.
+// perfetto is the state of writing a file.
 type perfetto struct {
 	jsonStream
-	s       recorded
-	zero    time.Duration // the file's zero of times, since the request began; not positive
-	written bool          // an event
-	frames  table[profile.Call]
-	stacks  stackTable
+	s      recording
+	zero   time.Duration // see earliest
+	comma  bool          // before the next event
+	frames table[profile.Call]
+	stacks stackTable
 }
 
-// event writes an event. Its arguments come last, because older importers look for the other
-// members first, and do not know all escapes in keys.
+// event writes an event. Arguments come last, because older importers search the other members
+// first, and fail on some escapes in keys.
 func (f *perfetto) event(phase, name, category string, thread sessions.TimelineID, members,
 	args []byte) {
 	b := f.AvailableBuffer()
-	if f.written {
+	if f.comma {
 		b = append(b, ',')
 	}
-	f.written = true
+	f.comma = true
 	b = append(append(append(b, "\n"+`{"ph":"`...), phase...), `","pid":1,"tid":`...)
 	b = append(strconv.AppendUint(b, uint64(thread), 10), `,"name":`...)
 	b = appendText(b, name)
@@ -92,7 +86,7 @@ func (f *perfetto) event(phase, name, category string, thread sessions.TimelineI
 	}
 	b = append(b, members...)
 	b = append(append(append(b, `,"args":{`...), args...), "}}"...)
-	_, _ = f.Write(b) // see failed
+	f.write(b)
 }
 
 // name names a process or a thread.
@@ -174,7 +168,6 @@ func (f *perfetto) goroutines(of *waits.Request, last sessions.TimelineID) {
 	}
 }
 
-// stateArgs returns the arguments of a state.
 func stateArgs(i *waits.Interval) []byte {
 	var args []byte
 	add := func(key, value string) {
@@ -192,11 +185,7 @@ func stateArgs(i *waits.Interval) []byte {
 		if i.Kind == waits.Runnable {
 			key = "processor used by"
 		}
-		if by.Function != "" {
-			add(key, text.Function(by.Function))
-		} else {
-			add(key, fmt.Sprintf("goroutine %d", by.Goroutine))
-		}
+		add(key, partyName(by))
 		add("of the request", by.Request)
 	}
 	var lines []string

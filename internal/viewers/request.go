@@ -22,34 +22,34 @@ import (
 // request's start.
 //
 //   - The request is a process. Spans are markers by their names, and marks are instants. Spans of
-//     one thread lie within each other: a span that overlaps a sibling, or ends after its parent,
-//     is on a further thread.
-//   - The file has the samples of the request in t, on the threads of their spans: see
-//     [requests.Samples]. t may be nil.
-//   - With q.Waits each goroutine has a thread with its states.
+//     one thread are nested: a span that overlaps a sibling, or ends after its parent, goes to a
+//     further thread.
+//   - Samples of the request in t are on the threads of their spans: see [requests.Samples]. t may
+//     be nil.
+//   - With q.Waits each goroutine is a thread with its states.
 func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
-	return writeFirefox(w, newRecordedRequest(q, t), q.Waits)
+	return writeFirefox(w, newRequestRecording(q, t), q.Waits)
 }
 
 // WriteRequestSpeedscope writes one request as WriteSpeedscope writes a session. Spans are on the
 // same lanes as in [WriteRequestFirefox]. t may be nil.
 func WriteRequestSpeedscope(w io.Writer, q requests.Request, t *profile.Trace) error {
-	return writeSpeedscope(w, newRecordedRequest(q, t))
+	return writeSpeedscope(w, newRequestRecording(q, t))
 }
 
-// A recordedRequest is a request as files need it: each lane of its spans is a timeline.
-type recordedRequest struct {
+// A requestRecording is the recording of a request. Each lane of its spans is a timeline.
+type requestRecording struct {
 	q         requests.Request
-	trace     *profile.Trace // the samples of the request only; nil if there are none
+	trace     *profile.Trace // with the samples of the request only; nil without samples
 	timelines []sessions.Timeline
 	events    [][]sessions.Event // by timeline
 	samples   [][]profile.Sample
 }
 
-var _ recorded = (*recordedRequest)(nil)
+var _ recording = (*requestRecording)(nil)
 
-func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
-	r := &recordedRequest{q: q, trace: requests.Profile(q, t)}
+func newRequestRecording(q requests.Request, t *profile.Trace) *requestRecording {
+	r := &requestRecording{q: q, trace: requests.Profile(q, t)}
 	tree := newLaneTree(q)
 	for i, lane := range tree.lanes {
 		tl := sessions.Timeline{
@@ -62,11 +62,9 @@ func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
 			events = append(events, r.spanEvents(s)...)
 			tl.Interval.End = max(tl.Interval.End, r.interval(s).End)
 		}
-		slices.SortStableFunc(events,
-			func(a, b sessions.Event) int {
-				return cmp.Compare(a.Interval.Start,
-					b.Interval.Start)
-			})
+		slices.SortStableFunc(events, func(a, b sessions.Event) int {
+			return cmp.Compare(a.Interval.Start, b.Interval.Start)
+		})
 		for n := range events {
 			events[n].ID = sessions.EventID(n + 1)
 		}
@@ -83,26 +81,26 @@ func newRecordedRequest(q requests.Request, t *profile.Trace) *recordedRequest {
 }
 
 // interval returns the time of a span since the request's start.
-func (r *recordedRequest) interval(s *otlpenc.Span) sessions.Interval {
+func (r *requestRecording) interval(s *otlpenc.Span) sessions.Interval {
 	return sessions.Interval{Start: s.Start.Sub(r.q.Root.Start), End: endOf(s).Sub(r.q.Root.Start)}
 }
 
-func (r *recordedRequest) Started() time.Time             { return r.q.Root.Start }
-func (r *recordedRequest) Length() time.Duration          { return r.q.Duration() }
-func (r *recordedRequest) Trace() *profile.Trace          { return r.trace }
-func (r *recordedRequest) Timelines() []sessions.Timeline { return r.timelines }
-func (r *recordedRequest) All(id sessions.TimelineID) iter.Seq[sessions.Event] {
+func (r *requestRecording) Started() time.Time             { return r.q.Root.Start }
+func (r *requestRecording) Length() time.Duration          { return r.q.Duration() }
+func (r *requestRecording) Trace() *profile.Trace          { return r.trace }
+func (r *requestRecording) Timelines() []sessions.Timeline { return r.timelines }
+func (r *requestRecording) All(id sessions.TimelineID) iter.Seq[sessions.Event] {
 	return slices.Values(r.events[id-1])
 }
-func (r *recordedRequest) Samples(id sessions.TimelineID) iter.Seq[profile.Sample] {
+func (r *requestRecording) Samples(id sessions.TimelineID) iter.Seq[profile.Sample] {
 	return slices.Values(r.samples[id-1])
 }
-func (r *recordedRequest) Since(s profile.Sample) time.Duration {
+func (r *requestRecording) Since(s profile.Sample) time.Duration {
 	return r.trace.Origin.Add(s.Timestamp).Sub(r.q.Root.Start)
 }
 
 // Stats counts spans and marks as entries.
-func (r *recordedRequest) Stats() sessions.Stats {
+func (r *requestRecording) Stats() sessions.Stats {
 	stats := sessions.Stats{Dropped: uint64(max(0, r.q.Dropped))}
 	for _, events := range r.events {
 		stats.Entries += uint64(len(events))
@@ -113,9 +111,9 @@ func (r *recordedRequest) Stats() sessions.Stats {
 	return stats
 }
 
-// spanEvents returns a span and its marks. A mark outside of the span's time is at the nearer end
-// of the span.
-func (r *recordedRequest) spanEvents(s *otlpenc.Span) []sessions.Event {
+// spanEvents returns the events of a span and its marks. A mark outside of the span moves to the
+// span's nearer end.
+func (r *requestRecording) spanEvents(s *otlpenc.Span) []sessions.Event {
 	var detail []slog.Attr
 	if s.Status.Code == codes.Error {
 		detail = append(detail, slog.String("error", s.Status.Description))
@@ -135,7 +133,7 @@ func (r *recordedRequest) spanEvents(s *otlpenc.Span) []sessions.Event {
 	return events
 }
 
-func (r *recordedRequest) eventType(s *otlpenc.Span) sessions.EventType {
+func (r *requestRecording) eventType(s *otlpenc.Span) sessions.EventType {
 	switch {
 	case s == r.q.Root:
 		return sessions.Request
@@ -145,7 +143,7 @@ func (r *recordedRequest) eventType(s *otlpenc.Span) sessions.EventType {
 	return sessions.Measure
 }
 
-// details returns attributes as details of events. Lists and maps are texts.
+// details converts attributes to details of events. Lists and maps become texts.
 func details(attrs []attribute.KeyValue) []slog.Attr {
 	all := make([]slog.Attr, 0, len(attrs))
 	for _, kv := range attrs {

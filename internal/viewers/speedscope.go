@@ -15,22 +15,22 @@ import (
 
 // WriteSpeedscope writes a session in speedscope's file format.
 //
-//   - The first profile has all samples in the order of time, weighed by the time that they stand
-//     for. It shows where the program spent its time.
-//   - Then each timeline is a profile of its events: in speedscope's "Time Order" what a request
-//     waited for and called, in "Left Heavy" and "Sandwich" what its measures come to. Samples
-//     events are in it, which are the code below each measure, as an estimate. Its name has the
-//     trace's id and when it began.
+//   - The first profile contains all samples in the order of time, with the time that they
+//     represent as weights. It shows where the program spent its time.
+//   - Each timeline is a further profile of its events. Speedscope's "Time Order" shows the waits
+//     and calls of a request, and "Left Heavy" and "Sandwich" sum up its measures. Samples events
+//     show the code below each measure, as an estimate. The profile's name contains the trace's id
+//     and the start.
 //
-// Moments are not in it: speedscope shows nothing that takes no time, and has no place for details.
-// An event that ends after the one around it, which events of a session do not, ends with that.
+// Marks and details are missing: speedscope shows neither. An event that outlives the event around
+// it ends with that event; events of a session never do.
 //
-// The format repeats the whole stack for each sample: 1e6 samples of 500 functions are a file of 2
+// The format repeats the whole stack for each sample: 1e6 samples of 500 functions make a file of 2
 // GB. Texts, time, memory and errors are as in [WriteFirefox]. Times are nanoseconds since the
-// session began.
+// session's start.
 func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeedscope(w, s) }
 
-func writeSpeedscope(w io.Writer, s recorded) error {
+func writeSpeedscope(w io.Writer, s recording) error {
 	f := speedscope{jsonStream: newJSONStream(w), s: s,
 		frames: table[speedscopeFrame]{list: []speedscopeFrame{}}}
 	f.stacks.trace, f.stacks.frame = s.Trace(), f.frame
@@ -41,8 +41,7 @@ func writeSpeedscope(w io.Writer, s recorded) error {
 	}
 	f.open(object{
 		"$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "perfline",
-		"activeProfileIndex": 0,
-		"name":               name,
+		"activeProfileIndex": 0, "name": name,
 	})
 	f.raw(`,"profiles":[`)
 	separator := ""
@@ -61,24 +60,24 @@ func writeSpeedscope(w io.Writer, s recorded) error {
 	if separator == "" { // speedscope fails over a file without a profile
 		f.timeline(sessions.Timeline{Name: "nothing was recorded"})
 	}
-	// The frames are known when all profiles are written.
+	// The profiles determine the frames.
 	f.raw("],\n" + `"shared":`)
 	f.open(object{"frames": f.frames.list})
 	f.raw("}}\n")
 	return f.Flush()
 }
 
-// speedscope is a file while it is written.
+// speedscope is the state of writing a file.
 type speedscope struct {
 	jsonStream
-	s        recorded
+	s        recording
 	frames   table[speedscopeFrame]
 	stacks   stackTable
 	unclosed []openEvent // of one timeline
-	events   int         // written of one timeline
+	events   int         // written so far, of one timeline
 }
 
-// A speedscopeFrame is a function, or an event, which has a name only.
+// A speedscopeFrame is a function, or an event with a name only.
 type speedscopeFrame struct {
 	Name string `json:"name"`
 	File string `json:"file,omitempty"`
@@ -122,25 +121,25 @@ func (f *speedscope) profile(kind, name string, start, end time.Duration) {
 		kind, appendText(nil, name), start, end)
 }
 
-// frame is the index of a function, which has one frame: speedscope has no lines or categories
-// below that.
+// frame returns the index of a function. Speedscope distinguishes no lines or categories within a
+// function.
 func (f *speedscope) frame(c profile.Call, _ int) int {
 	return f.frames.add(speedscopeFrame{cut(c.Name), cut(c.File), c.StartLine})
 }
 
-// An openEvent is one that has not ended yet, where the timeline's are written.
+// An openEvent is an event without its closing event.
 type openEvent struct {
 	frame int
 	end   time.Duration
 }
 
-// timeline writes the profile of a timeline's events. Each opens and closes within the one that
-// is open when it begins, which is how they are in the session, too.
+// timeline writes the profile of a timeline's events. Each event opens and closes within the event
+// around it.
 func (f *speedscope) timeline(tl sessions.Timeline) {
 	start, end := tl.Interval.Start, max(tl.Interval.Start, tl.Interval.End)
 	f.profile("evented", title(tl), start, end)
 	f.raw(`,"events":[`)
-	// the timeline itself, which is not written
+	// The first open event is the timeline itself, which gets no event.
 	f.unclosed, f.events = append(f.unclosed[:0], openEvent{end: end}), 0
 	at := start
 	for e := range f.s.All(tl.ID) {
@@ -161,7 +160,7 @@ func (f *speedscope) timeline(tl sessions.Timeline) {
 	f.raw("]}")
 }
 
-// closeUntil closes the events that end until then, innermost first.
+// closeUntil closes the events that end at a time or before, innermost first.
 func (f *speedscope) closeUntil(at time.Duration) {
 	for len(f.unclosed) > 1 && f.unclosed[len(f.unclosed)-1].end <= at {
 		last := f.unclosed[len(f.unclosed)-1]
@@ -176,9 +175,9 @@ func (f *speedscope) event(kind byte, at time.Duration, frame int) {
 		b = append(b, ',')
 	}
 	b = append(append(append(b, `{"type":"`...), kind), `","at":`...)
-	b = strconv.AppendInt(append(strconv.AppendInt(b, int64(at), 10), `,"frame":`...), int64(frame),
-		10)
-	_, _ = f.Write(append(b, '}')) // see failed
+	b = strconv.AppendInt(b, int64(at), 10)
+	b = strconv.AppendInt(append(b, `,"frame":`...), int64(frame), 10)
+	f.write(append(b, '}'))
 }
 
 func title(tl sessions.Timeline) string {

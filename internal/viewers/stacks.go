@@ -2,9 +2,8 @@ package viewers
 
 import "github.com/perfline/perfline/profiling/profile"
 
-// A stackTable gives each different stack of a trace's samples an index. It goes through the
-// frames of a stack once, however many samples have it, and through the callers that stacks
-// share once for all of them.
+// A stackTable numbers the different stacks of a trace's samples. It reads each stack once,
+// whatever the number of its samples, and reads callers that stacks share once.
 type stackTable struct {
 	trace *profile.Trace
 	frame func(c profile.Call, category int) int // the index of a frame in the file
@@ -15,7 +14,7 @@ type stackTable struct {
 
 type stack struct{ parent, frame int } // parent is an index or -1
 
-// A stackKey stands for a stack: its innermost frame's category is the sample's.
+// A stackKey identifies a stack. category is the category of the innermost frame.
 type stackKey struct {
 	at       profile.Position
 	category int

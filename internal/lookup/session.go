@@ -7,11 +7,11 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// FirstRequest is the first frame of a request in a session. The frames before are the process and
-// the runtime.
+// FirstRequest is the first frame of a request in a session, after the frames of the process and
+// of the runtime.
 const FirstRequest uint32 = 3
 
-// Timelines yields the timelines of a session, without a list of them.
+// Timelines yields the timelines of a session, without allocating a list.
 func Timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
 	return func(yield func(sessions.Timeline) bool) {
 		for id := sessions.TimelineID(1); ; id++ {
@@ -43,7 +43,8 @@ func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[prof
 func CountRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
 	last := uint32(0)
 	for t := range Timelines(s) {
-		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) { // a frame has several
+		// The timelines of a frame follow each other.
+		if t.FrameID >= FirstRequest && t.FrameID != last && in(t) {
 			last = t.FrameID
 			n++
 		}

@@ -5,30 +5,31 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// shownTo returns r without the functions that shows hides: the time of a hidden function counts
-// for the nearest visible one that called it. r does not change. shows is called often, and for the
-// same names.
-func shownTo(r *waits.Request, shows func(function string) bool) *waits.Request {
+// visibleCopy returns a copy of r without the functions that shows hides. The time of a hidden
+// function counts for the nearest visible function that called it. visibleCopy calls shows often
+// with the same names.
+func visibleCopy(r *waits.Request, shows func(function string) bool) *waits.Request {
 	v := &view{shows: shows, callers: map[string]string{}, stacks: map[stackKey][]waits.Frame{},
 		parties: map[*waits.Party]*waits.Party{}}
 	q := *r
 	q.Goroutines = make([]waits.Goroutine, len(r.Goroutines))
-	for i := range r.Goroutines {
-		g := r.Goroutines[i]
+	for i, g := range r.Goroutines {
 		g.Function = v.function(g.Function, nil)
 		intervals := make([]waits.Interval, len(g.Intervals))
-		for j := range g.Intervals {
-			intervals[j] = g.Intervals[j]
-			intervals[j].Stack, intervals[j].By = v.stack(g.Intervals[j].Stack),
-				v.party(g.Intervals[j].By)
-			v.noteCaller(&g.Intervals[j], &intervals[j])
+		for j, interval := range g.Intervals {
+			visible := &intervals[j]
+			*visible = interval
+			visible.Stack, visible.By = v.stack(interval.Stack), v.party(interval.By)
+			name := waiting.Function(&interval)
+			if name != "" && v.callers[name] == "" && !shows(name) {
+				v.callers[name] = waiting.Function(visible)
+			}
 		}
 		g.Intervals = intervals
 		q.Goroutines[i] = g
 	}
 	q.Causes = make([]waits.Cause, len(r.Causes))
-	for i := range r.Causes {
-		c := r.Causes[i]
+	for i, c := range r.Causes {
 		c.By = v.party(c.By)
 		if caller, hidden := v.callers[c.Function]; hidden { // a cause has no stack
 			c.Function = caller
@@ -39,29 +40,22 @@ func shownTo(r *waits.Request, shows func(function string) bool) *waits.Request 
 	return &q
 }
 
-// A view makes one visible copy of each stack and party: they are shared in what it copies, too.
+// A view copies each stack and party once, because intervals share them.
 type view struct {
 	shows   func(string) bool
-	callers map[string]string // of hidden functions of intervals, the nearest visible ones
+	callers map[string]string // the nearest visible caller of each hidden function of an interval
 	stacks  map[stackKey][]waits.Frame
 	parties map[*waits.Party]*waits.Party
 }
 
-// noteCaller notes which visible function called the hidden function of an interval.
-func (v *view) noteCaller(interval, visible *waits.Interval) {
-	if name := waiting.Function(interval); name != "" && v.callers[name] == "" && !v.shows(name) {
-		v.callers[name] = waiting.Function(visible)
-	}
-}
-
-// A stackKey tells one stack from another.
+// A stackKey identifies a stack by its memory.
 type stackKey struct {
 	first *waits.Frame
 	n     int
 }
 
-// function returns the name of a function, or of the nearest visible one in its stack; empty
-// without one.
+// function returns the name of a visible function. For a hidden function it returns the innermost
+// function of the visible stack that is not of the standard library, or "".
 func (v *view) function(name string, stack []waits.Frame) string {
 	if name == "" || v.shows(name) {
 		return name
