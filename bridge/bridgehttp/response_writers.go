@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// The types below are a [response] with optional interfaces, by their letters: F is [http.Flusher],
-// H is [http.Hijacker], P is [http.Pusher] and C is [http.CloseNotifier]. Each is a single pointer,
-// so an interface of it needs no memory.
+// Each type below adds optional interfaces to a [response]: F adds [http.Flusher], H
+// [http.Hijacker], P [http.Pusher] and C [http.CloseNotifier]. Each value is a single pointer, so
+// the conversion to an interface does not allocate.
 type (
 	withF    struct{ *response }
 	withH    struct{ *response }
@@ -29,7 +29,7 @@ type (
 
 func (w withF) Flush() {
 	w.begin(http.StatusOK)
-	lost := w.arrival.lost(w.request) // Flush tells no error
+	lost := w.arrival.lost(w.request) // Flush returns no error
 	w.ResponseWriter.(http.Flusher).Flush()
 	if lost == "" {
 		w.arrival.flushed = w.written
@@ -61,7 +61,7 @@ func (res *response) closeNotify() <-chan bool {
 	return res.ResponseWriter.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // deprecated, and handlers still ask for it
 }
 
-// The optional interfaces of writers, as bits.
+// Bits of the optional interfaces, indexes of with.
 const (
 	flusher = 1 << iota
 	hijacker
@@ -69,7 +69,7 @@ const (
 	closeNotifier
 )
 
-// wrap returns the writer for the handler, with the optional interfaces that w has.
+// wrap returns a writer with the same optional interfaces as w.
 func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
 	res.ResponseWriter = w
 	has := 0
@@ -90,7 +90,7 @@ func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
 
 type writer = http.ResponseWriter
 
-// with has the functions that return a response with optional interfaces.
+// with contains the constructors of response writers, by their optional interfaces.
 var with = [...]func(*response) writer{
 	0:                                  func(r *response) writer { return r },
 	flusher:                            func(r *response) writer { return withF{r} },
