@@ -21,9 +21,7 @@ const (
 
 	statusText = 2<<3 | otlpwire.Prefixed // of a google.rpc.Status
 
-	retryInfoDelay  = 1<<3 | otlpwire.Prefixed // of a google.rpc.RetryInfo
-	durationSeconds = 1<<3 | otlpwire.Varint   // of a google.protobuf.Duration
-	durationNanos   = 2<<3 | otlpwire.Varint
+	retryInfoDelay = 1<<3 | otlpwire.Prefixed // of a google.rpc.RetryInfo
 )
 
 // accepted parses an Export…ServiceResponse, the answer to an accepted request. The responses of

@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"context"
-	"math"
 	"net"
 	"slices"
 	"strings"
@@ -18,6 +17,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/perfline/perfline/internal/otlpwire"
 	"github.com/perfline/perfline/internal/queue"
@@ -157,8 +158,9 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 			continue
 		}
 		err := otlpwire.Fields(detail.GetValue()).Each(func(f otlpwire.Field) error {
-			if f.Tag == retryInfoDelay {
-				delay = durationOf(f.Body)
+			var d durationpb.Duration
+			if f.Tag == retryInfoDelay && proto.Unmarshal(f.Body, &d) == nil {
+				delay = max(0, d.AsDuration())
 			}
 			return nil
 		})
@@ -167,25 +169,4 @@ func retryDelay(s *status.Status) (delay time.Duration, found bool) {
 		}
 	}
 	return 0, false
-}
-
-// durationOf decodes a google.protobuf.Duration. A negative duration becomes 0.
-func durationOf(message []byte) time.Duration {
-	var seconds, nanos int64
-	err := otlpwire.Fields(message).Each(func(f otlpwire.Field) error {
-		switch f.Tag {
-		case durationSeconds:
-			seconds = int64(f.Number) //nolint:gosec // as the field is declared
-		case durationNanos:
-			nanos = int64(int32(f.Number)) //nolint:gosec // as the field is declared
-		}
-		return nil
-	})
-	if err != nil || seconds < 0 || nanos < 0 {
-		return 0
-	}
-	if seconds >= int64(math.MaxInt64/time.Second) {
-		return math.MaxInt64
-	}
-	return time.Duration(seconds)*time.Second + time.Duration(nanos)
 }

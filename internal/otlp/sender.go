@@ -12,13 +12,11 @@ import (
 
 // A Sender sends the requests of one signal to one receiver. It is safe for concurrent use.
 type Sender struct {
-	name     string
-	settings Settings // guarded by mu
-	timeout  time.Duration
-	redactor
 	life  context.Context //nolint:containedctx // the sender's lifetime, which Close ends
 	end   context.CancelFunc
 	close sync.Once
+
+	settings Settings // mu guards the fields that renewed changes
 
 	mu     sync.Mutex // guards the fields below
 	wire   wire
@@ -48,7 +46,7 @@ func (s *Settings) Sender() (*Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exporter: %s: %w", s.Name, s.Redact(err))
 	}
-	sender := &Sender{name: s.Name, settings: *s, wire: w, timeout: s.Timeout, redactor: s.redactor}
+	sender := &Sender{settings: *s, wire: w}
 	sender.life, sender.end = context.WithCancel(context.Background())
 	return sender, nil
 }
@@ -62,7 +60,7 @@ func (s *Settings) connect() (wire, error) {
 }
 
 // String returns the receiver's name for messages.
-func (s *Sender) String() string { return s.name }
+func (s *Sender) String() string { return s.settings.Name }
 
 // Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and
 // messages in the answer are printable. After an answer with an error, gRPC may still read body.
@@ -73,8 +71,8 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	start := time.Now()
 	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if s.timeout > 0 {
-		attempt, cancel = context.WithTimeout(attempt, s.timeout)
+	if s.settings.Timeout > 0 {
+		attempt, cancel = context.WithTimeout(attempt, s.settings.Timeout)
 		defer cancel()
 	}
 	defer context.AfterFunc(s.life, cancel)()
@@ -87,11 +85,11 @@ func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	case s.life.Err() != nil:
 		a = queue.Answer{Err: errClosed, Unanswered: a.Unanswered}
 	// A gRPC receiver knows the deadline, and may end the call before attempt ends.
-	case s.timeout > 0 && time.Since(start) >= s.timeout && ctx.Err() == nil:
-		a.Err = fmt.Errorf("no answer within %v: %w", s.timeout, a.Err)
+	case s.settings.Timeout > 0 && time.Since(start) >= s.settings.Timeout && ctx.Err() == nil:
+		a.Err = fmt.Errorf("no answer within %v: %w", s.settings.Timeout, a.Err)
 	}
-	a.Err = s.Redact(a.Err)
-	a.Message = s.redact(a.Message)
+	a.Err = s.settings.Redact(a.Err)
+	a.Message = s.settings.redact(a.Message)
 	return a
 }
 
