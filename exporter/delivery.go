@@ -44,7 +44,9 @@ func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 // allocates when more spans wait than ever before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
-		d.groups.Encode(s, func(s otlpenc.Spans) { d.add(d.append(d.begin(), s.Records())) })
+		d.groups.Encode(s, func(s otlpenc.Spans) {
+			d.add(d.append(d.begin(), s.Records()))
+		})
 	}
 }
 
@@ -52,8 +54,8 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 // the bytes as [bridge.Spans.Retain] does, so that bytes of perfline's provider are not copied.
 // Accept allocates only for bytes of other origin, and where [Delivery.OnEnd] would.
 //
-// Accept queues and drops spans in parts of at most 4 KiB, or one larger span. It drops spans that a
-// program made itself, which lack a resource and a scope, and spans without bytes or with a count
+// Accept queues and drops spans in parts of at most 4 KiB, or one larger span. It drops spans that
+// a program made itself, which lack a resource and a scope, and spans without bytes or with a count
 // below 1. Dropped spans count as at least one.
 func (d *Delivery) Accept(all []bridge.Spans) {
 	batch := d.begin()

@@ -77,7 +77,7 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 type encoded struct{ items otlpenc.Records }
 
 const (
-	maxPart      = 4 << 10 // bytes of an item in the queue, except for a larger single span or record
+	maxPart      = 4 << 10 // bytes of an item in the queue; a single span may be larger
 	itemOverhead = 48      // memory of an item in the queue beyond its bytes
 )
 

@@ -51,7 +51,9 @@
 //
 // On a server, list a handler that makes a server span (otelgrpc's, say) first:
 //
-//	grpc.NewServer(grpc.StatsHandler(otelgrpc.NewServerHandler()), grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
+//	grpc.NewServer(
+//		grpc.StatsHandler(otelgrpc.NewServerHandler()),
+//		grpc.StatsHandler(bridgegrpc.Server{}.Handler()))
 //
 // The call then keeps that span, sampled or not, and that handler's metrics. The call gets the
 // timeline, which begins when a sampled span does, and the navigation entry. A call that a handler

@@ -138,7 +138,6 @@ func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 	}
 }
 
-// answer records the moment when the first part of the answer was sent.
 func (c *call) answer() {
 	if at, first := c.note(&c.response); first {
 		_ = c.tl.SetTiming(record.ResponseStart, at)

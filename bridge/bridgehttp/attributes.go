@@ -111,7 +111,6 @@ func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 	serving.Int(to, semconv.HTTPResponseBodySizeKey, f.Numbers[numberSent])
 }
 
-// schemeOf returns the url.scheme of a request.
 func (m *middleware) schemeOf(r *http.Request) string {
 	if !m.IgnoreForwarded {
 		list, own := listOf(r.Header["Forwarded"]), listOf(r.Header["X-Forwarded-Proto"])
@@ -128,7 +127,6 @@ func (m *middleware) schemeOf(r *http.Request) string {
 // The schemes of URLs.
 const schemeHTTP, schemeHTTPS = "http", "https"
 
-// defaultPort returns the port of a URL without an explicit port.
 func defaultPort(scheme string) int {
 	if scheme == schemeHTTPS {
 		return 443

@@ -185,7 +185,6 @@ func (c *call) end(now time.Duration, incomplete string) {
 	}
 }
 
-// detail returns the attributes of the resource entry.
 func (c *call) detail(incomplete string) []slog.Attr {
 	attrs := append(make([]slog.Attr, 0, 20),
 		slog.String(observer.InitiatorKey, "fetch"),

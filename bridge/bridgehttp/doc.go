@@ -5,19 +5,19 @@
 //	err := http.ListenAndServe(addr, bridgehttp.Middleware(mux))
 //
 //	func (s *shop) buy(w http.ResponseWriter, r *http.Request) {
-//		marks.Mark(r.Context(), "cart.empty") // an event of the request's span, on the request's timeline
+//		marks.Mark(r.Context(), "cart.empty") // an event of the request's span and timeline
 //
 // [Server] and [Client] add settings to these two functions. [ServerTiming] tells browsers how long
 // the parts of a response took.
 //
 // # Spans, metrics and entries
 //
-//	on a server                                      by a client
-//	-----------                                      -----------
-//	server span "METHOD route"                       client span "METHOD"
-//	http.server.request.duration, in seconds         http.client.request.duration, in seconds
-//	navigation entry, named by the path              resource entry on the caller's timeline, named by the URL
-//	Server-Timing in the response, on demand         server entries of the response's Server-Timing
+//	on a server                                on a client
+//	-----------                                -----------
+//	server span "METHOD route"                 client span "METHOD"
+//	http.server.request.duration, in seconds   http.client.request.duration, in seconds
+//	navigation entry, named by the path        resource entry, named by the URL
+//	Server-Timing of the response, on demand   server entries of the response's Server-Timing
 //
 // Names and attributes of spans and metrics follow OpenTelemetry's semantic conventions for HTTP.
 // [Middleware] and [Transport] list the attributes of the entries.

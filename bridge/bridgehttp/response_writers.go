@@ -62,28 +62,23 @@ func (res *response) closeNotify() <-chan bool {
 }
 
 // Bits of the optional interfaces, indexes of with.
-const (
-	flusher = 1 << iota
-	hijacker
-	pusher
-	closeNotifier
-)
+const bitF, bitH, bitP, bitC = 1, 2, 4, 8
 
 // wrap returns a writer with the same optional interfaces as w.
 func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
 	res.ResponseWriter = w
 	has := 0
 	if _, ok := w.(http.Flusher); ok {
-		has |= flusher
+		has |= bitF
 	}
 	if _, ok := w.(http.Hijacker); ok {
-		has |= hijacker
+		has |= bitH
 	}
 	if _, ok := w.(http.Pusher); ok {
-		has |= pusher
+		has |= bitP
 	}
 	if _, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, and handlers still ask for it
-		has |= closeNotifier
+		has |= bitC
 	}
 	return with[has](res)
 }
@@ -92,22 +87,22 @@ type writer = http.ResponseWriter
 
 // with contains the constructors of response writers, by their optional interfaces.
 var with = [...]func(*response) writer{
-	0:                                  func(r *response) writer { return r },
-	flusher:                            func(r *response) writer { return withF{r} },
-	hijacker:                           func(r *response) writer { return withH{r} },
-	pusher:                             func(r *response) writer { return withP{r} },
-	closeNotifier:                      func(r *response) writer { return withC{r} },
-	flusher | hijacker:                 func(r *response) writer { return withFH{withF{r}} },
-	flusher | pusher:                   func(r *response) writer { return withFP{withF{r}} },
-	flusher | closeNotifier:            func(r *response) writer { return withFC{withF{r}} },
-	hijacker | pusher:                  func(r *response) writer { return withHP{withH{r}} },
-	hijacker | closeNotifier:           func(r *response) writer { return withHC{withH{r}} },
-	pusher | closeNotifier:             func(r *response) writer { return withPC{withP{r}} },
-	flusher | hijacker | pusher:        func(r *response) writer { return withFHP{withFH{withF{r}}} },
-	flusher | hijacker | closeNotifier: func(r *response) writer { return withFHC{withFH{withF{r}}} },
-	flusher | pusher | closeNotifier:   func(r *response) writer { return withFPC{withFP{withF{r}}} },
-	hijacker | pusher | closeNotifier:  func(r *response) writer { return withHPC{withHP{withH{r}}} },
-	flusher | hijacker | pusher | closeNotifier: func(r *response) writer {
+	0:                  func(r *response) writer { return r },
+	bitF:               func(r *response) writer { return withF{r} },
+	bitH:               func(r *response) writer { return withH{r} },
+	bitP:               func(r *response) writer { return withP{r} },
+	bitC:               func(r *response) writer { return withC{r} },
+	bitF | bitH:        func(r *response) writer { return withFH{withF{r}} },
+	bitF | bitP:        func(r *response) writer { return withFP{withF{r}} },
+	bitF | bitC:        func(r *response) writer { return withFC{withF{r}} },
+	bitH | bitP:        func(r *response) writer { return withHP{withH{r}} },
+	bitH | bitC:        func(r *response) writer { return withHC{withH{r}} },
+	bitP | bitC:        func(r *response) writer { return withPC{withP{r}} },
+	bitF | bitH | bitP: func(r *response) writer { return withFHP{withFH{withF{r}}} },
+	bitF | bitH | bitC: func(r *response) writer { return withFHC{withFH{withF{r}}} },
+	bitF | bitP | bitC: func(r *response) writer { return withFPC{withFP{withF{r}}} },
+	bitH | bitP | bitC: func(r *response) writer { return withHPC{withHP{withH{r}}} },
+	bitF | bitH | bitP | bitC: func(r *response) writer {
 		return withFHPC{withFHP{withFH{withF{r}}}}
 	},
 }

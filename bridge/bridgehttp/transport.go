@@ -34,9 +34,9 @@ type Client struct {
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	Filter          func(*http.Request) bool   // returns false to bypass the transport; nil: no bypass
+	Filter          func(*http.Request) bool   // false: no telemetry; nil: always true
 	SpanName        func(*http.Request) string // names the span; nil: the method
-	BodySizeMetrics bool                       // adds http.client.request.body.size, still experimental
+	BodySizeMetrics bool                       // adds http.client.request.body.size, experimental
 }
 
 // Transport returns a transport that makes requests through base. Each request gets a client span
@@ -195,7 +195,6 @@ func (c *call) request(r *http.Request, method string) []attribute.KeyValue {
 	return attrs
 }
 
-// redirects returns the number of redirects that an http.Client followed before r.
 func redirects(r *http.Request) (n int) {
 	for r.Response != nil && r.Response.Request != nil {
 		r = r.Response.Request
@@ -259,7 +258,6 @@ func (b *sentBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// sent returns the number of sent bytes of the request's body.
 func (c *call) sent() int64 {
 	if b := c.body.Load(); b != nil {
 		return b.count.Load()

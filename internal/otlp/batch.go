@@ -9,7 +9,7 @@ import (
 // A Batch configures the queueing and batching of spans or log records.
 type Batch struct {
 	QueueSize int           // maximum of waiting items, from 1 to MaxQueueSize
-	BatchSize int           // maximum items of a request, 1 or more; the queue also applies QueueSize/2
+	BatchSize int           // items of a request, 1 or more; the queue also applies QueueSize/2
 	Delay     time.Duration // time that an item waits for a batch to fill; 0: no wait
 	Timeout   time.Duration // limit for all attempts to deliver a batch; 0: no limit
 }

@@ -52,8 +52,8 @@ func newHTTPWire(s *Settings) *httpWire {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	// The defaults of net/http, but not http.DefaultTransport: the program may have instrumented it,
-	// and its spans for our requests would cause further requests.
+	// The defaults of net/http. The program may instrument http.DefaultTransport itself: the spans
+	// of our requests would cause further requests.
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dial,

@@ -31,8 +31,8 @@ const (
 
 // Config contains the settings of a program, which override the variables.
 type Config struct {
-	Endpoint string            // base URL; for HTTP, the signal's path is added to a URL without a path
-	Protocol string            // GRPC or HTTP; empty: a variable, else HTTP for port 4318, else GRPC
+	Endpoint string            // base URL; for HTTP, the signal's path is the default path
+	Protocol string            // GRPC or HTTP; empty: a variable, HTTP for port 4318, or GRPC
 	Headers  map[string]string // of every request; nil: from the variables
 	Dial     Dial              // makes the connections; nil: TCP
 }

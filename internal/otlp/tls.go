@@ -16,7 +16,7 @@ import (
 // certificateFiles are the files of a signal's certificates and keys. They detect changes of the
 // files.
 type certificateFiles struct {
-	certificates, clients, keys []string          // variables; the signal's first, which override others
+	certificates, clients, keys []string          // variables; the first one set wins
 	variables                   []string          // all of these variables
 	paths                       map[string]string // by variable
 	states                      []fileState       // at the last reading, by index of variables

@@ -36,8 +36,8 @@ type Config struct {
 	Logger      *slog.Logger  // nil: slog.Default()
 }
 
-// Bounds of the queue. The queue drops the oldest exports first, because later exports contain newer
-// values of the same metrics.
+// Bounds of the queue. The queue drops the oldest exports first: later exports contain newer values
+// of the same metrics.
 const (
 	maxPoints = 1 << 20
 	maxBytes  = 8 << 20
@@ -48,7 +48,7 @@ const (
 type Exporter struct {
 	c         Config
 	queue     *queue.Queue[*export]
-	sizeLimit int // bytes of a request, after a larger one was refused; 0: none. Only send uses it
+	sizeLimit int // bytes of a request, after a refusal; 0: none. Only send uses it
 }
 
 var _ metric.Exporter = (*Exporter)(nil)
@@ -61,7 +61,7 @@ func New(c Config) *Exporter {
 		What: "metric points", To: c.To, Logger: c.Logger,
 		MaxCount: maxPoints, MaxBytes: maxBytes, BatchCount: 1, DropOldest: true,
 		Timeout: c.Timeout, UnknownPause: otlp.UnknownPause,
-		Send: func(ctx context.Context, batch []*export) queue.Answer { return e.send(ctx, batch[0]) },
+		Send: func(ctx context.Context, b []*export) queue.Answer { return e.send(ctx, b[0]) },
 	})
 	return e
 }
@@ -92,9 +92,9 @@ const (
 	minSizeLimit = 64 << 10 // a receiver that refuses smaller requests has another reason
 )
 
-// send sends the requests of x that are not settled. If the receiver accepts one request and refuses
-// another, the points of the refused request count as rejected. If it does not answer the other in
-// time, all points of x count as lost.
+// send sends the unsettled requests of x. If the receiver accepts one request and refuses another,
+// the points of the refused request count as rejected. If the receiver does not answer the other
+// request in time, all points of x count as lost.
 func (e *Exporter) send(ctx context.Context, x *export) queue.Answer {
 	for len(x.requests) > 0 {
 		r := x.requests[0]
@@ -141,7 +141,9 @@ func (e *Exporter) Temporality(k metric.InstrumentKind) metricdata.Temporality {
 }
 
 // Aggregation returns the aggregation for a kind of instrument.
-func (e *Exporter) Aggregation(k metric.InstrumentKind) metric.Aggregation { return e.c.Aggregation(k) }
+func (e *Exporter) Aggregation(k metric.InstrumentKind) metric.Aggregation {
+	return e.c.Aggregation(k)
+}
 
 // Export queues metrics. It omits metrics that OTLP cannot express, and returns an error that names
 // one of them.

@@ -69,7 +69,6 @@ func split(body []byte) (first, second request, ok bool) {
 	return join(resource, all[:half]), join(resource, all[half:]), true
 }
 
-// join encodes a request with the given points.
 func join(resource message, all []point) request {
 	b, whole := w.BeginMessage(nil, requestResourceMetrics)
 	b = append(b, resource.rest...)

@@ -174,7 +174,6 @@ func (q *Queue[T]) fillBatch() bool {
 // requests has another reason.
 const minSizeLimit = 64 << 10
 
-// batchBytes returns the size limit of a request.
 func (q *Queue[T]) batchBytes() int {
 	if q.sizeLimit > 0 {
 		return min(q.sizeLimit, q.c.BatchBytes)
@@ -273,7 +272,6 @@ func (q *Queue[T]) failed(a Answer) {
 	q.releaseSent()
 }
 
-// failWaiting counts all waiting items as lost.
 func (q *Queue[T]) failWaiting(why error) {
 	fail := func(item T, number uint64, unanswered bool) {
 		count := uint64(item.Count())
@@ -298,7 +296,6 @@ func (q *Queue[T]) failWaiting(why error) {
 	q.timer.Stop()
 }
 
-// releaseSent removes the sent items from the queue.
 func (q *Queue[T]) releaseSent() {
 	for _, item := range q.batch[:q.sent] {
 		q.removePending(item)
@@ -307,7 +304,6 @@ func (q *Queue[T]) releaseSent() {
 	q.nextPortion()
 }
 
-// nextPortion removes the sent items from the batch.
 func (q *Queue[T]) nextPortion() {
 	rest := copy(q.batch, q.batch[q.sent:])
 	clear(q.batch[rest:])
@@ -322,8 +318,9 @@ func (q *Queue[T]) nextPortion() {
 // deferSent moves the sent items behind all others. Each of them is then sent alone.
 func (q *Queue[T]) deferSent() {
 	for i, item := range q.batch[:q.sent] {
+		number, unanswered := q.first+uint64(i), i < q.unanswered
 		q.deferred = append(q.deferred,
-			deferredItem[T]{item, q.first + uint64(i), q.firstAttempt, q.attempts, i < q.unanswered})
+			deferredItem[T]{item, number, q.firstAttempt, q.attempts, unanswered})
 	}
 	q.nextPortion()
 }

@@ -23,7 +23,7 @@ type Answer struct {
 	Retry      bool          // with Err: the same request may succeed later
 	After      time.Duration // with Retry: pause that the receiver asks for; 0: the queue chooses
 	TooLarge   bool          // with Err: the receiver refuses requests of this size
-	Defer      bool          // with Retry: other items go first, since this request may be the cause
+	Defer      bool          // with Retry: other items go first, the cause may be this request
 	Unanswered bool          // with Err: the receiver may have accepted the request
 	Unknown    bool          // with Err, without Retry: unsupported data, see [Config].UnknownPause
 	Rejected   int64         // without Err: sum of Count of the items that the receiver rejected

@@ -1,7 +1,8 @@
 // Package servertiming writes and parses the Server-Timing header field of an HTTP response (W3C
 // Server Timing, section 2).
 //
-//	dst = servertiming.Append(dst, servertiming.Metric{Name: "db", Duration: took, HasDuration: true})
+//	m := servertiming.Metric{Name: "db", Duration: d, HasDuration: true}
+//	dst = servertiming.Append(dst, m)
 //	metrics, malformed, dropped := servertiming.Parse(response.Header.Values("Server-Timing"))
 //
 // Append accepts any Metric, and replaces bytes that the header cannot contain. Parse returns an

@@ -150,7 +150,6 @@ func exponentLength(s string) int {
 	return length + power
 }
 
-// digits returns the number of digits at the beginning of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // Unquote parses a quoted-string (RFC 9110, section 5.6.4) after its opening quote. It returns the
