@@ -10,9 +10,9 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A Delivery sends spans over OTLP. It is a span processor, which encodes spans on the goroutines
-// that end them. It is also an output of a bridge.TracerProvider, which gives encoded spans to
-// [Delivery.Accept]. Only bytes wait. Methods may be called concurrently.
+// A Delivery sends spans over OTLP. As a span processor, it encodes a span on the goroutine that
+// ends the span. As an output of a bridge.TracerProvider, it gets encoded spans through
+// [Delivery.Accept]. The queue holds only bytes. Methods may be called concurrently.
 type Delivery struct {
 	outbox
 
@@ -24,10 +24,10 @@ var (
 	_ bridge.Output          = (*Delivery)(nil)
 )
 
-// NewDelivery starts a delivery that c and the variables describe: OTEL_EXPORTER_OTLP_* and
-// OTEL_BSP_*. It does not connect. Wrong fields are errors, and so are variables without which
-// nothing can be sent. Other wrong variables are one log line each, and their defaults count. The
-// caller has to shut the delivery down, as a provider does.
+// NewDelivery starts a delivery, configured by c and the variables OTEL_EXPORTER_OTLP_* and
+// OTEL_BSP_*. It does not connect. Invalid fields are errors, as are invalid variables without
+// which nothing can be sent. Other invalid variables are logged once each, and their defaults
+// apply. The caller, or its provider, has to shut the delivery down.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
 	if err := d.open(c, otlp.Traces, "spans", 0); err != nil {
@@ -39,23 +39,24 @@ func NewDelivery(c Config) (*Delivery, error) {
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks. It uses
-// the memory of spans that have been delivered or lost. It may allocate for a span of more than 1
-// KiB, and it allocates when more spans wait than before.
+// OnEnd queues a sampled span, or drops the span when the queue is full. It never blocks. It reuses
+// the memory of delivered and lost spans. It may allocate for a span of more than 1 KiB, and it
+// allocates when more spans wait than ever before.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
-		d.groups.Encode(s, d.acceptOne)
+		d.groups.Encode(s, func(s otlpenc.Spans) {
+			d.add(d.append(d.begin(), s.Records()))
+		})
 	}
 }
 
-func (d *Delivery) acceptOne(s otlpenc.Spans) { d.add(d.append(d.begin(), s.Records())) }
-
-// Accept queues spans that are encoded already, or drops them when the queue is full. It retains
-// their bytes as [bridge.Spans.Retain] does, so that bytes of perfline's provider are not copied.
-// Accept never blocks, and allocates only for bytes of others and when [Delivery.OnEnd] would.
-// Spans are queued, and dropped, in parts of 4 KiB at most, unless a single span has more. Spans
-// that a program made itself have no resource and no scope. They are dropped, as spans without
-// bytes or a count of at least 1 are, and count as at least one.
+// Accept queues encoded spans, or drops spans when the queue is full. It never blocks. It retains
+// the bytes as [bridge.Spans.Retain] does, so that bytes of perfline's provider are not copied.
+// Accept allocates only for bytes of other origin, and where [Delivery.OnEnd] would.
+//
+// Accept queues and drops spans in parts of at most 4 KiB, or one larger span. It drops spans that
+// a program made itself, which lack a resource and a scope, and spans without bytes or with a count
+// below 1. Dropped spans count as at least one.
 func (d *Delivery) Accept(all []bridge.Spans) {
 	batch := d.begin()
 	for _, s := range all {

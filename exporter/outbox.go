@@ -18,40 +18,37 @@ import (
 	"github.com/perfline/perfline/internal/within"
 )
 
-// An outbox has the encoded items of one signal, which wait for the receiver.
+// An outbox queues the encoded items of one signal for the receiver.
 type outbox struct {
 	queue   *queue.Queue[encoded]
-	batch   int           // items of a request at most
+	batch   int           // maximum items of a request
 	invalid atomic.Uint64 // items that were dropped before the queue
 	sender  otlp.SendCloser
-	closed  within.Once // of sender
+	closed  within.Once // closes sender
 	onRead  onread.Functions
 }
 
-// withoutDeadline is how long ForceFlush and Shutdown take at most if their context has no
-// deadline.
+// withoutDeadline bounds ForceFlush and Shutdown if their context has no deadline.
 const withoutDeadline = 10 * time.Second
 
-// Stats are the counts of one moment: Accepted = Delivered + Failed + Dropped + Pending, also while
-// spans end and are sent. The unit is a span or a log record.
+// Stats are consistent counts of spans or log records: Accepted = Delivered + Failed + Dropped +
+// Pending at every moment.
 type Stats struct {
 	Accepted  uint64 // sampled spans that have ended, or log records
-	Delivered uint64 // taken by the receiver
-	Failed    uint64 // not taken by the receiver, for good
-	// found the queue full, came after Shutdown or in a pause for the signal, or lacked their
-	// group, bytes or count
-	Dropped uint64
-	Pending uint64 // waiting or being sent; after Shutdown, given up
+	Delivered uint64 // acknowledged by the receiver
+	Failed    uint64 // given up: refused by the receiver, or not delivered in time
+	Dropped   uint64 // at a full queue, after Shutdown, in a pause for the signal, or invalid
+	Pending   uint64 // waiting or being sent; after Shutdown, given up
 
-	PendingBytes int    // of Pending
-	Unanswered   uint64 // of Failed: the receiver may have taken them nevertheless
+	PendingBytes int    // memory of the pending items
+	Unanswered   uint64 // failed items that the receiver may have accepted
 	Retries      uint64 // requests that were sent again
 }
 
-// Lost is what will never arrive once the delivery is shut down.
+// Lost returns the number of items that will never arrive once the delivery is shut down.
 func (s Stats) Lost() uint64 { return s.Accepted - s.Delivered }
 
-// open starts the queue of a signal, whose items are called what in log lines and errors.
+// open starts the queue of a signal. Log lines and errors call the items what.
 func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause time.Duration) error {
 	if err := c.check(); err != nil {
 		return err
@@ -76,28 +73,23 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 	return nil
 }
 
-// encoded are items of one group in the queue. Spans are [otlpenc.Records] there, too: both are
-// cut, and joined to requests, in the same way.
-type encoded struct {
-	items otlpenc.Records // retained
-}
+// An encoded is an item of the queue: retained spans or log records of one group.
+type encoded struct{ items otlpenc.Records }
 
-func (e encoded) release() { e.items.Release() }
+const (
+	maxPart      = 4 << 10 // bytes of an item in the queue; a single span may be larger
+	itemOverhead = 48      // memory of an item in the queue beyond its bytes
+)
 
-// maxPart is how many bytes an item in the queue has, unless it is a single span or record.
-const maxPart = 4 << 10
-
-// itemOverhead is the memory of an item in the queue without its bytes.
-const itemOverhead = 48
-
+func (e encoded) release()   { e.items.Release() }
 func (e encoded) Count() int { return e.items.Count }
 func (e encoded) Bytes() int { return len(e.items.Bytes) + itemOverhead }
 
-// Request returns the length of a request with these items alone. They never add more to one with
-// others.
+// Request returns the length of a request with only these items, an upper bound of their share in
+// a larger request.
 func (e encoded) Request() int { return e.items.RequestSize() }
 
-// appendRequest returns a function that appends the request of a batch. Its calls share their
+// appendRequest returns a function that appends the request of a batch. Its calls share scratch
 // memory.
 func appendRequest() func(body []byte, batch []encoded) []byte {
 	var all []otlpenc.Records
@@ -114,18 +106,18 @@ func appendRequest() func(body []byte, batch []encoded) []byte {
 
 var batches = sync.Pool{New: func() any { return new([]encoded) }}
 
-// begin returns an empty list of items for the queue, whose memory add gives back.
+// begin returns an empty list of items from the pool. add returns the list to the pool.
 func (o *outbox) begin() *[]encoded { return batches.Get().(*[]encoded) }
 
-// append appends items in parts, the first one to the last part if that has room. Items without a
-// group, bytes or a count are dropped and counted.
+// append appends items in parts, and fills the last part of the list first. It drops and counts
+// items without a group, bytes or a count.
 func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 	if items.Group() == nil || len(items.Bytes) == 0 || items.Count < 1 {
 		o.invalid.Add(uint64(max(items.Count, 1)))
 		return to
 	}
-	for others := items; len(others.Bytes) > 0; {
-		items, others = others.Cut(o.batch, maxPart)
+	for rest := items; len(rest.Bytes) > 0; {
+		items, rest = rest.Cut(o.batch, maxPart)
 		if n := len(*to); n == 0 || !(*to)[n-1].items.Join(items, o.batch, maxPart) {
 			*to = append(*to, encoded{items.Retain()})
 		}
@@ -133,7 +125,7 @@ func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 	return to
 }
 
-// add queues a list of items, or drops those for which the queue has no room.
+// add queues a list of items, or drops items without room in the queue.
 func (o *outbox) add(batch *[]encoded) {
 	o.queue.Add(*batch...)
 	clear(*batch)
@@ -142,14 +134,14 @@ func (o *outbox) add(batch *[]encoded) {
 }
 
 // OnRead registers a function that Stats, ForceFlush and Shutdown call first, on the caller's
-// goroutine and without a lock. A provider that hands items over late registers it, so that they
-// count, and are sent, if they ended before the call. Several functions may be registered. The
-// function must not call these methods.
+// goroutine and without a lock. A provider with deferred hand-over registers a function that hands
+// over all ended items, so that these methods include the items. Several functions may be
+// registered. A function must not call these methods.
 func (o *outbox) OnRead(f func()) { o.onRead.Add(f) }
 
-// ForceFlush sends what waits. It returns when all that was accepted before the call is
-// delivered or lost, with an error if some is lost or ctx ended. A ctx without a deadline gets one,
-// of 10 seconds.
+// ForceFlush sends the waiting items. It returns when all items accepted before the call are
+// delivered or lost, with an error if items are lost or ctx ended. A ctx without a deadline ends
+// after 10 seconds.
 func (o *outbox) ForceFlush(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
@@ -160,18 +152,17 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown sends what waits and closes the connections. When ctx ends before that, it cancels the
-// request under way and gives up the rest. A ctx without a deadline gets one, of 10 seconds.
-// Further calls wait for the same end. Stats are final when it returns; the error says how much did
-// not arrive.
+// Shutdown sends the waiting items and closes the connections. When ctx ends first, Shutdown
+// cancels the current request and gives up the remaining items. A ctx without a deadline ends after
+// 10 seconds. Further calls wait for the same end. Stats are final when Shutdown returns. The error
+// tells the number of undelivered items.
 func (o *outbox) Shutdown(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
 	defer cancel()
-	err := o.queue.Shutdown(ctx)
-	err = errors.Join(err,
-		o.closed.Do(ctx, within.Grace, "closing the Sender",
-			func(context.Context) error { return o.sender.Close() }))
+	closeSender := func(context.Context) error { return o.sender.Close() }
+	err := errors.Join(o.queue.Shutdown(ctx),
+		o.closed.Do(ctx, within.Grace, "closing the Sender", closeSender))
 	if err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}

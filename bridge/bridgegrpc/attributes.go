@@ -11,12 +11,10 @@ import (
 // The facts of a call on a server. Addresses become texts when the span is encoded.
 const (
 	textMethod  = iota
-	textCode    // of the answer
-	textFailure // the code again, if the call failed
-
-	// Names of ends that have no IP address.
-	textServer
-	textPeer
+	textCode    // status code of the answer
+	textFailure // the same code if the call failed
+	textServer  // name of a server without an IP address
+	textPeer    // name of a peer without an IP address
 )
 
 const (
@@ -24,16 +22,17 @@ const (
 	addressPeer
 )
 
-// form makes attributes of the facts of a call on a server.
+// A form turns the facts of a call into attributes.
 type form struct{}
 
-var _ serving.Form = form{}
-
-var _ serving.Request = (*call)(nil)
+var (
+	_ serving.Form    = form{}
+	_ serving.Request = (*call)(nil)
+)
 
 func (c *call) Tell(f *serving.Facts) {
 	f.Form, f.Texts[textMethod] = form{}, c.method
-	if p, ok := peer.FromContext(c.arriving); ok {
+	if p, ok := peer.FromContext(c.incoming); ok {
 		f.Addresses[addressServer], f.Texts[textServer] = endpointOf(p.LocalAddr)
 		f.Addresses[addressPeer], f.Texts[textPeer] = endpointOf(p.Addr)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// The program's code that is counted if it panics, beside what package serving counts. gRPC calls
-// handlers before the program's interceptors, so that a panic in a handler would end the program.
+// Names of user code, for counts of its panics. Package serving names further code. A panic in a
+// handler would end the program, because gRPC calls handlers outside of the program's interceptors.
 const (
 	ofFilter  = "the Filter of a bridgegrpc.Server or Client"
 	ofPublic  = "PublicEndpoint of a bridgegrpc.Server"
@@ -27,30 +27,29 @@ const (
 	ofError   = "an error of a gRPC call"
 )
 
-// A call is the state of one RPC, from its first event to its last one. The events of a stream come
-// concurrently.
+// A call is the state of one RPC, from its first event to its last one. The events of a stream are
+// concurrent.
 type call struct {
 	method  string           // "package.Service/Method"
-	tl      *record.Timeline // a server's call's own, a client's caller's
-	start   time.Duration    // since tl's origin
-	span    trace.Span       // nil when the call had one already
-	code    string           // of the answer
+	tl      *record.Timeline // on a server the call's, on a client the caller's
+	start   time.Duration    // on tl
+	span    trace.Span       // nil under a span of another instrumentation
+	code    string           // status code of the answer
 	failure string           // error.type of the answer; empty if the call did not fail
 
-	arriving context.Context //nolint:containedctx // has the peer. It is set while a server's span starts
-	server   net.Addr        // of a client: set before request, read after it
+	incoming context.Context //nolint:containedctx // contains the peer; set only while a server's span starts
+	server   net.Addr        // on a client: written before request is, and read after request is
 
-	closes  bool        // the timeline is not the span's, and has to be closed
-	begun   bool        // on a server: a handler runs. Set before it does, so that it needs no lock
-	trailed atomic.Bool // of a server: the status was sent
+	ownsTimeline   bool        // bridgegrpc made the timeline, and closes it
+	handlerStarted bool        // on a server: written before the handler starts, so without a lock
+	statusSent     atomic.Bool // on a server
 
-	// when they were, since start, plus one; 0 when they have not come
-	request, response atomic.Int64
+	request, response atomic.Int64 // moments since start, plus one; 0: not reached
 
 	requestSize, encodedSize, decodedSize atomic.Int64 // in bytes
 }
 
-// note notes now as a moment that comes once, and returns it with first set.
+// note records the first occurrence of a moment. It returns false for later occurrences.
 func (c *call) note(moment *atomic.Int64) (at time.Duration, first bool) {
 	if moment.Load() != 0 {
 		return 0, false
@@ -59,7 +58,7 @@ func (c *call) note(moment *atomic.Int64) (at time.Duration, first bool) {
 	return at, moment.CompareAndSwap(0, int64(at)+1)
 }
 
-// record records the entry of the call, which ended at end.
+// record records the entry of a call that ended at end.
 func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end time.Duration) {
 	var place record.Place
 	place.Locate(ctx)
@@ -78,10 +77,9 @@ func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end
 		}
 		attrs = append(attrs, slog.Duration(record.RequestStart, time.Duration(at-1)))
 	}
-	// Events of a call that is cut off may still come in: none lies after its end.
 	if at := c.response.Load(); at != 0 {
-		attrs = append(attrs,
-			slog.Duration(record.ResponseStart, min(time.Duration(at-1), end-c.start)))
+		at := min(time.Duration(at-1), end-c.start) // a late event of an aborted call
+		attrs = append(attrs, slog.Duration(record.ResponseStart, at))
 	}
 	attrs = append(attrs,
 		slog.Duration(record.ResponseEnd, end-c.start),
@@ -91,25 +89,26 @@ func (c *call) record(ctx context.Context, typ record.Type, code codes.Code, end
 	place.Record(typ, c.method, c.start, end-c.start, attrs)
 }
 
-// methodOf is the method as the conventions want it. Clients can send any bytes, megabytes of them.
-// OTLP receivers refuse all spans that are sent with one that is not UTF-8.
+// methodOf returns the method by the conventions. The text is bounded and valid UTF-8, because
+// clients can send megabytes of any bytes, and OTLP receivers refuse whole requests with invalid
+// UTF-8.
 func methodOf(info *stats.RPCTagInfo) string {
 	return received.Text(strings.TrimPrefix(info.FullMethodName, "/"))
 }
 
-// connections takes the events of connections, which are of no interest here.
+// connections ignores the events of connections.
 type connections struct{}
 
 func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (connections) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// addressOf returns what a network address says, "" if it panics.
+// addressOf returns the text of a network address, or "" if the address panics.
 func addressOf(a net.Addr) (text string) {
 	record.ProcessTimeline().Try(ofAddress, func() { text = a.String() })
 	return text
 }
 
-// endpointOf returns what a network address is the address of, and nothing if it panics.
+// endpointOf returns the endpoint of a network address, or zero values if the address panics.
 func endpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	record.ProcessTimeline().Try(ofAddress, func() { ip, name = received.EndpointOf(a) })
 	return ip, name

@@ -30,29 +30,27 @@ type Client struct {
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// Filter is asked about every call. A call for which it returns false gets nothing: no span, no
-	// metrics, no entry, no trace context in its metadata.
+	// Filter returns false for calls that bypass the handler: no span, no metrics, no entry, no
+	// trace context in their metadata. nil: no call bypasses.
 	Filter func(*stats.RPCTagInfo) bool
 }
 
 // Handler returns a handler that gives every call a client span, the metric
-// rpc.client.call.duration, and a resource entry on the timeline of the call's context.
-// The propagators send the span's context to the server as metadata. Every status except
-// OK counts as an error.
+// rpc.client.call.duration, and a resource entry on the timeline of the call's context. The
+// propagators send the span's context to the server as metadata. Every status except OK counts as
+// an error.
 func (c Client) Handler() stats.Handler {
-	duration := serving.Instrument(
-		rpcconv.NewClientCallDuration(
-			scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))))
-	// the globals forward to what is set later
+	// The global propagators and providers forward to implementations that are set later.
+	meter := scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))
 	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator())
 	return &client{
 		Client:    c,
 		tracer:    scope.Tracer(cmp.Or(c.TracerProvider, otel.GetTracerProvider())),
-		durations: newDurations(duration.Inst()),
+		durations: newDurations(serving.Instrument(rpcconv.NewClientCallDuration(meter)).Inst()),
 	}
 }
 
-// client is the handler of a Client, and the key of its calls in contexts.
+// A client is the handler that a Client makes, and the key of its calls in contexts.
 type client struct {
 	connections
 	Client
@@ -63,15 +61,15 @@ type client struct {
 
 var _ stats.Handler = (*client)(nil)
 
-// TagRPC is called before anything else of an attempt.
+// TagRPC begins an attempt of a call: gRPC calls it before all other events.
 func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
 	if !serving.Asked(c.tl, ofFilter, h.Filter, info, true) {
 		if ctx.Value(h) == nil {
 			return ctx
 		}
-		// ctx is of a call around this one: credentials of a call may make calls. Events of this
-		// call must not count for that one.
+		// ctx belongs to an outer call, whose credentials make this call. Events of this call must
+		// not count for the outer one.
 		return context.WithValue(ctx, h, nil)
 	}
 	c.start, c.span = c.tl.Now(), noop.Span{}
@@ -84,7 +82,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		md = metadata.MD{}
 	}
 	c.tl.Try(serving.OfPropagators, func() {
-		// a proxy may pass on those of its own caller
+		// A proxy may have copied these fields from its own caller.
 		for _, field := range h.fields.Of(h.Propagators, strings.ToLower) {
 			md.Delete(field)
 		}
@@ -93,7 +91,7 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	return context.WithValue(metadata.NewOutgoingContext(ctx, md), h, c)
 }
 
-// HandleRPC is called for the events of an attempt, concurrently.
+// HandleRPC handles the events of an attempt. gRPC calls it concurrently.
 func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
 		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })
@@ -110,7 +108,7 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		}
 	case *stats.OutPayload:
 		c.requestSize.Add(int64(e.CompressedLength))
-	case *stats.InHeader, *stats.InTrailer: // an answer without messages may be a trailer only
+	case *stats.InHeader, *stats.InTrailer: // an answer without messages may be only a trailer
 		c.note(&c.response)
 	case *stats.InPayload:
 		c.encodedSize.Add(int64(e.CompressedLength))
@@ -120,7 +118,7 @@ func (h *client) handle(ctx context.Context, c *call, event stats.RPCStats) {
 	}
 }
 
-// describeServer tells the span which server was chosen for the call.
+// describeServer adds the address of the chosen server to the span.
 func (c *call) describeServer() {
 	host, port := received.EndpointHostPort(endpointOf(c.server))
 	if host == "" {
@@ -140,6 +138,7 @@ func (h *client) end(ctx context.Context, c *call, st *status.Status) {
 	failed := st.Code() != codes.OK
 	c.record(ctx, record.Resource, st.Code(), end)
 	c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
-	c.tl.Try(serving.OfMeter,
-		func() { h.durations.record(ctx, c.method, st.Code(), failed, end-c.start) })
+	c.tl.Try(serving.OfMeter, func() {
+		h.durations.record(ctx, outcome{c.method, st.Code(), failed}, end-c.start)
+	})
 }

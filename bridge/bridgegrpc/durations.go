@@ -13,8 +13,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/kinds"
 )
 
-// durations is a histogram of calls' durations. It keeps the attributes of each kind of call as a
-// set, which costs more to make than to record.
+// durations is a histogram of calls' durations. It stores the attribute set of each kind of call,
+// because making a set costs more than recording.
 type durations struct {
 	histogram metric.Float64Histogram
 	sets      *kinds.Map[outcome, []metric.RecordOption]
@@ -30,17 +30,14 @@ func newDurations(histogram metric.Float64Histogram) durations {
 	return durations{histogram: histogram, sets: kinds.New(newSet)}
 }
 
-// record records how long a call took.
-func (d *durations) record(ctx context.Context, method string, code codes.Code, failed bool,
-	took time.Duration) {
+func (d *durations) record(ctx context.Context, o outcome, duration time.Duration) {
 	if d.histogram.Enabled(ctx) {
-		d.histogram.Record(ctx, took.Seconds(),
-			d.sets.Get(outcome{method, code, failed}, method, int(code))...)
+		d.histogram.Record(ctx, duration.Seconds(), d.sets.Get(o, o.method, int(o.code))...)
 	}
 }
 
 func newSet(o outcome) (outcome, []metric.RecordOption) {
-	o.method = strings.Clone(o.method) // it may be a part of the call's header
+	o.method = strings.Clone(o.method) // the original may retain the call's header
 	code := codeName(o.code)
 	attrs := append(make([]attribute.KeyValue, 0, 4), semconv.RPCSystemNameGRPC,
 		semconv.RPCMethod(o.method), semconv.RPCResponseStatusCode(code))

@@ -13,10 +13,10 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// incoming reads the metadata of a call to a server, key by key: to ask for all of it would copy
-// all of it.
+// incoming reads the metadata of a call on a server key by key, because gRPC copies the whole
+// metadata for a reader of all keys.
 type incoming struct {
-	ctx context.Context //nolint:containedctx // it holds the metadata, and lives as long as Extract
+	ctx context.Context //nolint:containedctx // contains the metadata, only during Extract
 }
 
 var _ propagation.ValuesGetter = incoming{}
@@ -38,20 +38,19 @@ func (c incoming) Keys() []string {
 	return slices.Collect(maps.Keys(md))
 }
 
-// outgoing is the metadata of a call by a client.
+// outgoing is the metadata of a client's call.
 type outgoing metadata.MD
 
 var _ propagation.TextMapCarrier = outgoing{}
 
 func (c outgoing) Get(key string) string { return received.First(metadata.MD(c).Get(key)) }
 
-// Set replaces all values of key: metadata that a service passes on holds the trace context it was
-// called with.
+// Set replaces all values of key: a service may pass on the metadata of its own caller.
 func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
 
 func (c outgoing) Keys() []string { return slices.Collect(maps.Keys(c)) }
 
-// extract returns ctx with what the propagators find in its metadata.
+// extract returns ctx with the values that the propagators read from the call's metadata.
 func extract(ctx context.Context, tl *record.Timeline,
 	p propagation.TextMapPropagator) (extracted context.Context) {
 	if !tl.Try(serving.OfPropagators, func() { extracted = p.Extract(ctx, incoming{ctx}) }) { //nolint:fatcontext // once

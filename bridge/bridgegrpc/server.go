@@ -27,46 +27,45 @@ type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	// for other providers than a bridge.TracerProvider, which has its own; nil:
-	// observer.ProcessTimeline()
+	// Timeline is the parent of the calls' timelines. nil: observer.ProcessTimeline(). A
+	// bridge.TracerProvider ignores this field and uses its own timeline.
 	Timeline *observer.Timeline
 
-	// Filter is asked about every call. A call for which it returns false gets nothing: no
-	// timeline, no span, no metrics.
+	// Filter returns false for calls that bypass the handler: no timeline, no span, no metrics.
+	// nil: no call bypasses.
 	Filter func(*stats.RPCTagInfo) bool
 
-	// PublicEndpoint is asked about every call that gets a span, with the caller's span in the
-	// context. If it returns true, the call begins a trace of its own, linked to the caller's.
+	// PublicEndpoint returns true for calls from outside your organization. Such a call begins a
+	// new trace, with a link to the caller's span, which the context contains. nil: every call
+	// continues the caller's trace.
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
 // Handler returns a handler that gives every call a timeline of its own, a server span and the
 // metric rpc.server.call.duration. The propagators read the span's parent from the metadata.
-// Observers get a navigation entry before the span ends. The timeline has the moments requestStart,
-// responseStart (the first header or message) and responseEnd, for marks.Measure.
+// Observers get a navigation entry before the span ends. The timeline records the moments
+// requestStart, responseStart (the first header or message) and responseEnd, for marks.Measure.
 //
-// observer.FromContext returns the timeline. It is the unit of the server span if a
-// bridge.TracerProvider makes that, and ends with the span. Over other providers, it is a child of
+// observer.FromContext returns the timeline. A server span of a bridge.TracerProvider brings its
+// unit as the timeline, which ends with the span. Over other providers, the timeline is a child of
 // the Server's Timeline, and ends with the call.
 //
-// A status counts as the server's error when it is UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED,
-// INTERNAL, UNAVAILABLE or DATA_LOSS.
+// The statuses UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE and DATA_LOSS count
+// as errors of the server.
 func (s Server) Handler() stats.Handler {
-	duration := serving.Instrument(
-		rpcconv.NewServerCallDuration(
-			scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()))))
-	// the globals forward to what is set later
+	// The global propagators and providers forward to implementations that are set later.
+	meter := scope.Meter(cmp.Or(s.MeterProvider, otel.GetMeterProvider()))
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator())
 	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	return &server{
 		Server:    s,
 		tracer:    scope.Tracer(cmp.Or(s.TracerProvider, otel.GetTracerProvider())),
-		durations: newDurations(duration.Inst()),
+		durations: newDurations(serving.Instrument(rpcconv.NewServerCallDuration(meter)).Inst()),
 	}
 }
 
-// server is the handler of a Server. It is the key of its calls in contexts, so that the handlers
-// of one server do not find each other's.
+// A server is the handler that a Server makes. It is the key of its calls in contexts, so that
+// several handlers of one gRPC server do not find each other's calls.
 type server struct {
 	connections
 	Server
@@ -76,7 +75,7 @@ type server struct {
 
 var _ stats.Handler = (*server)(nil)
 
-// TagRPC is called before anything else of a call.
+// TagRPC begins a call: gRPC calls it before all other events.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	tl := (*record.Timeline)(h.Timeline)
 	if serving.Served(ctx) || !serving.Asked(tl, ofFilter, h.Filter, info, true) {
@@ -86,20 +85,20 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	span, borrowed := serving.SpanAbove(ctx, tl)
 	if !borrowed {
 		ctx = extract(ctx, tl, h.Propagators)
-		public := h.PublicEndpoint != nil // the safe answer
+		public := h.PublicEndpoint != nil // after a panic, true is the safe answer
 		if public {
 			tl.Try(ofPublic, func() { public = h.PublicEndpoint(ctx, info) })
 		}
-		c.arriving = ctx
+		c.incoming = ctx
 		ctx, span = serving.StartSpan(ctx, tl, h.tracer, c.method, c, public)
-		c.arriving, c.span = nil, span
+		c.incoming, c.span = nil, span
 	}
-	ctx, c.tl, c.closes = serving.Timeline(ctx, span, tl)
-	c.request.Store(1) // 0; see call
+	ctx, c.tl, c.ownsTimeline = serving.Timeline(ctx, span, tl)
+	c.request.Store(1) // the moment 0
 	return context.WithValue(ctx, h, c)
 }
 
-// HandleRPC is called for the events of a call. It may be called concurrently for a stream.
+// HandleRPC handles the events of a call. gRPC calls it concurrently for a stream.
 func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
 		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })
@@ -109,7 +108,7 @@ func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 	switch e := event.(type) {
 	case *stats.Begin:
-		c.begun = true
+		c.handlerStarted = true
 		if c.span != nil && (e.IsClientStream || e.IsServerStream) {
 			c.span.SetAttributes(attribute.Bool(record.StreamKey, true))
 		}
@@ -122,32 +121,31 @@ func (h *server) handle(ctx context.Context, c *call, event stats.RPCStats) {
 		c.encodedSize.Add(int64(e.CompressedLength))
 		c.decodedSize.Add(int64(e.Length))
 	case *stats.OutTrailer:
-		c.answer() // an answer without messages may be a trailer only
-		c.trailed.Store(true)
-		if !c.begun {
-			// The server has no such method: it answers and tells no End. If that answer does not
-			// go out, there is no event at all, and the span is left to the garbage collector.
+		c.answer() // an answer without messages may be only a trailer
+		c.statusSent.Store(true)
+		if !c.handlerStarted {
+			// The method is unknown: gRPC answers, and reports no End. If the answer is not sent,
+			// gRPC reports no event at all, and the span never ends.
 			h.refuse(ctx, c)
 		}
 	case *stats.End:
 		st := statusOf(e.Error)
-		// gRPC tells no error where the client had gone
-		if st.Code() == codes.OK && !c.trailed.Load() {
+		if st.Code() == codes.OK && !c.statusSent.Load() {
+			// The client had left, for which gRPC reports no error.
 			st = status.FromContextError(cmp.Or(ctx.Err(), context.Canceled))
 		}
 		h.end(ctx, c, c.method, st)
 	}
 }
 
-// answer notes when the first of the answer was sent.
 func (c *call) answer() {
 	if at, first := c.note(&c.response); first {
 		_ = c.tl.SetTiming(record.ResponseStart, at)
 	}
 }
 
-// otherMethod is rpc.method of methods that the server does not have, so that clients cannot make
-// up metric attributes.
+// otherMethod is the rpc.method of unknown methods, so that clients cannot invent attributes of
+// metrics.
 const otherMethod = "_OTHER"
 
 func (h *server) refuse(ctx context.Context, c *call) {
@@ -165,13 +163,12 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	if c.span != nil {
 		failed := isServerError(st.Code())
 		c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
-		c.tl.Try(serving.OfMeter,
-			func() {
-				h.durations.record(serving.MetricsContext(ctx, c.span), method, st.Code(),
-					failed, end)
-			})
+		c.tl.Try(serving.OfMeter, func() {
+			ctx := serving.MetricsContext(ctx, c.span)
+			h.durations.record(ctx, outcome{method, st.Code(), failed}, end)
+		})
 	}
-	if c.closes {
+	if c.ownsTimeline {
 		c.tl.Close()
 	}
 }

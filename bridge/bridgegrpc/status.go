@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// codeNames are the specified names of gRPC's status codes (grpc/doc/statuscodes.md), which
-// codes.Code does not print.
+// codeNames lists the specified names of gRPC's status codes (grpc/doc/statuscodes.md). codes.Code
+// prints other names.
 var codeNames = [...]string{
 	codes.OK:                 "OK",
 	codes.Canceled:           "CANCELLED",
@@ -34,7 +34,7 @@ var codeNames = [...]string{
 	codes.Unauthenticated:    "UNAUTHENTICATED",
 }
 
-// codeName is the name of a code, "CODE(n)" for one that is not specified.
+// codeName returns the name of a code, or "CODE(n)" for an unspecified code.
 func codeName(c codes.Code) string {
 	if c < codes.Code(len(codeNames)) {
 		return codeNames[c]
@@ -42,8 +42,8 @@ func codeName(c codes.Code) string {
 	return "CODE(" + strconv.FormatUint(uint64(c), 10) + ")"
 }
 
-// isServerError reports whether a status says that the server failed, by the semantic conventions
-// for gRPC.
+// isServerError reports whether a status is a failure of the server by the semantic conventions for
+// gRPC.
 func isServerError(c codes.Code) bool {
 	switch c {
 	case codes.Unknown, codes.DeadlineExceeded, codes.Unimplemented, codes.Internal,
@@ -54,7 +54,6 @@ func isServerError(c codes.Code) bool {
 	}
 }
 
-// endSpan ends the span of the call.
 func (c *call) endSpan(st *status.Status, failed bool) {
 	defer c.span.End()
 	if !serving.Takes(c.span) {
@@ -68,7 +67,7 @@ func (c *call) endSpan(st *status.Status, failed bool) {
 	serving.Answer(c.span, c)
 }
 
-// statusOf returns the status of an error. The methods of the error may panic.
+// statusOf returns the status of an error, even if methods of the error panic.
 func statusOf(err error) (st *status.Status) {
 	if !record.ProcessTimeline().Try(ofError, func() { st = status.Convert(err) }) {
 		st = status.New(codes.Unknown, record.ErrorText(err))

@@ -10,28 +10,24 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// The facts of a request. The texts are as the request has them. Request parses them when the span
-// is encoded. Each text has 2 KiB at most, and keeps no longer one in memory.
+// Texts of a request's facts, copied unparsed from the request. form.Request parses them when the
+// span is encoded. Each text has at most 2 KiB, and retains no longer text in memory.
 const (
-	textMethod = iota // as it was sent
+	textMethod = iota
 	textPath
 	textHost
-	textRemote // the address that the connection comes from
+	textRemote // the remote address of the connection
 	textAgent
-
-	// What proxies say: lists by listOf.
-	textForwarded
+	textForwarded // fields of proxies, shortened by listOf
 	textForwardedFor
 	textForwardedHost
 )
 
+// Numbers of a request's facts. The kind of the facts is an *exchangeMetrics.
 const (
-	// of the protocol: the major version, shifted by 16 bits, and the minor one; with flags
-	numberVersion = iota
-
-	// Of the answer: bytes of bodies. The kind is an *exchangeMetrics.
-	numberReceived
-	numberSent
+	numberVersion  = iota // major version of the protocol << 16 | minor version | flags
+	numberReceived        // bytes of the request's body
+	numberSent            // bytes of the response's body
 )
 
 const (
@@ -39,7 +35,7 @@ const (
 	flagOther                    // the method is otherMethod
 )
 
-// form makes attributes of the facts of a request.
+// A form turns the facts of a request into attributes.
 type form struct{}
 
 var _ serving.Form = form{}
@@ -47,8 +43,8 @@ var _ serving.Form = form{}
 var _ serving.Request = (*request)(nil)
 
 func (q *request) Tell(f *serving.Facts) {
-	r := q.arriving
-	line := len(r.Method) + len(r.RequestURI) // the method and the path are parts of it
+	r := q.incoming
+	line := len(r.Method) + len(r.RequestURI) // the memory of the method and the path
 	f.Form = form{}
 	var flags int64
 	f.Texts[textMethod] = q.method
@@ -57,8 +53,8 @@ func (q *request) Tell(f *serving.Facts) {
 		flags |= flagOther
 	}
 	f.Texts[textPath] = received.Bounded(r.URL.Path, line)
-	f.Texts[textHost], f.Texts[textRemote] = received.Bounded(r.Host, len(r.Host)),
-		received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
+	f.Texts[textHost] = received.Bounded(r.Host, len(r.Host))
+	f.Texts[textRemote] = received.Bounded(r.RemoteAddr, len(r.RemoteAddr))
 	agent := received.First(r.Header["User-Agent"])
 	f.Texts[textAgent] = received.Bounded(agent, len(agent))
 	if q.scheme == schemeHTTPS {
@@ -73,8 +69,8 @@ func (q *request) Tell(f *serving.Facts) {
 }
 
 func (q *request) TellAnswer(f *serving.Facts) {
-	f.Form, f.Kind, f.Numbers[numberReceived], f.Numbers[numberSent] = form{}, q.kind,
-		q.read.Load(), q.response.written
+	f.Form, f.Kind = form{}, q.kind
+	f.Numbers[numberReceived], f.Numbers[numberSent] = q.bytesRead.Load(), q.response.written
 }
 
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
@@ -84,13 +80,14 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	if version&flagHTTPS != 0 {
 		scheme = schemeHTTPS
 	}
-	server, serverPort := received.Host(
-		cmp.Or(forwarded(t[textForwarded], "host", t[textForwardedHost], hostIn), t[textHost]))
-	if server == "" || serverPort == usualPort(scheme) {
+	host := cmp.Or(forwarded(t[textForwarded], "host", t[textForwardedHost], hostIn), t[textHost])
+	server, serverPort := received.Host(host)
+	if server == "" || serverPort == defaultPort(scheme) {
 		serverPort = 0
 	}
-	peer, peerPort := received.Address(t[textRemote]) // a Unix socket has none
-
+	peer, peerPort := received.Address(t[textRemote]) // empty for a Unix socket
+	client := cmp.Or(forwarded(t[textForwarded], "for", t[textForwardedFor], addressIn), peer)
+	protocol := protocolVersion(int(version>>16&0xffff), int(version&0xffff))
 	if version&flagOther != 0 {
 		to.Text(semconv.HTTPRequestMethodKey, otherMethod)
 		to.Text(semconv.HTTPRequestMethodOriginalKey, received.Text(t[textMethod]))
@@ -102,12 +99,10 @@ func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Text(to, semconv.ServerAddressKey, server)
 	serving.Int(to, semconv.ServerPortKey, int64(serverPort))
 	serving.Text(to, semconv.NetworkPeerAddressKey, peer)
-	serving.Text(to, semconv.ClientAddressKey,
-		cmp.Or(forwarded(t[textForwarded], "for", t[textForwardedFor], addressIn), peer))
+	serving.Text(to, semconv.ClientAddressKey, client)
 	serving.Int(to, semconv.NetworkPeerPortKey, int64(peerPort))
 	serving.Text(to, semconv.UserAgentOriginalKey, received.Text(t[textAgent]))
-	to.Text(semconv.NetworkProtocolVersionKey,
-		protocolVersion(int(version>>16&0xffff), int(version&0xffff)))
+	to.Text(semconv.NetworkProtocolVersionKey, protocol)
 }
 
 func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
@@ -116,11 +111,10 @@ func (form) Answer(f *serving.Facts, to serving.AttributeSink) {
 	serving.Int(to, semconv.HTTPResponseBodySizeKey, f.Numbers[numberSent])
 }
 
-// schemeOf is url.scheme of a request.
 func (m *middleware) schemeOf(r *http.Request) string {
 	if !m.IgnoreForwarded {
-		if scheme := forwarded(listOf(r.Header["Forwarded"]), "proto",
-			listOf(r.Header["X-Forwarded-Proto"]), schemeIn); scheme != "" {
+		list, own := listOf(r.Header["Forwarded"]), listOf(r.Header["X-Forwarded-Proto"])
+		if scheme := forwarded(list, "proto", own, schemeIn); scheme != "" {
 			return scheme
 		}
 	}
@@ -133,8 +127,7 @@ func (m *middleware) schemeOf(r *http.Request) string {
 // The schemes of URLs.
 const schemeHTTP, schemeHTTPS = "http", "https"
 
-// usualPort is the port of a URL that names none.
-func usualPort(scheme string) int {
+func defaultPort(scheme string) int {
 	if scheme == schemeHTTPS {
 		return 443
 	}

@@ -21,48 +21,48 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A call is one outbound request, which ends once. It belongs to the goroutine that makes the
-// request, and later to the goroutine that reads the response's body. Other goroutines use only the
-// fields that are atomic or have a lock.
+// A call is the state of one outbound request, which ends once. The goroutine that makes the
+// request owns the call first, then the goroutine that reads the response's body. Other goroutines
+// use only the fields that are atomic or have a lock.
 type call struct {
 	t      *transport
-	ctx    context.Context //nolint:containedctx // of the span, for what is recorded later
+	ctx    context.Context //nolint:containedctx // contains the span, for metrics and entries at the end
 	tl     *record.Timeline
 	span   trace.Span
 	start  time.Duration // on tl
-	name   string        // the URL, without secrets
+	name   string        // the URL without secrets
 	x      exchange
 	phases phases
 
-	body  atomic.Pointer[sentBody]        // of the request's last attempt; nil without one
-	kind  atomic.Pointer[exchangeMetrics] // nil before the answer
-	sized atomic.Bool                     // the size of the request's body is recorded
+	body         atomic.Pointer[sentBody]        // of the request's last attempt; nil: no body
+	kind         atomic.Pointer[exchangeMetrics] // nil before the answer
+	sizeRecorded atomic.Bool                     // the metric of the request's size is recorded
 
 	protocol string   // empty without a response
-	failed   string   // why there is no response
-	encoded  bool     // the body is as it was sent
+	failure  string   // the reason for a missing response
+	verbatim bool     // the body was not decompressed
 	timings  []string // Server-Timing fields
 	received atomic.Int64
-	used     atomic.Int64 // when something was last read, on tl
+	lastRead atomic.Int64 // time of the last read, on tl
 
-	over    sync.Once
-	cleanup runtime.Cleanup // of a body that is no longer read
+	once    sync.Once       // guards the end
+	cleanup runtime.Cleanup // ends the call of an abandoned body
 }
 
-// watch returns resp with a body whose end ends the call.
+// watch returns resp with a body that ends the call when the body ends.
 func (c *call) watch(r *http.Request, resp *http.Response) *http.Response {
 	now := c.tl.Now()
-	// Over HTTP/2 the body of a response to HEAD, which is none, is not NoBody.
+	// The empty body of an HTTP/2 response to HEAD is not NoBody.
 	if resp.Body == nil || resp.Body == http.NoBody || r.Method == http.MethodHead {
 		c.complete(now, "")
 		return resp
 	}
-	c.used.Store(int64(now))
-	// A copy, because net/http's transport refers to its response until the body's end: no body
-	// would ever count as abandoned.
+	c.lastRead.Store(int64(now))
+	// A copy: net/http's transport refers to its own response until the body's end, so that the
+	// garbage collector would never find the body.
 	b := &receivedBody{body: resp.Body, call: c, response: resp, watched: *resp}
-	// Nothing that the call refers to refers to b: the collector finds b when its user has
-	// forgotten it.
+	// No object that the call refers to may refer to b: the collector finds b after the user's last
+	// reference to it.
 	c.cleanup = runtime.AddCleanup(b, (*call).abandon, c)
 	b.watched.Body = b
 	if w, ok := resp.Body.(io.Writer); ok {
@@ -71,12 +71,12 @@ func (c *call) watch(r *http.Request, resp *http.Response) *http.Response {
 	return &b.watched
 }
 
-// A receivedBody ends its call when the response's body has come to its end.
+// A receivedBody ends its call at the end of the response's body.
 type receivedBody struct {
 	body     io.ReadCloser
 	call     *call
-	response *http.Response // as the base made it
-	watched  http.Response  // the caller's copy of it
+	response *http.Response // from the base transport
+	watched  http.Response  // the caller's copy
 }
 
 func (b *receivedBody) Read(p []byte) (int, error) {
@@ -84,20 +84,19 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 	c := b.call
 	c.received.Add(int64(n))
 	now := c.tl.Now()
-	c.used.Store(int64(now))
+	c.lastRead.Store(int64(now))
 	switch err {
 	case nil:
-	case io.EOF: // itself: callers see no other as the end
-		c.over.Do(func() {
-			// the base makes the map of a trailer that was not announced
-			if b.watched.Trailer == nil {
+	case io.EOF: // not errors.Is: readers treat only io.EOF itself as the end
+		c.once.Do(func() {
+			if b.watched.Trailer == nil { // the base adds the map of an unannounced trailer late
 				b.watched.Trailer = b.response.Trailer
 			}
 			c.timings = append(c.timings, b.response.Trailer[serverTimingKey]...)
 			c.end(now, "")
 		})
 	default:
-		c.over.Do(func() {
+		c.once.Do(func() {
 			why := errorText(err)
 			c.tl.Try(serving.OfSpan, func() {
 				c.span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
@@ -112,19 +111,19 @@ func (b *receivedBody) Read(p []byte) (int, error) {
 func (b *receivedBody) Close() error {
 	incomplete := "closed"
 	if b.call.received.Load() == b.response.ContentLength {
-		incomplete = "" // all was read, but for the end itself
+		incomplete = "" // the whole body was read, only io.EOF was not
 	}
-	b.call.complete(b.call.tl.Now(), incomplete) // first: closing may block
+	b.call.complete(b.call.tl.Now(), incomplete) // before Close, which may block
 	return b.body.Close()
 }
 
-// A switchedBody is a connection that switched protocols: it is written to as well.
+// A switchedBody is the connection of a response that switched protocols. Callers also write to it.
 type switchedBody struct {
 	*receivedBody
 	io.Writer
 }
 
-// CloseWrite tells the peer that nothing more is coming, as net/http's body does.
+// CloseWrite tells the peer that no more bytes follow, as net/http's body does.
 func (b switchedBody) CloseWrite() error {
 	if w, ok := b.Writer.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
@@ -132,24 +131,22 @@ func (b switchedBody) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", http.ErrNotSupported)
 }
 
-// abandon ends a call when the program has lost the body. The call ends at the time when the body
-// was read last. The runtime calls abandon, and must not wait for span processors.
+// abandon ends the call of a body that the program has lost. The call ends at the last read.
+// abandon starts a goroutine, because the runtime calls it and must not wait for span processors.
 func (c *call) abandon() {
 	go c.tl.Try("the context or the span of a call that was abandoned",
-		func() { c.complete(time.Duration(c.used.Load()), "abandoned") })
+		func() { c.complete(time.Duration(c.lastRead.Load()), "abandoned") })
 }
 
-// complete ends the call at the moment now of its timeline, unless it is over.
+// complete ends the call at the time now of its timeline. Further calls do nothing.
 func (c *call) complete(now time.Duration, incomplete string) {
-	c.over.Do(func() { c.end(now, incomplete) })
+	c.once.Do(func() { c.end(now, incomplete) })
 }
 
 func (c *call) end(now time.Duration, incomplete string) {
-	c.cleanup.Stop() // it keeps all that the context refers to
-
+	c.cleanup.Stop() // the cleanup retains the context
 	c.tl.Try(serving.OfSpan, func() {
-		// the size as it was transferred
-		if n := c.received.Load(); n > 0 && c.encoded && serving.Takes(c.span) {
+		if n := c.received.Load(); n > 0 && c.verbatim && serving.Takes(c.span) {
 			c.span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
 		}
 		if incomplete == "abandoned" {
@@ -181,15 +178,13 @@ func (c *call) end(now time.Duration, incomplete string) {
 		if m.Description != "" {
 			attrs = append(attrs, slog.String("desc", m.Description))
 		}
-		// Queued, not recorded: they do not end now, and are to stay in their order.
-		if e, err := c.tl.NewEntry(record.Server, m.Name, c.start, m.Duration,
-			attrs...); err == nil {
-			place.Queue(e)
+		e, err := c.tl.NewEntry(record.Server, m.Name, c.start, m.Duration, attrs...)
+		if err == nil {
+			place.Queue(e) // queued entries stay in order; a recorded entry would end now
 		}
 	}
 }
 
-// detail are the attributes of the resource entry.
 func (c *call) detail(incomplete string) []slog.Attr {
 	attrs := append(make([]slog.Attr, 0, 20),
 		slog.String(observer.InitiatorKey, "fetch"),
@@ -202,15 +197,15 @@ func (c *call) detail(incomplete string) []slog.Attr {
 	if c.protocol != "" {
 		attrs = append(attrs, slog.Int64("requestBodySize", c.sent()),
 			slog.Int64("decodedBodySize", c.received.Load()))
-		if c.encoded {
+		if c.verbatim {
 			attrs = append(attrs, slog.Int64("encodedBodySize", c.received.Load()))
 		}
 	}
 	if incomplete != "" {
 		attrs = append(attrs, slog.String("incomplete", incomplete))
 	}
-	if c.failed != "" {
-		attrs = append(attrs, slog.String("error", c.failed))
+	if c.failure != "" {
+		attrs = append(attrs, slog.String("error", c.failure))
 	}
 	return attrs
 }

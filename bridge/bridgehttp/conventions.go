@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -16,12 +17,12 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// knownMethods are the methods that are told apart, so that clients cannot make up span names and
-// metrics. They are the conventions' unless the variable that those define names others, separated
-// by commas; perfline.Start logs a wrong one.
+// knownMethods returns the methods that span names and metrics may contain: the methods of the
+// conventions, or of the variable that the conventions define, separated by commas. perfline.Start
+// logs a malformed variable.
 func knownMethods() []string {
-	if given, ok := environ.Methods(environ.Get("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")); ok {
-		return given
+	if known, ok := environ.Methods(environ.Get("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")); ok {
+		return known
 	}
 	return []string{
 		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodHead, http.MethodPatch,
@@ -29,21 +30,18 @@ func knownMethods() []string {
 	}
 }
 
-// methodOf is http.request.method: a known method, or otherMethod. It is not the request's own
-// text, which keeps the whole request line in memory.
+// methodOf returns http.request.method: an element of known, or otherMethod. The request's own text
+// would retain the whole request line in memory.
 func methodOf(r *http.Request, known []string) string {
-	method := cmp.Or(r.Method, http.MethodGet)
-	for _, k := range known {
-		if k == method {
-			return k
-		}
+	if i := slices.Index(known, cmp.Or(r.Method, http.MethodGet)); i >= 0 {
+		return known[i]
 	}
 	return otherMethod
 }
 
 const otherMethod = "_OTHER"
 
-// spanMethod returns how the name of a span has a method.
+// spanMethod returns the method as it appears in span names.
 func spanMethod(attr string) string {
 	if attr == otherMethod {
 		return "HTTP"
@@ -51,7 +49,7 @@ func spanMethod(attr string) string {
 	return attr
 }
 
-// protocolVersion is network.protocol.version: "1.1", "2".
+// protocolVersion returns network.protocol.version: "1.1", "2".
 func protocolVersion(major, minor int) string {
 	switch {
 	case major == 1 && minor == 1:
@@ -62,7 +60,7 @@ func protocolVersion(major, minor int) string {
 	return strconv.Itoa(major) + "." + strconv.Itoa(minor)
 }
 
-// nextHopProtocol is the protocol as Resource Timing has it: by its ALPN id.
+// nextHopProtocol returns the ALPN protocol id, as Resource Timing does.
 func nextHopProtocol(major, minor int) string {
 	if major >= 2 {
 		return "h" + strconv.Itoa(major)
@@ -70,8 +68,8 @@ func nextHopProtocol(major, minor int) string {
 	return "http/" + protocolVersion(major, minor)
 }
 
-// errorType is error.type of an error: its own word for it or its type, behind what fmt.Errorf
-// wrapped around it.
+// errorType returns the error.type of an error: its own ErrorType, or its Go type without the
+// wrappers of fmt.Errorf.
 func errorType(err error) (name string) {
 	if _, ok := record.Protect(
 		func() { name = received.Text(semconv.ErrorType(err).Value.AsString()) }); !ok {
@@ -80,8 +78,8 @@ func errorType(err error) (name string) {
 	return name
 }
 
-// errorText is what an error says, without a URL in front, which may hold secrets. It may quote
-// what a server sent.
+// errorText returns the text of an error without the URL of a [url.Error], because URLs may hold
+// secrets. The text may quote a server.
 func errorText(err error) string {
 	record.Protect(func() {
 		for u := (*url.Error)(nil); errors.As(err, &u); {
@@ -94,8 +92,8 @@ func errorText(err error) string {
 	return received.Text(record.ErrorText(err))
 }
 
-// A carrier is a header that propagators read and write. It finds the usual names without spelling
-// them anew each time.
+// A carrier is a header that propagators read and write. It reads the usual fields without
+// canonicalizing their names on each access.
 type carrier struct{ propagation.HeaderCarrier }
 
 var _ propagation.ValuesGetter = carrier{}

@@ -8,24 +8,23 @@ import (
 	"github.com/perfline/perfline/bridge/internal/received"
 )
 
-// Proxies say how the client sent a request: in Forwarded (RFC 7239) or, for what that does not
-// say, in X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Of several members the first
-// counts, which is of the proxy nearest to the client. What cannot be parsed, or is no address,
-// scheme or host, is as if it were absent.
+// Proxies describe the client's request in Forwarded (RFC 7239), or else in X-Forwarded-For,
+// X-Forwarded-Proto and X-Forwarded-Host. The first member of a list counts, because the proxy
+// nearest to the client wrote this member. Malformed members and invalid values are ignored.
 
-// listOf returns a list that has the first member of the fields of a list, and may have others. It
-// is short.
+// listOf returns the fields of a list in at most 2 KiB. The result contains at least the first
+// member, and may contain others.
 func listOf(fields []string) string {
 	if len(fields) == 0 || len(fields) == 1 && len(fields[0]) <= received.MaxText {
 		return received.First(fields)
 	}
-	// A cut member ends in "…", which no address, scheme or host has. Its field does not stay in
-	// memory.
+	// A cut member ends in "…", and so is no valid address, scheme or host. The bound also lets go
+	// of the field's memory.
 	return received.Bounded(firstMember(fields...), received.MaxText+1)
 }
 
-// forwarded returns what proxies say in a parameter of the list Forwarded, or else in a list of its
-// own. It returns "" if no proxy says it. valid returns "" for a value that is not valid.
+// forwarded returns the value of a parameter of the list Forwarded, or else of the list own; "" if
+// neither is valid. valid returns "" for an invalid value.
 func forwarded(list, name, own string, valid func(string) string) string {
 	if list == "" && own == "" {
 		return ""
@@ -33,8 +32,8 @@ func forwarded(list, name, own string, valid func(string) string) string {
 	return cmp.Or(valid(parameterOf(list, name)), valid(firstMember(own)))
 }
 
-// firstMember returns the first member of a list that is not empty. A list may have several fields
-// (RFC 9110, section 5.3).
+// firstMember returns the first non-empty member of a list. A list may span several fields (RFC
+// 9110, section 5.3).
 func firstMember(fields ...string) string {
 	for _, rest := range fields {
 		for rest != "" {
@@ -48,7 +47,7 @@ func firstMember(fields ...string) string {
 	return ""
 }
 
-// memberEnd is where the comma after a list's first member is, or the list's end.
+// memberEnd returns the index of the comma after a list's first member, or the list's length.
 func memberEnd(list string) int {
 	quoted := false
 	for i := 0; i < len(list); i++ {
@@ -64,8 +63,8 @@ func memberEnd(list string) int {
 	return len(list)
 }
 
-// parameterOf returns a parameter of the first element of a list. The last of several counts. What
-// follows a malformed parameter is not read.
+// parameterOf returns the last parameter called name of a list's first element. It stops at a
+// malformed parameter.
 func parameterOf(list, name string) (found string) {
 	rest := firstMember(list)
 	for {

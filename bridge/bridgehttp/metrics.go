@@ -12,17 +12,17 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// An exchange is what the metrics of a request tell apart. Requests of one kind share their
-// attributes, which are made once.
+// An exchange contains the attributes of a request's metrics. Requests with equal exchanges are of
+// one kind, and share their attribute lists.
 type exchange struct {
 	method  string
 	scheme  string
-	version string // of the protocol; empty: not known
-	status  int    // 0: none was sent or received
-	failure string // error.type; empty: none
-	route   string // of a server
-	server  string // whom a client called
-	port    int
+	version string // of the protocol; empty: unknown
+	status  int    // 0: no status was sent or received
+	failure string // error.type; empty: no error
+	route   string // of a server's request
+	server  string // address that a client called
+	port    int    // port that a client called
 }
 
 func (x *exchange) attributes() []attribute.KeyValue {
@@ -35,7 +35,7 @@ func (x *exchange) attributes() []attribute.KeyValue {
 	return append(list.Attributes, x.outcome()...)
 }
 
-// outcome are the attributes that are known at the end only.
+// outcome returns the attributes that are known only at the end.
 func (x *exchange) outcome() []attribute.KeyValue {
 	var list serving.AttributeList
 	serving.Text(&list, semconv.HTTPRouteKey, x.route)
@@ -44,29 +44,28 @@ func (x *exchange) outcome() []attribute.KeyValue {
 	return list.Attributes
 }
 
-// fail is error.type of a status that is an error.
+// fail sets error.type to a status of from or more, unless error.type is already set.
 func (x *exchange) fail(from int) {
 	if x.failure == "" && x.status >= from {
 		x.failure = strconv.Itoa(x.status)
 	}
 }
 
-// An exchangeMetrics is made once for all exchanges of a kind.
+// An exchangeMetrics contains the shared data of one kind of exchange.
 type exchangeMetrics struct {
-	name    string // of a server's span, if the route is known
+	name    string // of a server's span with a route
 	record  []metric.RecordOption
 	outcome []attribute.KeyValue
 }
 
 func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
-	// Clones: these may be parts of a whole URL or request.
-	x.method, x.scheme, x.server = strings.Clone(x.method), strings.Clone(x.scheme),
-		strings.Clone(x.server)
-	x.route, x.failure = strings.Clone(x.route), strings.Clone(x.failure)
+	for _, s := range []*string{&x.method, &x.scheme, &x.server, &x.route, &x.failure} {
+		*s = strings.Clone(*s) // the original may retain a whole URL or request
+	}
+	set := attribute.NewSet(x.attributes()...)
 	return x, &exchangeMetrics{
-		name: spanMethod(x.method) + " " + x.route,
-		record: []metric.RecordOption{metric.WithAttributeSet(
-			attribute.NewSet(x.attributes()...))},
+		name:    spanMethod(x.method) + " " + x.route,
+		record:  []metric.RecordOption{metric.WithAttributeSet(set)},
 		outcome: x.outcome(),
 	}
 }
@@ -74,7 +73,7 @@ func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
 // A meter records the metrics of the conventions for HTTP.
 type meter struct {
 	duration            metric.Float64Histogram
-	requests, responses metric.Int64Histogram // sizes of bodies; nil unless they are wanted
+	requests, responses metric.Int64Histogram // sizes of bodies; nil without BodySizeMetrics
 }
 
 func newServerMeter(m metric.Meter, sizes bool) meter {

@@ -29,104 +29,107 @@ import (
 )
 
 // Server wraps HTTP handlers. The zero value uses OpenTelemetry's global providers and propagators,
-// and the default timeline. Its functions are called for every request, on the request's goroutine.
+// and the default timeline. The middleware calls the functions for every request, on the request's
+// goroutine.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
-	// for other providers than a bridge.TracerProvider, which has its own; nil:
-	// observer.ProcessTimeline()
+	// Timeline is the parent of the requests' timelines. nil: observer.ProcessTimeline(). A
+	// bridge.TracerProvider ignores this field and uses its own timeline.
 	Timeline *observer.Timeline
 
-	// Filter, when it returns false, lets the request pass as if there were no middleware: its
-	// marks are on the process's timeline.
+	// Filter returns false for requests that bypass the middleware. The marks of such a request go
+	// to the process's timeline. nil: no request bypasses.
 	Filter func(*http.Request) bool
 
-	// PublicEndpoint decides whether the request begins a trace of its own, with a link to the
-	// caller's span. Return true for callers outside your organization. nil continues every
+	// PublicEndpoint returns true for requests from outside your organization. Such a request
+	// begins a new trace, with a link to the caller's span. nil: every request continues the
 	// caller's trace.
 	PublicEndpoint func(*http.Request) bool
 
-	// SpanName names the span when it starts, without a route, and again when the handler is done
-	// and the route known. nil: "METHOD route".
+	// SpanName names the span: at the start without a route, and again after the handler, when the
+	// route is known. nil: "METHOD route".
 	SpanName func(r *http.Request, route string) string
 
-	ServerTiming ServerTiming // what the response tells its client; the zero value: nothing
+	ServerTiming ServerTiming // the Server-Timing header of responses; zero value: no header
 
 	// BodySizeMetrics adds http.server.request.body.size and http.server.response.body.size, which
-	// the conventions may still change. Spans and navigation entries have the sizes anyhow.
+	// the conventions may still change. Spans and navigation entries always contain the sizes.
 	BodySizeMetrics bool
 
-	// IgnoreForwarded takes the client's address, the scheme and the server's address from the
-	// connection and the Host header alone. Use it where clients connect without a proxy, because
-	// they may write anything into the headers of proxies.
+	// IgnoreForwarded ignores the headers of proxies: the connection and the Host header alone tell
+	// the client's address, the scheme and the server's address. Set it where clients connect
+	// without a proxy, because such clients can forge these headers.
 	IgnoreForwarded bool
 }
 
 // Middleware gives every request a timeline of its own, a server span and
 // http.server.request.duration by OpenTelemetry's semantic conventions for HTTP. The span is named
-// "METHOD route", with the route of the [http.ServeMux] pattern that matched. The propagators find
-// its parent in the request's headers, and ignore a tracestate longer than any that is valid. Known
-// methods are the methods of the conventions, or of OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
+// "METHOD route", with the route of the [http.ServeMux] pattern that matched. The propagators read
+// the span's parent from the request's headers, and ignore a tracestate that is too long to be
+// valid. Known methods are the methods of the conventions, or of
+// OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 //
-// observer.FromContext returns the timeline. It is the unit of the server span if a
-// bridge.TracerProvider makes that, and ends with the span. Over other providers, it is a child of
+// observer.FromContext returns the timeline. A server span of a bridge.TracerProvider brings its
+// unit as the timeline, which ends with the span. Over other providers, the timeline is a child of
 // the Server's Timeline, and ends with the request.
 //
-// The timeline has the moments requestStart, responseStart, when the first byte is written, and
+// The timeline records the moments requestStart, responseStart (the first byte is written) and
 // responseEnd, for marks.Measure. When the handler is done, observers get an entry of type
-// navigation, named by the request's path. Its attributes, times being durations since its start:
+// navigation, named by the request's path. Its attributes follow; times are durations since the
+// entry's start:
 //
-//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), and the route and the
-//     responseStatus if there are
+//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), route and responseStatus
+//     where known
 //   - requestStart, responseStart, responseEnd
-//   - requestBodySize, what the handler read, and encodedBodySize, what it wrote
+//   - requestBodySize: bytes that the handler read; encodedBodySize: bytes that the handler wrote
 //   - error: error.type of the conventions, if the request failed
 //
-// The middleware does less if the request's context has a span of this process already:
+// The middleware does less if the request's context already contains a span of this process:
 //
 //   - Under another instrumentation's server span, such as otelhttp's, the request keeps that span.
-//     It gets a timeline, a navigation entry and Server-Timing, but no further span and no metrics.
+//     It gets a timeline, a navigation entry and Server-Timing, but no second span and no metrics.
 //     The same holds under any span that the SDK's sampler dropped, because such a span does not
 //     tell its kind.
-//   - A request that a middleware serves already passes: the handler is wrapped twice, or calls
-//     another one.
-//   - Any other span, such as the program's own in the server's BaseContext, is the parent of the
-//     request's span.
+//   - A request that a middleware already serves passes unchanged: the handler is wrapped twice, or
+//     calls another wrapped handler.
+//   - Any other span, such as the program's own span in the server's BaseContext, is the parent of
+//     the request's span.
 //
 // A request has failed if its status is 500 or more, if the handler panicked, or if the answer did
-// not arrive whole. Then span, metrics and entry have error.type: the status, the type of the
-// error, or one of these:
+// not arrive whole. Span, metrics and entry then contain error.type: the status, the type of the
+// error, or one of these words:
 //
-//   - client_closed_request: the client left before it had the answer. This is no failure if the
-//     answer has the Content-Type text/event-stream: a client may leave such a stream at any time
-//   - timeout: the time for writing was over, by the server's WriteTimeout or a deadline of the
-//     handler's
-//   - content_length_mismatch: the handler wrote less or more than it had declared
+//   - client_closed_request: the client left before the whole answer arrived. An answer with the
+//     Content-Type text/event-stream does not fail this way: clients may leave such a stream at any
+//     time
+//   - timeout: the time for writing was over, by the server's WriteTimeout or the handler's
+//     deadline
+//   - content_length_mismatch: the handler wrote less or more than the declared Content-Length
 //   - handler_aborted, handler_exited: the handler panicked with [http.ErrAbortHandler], or ended
 //     its goroutine
 //
-// The span of a handler that panicked has an exception event. An answer of which nothing could be
-// sent has no status, and neither has a hijacked connection. net/http cancels a request's context
-// when the client leaves, and gives no cause. A program that cancels its BaseContext while requests
-// are served should do so with a cause, as signal.NotifyContext does: such requests have not
-// failed.
+// The span of a handler that panicked contains an exception event. Status is absent for a hijacked
+// connection, and for an answer that could not be sent at all. net/http cancels a request's context
+// without a cause when the client leaves. A program that cancels its BaseContext while it serves
+// requests should give a cause, as signal.NotifyContext does: such requests have not failed.
 //
-// client.address, url.scheme and server.address are what proxies tell of the client in Forwarded,
-// X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host, unless [Server] says IgnoreForwarded.
+// client.address, url.scheme and server.address come from the proxies' headers Forwarded,
+// X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host, unless [Server].IgnoreForwarded is set.
 //
-// Wrap the mux itself, so that its pattern can be seen: a handler in between that copies the
-// request (as http.TimeoutHandler does) hides it.
+// Wrap the mux itself. A handler in between that copies the request, as http.TimeoutHandler does,
+// hides the mux's pattern from the middleware.
 //
-// The handler's ResponseWriter has [http.Flusher], [http.Hijacker], [http.Pusher] and
-// [http.CloseNotifier] exactly when the server's writer has them. An [http.ResponseController]
-// reaches whatever is behind that. As with any wrapper, http.MaxBytesReader no longer closes the
-// connection.
+// The handler's ResponseWriter implements [http.Flusher], [http.Hijacker], [http.Pusher] and
+// [http.CloseNotifier] exactly when the server's writer implements them. An
+// [http.ResponseController] also reaches the methods of the writers inside. As with any wrapper,
+// http.MaxBytesReader no longer closes the connection.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 
-// Middleware is the package's Middleware with s's settings.
+// Middleware wraps next like the function [Middleware], with the settings of s.
 func (s Server) Middleware(next http.Handler) http.Handler {
-	// the globals forward to what is set later
+	// The global propagators and providers forward to implementations that are set later.
 	s.Propagators = cmp.Or(s.Propagators, otel.GetTextMapPropagator())
 	s.Timeline = cmp.Or(s.Timeline, observer.ProcessTimeline())
 	s.ServerTiming.Names = slices.Clone(s.ServerTiming.Names)
@@ -146,10 +149,10 @@ func (s Server) Middleware(next http.Handler) http.Handler {
 	}
 }
 
-// A middleware is a Server at work.
+// A middleware is the handler that a Server makes.
 type middleware struct {
 	Server
-	timeline  *record.Timeline // the Server's
+	timeline  *record.Timeline // Server.Timeline
 	next      http.Handler
 	tracer    trace.Tracer
 	extractor serving.Extractor
@@ -160,27 +163,27 @@ type middleware struct {
 
 var _ http.Handler = (*middleware)(nil)
 
-// A request is the middleware's state of a request while it is served. The handler's context does
-// not lead to it, so that a job that outlives the request keeps nothing of it in memory.
+// A request is the middleware's state of one request. The handler's context does not refer to this
+// state, so that a job that outlives the request does not retain the state.
 type request struct {
-	ctx      context.Context //nolint:containedctx // the handler's
-	m        *middleware
-	tl       *record.Timeline
-	span     trace.Span
-	borrowed bool          // the span is of other instrumentation
-	closes   bool          // the timeline is not the span's, and has to be closed
-	method   string        // a known one, or otherMethod
-	scheme   string        // url.scheme; empty if the span is borrowed
-	arriving *http.Request // while the span starts
-	read     atomic.Int64  // bytes of the request's body
-	body     arrivingBody
-	response response
-	timing   timing
-	kind     *exchangeMetrics // nil before the end
-	took     time.Duration
+	ctx          context.Context //nolint:containedctx // the handler's
+	m            *middleware
+	tl           *record.Timeline
+	span         trace.Span
+	foreignSpan  bool          // another instrumentation made the span
+	ownsTimeline bool          // the middleware made the timeline, and closes it
+	method       string        // a known method, or otherMethod
+	scheme       string        // url.scheme; empty with a foreign span
+	incoming     *http.Request // set only while the span starts
+	bytesRead    atomic.Int64  // of the request's body
+	body         requestBody
+	response     response
+	timing       timing
+	kind         *exchangeMetrics // nil before the request's end
+	duration     time.Duration
 }
 
-// The program's code that is counted if it panics, beside what package serving counts.
+// Names of user functions, for counts of their panics. Package serving names further ones.
 const (
 	ofFilter     = "the Filter of a bridgehttp.Server or Client"
 	ofSpanName   = "SpanName of a bridgehttp.Server or Client"
@@ -195,24 +198,22 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := &request{m: m, method: methodOf(r, m.methods)}
-	if q.span, q.borrowed = serving.SpanAbove(ctx, m.timeline); q.borrowed {
+	if q.span, q.foreignSpan = serving.SpanAbove(ctx, m.timeline); q.foreignSpan {
 		q.ctx = ctx
 	} else {
 		q.start(ctx, r)
 	}
-	q.ctx, q.tl, q.closes = serving.Timeline(q.ctx, q.span, m.timeline)
+	q.ctx, q.tl, q.ownsTimeline = serving.Timeline(q.ctx, q.span, m.timeline)
 	if len(m.ServerTiming.Names) > 0 {
-		q.tl.Keep(record.Measure, record.Resource) // whatever is sampled
+		q.tl.Keep(record.Measure, record.Resource) // also of requests that are not sampled
 	}
-
 	if r.Trailer == nil && len(r.TransferEncoding) > 0 {
-		// net/http adds trailers that were not announced to the request that it made: to this map,
-		// which the handler's copy shares.
+		// net/http adds unannounced trailers to the map of r. The handler's copy shares this map.
 		r.Trailer = http.Header{}
 	}
 	inner := r.WithContext(q.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
-		q.body = arrivingBody{countedBody{r.Body, &q.read}, &q.response.arrival.left}
+		q.body = requestBody{countedBody{r.Body, &q.bytesRead}, &q.response.arrival.disconnected}
 		inner.Body = &q.body
 	}
 	q.timing.trailers = m.ServerTiming.trailers(r)
@@ -220,10 +221,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.response.arrival.begin(q, r)
 	returned := false
 	defer func() {
-		r.MultipartForm = inner.MultipartForm // net/http removes its files
-		r.Pattern = inner.Pattern             // for the handlers around this one
-		// nil when the handler returned, or ended its goroutine
-		p := recover()
+		r.MultipartForm = inner.MultipartForm // net/http removes the form's files
+		r.Pattern = inner.Pattern             // outer handlers may read the pattern
+		p := recover()                        // nil also after runtime.Goexit
 		q.complete(inner, returned, p)
 		if p != nil {
 			panic(p)
@@ -238,15 +238,14 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	ctx = m.extract(ctx, r.Header)
 	q.scheme = m.schemeOf(r)
 	name := m.spanName(r, "", spanMethod(q.method))
-	// the safe answer
-	public := m.PublicEndpoint != nil &&
+	public := m.PublicEndpoint != nil && // after a panic, true is the safe answer
 		serving.Asked(m.timeline, ofPublic, m.PublicEndpoint, r, true)
-	q.arriving = r
+	q.incoming = r
 	q.ctx, q.span = serving.StartSpan(ctx, m.timeline, m.tracer, name, q, public)
-	q.arriving = nil
+	q.incoming = nil
 }
 
-// extract returns ctx with what the propagators find in a request's header.
+// extract returns ctx with the values that the propagators read from a request's header.
 func (m *middleware) extract(ctx context.Context, h http.Header) context.Context {
 	c := carrier{propagation.HeaderCarrier(h)}
 	if !m.extractor.Has(c) {
@@ -257,37 +256,36 @@ func (m *middleware) extract(ctx context.Context, h http.Header) context.Context
 	return extracted
 }
 
-// spanName returns the name that the program gives the span of a request, or usual.
-func (m *middleware) spanName(r *http.Request, route, usual string) (name string) {
-	name = usual
+// spanName returns the result of SpanName, or fallback without SpanName or if SpanName panics.
+func (m *middleware) spanName(r *http.Request, route, fallback string) (name string) {
+	name = fallback
 	if m.SpanName != nil {
 		m.timeline.Try(ofSpanName, func() { name = text.Valid(record.Name(m.SpanName(r, route))) })
 	}
 	return name
 }
 
-// complete ends everything that began with the request. The mux has seen r. The handler returned,
-// or else panicked with p or ended its goroutine.
+// complete records the end of the request. r is the request that the mux saw. If the handler did
+// not return, it panicked with p, or p is nil and the handler ended its goroutine.
 func (q *request) complete(r *http.Request, returned bool, p any) {
-	if q.closes {
-		defer q.tl.Close() // whatever the functions of the Server's do
+	if q.ownsTimeline {
+		defer q.tl.Close() // even if a function of the Server ends the goroutine
 	}
-	if !q.borrowed {
-		defer q.recordMetrics() // after the end of the span, when a keep policy has decided
+	if !q.foreignSpan {
+		defer q.recordMetrics() // after the span's end, when a keep policy has decided
 		defer q.m.timeline.Try(serving.OfSpan, func() { q.span.End() })
 	}
 	res := &q.response
-	if returned && !res.begun {
-		q.timing.trailers = false // all there is to say is in the header
-		res.begin(http.StatusOK)  // as the server will
+	if returned && !res.headerSent {
+		q.timing.trailers = false // the header contains all measures
+		res.begin(http.StatusOK)  // the server sends this status
 	}
 	end := q.tl.Now()
 	_ = q.tl.SetTiming(record.ResponseEnd, end)
 	q.timing.trailer(q, res)
 	if r.Method == http.MethodHead {
-		res.written = 0 // the server took it and sent nothing
+		res.written = 0 // the server discarded the body
 	}
-
 	x := exchange{
 		method: q.method, scheme: q.scheme, version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
 		status: res.status, route: text.Valid(record.Name(q.route(r, res.status))),
@@ -303,10 +301,9 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
-	if !q.borrowed {
-		k := q.m.kinds.Get(x, x.route, x.status)
-		q.kind, q.took = k, end
-		q.m.timeline.Try(serving.OfSpan, func() { q.describe(r, &x, k, cut, p) })
+	if !q.foreignSpan {
+		q.kind, q.duration = q.m.kinds.Get(x, x.route, x.status), end
+		q.m.timeline.Try(serving.OfSpan, func() { q.describe(r, &x, cut, p) })
 	}
 	q.navigation(r, &x, end)
 }
@@ -317,17 +314,17 @@ func (q *request) recordMetrics() {
 	if q.kind != nil {
 		q.m.timeline.Try(serving.OfMeter, func() {
 			ctx, m := serving.MetricsContext(q.ctx, q.span), &q.m.meter
-			m.duration.Record(ctx, q.took.Seconds(), q.kind.record...)
+			m.duration.Record(ctx, q.duration.Seconds(), q.kind.record...)
 			if m.requests != nil {
-				m.requests.Record(ctx, q.read.Load(), q.kind.record...)
+				m.requests.Record(ctx, q.bytesRead.Load(), q.kind.record...)
 				m.responses.Record(ctx, q.response.written, q.kind.record...)
 			}
 		})
 	}
 }
 
-// describe tells the request's span what is known at the end.
-func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut bool, p any) {
+// describe sets the name, attributes and status of the span that are known at the request's end.
+func (q *request) describe(r *http.Request, x *exchange, cut bool, p any) {
 	span := q.span
 	if !serving.Takes(span) {
 		return
@@ -338,7 +335,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 			span.SetName(name)
 		}
 	case x.route != "":
-		span.SetName(k.name)
+		span.SetName(q.kind.name)
 	}
 	serving.Answer(span, q)
 	if q.response.isStream() {
@@ -347,7 +344,7 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 	if x.failure == "" {
 		return
 	}
-	why := "" // the status says it
+	why := "" // the HTTP status is the reason
 	switch {
 	case p != nil:
 		why = "handler panicked"
@@ -361,8 +358,8 @@ func (q *request) describe(r *http.Request, x *exchange, k *exchangeMetrics, cut
 	span.SetStatus(codes.Error, why)
 }
 
-// navigation records the request itself for observers. The request's own timeline has no readers
-// any more.
+// navigation records the navigation entry for observers. The request's own timeline has no more
+// readers.
 func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	if !q.tl.Observed(record.Navigation) {
 		return
@@ -384,20 +381,20 @@ func (q *request) navigation(r *http.Request, x *exchange, end time.Duration) {
 	}
 	attrs = append(attrs,
 		slog.Duration(record.ResponseEnd, end),
-		slog.Int64("requestBodySize", q.read.Load()),
+		slog.Int64("requestBodySize", q.bytesRead.Load()),
 		slog.Int64("encodedBodySize", q.response.written))
 	if x.failure != "" {
 		attrs = append(attrs, slog.String("error", x.failure))
 	}
 	var place record.Place
 	place.Locate(q.ctx)
-	// a part of the first line
-	path := received.Text(received.Bounded(r.URL.Path, len(r.Method)+len(r.RequestURI)))
+	line := len(r.Method) + len(r.RequestURI) // the path's memory is the request line
+	path := received.Text(received.Bounded(r.URL.Path, line))
 	place.Record(record.Navigation, path, 0, end, attrs)
 }
 
-// A countedBody counts the bytes that are read of a request's body. A goroutine may read on after
-// the handler's return.
+// A countedBody counts the bytes read from a request's body. Goroutines may read after the handler
+// has returned.
 type countedBody struct {
 	io.ReadCloser
 	count *atomic.Int64

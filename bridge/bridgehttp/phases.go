@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/received"
 )
 
-// The moments of an outbound request that Resource Timing names.
+// Moments of an outbound request, by Resource Timing.
 const (
 	domainLookupStart = iota
 	domainLookupEnd
@@ -27,41 +27,38 @@ var momentNames = [...]string{
 	"requestStart", "responseStart",
 }
 
-// phases are the moments of an outbound request. httptrace tells them on other goroutines too. It
-// also tells of connections that are dialled but not used in the end. Once there is a connection,
-// these calls are not about this request.
+// phases records the moments of an outbound request. httptrace reports them on several goroutines.
+// It also reports dials whose connection another request gets. After the request has got a
+// connection, reports of dials are not about this request.
 type phases struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	connected bool
 	reused    bool
 	remote    net.Addr
-	// since the request's start; 0 is a moment that has not come
-	at [len(momentNames)]time.Duration
+	at        [len(momentNames)]time.Duration // since the request's start; 0: not reached
 }
 
-// trace returns the hooks that fill p in.
+// trace returns the hooks that record the moments in p.
 func (p *phases) trace(c *call) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		// again, when a connection that was idle turned out dead
-		GetConn:      func(string) { p.restart() },
+		GetConn:      func(string) { p.restart() }, // again after an idle connection was dead
 		GotConn:      func(info httptrace.GotConnInfo) { p.got(c, info) },
 		DNSStart:     func(httptrace.DNSStartInfo) { p.note(c, domainLookupStart) },
 		DNSDone:      func(httptrace.DNSDoneInfo) { p.note(c, domainLookupEnd) },
-		ConnectStart: func(string, string) { p.note(c, connectStart) }, // of several addresses
+		ConnectStart: func(string, string) { p.note(c, connectStart) }, // once for each address
 		ConnectDone:  func(_, _ string, err error) { p.connect(c, err) },
 
 		TLSHandshakeStart: func() { p.note(c, secureConnectionStart) },
-		// Resource Timing counts the handshake in
+		// The connect time of Resource Timing includes the handshake.
 		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { p.connect(c, err) },
 		GotFirstResponseByte: func() { p.note(c, responseStart) },
 	}
 }
 
-// now is the time since the call's start, and never 0.
+// now returns the time since the call's start, at least 1.
 func (c *call) now() time.Duration { return max(c.tl.Now()-c.start, 1) }
 
-// note notes a moment. It counts when it comes for the first time, and the end of connecting when
-// it comes for the last time.
+// note records the first occurrence of a moment, and the last one of connectEnd.
 func (p *phases) note(c *call, moment int) {
 	now := c.now()
 	p.mu.Lock()
@@ -71,7 +68,7 @@ func (p *phases) note(c *call, moment int) {
 	}
 }
 
-// connect notes that a part of connecting is done.
+// connect records the end of a successful step of connecting.
 func (p *phases) connect(c *call, err error) {
 	if err == nil {
 		p.note(c, connectEnd)
@@ -95,11 +92,11 @@ func (p *phases) got(c *call, info httptrace.GotConnInfo) {
 	defer p.mu.Unlock()
 	p.connected, p.reused, p.remote, p.at[requestStart] = true, info.Reused, remote, now
 	if info.Reused {
-		clear(p.at[:requestStart]) // of a dial that another request gets
+		clear(p.at[:requestStart]) // these moments belong to a dial for another request
 	}
 }
 
-// peer is whom the connection is with.
+// peer returns the remote end of the connection.
 func (p *phases) peer(c *call) (host string, port int) {
 	p.mu.Lock()
 	remote := p.remote
@@ -109,7 +106,7 @@ func (p *phases) peer(c *call) (host string, port int) {
 	return host, port
 }
 
-// append appends those that came, as attributes of a resource entry.
+// append appends the recorded moments as attributes of a resource entry.
 func (p *phases) append(attrs []slog.Attr) []slog.Attr {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,22 +13,20 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A response notes a response while the handler writes it, and is the writer that the handler gets.
-// [io.StringWriter] and [io.ReaderFrom] are only faster ways to write, so it always has them.
-// response_writers.go adds other optional interfaces.
+// A response observes a response while the handler writes it. It is the handler's ResponseWriter.
+// It always implements [io.StringWriter] and [io.ReaderFrom], which are only faster ways to write.
+// response_writers.go adds the other optional interfaces.
 type response struct {
 	http.ResponseWriter
 
 	request *request
 	arrival arrival
-	// the first final one; 0 before it, when the handler took the connection and when it cannot be
-	// sent
-	status   int
-	written  int64 // bytes of the body
-	begun    bool  // the header is on its way, or the connection the handler's
-	hijacked bool  // the connection is the handler's
-
-	asked atomic.Bool // the handler may have set fields of the header
+	// The first final status. 0: not written yet, not sendable, or the connection is hijacked.
+	status     int
+	written    int64       // bytes of the body
+	headerSent bool        // or the connection is hijacked
+	hijacked   bool        // the handler owns the connection
+	headerRead atomic.Bool // the handler may have set fields of the header
 }
 
 var (
@@ -36,12 +34,12 @@ var (
 	_ io.ReaderFrom   = (*response)(nil)
 )
 
-// begin is called before the first byte is written, while headers can still be set.
+// begin observes the final header before the first byte is written, while fields can still be set.
 func (res *response) begin(status int) {
-	if res.begun {
+	if res.headerSent {
 		return
 	}
-	res.begun = true
+	res.headerSent = true
 	if res.arrival.lost(res.request) == "" {
 		res.status = status
 	}
@@ -56,29 +54,21 @@ func (res *response) begin(status int) {
 }
 
 func (res *response) Header() http.Header {
-	res.ask()
+	res.headerRead.Store(true)
 	return res.ResponseWriter.Header()
 }
 
-// ask notes that the handler gets the header. Handlers may read the header on several goroutines.
-func (res *response) ask() {
-	if !res.asked.Load() {
-		res.asked.Store(true)
-	}
-}
-
-// fields returns the header, and nil if the handler cannot have set fields of it. A server clones a
-// header that somebody asked for, so the middleware must not be the first.
+// fields returns the header, or nil if the handler cannot have set a field. net/http clones a
+// header after the first access, so the middleware must not cause this access.
 func (res *response) fields() http.Header {
-	if !res.asked.Load() {
+	if !res.headerRead.Load() {
 		return nil
 	}
 	return res.ResponseWriter.Header()
 }
 
 func (res *response) WriteHeader(code int) {
-	// 1xx responses precede the one that counts, but for 101, which is final. Codes over 999 make
-	// net/http panic.
+	// 1xx responses except 101 precede the final one. net/http panics on codes over 999.
 	if code >= 200 && code <= 999 || code == http.StatusSwitchingProtocols {
 		res.begin(code)
 	}
@@ -99,20 +89,20 @@ func (res *response) WriteString(s string) (int, error) {
 	return n, err
 }
 
-// wrote notes that n bytes of so many were written.
-func (res *response) wrote(n, of int, err error) {
+// wrote records a write of len bytes, of which n were written.
+func (res *response) wrote(n, length int, err error) {
 	a := &res.arrival
-	if err != nil && a.failure == "" && a.declared >= 0 && res.written+int64(of) > a.declared {
-		a.failure = wrongLength // HTTP/2 has an error of its own for it
+	if err != nil && a.failure == "" && a.declared >= 0 && res.written+int64(length) > a.declared {
+		a.failure = wrongLength // the error of HTTP/2 is unexported
 	}
 	res.written += int64(n)
 	a.failed(res.request, err)
 }
 
-// ReadFrom copies src to the body. A writer's own ReadFrom writes no header if src is empty, so the
-// first bytes go the usual way. net/http's servers take as many to tell the content's type.
+// ReadFrom copies src to the body. The inner ReadFrom writes no header if src is empty, so Write
+// copies the first 512 bytes. From as many bytes, net/http detects the content's type.
 func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
-	if !res.begun {
+	if !res.headerSent {
 		const first = 512
 		n, err = io.Copy(struct{ io.Writer }{res}, io.LimitReader(src, first))
 		if err != nil || n < first {
@@ -130,7 +120,8 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	return n + more, err
 }
 
-// FlushError is for [http.ResponseController], which would otherwise look for it behind us.
+// FlushError serves [http.ResponseController], which otherwise looks for the method in the inner
+// writers.
 func (res *response) FlushError() error {
 	if w := res.ResponseWriter; !reaches[http.Flusher](w) &&
 		!reaches[interface{ FlushError() error }](w) {
@@ -145,29 +136,29 @@ func (res *response) FlushError() error {
 	return err
 }
 
-// SetWriteDeadline is for [http.ResponseController].
+// SetWriteDeadline serves [http.ResponseController].
 func (res *response) SetWriteDeadline(deadline time.Time) error {
 	err := http.NewResponseController(res.ResponseWriter).SetWriteDeadline(deadline)
 	if err == nil {
-		res.arrival.until = 0
+		res.arrival.deadline = 0
 		if !deadline.IsZero() {
-			res.arrival.until = max(1, time.Until(deadline)+res.request.tl.Now())
+			res.arrival.deadline = max(1, time.Until(deadline)+res.request.tl.Now())
 		}
 	}
 	return err
 }
 
-// hijack takes the connection. The middleware does not see what the handler writes there.
+// hijack gives the connection to the handler. The middleware does not see further bytes.
 func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(res.ResponseWriter).Hijack()
 	if err == nil {
-		res.begun, res.hijacked = true, true // and without a status, unless there was one before
+		res.headerSent, res.hijacked = true, true
 	}
 	return conn, buf, err
 }
 
-// isStream reports whether the answer lasts as long as the client stays: server-sent events, or
-// another protocol.
+// isStream reports whether the answer lasts until the client leaves: server-sent events, or another
+// protocol.
 func (res *response) isStream() bool {
 	if res.hijacked || res.status == http.StatusSwitchingProtocols {
 		return true
@@ -176,10 +167,9 @@ func (res *response) isStream() bool {
 	return len(types) > 0 && strings.HasPrefix(types[0], "text/event-stream")
 }
 
-// Unwrap is for [http.ResponseController]. Others may set fields of the header of the writer that
-// they get.
+// Unwrap serves [http.ResponseController]. The caller may set fields of the inner writer's header.
 func (res *response) Unwrap() http.ResponseWriter {
-	res.ask()
+	res.headerRead.Store(true)
 	if _, direct := res.ResponseWriter.(http.Hijacker); !direct &&
 		reaches[http.Hijacker](res.ResponseWriter) {
 		return hijackWriter{res}
@@ -187,8 +177,8 @@ func (res *response) Unwrap() http.ResponseWriter {
 	return res.ResponseWriter
 }
 
-// A hijackWriter stands before a writer that cannot be hijacked itself, but has another behind it
-// that can. So the response sees it when an http.ResponseController takes the connection.
+// A hijackWriter wraps a writer that cannot be hijacked but contains a writer that can. Through it,
+// the response sees a hijack by an http.ResponseController.
 type hijackWriter struct{ *response }
 
 var _ http.Hijacker = hijackWriter{}

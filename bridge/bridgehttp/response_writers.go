@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// The types below are a [response] with optional interfaces, by their letters: F is [http.Flusher],
-// H is [http.Hijacker], P is [http.Pusher] and C is [http.CloseNotifier]. Each is a single pointer,
-// so an interface of it needs no memory.
+// Each type below adds optional interfaces to a [response]: F adds [http.Flusher], H
+// [http.Hijacker], P [http.Pusher] and C [http.CloseNotifier]. Each value is a single pointer, so
+// the conversion to an interface does not allocate.
 type (
 	withF    struct{ *response }
 	withH    struct{ *response }
@@ -29,7 +29,7 @@ type (
 
 func (w withF) Flush() {
 	w.begin(http.StatusOK)
-	lost := w.arrival.lost(w.request) // Flush tells no error
+	lost := w.arrival.lost(w.request) // Flush returns no error
 	w.ResponseWriter.(http.Flusher).Flush()
 	if lost == "" {
 		w.arrival.flushed = w.written
@@ -61,53 +61,48 @@ func (res *response) closeNotify() <-chan bool {
 	return res.ResponseWriter.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // deprecated, and handlers still ask for it
 }
 
-// The optional interfaces of writers, as bits.
-const (
-	flusher = 1 << iota
-	hijacker
-	pusher
-	closeNotifier
-)
+// Bits of the optional interfaces, indexes of with.
+const bitF, bitH, bitP, bitC = 1, 2, 4, 8
 
-// wrap returns the writer for the handler, with the optional interfaces that w has.
+// wrap returns a writer with the same optional interfaces as w.
 func (res *response) wrap(w http.ResponseWriter) http.ResponseWriter {
 	res.ResponseWriter = w
 	has := 0
 	if _, ok := w.(http.Flusher); ok {
-		has |= flusher
+		has |= bitF
 	}
 	if _, ok := w.(http.Hijacker); ok {
-		has |= hijacker
+		has |= bitH
 	}
 	if _, ok := w.(http.Pusher); ok {
-		has |= pusher
+		has |= bitP
 	}
 	if _, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, and handlers still ask for it
-		has |= closeNotifier
+		has |= bitC
 	}
 	return with[has](res)
 }
 
 type writer = http.ResponseWriter
 
-// with has the functions that return a response with optional interfaces.
+// with contains the constructors of response writers, by their optional interfaces.
 var with = [...]func(*response) writer{
-	0:                                  func(r *response) writer { return r },
-	flusher:                            func(r *response) writer { return withF{r} },
-	hijacker:                           func(r *response) writer { return withH{r} },
-	pusher:                             func(r *response) writer { return withP{r} },
-	closeNotifier:                      func(r *response) writer { return withC{r} },
-	flusher | hijacker:                 func(r *response) writer { return withFH{withF{r}} },
-	flusher | pusher:                   func(r *response) writer { return withFP{withF{r}} },
-	flusher | closeNotifier:            func(r *response) writer { return withFC{withF{r}} },
-	hijacker | pusher:                  func(r *response) writer { return withHP{withH{r}} },
-	hijacker | closeNotifier:           func(r *response) writer { return withHC{withH{r}} },
-	pusher | closeNotifier:             func(r *response) writer { return withPC{withP{r}} },
-	flusher | hijacker | pusher:        func(r *response) writer { return withFHP{withFH{withF{r}}} },
-	flusher | hijacker | closeNotifier: func(r *response) writer { return withFHC{withFH{withF{r}}} },
-	flusher | pusher | closeNotifier:   func(r *response) writer { return withFPC{withFP{withF{r}}} },
-	hijacker | pusher | closeNotifier:  func(r *response) writer { return withHPC{withHP{withH{r}}} },
-	flusher | hijacker | pusher | closeNotifier: func(r *response) writer {
+	0:                  func(r *response) writer { return r },
+	bitF:               func(r *response) writer { return withF{r} },
+	bitH:               func(r *response) writer { return withH{r} },
+	bitP:               func(r *response) writer { return withP{r} },
+	bitC:               func(r *response) writer { return withC{r} },
+	bitF | bitH:        func(r *response) writer { return withFH{withF{r}} },
+	bitF | bitP:        func(r *response) writer { return withFP{withF{r}} },
+	bitF | bitC:        func(r *response) writer { return withFC{withF{r}} },
+	bitH | bitP:        func(r *response) writer { return withHP{withH{r}} },
+	bitH | bitC:        func(r *response) writer { return withHC{withH{r}} },
+	bitP | bitC:        func(r *response) writer { return withPC{withP{r}} },
+	bitF | bitH | bitP: func(r *response) writer { return withFHP{withFH{withF{r}}} },
+	bitF | bitH | bitC: func(r *response) writer { return withFHC{withFH{withF{r}}} },
+	bitF | bitP | bitC: func(r *response) writer { return withFPC{withFP{withF{r}}} },
+	bitH | bitP | bitC: func(r *response) writer { return withHPC{withHP{withH{r}}} },
+	bitF | bitH | bitP | bitC: func(r *response) writer {
 		return withFHPC{withFHP{withFH{withF{r}}}}
 	},
 }

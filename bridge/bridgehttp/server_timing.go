@@ -17,33 +17,31 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// ServerTiming says what a response tells its client in the Server-Timing header (W3C Server
-// Timing). Browsers show the header in their developer tools and in
-// PerformanceResourceTiming.serverTiming. Pages of another origin see it only if the response has a
-// Timing-Allow-Origin header, which is the application's to set. With the zero value, responses
-// have no such header.
+// ServerTiming configures the Server-Timing header of responses (W3C Server Timing). Browsers show
+// the header in their developer tools and in PerformanceResourceTiming.serverTiming. Pages of
+// another origin see the header only if the application also sets Timing-Allow-Origin. With the
+// zero value, responses have no Server-Timing header.
 type ServerTiming struct {
-	// Trace adds the metric "traceparent", by which a browser's monitoring finds the trace of the
-	// request. Its description is a traceparent of W3C Trace Context.
+	// Trace adds the metric "traceparent", so that a browser's monitoring finds the trace of the
+	// request. The metric's description is a traceparent of W3C Trace Context.
 	Trace bool
 
-	// Names are the measures that may be told: whole names, or beginnings of names with a "*"
-	// behind. How long things take tells strangers about a service, so there is no default. The
-	// attribute "desc" of a measure is its description.
+	// Names lists the measures that clients may see: whole names, or prefixes followed by "*".
+	// There is no default, because durations reveal facts about a service to strangers. The
+	// attribute "desc" of a measure is the metric's description.
 	//
-	// Outbound requests and sampled spans of other instrumentation are told by their entry's name,
-	// too. The name of an outbound request is its URL, which may be an internal one: mind that with
-	// "*" alone.
+	// Names also select outbound requests and sampled spans of other instrumentation, by the names
+	// of their entries. An outbound request is named by its URL, which may be internal: "*" alone
+	// reveals it.
 	//
-	// The header has the measures that ended before the first byte of the response. Later measures
-	// come in a trailer if the client accepts trailers. Over HTTP/1 a response with a trailer goes
-	// without its Content-Length, unless the handler set that. Measures and outbound requests with
-	// these names are recorded even of requests whose trace is not.
+	// The header contains the measures that ended before the first byte of the response. If the
+	// client accepts trailers, a trailer contains later measures. An HTTP/1 response with a trailer
+	// loses its Content-Length, unless the handler set Content-Length. Selected measures and
+	// outbound requests are recorded even if the request's trace is not sampled.
 	Names []string
 
-	// MaxBytes is how long the header's value may be, and the trailer's. 0 means 1024, which leaves
-	// room for the rest of the header where proxies have 4 KiB for all of it. A metric "omitted"
-	// counts what did not fit.
+	// MaxBytes bounds the value of the header, and of the trailer, in bytes. 0 means 1024: many
+	// proxies accept 4 KiB for the whole header. The metric "omitted" counts measures without room.
 	MaxBytes int
 }
 
@@ -55,7 +53,7 @@ func (c *ServerTiming) trailers(r *http.Request) bool {
 		accepts(r.Header["Te"], "trailers")
 }
 
-// accepts reports whether a list of tokens, perhaps with parameters, has one.
+// accepts reports whether a list contains a token. Elements of the list may have parameters.
 func accepts(fields []string, token string) bool {
 	for _, f := range fields {
 		for part := range strings.SplitSeq(f, ",") {
@@ -68,18 +66,18 @@ func accepts(fields []string, token string) bool {
 	return false
 }
 
-// timing is the Server-Timing of one response.
+// A timing is the Server-Timing of one response.
 type timing struct {
-	room     [1]string // of the header, which most often has no more values
-	trailers bool      // later measures may be in a trailer
+	room     [1]string // memory of the header's value
+	trailers bool      // a trailer may contain later measures
 
-	// What the header has; nil unless a trailer is announced. net/http sends the header's fields as
-	// the trailer too, unless the field is set anew.
+	// Contents of the header; nil unless a trailer is announced. Without a new value, net/http
+	// repeats the header's values in the trailer.
 	metrics map[sentMetric]int
-	fields  map[string]int // a proxy's header may have very many
+	fields  map[string]int // a map, because a proxy's header may have many values
 }
 
-// A sentMetric identifies an entry that the header has.
+// A sentMetric identifies an entry in the header.
 type sentMetric struct {
 	name            string
 	start, duration time.Duration
@@ -89,8 +87,8 @@ func sentMetricOf(e *observer.Entry) sentMetric {
 	return sentMetric{e.Name(), e.StartTime(), e.Duration()}
 }
 
-// header adds the header before it is sent. It does not look at the response's header if there is
-// nothing to tell.
+// header adds Server-Timing to the header before the header is sent. Without a metric or a trailer
+// it does not access the header.
 func (t *timing) header(q *request, res *response) {
 	c := &q.m.ServerTiming
 	if !c.Trace && len(c.Names) == 0 {
@@ -110,14 +108,13 @@ func (t *timing) header(q *request, res *response) {
 	}
 	h := res.Header()
 	if len(value) > 0 {
-		// First, because readers take the first metric of a name. The handler's own header may come
-		// from another server.
+		// First, because readers use the first metric of a name. The handler may have copied its
+		// own values from another server.
 		h[serverTimingKey] = append(append(t.room[:0], string(value)), h[serverTimingKey]...)
 	}
 	if res.status == http.StatusNoContent || res.status == http.StatusNotModified ||
-		res.status < 200 ||
-		h.Get("Content-Length") != "" { // HTTP/1 has trailers only where the length is not known
-		t.trailers = false
+		res.status < 200 || h.Get("Content-Length") != "" {
+		t.trailers = false // no body, or HTTP/1 with a known length
 	}
 	announced := accepts(h["Trailer"], serverTimingKey)
 	if t.trailers && !announced {
@@ -134,8 +131,8 @@ func (t *timing) header(q *request, res *response) {
 	}
 }
 
-// trailer sets the trailer when the handler is done: net/http sends the values that the announced
-// field has then.
+// trailer sets the trailer after the handler. net/http then sends the values of the announced
+// field.
 func (t *timing) trailer(q *request, res *response) {
 	if t.fields == nil {
 		return
@@ -165,7 +162,7 @@ func (t *timing) trailer(q *request, res *response) {
 	h[serverTimingKey] = values
 }
 
-// entries returns a timeline's entries that the header may have, by their start.
+// entries returns the timeline's entries that Names selects, by their start.
 func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	if len(c.Names) == 0 {
 		return nil
@@ -177,24 +174,24 @@ func (c *ServerTiming) entries(tl *record.Timeline) []observer.Entry {
 	})
 }
 
-// appendTrace begins a value with the trace that a span belongs to, as far as there is room.
+// appendTrace begins a value with the metric traceparent, if there is room.
 func (c *ServerTiming) appendTrace(value []byte, sc trace.SpanContext) []byte {
 	if !sc.IsValid() {
 		return value
 	}
 	tid, sid, b := sc.TraceID(), sc.SpanID(), value
-	b = append(b, `traceparent;desc="00-`...) // quoted: some readers look for the quotes
+	b = append(b, `traceparent;desc="00-`...) // quoted, because some readers require quotes
 	b = append(hex.AppendEncode(b, tid[:]), '-')
 	b = append(hex.AppendEncode(b, sid[:]), '-')
-	b = hex.AppendEncode(b,
-		[]byte{byte(sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom))})
+	flags := sc.TraceFlags() & (trace.FlagsSampled | trace.FlagsRandom)
+	b = hex.AppendEncode(b, []byte{byte(flags)})
 	if b = append(b, '"'); len(b) > c.MaxBytes {
 		return value
 	}
 	return b
 }
 
-// appendEntries appends measures, and how many found no room.
+// appendEntries appends the entries as metrics, and the number of entries without room.
 func (c *ServerTiming) appendEntries(value []byte, entries []observer.Entry) []byte {
 	fit := func(m servertiming.Metric, reserve int) bool {
 		longer := value

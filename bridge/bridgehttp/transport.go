@@ -28,53 +28,50 @@ import (
 )
 
 // Client wraps HTTP transports. The zero value uses OpenTelemetry's global providers and
-// propagators. Its functions are called for every request, on the caller's goroutine.
+// propagators. The transport calls the functions for every request, on the caller's goroutine.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// when it returns false, the request passes as if there were no wrapper
-	Filter   func(*http.Request) bool
-	SpanName func(*http.Request) string // names the span; nil: the method
-
-	// adds http.client.request.body.size, which the conventions may still change
-	BodySizeMetrics bool
+	Filter          func(*http.Request) bool   // false: no telemetry; nil: always true
+	SpanName        func(*http.Request) string // names the span; nil: the method
+	BodySizeMetrics bool                       // adds http.client.request.body.size, experimental
 }
 
 // Transport returns a transport that makes requests through base. Each request gets a client span
 // and http.client.request.duration by OpenTelemetry's semantic conventions for HTTP. The
-// propagators send its trace along. An entry of type resource goes to the timeline in the request's
-// context (Resource Timing). A nil base is [http.DefaultTransport].
+// propagators write the span's context into the request. The timeline in the request's context gets
+// an entry of type resource (Resource Timing). A nil base is [http.DefaultTransport].
 //
-// Span and entry end when the response's body is read to its end, fails or is closed. A body that
-// is neither read nor closed occupies its connection. It ends them at its last use, once the
-// garbage collector finds it. The collector cannot find it while the request's context leads to the
-// response. The duration metric ends with the response's header.
+// Span and entry end when the response's body is read to its end, fails or is closed. The duration
+// metric ends with the response's header. A body that is neither read nor closed occupies its
+// connection. Span and entry then end at the last read, once the garbage collector finds the body.
+// The collector cannot find the body while the request's context refers to the response.
 //
 // The entry's name is the URL without user, query and fragment, which often hold secrets. Its
-// attributes, times being durations since its start:
+// attributes follow; times are durations since the entry's start:
 //
 //   - initiatorType: "fetch"; method, responseStatus, nextHopProtocol ("http/1.1", "h2")
 //   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart, connectEnd: absent
-//     where the connection was there already
-//   - reused: whether it was
-//   - requestStart, when there was a connection, and responseStart, at the first byte
+//     for a reused connection
+//   - reused: whether the connection was reused
+//   - requestStart: the connection was ready; responseStart: the first byte arrived
 //   - requestBodySize, if the size is known
-//   - decodedBodySize, the bytes that the caller read of the response's body, and encodedBodySize,
-//     the bytes that were transferred: fewer if the body came compressed
-//   - incomplete: "closed", "abandoned" or the error with which reading ended before the end
-//   - error: why there was no response
+//   - decodedBodySize: bytes that the caller read of the response's body; encodedBodySize: bytes
+//     that were transferred, fewer for a compressed body
+//   - incomplete: "closed", "abandoned" or the error that stopped the reading early
+//   - error: the reason for a missing response
 //
-// The metrics of a Server-Timing header or trailer in the response become entries of type server
-// that start with the resource. Their attributes are "desc" and "resource", the resource's name.
-// Metrics without a name, and metrics after the 64th, are ignored. The resource's attributes
-// serverTimingMalformed and serverTimingDropped count them.
+// The metrics of the response's Server-Timing header or trailer become entries of type server that
+// start with the resource entry. Their attributes are "desc" and "resource", the name of the
+// resource entry. Metrics without a name, and metrics after the 64th, are ignored. The resource
+// entry counts them in serverTimingMalformed and serverTimingDropped.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
-// Transport is the package's Transport with c's settings.
+// Transport wraps base like the function [Transport], with the settings of c.
 func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
-	// the globals forward to what is set later
+	// The global propagators and providers forward to implementations that are set later.
 	c.Propagators = cmp.Or(c.Propagators, otel.GetTextMapPropagator())
 	return &transport{
 		Client: c,
@@ -87,7 +84,7 @@ func (c Client) Transport(base http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// A transport is a Client at work.
+// A transport is the RoundTripper that a Client makes.
 type transport struct {
 	Client
 	base    http.RoundTripper
@@ -100,7 +97,7 @@ type transport struct {
 
 var _ http.RoundTripper = (*transport)(nil)
 
-// CloseIdleConnections is for [http.Client.CloseIdleConnections].
+// CloseIdleConnections serves [http.Client.CloseIdleConnections].
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -108,7 +105,7 @@ func (t *transport) CloseIdleConnections() {
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL == nil || r.Header == nil { // the base refuses it, as net/http's does
+	if r.URL == nil || r.Header == nil { // invalid: the base returns the error
 		return t.base.RoundTrip(r)
 	}
 	c := &call{t: t, tl: record.FromContext(r.Context())}
@@ -130,12 +127,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	returned := false
 	defer func() {
 		if !returned { // the base panicked, or ended the goroutine
-			c.failed = "the transport did not return"
-			c.tl.Try(serving.OfSpan, func() { c.span.SetStatus(codes.Error, c.failed) })
+			c.failure = "the transport did not return"
+			c.tl.Try(serving.OfSpan, func() { c.span.SetStatus(codes.Error, c.failure) })
 			c.complete(c.tl.Now(), "")
 		}
 	}()
-	// a RoundTripper must not change its request
+	// A RoundTripper must not change its request.
 	out := r.Clone(httptrace.WithClientTrace(c.ctx, c.phases.trace(c)))
 	out.Trailer = r.Trailer // the caller sets its values while the base reads the body
 	c.inject(out.Header)
@@ -152,8 +149,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.watch(r, resp), nil
 }
 
-// check makes an error of a response that [http.RoundTripper] forbids. http.Client would name this
-// transport in place of the base.
+// check returns an error for a response that [http.RoundTripper] forbids. Without this check,
+// http.Client would blame this transport instead of the base.
 func (t *transport) check(r *http.Request, resp *http.Response) (*http.Response, error) {
 	switch {
 	case resp == nil:
@@ -179,19 +176,18 @@ func (e *baseError) Error() string { return "bridgehttp: base transport " + e.te
 // ErrorType returns the attribute error.type.
 func (e *baseError) ErrorType() string { return e.kind }
 
-// request is what is known of a request before it is sent.
+// request stores and returns the attributes that are known before the request is sent.
 func (c *call) request(r *http.Request, method string) []attribute.KeyValue {
 	server, port := received.HostPort(received.Text(r.URL.Host))
 	if port == 0 {
-		port = usualPort(r.URL.Scheme)
+		port = defaultPort(r.URL.Scheme)
 	}
 	c.x = exchange{method: method, scheme: r.URL.Scheme, server: server, port: port}
 	attrs := append(make([]attribute.KeyValue, 0, 8), semconv.HTTPRequestMethodKey.String(method),
 		semconv.URLFull(c.name), semconv.ServerAddress(server), semconv.ServerPort(port))
 	if method == otherMethod {
-		attrs = append(attrs,
-			semconv.HTTPRequestMethodOriginal(
-				strings.Clone(received.Text(cmp.Or(r.Method, http.MethodGet)))))
+		original := strings.Clone(received.Text(cmp.Or(r.Method, http.MethodGet)))
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(original))
 	}
 	if n := redirects(r); n > 0 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(n))
@@ -199,7 +195,6 @@ func (c *call) request(r *http.Request, method string) []attribute.KeyValue {
 	return attrs
 }
 
-// redirects is how many redirects an http.Client followed to make r.
 func redirects(r *http.Request) (n int) {
 	for r.Response != nil && r.Response.Request != nil {
 		r = r.Response.Request
@@ -208,14 +203,14 @@ func redirects(r *http.Request) (n int) {
 	return n
 }
 
-// address is a URL without what may be secret, as all that is opaque may be.
+// address returns a URL without its user, query, fragment and opaque part, which may hold secrets.
 func address(u *url.URL) string {
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return received.Text(bare.String()) // a server has chosen it if it is a redirect's
+	return received.Text(bare.String()) // bounded, because a redirecting server may choose the URL
 }
 
-// inject writes the trace of a call into the header of its request. Before, it removes the fields
-// that a proxy passes on from its own caller.
+// inject writes the call's trace context into the request's header. It first removes the fields
+// that a proxy copied from its own caller.
 func (c *call) inject(h http.Header) {
 	c.tl.Try(serving.OfPropagators, func() {
 		for _, field := range c.t.fields.Of(c.t.Propagators, http.CanonicalHeaderKey) {
@@ -233,7 +228,7 @@ func (c *call) countBody(out *http.Request) {
 	count := func(body io.ReadCloser) io.ReadCloser {
 		b := &sentBody{call: c}
 		b.countedBody = countedBody{body, &b.count}
-		c.body.Store(b) // an earlier attempt may still read: it is not counted any more
+		c.body.Store(b) // reads by an earlier attempt no longer count
 		return b
 	}
 	out.Body = count(out.Body)
@@ -248,8 +243,8 @@ func (c *call) countBody(out *http.Request) {
 	}
 }
 
-// A sentBody counts the bytes that a base reads of the body of a call's request. The base may read
-// on after RoundTrip has returned. It closes the body when it is done.
+// A sentBody counts the bytes that the base transport reads from a call's request body. The base
+// may read after RoundTrip has returned. It closes the body after the last read.
 type sentBody struct {
 	countedBody
 	call   *call
@@ -259,11 +254,10 @@ type sentBody struct {
 
 func (b *sentBody) Close() error {
 	b.closed.Store(true)
-	b.call.recordSize() // first: closing may block
+	b.call.recordSize() // before Close, which may block
 	return b.ReadCloser.Close()
 }
 
-// sent is how many bytes of the request's body were sent.
 func (c *call) sent() int64 {
 	if b := c.body.Load(); b != nil {
 		return b.count.Load()
@@ -271,31 +265,32 @@ func (c *call) sent() int64 {
 	return 0
 }
 
-// recordSize records the size of the request's body once, when the answer's kind is known and the
-// base has done with the body.
+// recordSize records the size of the request's body once, when the kind of the exchange is known
+// and the base has closed the body.
 func (c *call) recordSize() {
 	k, b := c.kind.Load(), c.body.Load()
 	if c.t.meter.requests == nil || k == nil || b != nil && !b.closed.Load() ||
-		!c.sized.CompareAndSwap(false, true) {
+		!c.sizeRecorded.CompareAndSwap(false, true) {
 		return
 	}
 	c.tl.Try(serving.OfMeter, func() { c.t.meter.requests.Record(c.ctx, c.sent(), k.record...) })
 }
 
-// answered notes the response's header, or why there is none.
+// answered records the response's header, or the error without a response.
 func (c *call) answered(resp *http.Response, err error) {
 	c.tl.Try(serving.OfSpan, func() { c.describe(resp, err) })
 	if err != nil {
-		c.failed = cmp.Or(errorText(err), c.x.failure)
+		c.failure = cmp.Or(errorText(err), c.x.failure)
 		c.complete(c.tl.Now(), "")
 		return
 	}
 	c.protocol = nextHopProtocol(resp.ProtoMajor, resp.ProtoMinor)
-	c.encoded = !resp.Uncompressed
+	c.verbatim = !resp.Uncompressed
 	c.timings = append(c.timings, resp.Header[serverTimingKey]...)
 }
 
-// describe tells the metrics and the call's span of the response's header, or why there is none.
+// describe adds the response's header, or the error without a response, to the metrics and the
+// span.
 func (c *call) describe(resp *http.Response, err error) {
 	now := c.tl.Now()
 	x := &c.x
@@ -306,8 +301,7 @@ func (c *call) describe(resp *http.Response, err error) {
 		x.status = resp.StatusCode
 		x.version = protocolVersion(resp.ProtoMajor, resp.ProtoMinor)
 		x.fail(http.StatusBadRequest)
-		// unless a byte was seen to arrive: the base may know no httptrace
-		c.phases.note(c, responseStart)
+		c.phases.note(c, responseStart) // for a base without httptrace
 	}
 	k := c.t.kinds.Get(*x, x.server, x.status)
 	c.tl.Try(serving.OfMeter,

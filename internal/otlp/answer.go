@@ -9,11 +9,11 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// unreadable is a warning. The receiver has taken the request by its own account, and so it counts
-// as delivered: a second attempt would deliver it twice.
+// unreadable is a warning. The request counts as delivered, because the receiver reports success,
+// and a second attempt would deliver the items twice.
 const unreadable = "the receiver reports success, but its answer is not OTLP: check the endpoint"
 
-// Tags of answers.
+// Field tags of answers.
 const (
 	partialSuccess  = 1<<3 | otlpwire.Prefixed // of an Export…ServiceResponse
 	partialRejected = 1<<3 | otlpwire.Varint
@@ -21,14 +21,12 @@ const (
 
 	statusText = 2<<3 | otlpwire.Prefixed // of a google.rpc.Status
 
-	retryInfoDelay  = 1<<3 | otlpwire.Prefixed // of a google.rpc.RetryInfo
-	durationSeconds = 1<<3 | otlpwire.Varint   // of a google.protobuf.Duration
-	durationNanos   = 2<<3 | otlpwire.Varint
+	retryInfoDelay = 1<<3 | otlpwire.Prefixed // of a google.rpc.RetryInfo
 )
 
-// taken returns the answer to a request that the receiver took, from an Export…ServiceResponse. The
-// responses of all signals have the same fields.
-func taken(response []byte) queue.Answer {
+// accepted parses an Export…ServiceResponse, the answer to an accepted request. The responses of
+// all signals consist of the same fields.
+func accepted(response []byte) queue.Answer {
 	var a queue.Answer
 	err := otlpwire.Fields(response).Each(func(f otlpwire.Field) error {
 		if f.Tag != partialSuccess {
@@ -50,8 +48,8 @@ func taken(response []byte) queue.Answer {
 	return a
 }
 
-// takenJSON is taken for receivers that answer requests in protobuf with JSON.
-func takenJSON(response []byte) queue.Answer {
+// acceptedJSON parses the answer of receivers that answer protobuf with JSON.
+func acceptedJSON(response []byte) queue.Answer {
 	var decoded struct {
 		PartialSuccess map[string]json.RawMessage `json:"partialSuccess"`
 	}
@@ -62,7 +60,7 @@ func takenJSON(response []byte) queue.Answer {
 		case err != nil:
 		case name == "errorMessage":
 			err = json.Unmarshal(value, &a.Message)
-		// rejectedSpans, rejectedProfiles …: a number, or one in quotes
+		// rejectedSpans, rejectedProfiles …: a number, with or without quotes
 		case strings.HasPrefix(name, "rejected"):
 			a.Rejected, err = strconv.ParseInt(strings.Trim(string(value), `"`), 10, 64)
 		}
@@ -73,8 +71,8 @@ func takenJSON(response []byte) queue.Answer {
 	return a
 }
 
-// statusMessage returns the message of a google.rpc.Status, with which receivers explain errors
-// over HTTP.
+// statusMessage returns the message of a google.rpc.Status, in which receivers explain errors over
+// HTTP.
 func statusMessage(response []byte) (message string) {
 	err := otlpwire.Fields(response).Each(func(f otlpwire.Field) error {
 		if f.Tag == statusText {

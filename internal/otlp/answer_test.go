@@ -57,8 +57,8 @@ func FuzzTaken(f *testing.F) {
 	f.Add([]byte("\x0b\x0c\x08\x01"))         // a group
 	f.Add([]byte("\xff"))
 	f.Fuzz(func(t *testing.T, response []byte) {
-		got := taken(response)
-		_ = takenJSON(response)
+		got := accepted(response)
+		_ = acceptedJSON(response)
 		_ = statusMessage(response)
 		var want coltracepb.ExportTraceServiceResponse
 		if err := proto.Unmarshal(response, &want); err != nil || want.GetPartialSuccess().GetRejectedSpans() < 0 {

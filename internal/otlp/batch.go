@@ -6,22 +6,21 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// A Batch says how spans or log records wait and travel together.
+// A Batch configures the queueing and batching of spans or log records.
 type Batch struct {
-	QueueSize int // items that may wait, from 1 to MaxQueueSize
-	// items of a request, 1 or more; the queue takes half of its own size at most
-	BatchSize int
-	Delay     time.Duration // how long an item waits for others; 0 means not at all
-	Timeout   time.Duration // how long delivery of a batch is tried; 0 means no limit
+	QueueSize int           // maximum of waiting items, from 1 to MaxQueueSize
+	BatchSize int           // items of a request, 1 or more; the queue also applies QueueSize/2
+	Delay     time.Duration // time that an item waits for a batch to fill; 0: no wait
+	Timeout   time.Duration // limit for all attempts to deliver a batch; 0: no limit
 }
 
-// The number of items that may wait.
+// Bounds of the number of waiting items.
 const (
-	DefaultQueueSize = 8192    // unless a field or a variable has another number
-	MaxQueueSize     = 1 << 24 // the largest number that a field or a variable may have
+	DefaultQueueSize = 8192    // without a field or a variable
+	MaxQueueSize     = 1 << 24 // largest valid value of a field or a variable
 )
 
-// batchVariables are the names of a signal's variables for its [Batch].
+// batchVariables contains the names of a signal's variables for a [Batch].
 type batchVariables struct{ queueSize, batchSize, delay, timeout string }
 
 var (
@@ -31,8 +30,9 @@ var (
 		"OTEL_BLRP_SCHEDULE_DELAY", "OTEL_BLRP_EXPORT_TIMEOUT"}
 )
 
-// ReadBatch reads the variables OTEL_BLRP_* of logs, and OTEL_BSP_* of other signals. A queueSize
-// that is not 0 wins over its variable. The caller has checked that it is from 0 to [MaxQueueSize].
+// ReadBatch reads the variables OTEL_BLRP_* for logs, and OTEL_BSP_* for other signals. A queueSize
+// other than 0 overrides its variable. The caller checks that queueSize is from 0 to
+// [MaxQueueSize].
 func ReadBatch(vars *environ.Reader, signal Signal, queueSize int) Batch {
 	names, delay := spanBatch, 5*time.Second
 	if signal == Logs {

@@ -11,18 +11,18 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A SendCloser sends requests until it is closed.
+// A SendCloser sends requests until Close.
 type SendCloser interface {
 	queue.Sender
 	io.Closer
 }
 
-// maxName is how many bytes of a custom sender's name are printed.
+// maxName bounds the printed name of a custom sender, in bytes.
 const maxName = 256
 
-// Open returns a sender of a signal, and its name for messages. A custom sender is the program's,
-// and counts in place of c and the variables. Its name is what its String returns, or its type.
-// send calls it. Close closes it if it is an io.Closer.
+// Open returns a sender of a signal, and the sender's name for messages. A custom sender of the
+// program replaces c and the variables. Its name is its String, or else its type. send calls the
+// custom sender. Close closes a custom sender that implements io.Closer.
 func Open(
 	vars *environ.Reader, c Config, signal Signal,
 	custom any, send func(context.Context, []byte) queue.Answer,
@@ -42,15 +42,13 @@ func Open(
 	return s, settings.Name, err
 }
 
-// A customSender is a sender of the program's as a queue takes it.
+// A customSender adapts the program's sender for a queue.
 type customSender struct {
 	sender any
 	send   func(context.Context, []byte) queue.Answer
 }
 
-func (c customSender) Send(ctx context.Context, body []byte) queue.Answer {
-	return c.send(ctx, body)
-}
+func (c customSender) Send(ctx context.Context, b []byte) queue.Answer { return c.send(ctx, b) }
 
 func (c customSender) Close() error {
 	if closer, ok := c.sender.(io.Closer); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// headers returns the headers of every request. It refuses headers that cannot be sent, also where
-// others win. Its errors have no values.
+// headers returns the headers of every request. It returns an error for any invalid header, even in
+// an overridden variable. Its errors contain no values.
 func (c Config) headers(signal Signal, protocol string) (map[string]string, error) {
 	chosen := c.Headers
 	for _, name := range environ.OfSignal(signal.Variable, "HEADERS") {
@@ -30,14 +30,15 @@ func (c Config) headers(signal Signal, protocol string) (map[string]string, erro
 	}
 	for key, value := range c.Headers {
 		if !environ.CanSend(protocol == GRPC, key, value) {
-			return nil, fmt.Errorf("exporter: Headers: %q cannot be sent: %s", key,
-				environ.HeaderRule)
+			const format = "exporter: Headers: %q cannot be sent: %s"
+			return nil, fmt.Errorf(format, key, environ.HeaderRule)
 		}
 	}
 	return chosen, nil
 }
 
-// headersOf parses headers in the format of W3C Baggage: values are percent-encoded.
+// headersOf parses headers in the format of W3C Baggage, with percent-encoded values. It returns
+// false for malformed or repeated headers.
 func headersOf(raw string) (map[string]string, bool) {
 	headers := map[string]string{}
 	for pair := range strings.SplitSeq(raw, ",") {

@@ -24,16 +24,16 @@ const (
 	protobufType = "application/x-protobuf"
 	jsonType     = "application/json"
 
-	maxAnswer    = 4 << 20  // bytes of an answer to a request that was taken, as with gRPC
-	maxComplaint = 64 << 10 // bytes of an answer to another one, of which little is shown
-	maxRedirects = 10       // as in net/http
+	maxAnswer      = 4 << 20  // bytes of an answer, as with gRPC
+	maxRefusalText = 64 << 10 // bytes that are read of a refusal's text
+	maxRedirects   = 10       // as in net/http
 )
 
 // An httpWire sends requests by POST.
 type httpWire struct {
 	client *http.Client
 	url    string
-	host   string // in place of the URL's, unless it is empty
+	host   string // overrides the URL's host unless empty
 	header http.Header
 	gzip   bool
 }
@@ -52,8 +52,8 @@ func newHTTPWire(s *Settings) *httpWire {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	// net/http's own defaults. Programs change http.DefaultTransport, perhaps into one that makes
-	// spans, which would be sent in turn.
+	// The defaults of net/http. The program may instrument http.DefaultTransport itself: the spans
+	// of our requests would cause further requests.
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dial,
@@ -69,9 +69,9 @@ func newHTTPWire(s *Settings) *httpWire {
 	}
 }
 
-// checkRedirect follows redirects that repeat the request to the same host. By others the request
-// would lose its body, and count as delivered, or its headers would go to another host with the
-// secrets in them.
+// checkRedirect follows redirects that repeat the request to the same host. Other redirects would
+// drop the body, so that the request counts as delivered, or would send secret headers to another
+// host.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) >= maxRedirects || next.Method != first.Method ||
@@ -89,7 +89,7 @@ func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
 		body = packed.Bytes()
 	}
 	l := &lease{}
-	defer l.release() // before the buffer is used again
+	defer l.release() // before the buffer returns to the pool
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, l.reader(body))
 	if err != nil {
 		return queue.Answer{Err: reason(err)}
@@ -117,9 +117,9 @@ func (w *httpWire) Send(ctx context.Context, body []byte) queue.Answer {
 	case len(answer) == 0:
 		return queue.Answer{}
 	case typ == protobufType:
-		return taken(answer)
+		return accepted(answer)
 	case typ == jsonType:
-		return takenJSON(answer)
+		return acceptedJSON(answer)
 	default:
 		return queue.Answer{Message: unreadable}
 	}
@@ -130,27 +130,27 @@ func (w *httpWire) close() error {
 	return nil
 }
 
-// errLargeAnswer is an answer beyond maxAnswer. OTLP's specification makes it a non-retryable
-// error, whatever its status.
+// errLargeAnswer reports an answer beyond maxAnswer. OTLP's specification forbids a retry, whatever
+// the status.
 var errLargeAnswer = errors.New("the receiver's answer has more than 4 MiB")
 
-// refusal returns the answer for a response that is no success.
+// refusal returns the answer for a response without success.
 func refusal(response *http.Response) queue.Answer {
-	// half of it is better than nothing
-	said, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint))
-	unread, _ := io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer+1-maxComplaint))
-	large := int64(len(said))+unread > maxAnswer
+	// Errors are ignored: a part of the text is better than no text.
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusalText))
+	unread, _ := io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer+1-maxRefusalText))
+	large := int64(len(body))+unread > maxAnswer
 	if typ, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); typ == protobufType {
-		said = []byte(statusMessage(said))
+		body = []byte(statusMessage(body))
 	}
 	a := queue.Answer{Err: fmt.Errorf("the receiver answers %s", response.Status)}
 	if location := response.Header.Get("Location"); location != "" {
 		a.Err = fmt.Errorf("%w and leads to %q, which is not followed", a.Err, secret.URL(location))
 	}
-	if said = bytes.TrimSpace(said); len(said) > 0 {
-		a.Err = fmt.Errorf("%w: %s", a.Err, said)
+	if body = bytes.TrimSpace(body); len(body) > 0 {
+		a.Err = fmt.Errorf("%w: %s", a.Err, body)
 	}
-	// A gateway that got no proper answer does not know whether the receiver took the request.
+	// A gateway without a proper answer does not know whether the receiver accepted the request.
 	a.Unanswered = response.StatusCode == http.StatusBadGateway ||
 		response.StatusCode == http.StatusGatewayTimeout
 	switch response.StatusCode {
@@ -168,7 +168,8 @@ func refusal(response *http.Response) queue.Answer {
 	return a
 }
 
-// reason returns the reason in an error of net/http without the URL, which may have secrets.
+// reason unwraps an error of net/http, because the text of the wrapper contains the URL with its
+// secrets.
 func reason(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -181,26 +182,27 @@ var (
 	packers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 )
 
-// compress returns a buffer of the pool with body in gzip's format.
+// compress returns a pooled buffer with body in gzip's format.
 func compress(body []byte) *bytes.Buffer {
 	buffer, packer := buffers.Get().(*bytes.Buffer), packers.Get().(*gzip.Writer)
 	defer packers.Put(packer)
 	buffer.Reset()
 	packer.Reset(buffer)
-	_, _ = packer.Write(body) // a buffer takes all
+	_, _ = packer.Write(body) // a bytes.Buffer returns no errors
 	_ = packer.Close()
 	return buffer
 }
 
-// A lease lets net/http read a request's body until it is released. net/http may read on after it
+// A lease lets net/http read a request's body until release. net/http may continue to read after it
 // has returned an answer.
 type lease struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	released bool
-	whole    bool // the body was read to its end
+	whole    bool // net/http read the body to its end
 }
 
-// release ends the reading. It reports whether the whole body was read, and so may have arrived.
+// release stops the reading. It reports whether net/http read the whole body, which then may have
+// arrived.
 func (l *lease) release() (whole bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,17 +1,16 @@
-// Package otlp sends requests of OTLP, encoded already, to one receiver. It has the settings of a
-// signal from OpenTelemetry's variables, and senders over gRPC and HTTP:
+// Package otlp sends encoded requests of OTLP to one receiver. It reads the settings of a signal
+// from OpenTelemetry's variables, and provides senders over gRPC and HTTP:
 //
 //	settings, err := otlp.Resolve(vars, otlp.Config{}, otlp.Traces)
 //	sender, err := settings.Sender()
 //	answer := sender.Send(ctx, body) // body: an ExportTraceServiceRequest
 //
-// A sender makes one attempt per call. The queue in front of it retries, with the delay that the
-// answer asks for. Errors and messages of receivers are bounded, printable and without the secrets
-// of the settings.
+// A sender makes one attempt per call. The queue retries, after the delay that the answer asks for.
+// Errors and messages of receivers are bounded, printable and free of the settings' secrets.
 //
 // # Limitations
 //
-// Requests are protobuf. JSON is read where a receiver answers with it, and never sent.
+// Requests are protobuf. A sender parses JSON answers, but does not send JSON.
 package otlp
 
 import (
@@ -30,13 +29,12 @@ const (
 	HTTP = "http/protobuf"
 )
 
-// Config has the settings that a program gives. They win over the variables.
+// Config contains the settings of a program, which override the variables.
 type Config struct {
-	Endpoint string // base URL; for HTTP, the signal's path is added unless it has one
-	// GRPC or HTTP; empty: as the variables say, else HTTP for port 4318 and GRPC for others
-	Protocol string
-	Headers  map[string]string // of every request; nil: as the variables say
-	Dial     Dial              // makes the connections; nil: by TCP
+	Endpoint string            // base URL; for HTTP, the signal's path is the default path
+	Protocol string            // GRPC or HTTP; empty: a variable, HTTP for port 4318, or GRPC
+	Headers  map[string]string // of every request; nil: from the variables
+	Dial     Dial              // makes the connections; nil: TCP
 }
 
 // A Dial makes a connection, as the DialContext of a [net.Dialer] does.
@@ -62,19 +60,18 @@ var (
 		"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"}
 )
 
-// UnknownPause is how long a receiver that does not know a signal gets no more of it. Many backends
-// of traces take nothing else. Traces have no such pause: a gateway that answers 404 while it is
-// replaced must not stop them.
+// UnknownPause is the pause of a signal that the receiver does not support. Many backends support
+// only traces. Traces do not pause: a gateway that answers 404 during its replacement must not stop
+// them.
 const UnknownPause = 10 * time.Minute
 
-// userAgent returns the name and the version of the exporter, as OTLP's specification asks for.
+// userAgent returns the name and the version of the exporter, by OTLP's specification.
 func userAgent() string {
 	version := cmp.Or(modules.Version("github.com/perfline/perfline"), "devel")
 	return "perfline-OTLP-Exporter-Go/" + strings.TrimPrefix(version, "v")
 }
 
-// userAgent returns the header User-Agent: that of the program, if it has one, before perfline's
-// own.
+// userAgent returns the header User-Agent: the program's own header, if set, before perfline's.
 func (s *Settings) userAgent() string {
 	for name, value := range s.Headers {
 		if strings.EqualFold(name, "User-Agent") && value != "" {

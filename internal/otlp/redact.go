@@ -15,17 +15,17 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// maxText is how many bytes of a receiver's text are shown. Receivers may answer with megabytes.
+// maxText bounds the printed text of a receiver, in bytes. Receivers may answer with megabytes.
 const maxText = 1 << 10
 
-// A redactor makes the texts of a receiver fit to be printed. They may contain anything, also the
-// secrets that we sent.
+// A redactor makes the texts of a receiver printable, and removes the secrets that a receiver may
+// echo.
 type redactor struct {
-	secrets *strings.Replacer // removes secrets; nil if there are none
+	secrets *strings.Replacer // removes secrets; nil without secrets
 }
 
-// redactor returns a redactor of the headers of c and of the signal's variables, and of the secrets
-// in the endpoint.
+// redactor returns a redactor of the headers in c and in the signal's variables, and of the
+// endpoint's secrets.
 func (c Config) redactor(signal Signal, endpoint *url.URL) redactor {
 	secrets := slices.Collect(maps.Values(c.Headers))
 	for _, name := range environ.OfSignal(signal.Variable, "HEADERS") {
@@ -37,7 +37,7 @@ func (c Config) redactor(signal Signal, endpoint *url.URL) redactor {
 			}
 		}
 	}
-	if user := endpoint.User; user != nil { // net/http sends it as basic authentication
+	if user := endpoint.User; user != nil { // net/http sends the user as basic authentication
 		password, _ := user.Password()
 		secrets = append(secrets,
 			base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)),
@@ -49,7 +49,7 @@ func (c Config) redactor(signal Signal, endpoint *url.URL) redactor {
 	return redactor{secret.Hide(secrets...)}
 }
 
-// redact returns s without secrets and control characters, and of bounded length.
+// redact returns s without secrets and control characters, in at most maxText bytes.
 func (r redactor) redact(s string) string {
 	if r.secrets != nil {
 		s = r.secrets.Replace(s)
@@ -63,8 +63,7 @@ func (r redactor) redact(s string) string {
 	return text.Cut(s, maxText)
 }
 
-// Redact returns err with a text that may be printed. It returns err itself if the text need not
-// change.
+// Redact returns err with a redacted text, or err itself if the text is already printable.
 func (r redactor) Redact(err error) error {
 	if err == nil {
 		return nil
@@ -77,10 +76,10 @@ func (r redactor) Redact(err error) error {
 	return &redactedError{redacted, err}
 }
 
-// A redactedError has the redacted text of an error.
+// A redactedError replaces the text of an error.
 type redactedError struct {
 	text string
-	err  error // not unwrapped: its text has secrets
+	err  error // not unwrapped, because its text contains secrets
 }
 
 func (e *redactedError) Error() string        { return e.text }

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/base64"
 	"fmt"
@@ -20,29 +21,29 @@ import (
 // defaultTimeout is OpenTelemetry's default of OTEL_EXPORTER_OTLP_TIMEOUT.
 const defaultTimeout = 10 * time.Second
 
-// Settings say where and how the requests of a signal are sent.
+// Settings contain the destination and the transport options of a signal's requests.
 type Settings struct {
 	Name     string            // of the receiver, for messages
 	Protocol string            // GRPC or HTTP
 	URL      *url.URL          // of requests over HTTP
-	Target   string            // of connections over gRPC, as gRPC takes it
+	Target   string            // of connections over gRPC, in gRPC's syntax
 	Headers  map[string]string // of every request
-	TLS      *tls.Config       // nil means a connection without TLS
+	TLS      *tls.Config       // nil: connections without TLS
 	Gzip     bool
-	Timeout  time.Duration // of one attempt; 0 means no limit
-	Dial     Dial          // makes the connections; nil means TCP
+	Timeout  time.Duration // of one attempt; 0: no limit
+	Dial     Dial          // makes the connections; nil: TCP
 
 	signal Signal
 	files  certificateFiles
 	redactor
 }
 
-// Resolve checks c and the variables of a signal. It checks all of the signal's variables, also
-// where a field or another one wins: OpenTelemetry's own exporters read all, and print wrong ones
-// with the secrets in them.
+// Resolve returns the settings from c and the variables of a signal. It also checks overridden
+// variables, because OpenTelemetry's own exporters read all variables, and print invalid ones with
+// their secrets.
 //
-// Variables that are wrong and do no harm are logged by vars. Other wrong variables and fields are
-// errors that name the value and the rule.
+// vars logs invalid variables that do no harm. Other invalid variables and fields are errors that
+// name the value and the rule.
 func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	to, err := c.endpoint(signal)
 	if err != nil {
@@ -58,14 +59,13 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 			return nil, err
 		}
 	} else if to.target != "" {
-		return nil, fmt.Errorf(
-			"exporter: endpoint %q: must be a URL with scheme http or https for %s", to.target,
-			s.Protocol)
+		const format = "exporter: endpoint %q: must be a URL with scheme http or https for %s"
+		return nil, fmt.Errorf(format, to.target, s.Protocol)
 	}
 	if s.Headers, err = c.headers(signal, s.Protocol); err != nil {
 		return nil, err
 	}
-	if s.Protocol == GRPC && to.url.User != nil { // net/http sends it by itself
+	if s.Protocol == GRPC && to.url.User != nil { // net/http sends the user itself
 		s.Headers = withUser(s.Headers, to.url.User)
 	}
 	if err := s.secure(vars, to); err != nil {
@@ -81,10 +81,9 @@ func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	return s, nil
 }
 
-// secure decides about TLS. The endpoint's scheme takes precedence over the variable INSECURE,
-// which decides about a target of gRPC (OpenTelemetry's specification, protocol/exporter). secure
-// logs a variable that is wrong or contradicts the scheme. Certificates that cannot be used are an
-// error.
+// secure configures TLS. The endpoint's scheme overrides the variable INSECURE, which decides for a
+// target of gRPC (OpenTelemetry's specification, protocol/exporter). secure logs a variable that is
+// invalid or contradicts the scheme. Unusable certificates are an error.
 func (s *Settings) secure(vars *environ.Reader, to endpoint) error {
 	signal := s.signal
 	secure := to.url.Scheme == "https"
@@ -113,8 +112,8 @@ func (s *Settings) secure(vars *environ.Reader, to endpoint) error {
 	return nil
 }
 
-// withPort returns an endpoint with the port of its scheme if it has none. gRPC would take 443 for
-// both.
+// withPort returns an endpoint with an explicit port, by default that of the scheme. gRPC's default
+// is 443 for both schemes.
 func withPort(u *url.URL) *url.URL {
 	if u.Port() != "" {
 		return u
@@ -128,8 +127,8 @@ func withPort(u *url.URL) *url.URL {
 	return &with
 }
 
-// withUser returns headers that give a user and a password, unless they have an authorization
-// already.
+// withUser returns headers with the authorization of a user, unless headers already contain an
+// authorization.
 func withUser(headers map[string]string, user *url.Userinfo) map[string]string {
 	with := map[string]string{}
 	for name, value := range headers {
@@ -144,20 +143,18 @@ func withUser(headers map[string]string, user *url.Userinfo) map[string]string {
 	return with
 }
 
-// HasEndpoint reports whether c or a variable has an endpoint for the signal. It returns an error
-// if one is no URL.
+// HasEndpoint reports whether c or a variable sets an endpoint for the signal. It returns an error
+// for an invalid endpoint.
 func HasEndpoint(c Config, signal Signal) (bool, error) {
 	e, err := c.endpoint(signal)
 	return e.url != nil, err
 }
 
-// An endpoint is a URL and its origin, which decides about its path; or a target of gRPC.
+// An endpoint is an http or https URL, or a target of gRPC.
 type endpoint struct {
-	url *url.URL // nil means none
-	// of gRPC, as the target was given; url has the host and the port of the target then. Empty for
-	// a URL with http or https
-	target string
-	origin origin
+	url    *url.URL // nil: none; for a target, only its host and port
+	target string   // original text of a target of gRPC; empty for a URL
+	origin origin   // decides about the path of the URL
 }
 
 func (e endpoint) String() string {
@@ -196,30 +193,30 @@ func parseEndpoint(raw string, of origin) (endpoint, error) {
 	return endpoint{url: &url.URL{Host: host}, target: raw, origin: of}, nil
 }
 
-// grpcTarget returns the endpoint as gRPC takes it. Without a scheme, gRPC takes some hosts for
+// grpcTarget returns the endpoint in gRPC's syntax, with a scheme: gRPC mistakes some hosts for
 // schemes.
 func (e endpoint) grpcTarget() (string, error) {
 	target := e.target
 	if target == "" || target == e.url.Host {
 		target = "dns:///" + withPort(e.url).Host
 	}
-	if _, err := url.Parse(target); err != nil { // as gRPC reads it
-		return "", fmt.Errorf(
-			"exporter: endpoint %q: must have a host name or an address without a zone for %s", e,
-			GRPC)
+	if _, err := url.Parse(target); err != nil { // gRPC also calls url.Parse
+		const format = "exporter: endpoint %q: must have a host name or an address without a zone for %s"
+		return "", fmt.Errorf(format, e, GRPC)
 	}
 	return target, nil
 }
 
+// An origin is the source of an endpoint.
 type origin int
 
 const (
-	ofSignal origin = iota // a signal's variable: the address as it is
-	ofAll                  // the variable of all signals: a base
-	ofField                // Config: a base, unless it has a path
+	ofSignal origin = iota // a signal's variable: the complete address
+	ofAll                  // the variable of all signals: a base URL
+	ofField                // Config: a base URL, or a complete address if it has a path
 )
 
-// endpoint returns the signal's endpoint.
+// endpoint returns the signal's endpoint, with a nil url if none is set.
 func (c Config) endpoint(signal Signal) (first endpoint, err error) {
 	for i, name := range environ.OfSignal(signal.Variable, "ENDPOINT") {
 		raw := environ.Get(name)
@@ -245,7 +242,7 @@ func (c Config) endpoint(signal Signal) (first endpoint, err error) {
 	return e, nil
 }
 
-// or returns e, or OTLP's default for a protocol if there is none.
+// or returns e, or OTLP's default for a protocol if e is empty.
 func (e endpoint) or(protocol string) endpoint {
 	if e.url != nil {
 		return e
@@ -257,7 +254,7 @@ func (e endpoint) or(protocol string) endpoint {
 	return endpoint{url: &url.URL{Scheme: "http", Host: "localhost:" + port}, origin: ofAll}
 }
 
-// address returns the address of requests over HTTP.
+// address returns the URL of requests over HTTP.
 func (e endpoint) address(signal Signal) *url.URL {
 	u := *e.url
 	switch {
@@ -272,19 +269,14 @@ func (e endpoint) address(signal Signal) *url.URL {
 // protocol returns the protocol for endpoint, which may be nil.
 func (c Config) protocol(vars *environ.Reader, signal Signal, endpoint *url.URL) (string, error) {
 	names := environ.OfSignal(signal.Variable, "PROTOCOL")
-	otherwise := GRPC
+	fallback := GRPC
 	if endpoint != nil && endpoint.Port() == "4318" {
-		otherwise = HTTP
+		fallback = HTTP
 	}
-	if c.Protocol != "" {
-		otherwise = strings.ToLower(c.Protocol)
-		if _, ok := environ.Choice(names[0])(otherwise); !ok {
-			return "", fmt.Errorf("exporter: Protocol %q: %s", c.Protocol, environ.Rule(names[0]))
-		}
+	protocol := strings.ToLower(c.Protocol)
+	if _, ok := environ.Choice(names[0])(protocol); protocol != "" && !ok {
+		return "", fmt.Errorf("exporter: Protocol %q: %s", c.Protocol, environ.Rule(names[0]))
 	}
-	protocol := environ.Read(vars, otherwise, environ.Choice(names[0]), names...)
-	if c.Protocol != "" {
-		return otherwise, nil
-	}
-	return protocol, nil
+	variable := environ.Read(vars, cmp.Or(protocol, fallback), environ.Choice(names[0]), names...)
+	return cmp.Or(protocol, variable), nil
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// A certificateFiles is where the certificates and keys of a signal are. It notices when they
-// change.
+// certificateFiles are the files of a signal's certificates and keys. They detect changes of the
+// files.
 type certificateFiles struct {
-	certificates, clients, keys []string // variables; the signal's come first, and win
-	variables                   []string // all
-	paths                       map[string]string
-	seen                        []fileState // of the variables
+	certificates, clients, keys []string          // variables; the first one set wins
+	variables                   []string          // all of these variables
+	paths                       map[string]string // by variable
+	states                      []fileState       // at the last reading, by index of variables
 }
 
 type fileState struct {
@@ -29,18 +29,18 @@ type fileState struct {
 
 func newCertificateFiles(signal Signal) (f certificateFiles) {
 	f.certificates = environ.OfSignal(signal.Variable, "CERTIFICATE")
-	f.clients, f.keys = environ.OfSignal(signal.Variable, "CLIENT_CERTIFICATE"),
-		environ.OfSignal(signal.Variable, "CLIENT_KEY")
+	f.clients = environ.OfSignal(signal.Variable, "CLIENT_CERTIFICATE")
+	f.keys = environ.OfSignal(signal.Variable, "CLIENT_KEY")
 	f.variables = slices.Concat(f.certificates, f.clients, f.keys)
 	f.paths = map[string]string{}
 	for _, name := range f.variables {
 		f.paths[name] = environ.Get(name)
 	}
-	f.seen = f.states()
+	f.states = f.stat()
 	return f
 }
 
-func (f certificateFiles) states() []fileState {
+func (f certificateFiles) stat() []fileState {
 	all := make([]fileState, len(f.variables))
 	for i, name := range f.variables {
 		if f.paths[name] == "" {
@@ -53,23 +53,23 @@ func (f certificateFiles) states() []fileState {
 	return all
 }
 
-// renewed reads certificates and keys again if their files have changed since they were read. It
-// returns false if they have not, or as long as they cannot be used: a file may be half written.
+// renewed reads changed certificates and keys, and reports whether it did. It returns false while
+// the new files are unusable, for example half written.
 func (s *Settings) renewed() bool {
-	now := s.files.states()
-	if s.TLS == nil || slices.Equal(now, s.files.seen) {
+	now := s.files.stat()
+	if s.TLS == nil || slices.Equal(now, s.files.states) {
 		return false
 	}
 	config, err := s.files.read()
 	if err != nil {
 		return false
 	}
-	s.TLS, s.files.seen = config, now
+	s.TLS, s.files.states = config, now
 	return true
 }
 
-// read returns what a connection with TLS is secured with. It refuses certificates and keys that
-// cannot be used, also where others win.
+// read returns the configuration of TLS. It returns an error for unusable certificates and keys,
+// even of overridden variables.
 func (f certificateFiles) read() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	for i := range f.certificates {
@@ -91,7 +91,8 @@ func (f certificateFiles) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// authorities returns the certificates in the file that a variable names, nil if it is unset.
+// authorities returns the certificates in the file that a variable names, or nil if the variable is
+// unset.
 func (f certificateFiles) authorities(variable string) (*x509.CertPool, error) {
 	if f.paths[variable] == "" {
 		return nil, nil //nolint:nilnil // documented
@@ -107,14 +108,14 @@ func (f certificateFiles) authorities(variable string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// client returns the program's own certificate, nil if both variables are unset.
+// client returns the program's own certificate, or nil if both variables are unset.
 func (f certificateFiles) client(certificate, key string) (*tls.Certificate, error) {
 	switch hasCertificate, hasKey := f.paths[certificate] != "", f.paths[key] != ""; {
 	case !hasCertificate && !hasKey:
 		return nil, nil //nolint:nilnil // documented
 	case !hasCertificate || !hasKey:
-		return nil, fmt.Errorf("exporter: %s and %s: must be set both or not at all", certificate,
-			key)
+		const format = "exporter: %s and %s: must be set both or not at all"
+		return nil, fmt.Errorf(format, certificate, key)
 	}
 	certificatePEM, err := f.content(certificate)
 	if err != nil {
@@ -132,20 +133,20 @@ func (f certificateFiles) client(certificate, key string) (*tls.Certificate, err
 	return &pair, nil
 }
 
-// maxFile is how large a file of certificates may be, in bytes.
+// maxFile bounds a file of certificates, in bytes.
 const maxFile = 1 << 20
 
-// content returns what is in the file that a variable names. content refuses a file that may have
-// no end, such as a pipe, before it reads.
+// content returns the content of the file that a variable names. It rejects files without an end,
+// such as pipes, before it reads.
 func (f certificateFiles) content(variable string) ([]byte, error) {
 	info, err := os.Stat(f.paths[variable])
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile) {
-		return nil, fmt.Errorf("exporter: %w: it is no file, or has more than 1 MiB",
-			environ.Error(variable))
+		const format = "exporter: %w: it is no file, or has more than 1 MiB"
+		return nil, fmt.Errorf(format, environ.Error(variable))
 	}
 	content, err := os.ReadFile(f.paths[variable])
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		// without the name, which may be a key
+		// Without the path: a wrong variable may contain a key.
 		return nil, fmt.Errorf("exporter: %w: %w", environ.Error(variable), path.Err)
 	}
 	return content, err

@@ -76,12 +76,11 @@ const (
 	exemplarAttributes = 7<<3 | w.Prefixed
 )
 
-// A number is the type of the values of a metric.
+// A number is the type of a metric's values.
 type number interface{ int64 | float64 }
 
 // appendRequest appends an ExportMetricsServiceRequest, and returns the number of its points. It
-// leaves out metrics of an unknown kind or temporality, and returns an error that names the last
-// one.
+// omits metrics of an unknown kind or temporality. The error names the last omitted metric.
 func appendRequest(b []byte, m *metricdata.ResourceMetrics) (_ []byte, points int, err error) {
 	b, request := w.BeginMessage(b, requestResourceMetrics)
 	b = w.AppendResource(b, m.Resource)
@@ -103,15 +102,16 @@ func appendRequest(b []byte, m *metricdata.ResourceMetrics) (_ []byte, points in
 	return w.EndMessage(b, request), points, err
 }
 
-// appendMetric returns the number of the metric's points, 0 if it leaves the metric out.
+// appendMetric appends a metric, and returns the number of its points. It appends nothing if it
+// returns an error.
 func appendMetric(b []byte, m *metricdata.Metrics) (_ []byte, points int, err error) {
 	before := len(b)
 	b, at := w.BeginMessage(b, w.Items)
 	b = w.AppendText(b, metricName, m.Name)
 	b = w.AppendText(b, metricDescription, m.Description)
 	b = w.AppendText(b, metricUnit, m.Unit)
-	var data int                     // where the data begin
-	var sums *metricdata.Temporality // nil for a kind of metric that has none
+	var data int                     // index of the data
+	var sums *metricdata.Temporality // nil for kinds without a temporality
 	isMonotonic := false
 	switch d := m.Data.(type) {
 	case metricdata.Gauge[int64]:
@@ -157,7 +157,8 @@ func appendMetric(b []byte, m *metricdata.Metrics) (_ []byte, points int, err er
 	return w.EndMessage(w.EndMessage(b, data), at), points, nil
 }
 
-// appendPoints begins the data of a metric at data, and appends its n points.
+// appendPoints begins the data of a metric, and appends the points. It returns the index of the
+// data and the number of points.
 func appendPoints[P any](
 	b []byte, kind uint64, points []P, point func([]byte, *P) []byte,
 ) (_ []byte, data, n int) {
@@ -254,7 +255,7 @@ func appendTimes(b []byte, start, at time.Time) []byte {
 	return w.AppendFixed64(b, pointTime, w.Nanos(at))
 }
 
-// appendNumber appends a value of a oneof, also if it is 0.
+// appendNumber appends a value of a oneof, including 0.
 func appendNumber[N number](b []byte, integer, double uint64, n N) []byte {
 	if v, ok := any(n).(int64); ok {
 		return protowire.AppendFixed64(append(b, byte(integer)), uint64(v))
@@ -262,7 +263,7 @@ func appendNumber[N number](b []byte, integer, double uint64, n N) []byte {
 	return appendDouble(b, double, float64(n))
 }
 
-// appendDouble appends a field, also if it is 0.
+// appendDouble appends a field, including 0.
 func appendDouble(b []byte, tag uint64, f float64) []byte {
 	return protowire.AppendFixed64(append(b, byte(tag)), math.Float64bits(f))
 }

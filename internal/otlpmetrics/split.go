@@ -6,18 +6,18 @@ import (
 	w "github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A message is a message of protobuf, as its fields.
+// A message is a parsed protobuf message.
 type message struct {
-	parts [][]byte // the values of the fields that may go to different requests
-	rest  []byte   // the others, encoded
+	parts [][]byte // values of the fields that a split distributes
+	rest  []byte   // the other fields, encoded
 }
 
-// read reads a message, whose parts are the fields of a tag. It is one that appendRequest has made.
-func read(b []byte, part uint64) (m message) {
+// parse parses a message of appendRequest. The parts are the fields with the tag part.
+func parse(b []byte, part uint64) (m message) {
 	for rest := w.Fields(b); len(rest) > 0; {
 		before := rest
 		f, err := rest.Next()
-		if err != nil { // of our own bytes
+		if err != nil { // impossible: appendRequest encoded the bytes
 			panic(err)
 		}
 		if f.Tag == part {
@@ -29,29 +29,28 @@ func read(b []byte, part uint64) (m message) {
 	return m
 }
 
-// A point is one point of a metric, with what is around it.
+// A point is one point of a metric, with the messages that contain the point.
 type point struct {
 	value        []byte
-	data, metric *message // without their parts
-	kind         uint64   // the tag of data
-	scope        *message // without its parts
+	data, metric *message
+	kind         uint64 // the tag of data
+	scope        *message
 }
 
-// pointsOf returns the points of a request, and what is around all of them.
+// pointsOf returns the points of a request, and the resource that contains all of them.
 func pointsOf(body []byte) (resource message, all []point) {
-	request := read(body, requestResourceMetrics)
-	resource = read(request.parts[0], w.Scopes)
+	request := parse(body, requestResourceMetrics)
+	resource = parse(request.parts[0], w.Scopes)
+	kinds := [...]uint64{metricGauge, metricSum, metricHistogram, metricExponential, metricSummary}
 	for _, s := range resource.parts {
-		scope := read(s, w.Items)
+		scope := parse(s, w.Items)
 		for _, m := range scope.parts {
-			for _, kind := range []uint64{metricGauge, metricSum, metricHistogram,
-				metricExponential, metricSummary} {
-				metric := read(m, kind)
+			for _, kind := range kinds {
+				metric := parse(m, kind)
 				for _, d := range metric.parts {
-					data := read(d, dataPoints)
+					data := parse(d, dataPoints)
 					for _, p := range data.parts {
-						all = append(all, point{value: p, data: &data, metric: &metric, kind: kind,
-							scope: &scope})
+						all = append(all, point{p, &data, &metric, kind, &scope})
 					}
 				}
 			}
@@ -60,7 +59,7 @@ func pointsOf(body []byte) (resource message, all []point) {
 	return resource, all
 }
 
-// split makes two requests of one. It returns false if that has less than two points.
+// split splits a request in two. It returns false for a request with fewer than two points.
 func split(body []byte) (first, second request, ok bool) {
 	resource, all := pointsOf(body)
 	if len(all) < 2 {
@@ -70,7 +69,6 @@ func split(body []byte) (first, second request, ok bool) {
 	return join(resource, all[:half]), join(resource, all[half:]), true
 }
 
-// join makes a request of points.
 func join(resource message, all []point) request {
 	b, whole := w.BeginMessage(nil, requestResourceMetrics)
 	b = append(b, resource.rest...)

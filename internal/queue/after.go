@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// RetryAfter returns the delay of the header Retry-After, in seconds or by a date, for
-// [Answer].After. It returns 0 if there is none. RFC 9110, section 10.2.3.
+// RetryAfter returns the delay of the header Retry-After, given in seconds or by a date, for
+// [Answer].After. It returns 0 for a missing or malformed header. RFC 9110, section 10.2.3.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil ||

@@ -2,14 +2,13 @@ package queue
 
 const (
 	blockLen  = 128
-	maxSpares = 16 // blocks: what two thousand items leave behind
+	maxSpares = 16 // unused blocks, for two thousand items
 )
 
-// A fifo holds items in blocks, so that growing copies nothing and what waits takes no more than
-// its own room.
+// A fifo holds items in blocks. It grows without copying, and its memory follows its length.
 type fifo[T Item] struct {
 	head, tail *block[T]
-	first, end int // of head's items, and of tail's
+	first, end int // first index of head's items, end index of tail's items
 	spare      *block[T]
 	spares     int
 
@@ -46,10 +45,10 @@ func (f *fifo[T]) push(item T, count, request int) {
 	f.request += request
 }
 
-// front returns the oldest item. There is one.
+// front returns the oldest item. The fifo must not be empty.
 func (f *fifo[T]) front() T { return f.head.items[f.first] }
 
-// pop removes the oldest item, which has these sizes.
+// pop removes the oldest item, whose sizes are count and request.
 func (f *fifo[T]) pop(count, request int) {
 	var zero T
 	f.head.items[f.first] = zero

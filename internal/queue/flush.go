@@ -11,29 +11,29 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// afterDeadline is how long a Shutdown whose context is over waits for the attempt that it has just
-// cancelled.
+// afterDeadline is the time that Shutdown waits for the cancelled attempt after its context has
+// ended.
 const afterDeadline = 250 * time.Millisecond
 
-// A flush waits until the items up to a number are settled. The queue's lock guards it.
+// A flush waits until all items up to a number are settled. The queue's lock guards a flush.
 type flush struct {
 	upTo     uint64
-	lost     uint64 // of these
-	err      error  // why
-	failures int    // attempts in a row since it began
+	lost     uint64 // count of these items that were lost
+	err      error  // the reason
+	failures int    // consecutive failed attempts since the flush began
 	over     bool
-	done     chan struct{} // closed when it is over
+	done     chan struct{} // closed when over is set
 }
 
-// Flush sends the waiting items, without Delay, and returns when they are delivered, failed or
-// dropped. It ends a pause of the queue, and shortens one that the receiver asked for to 3 s. It
-// does not wait for items that are added later. The error says how many items were lost and why, or
-// that the items still wait because ctx ended or [Config].GiveUp attempts failed in a row. After
-// Shutdown, Flush returns the error of Shutdown.
+// Flush sends the waiting items without Delay, and returns when they are delivered, failed or
+// dropped. It ignores items that are added later. It ends a pause of the queue, and shortens a
+// pause of the receiver to 3 s. The error tells the number of lost items and the reason, or the
+// number of items that still wait because ctx ended or [Config].GiveUp attempts failed in a row.
+// After Shutdown, Flush returns the error of Shutdown.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended {
+	if q.closed {
 		return q.err
 	}
 	f := &flush{upTo: q.added, done: make(chan struct{})}
@@ -41,13 +41,13 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 		return nil
 	}
 	q.flushes = append(q.flushes, f)
-	q.hurry()
+	q.endWaits()
 	q.mu.Unlock()
 	var cause error
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		cause = record.SafeError(context.Cause(ctx)) // which is printed under the lock
+		cause = record.SafeError(context.Cause(ctx)) // safe to print under the lock
 	}
 	q.mu.Lock()
 	switch {
@@ -61,29 +61,29 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 	}
 }
 
-// Shutdown sends the waiting items, and returns when the sending goroutine has ended. The books are
-// final then. Items that are added later are dropped.
+// Shutdown sends the waiting items, and returns when the sending goroutine has ended. The counts
+// are final then. Items that are added later are dropped.
 //
 // Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the
-// attempt under way and waits a quarter of a second at most for its end. Items that are not settled
-// stay in Pending. If the receiver may have them, because an attempt was not answered, they count
-// as Failed and Unanswered. The error says how many of the waiting items were not delivered, and
-// why. Further calls wait for the same end and return the same. The context of a further call ends
-// only that call, with an error that says how many items still wait.
+// current attempt and waits at most a quarter of a second for its end. Unsettled items stay in
+// Pending. Items that the receiver may have accepted, because an attempt was not answered, count as
+// Failed and Unanswered. The error tells the number of undelivered items and the reason. Further
+// calls wait for the same end and return the same error. The context of a further call ends only
+// that call, with an error that tells the number of waiting items.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	first := !q.closing
 	if first {
 		q.closing = true
-		q.last.upTo = q.added
-		q.flushes = append(q.flushes, &q.last)
-		q.hurry()
+		q.shutdown.upTo = q.added
+		q.flushes = append(q.flushes, &q.shutdown)
+		q.endWaits()
 	}
 	q.mu.Unlock()
 	select {
 	case <-q.done:
 	case <-ctx.Done():
-		cause := record.SafeError(context.Cause(ctx)) // which is printed under the lock
+		cause := record.SafeError(context.Cause(ctx)) // safe to print under the lock
 		if first {
 			q.kill(fmt.Errorf("the context of Shutdown: %w", cause))
 		}
@@ -92,7 +92,7 @@ func (q *Queue[T]) Shutdown(ctx context.Context) error {
 		select {
 		case <-q.done:
 		case <-t.C:
-			if q.life.Err() == nil { // the first call goes on
+			if q.life.Err() == nil { // the first call still waits
 				q.mu.Lock()
 				defer q.mu.Unlock()
 				return q.stillWait(cause)
@@ -103,27 +103,27 @@ func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	return q.err
 }
 
-// stillWait returns the error of a call that does not wait any longer. The queue's lock is held.
+// stillWait returns the error of a call that stops waiting. The caller holds the queue's lock.
 func (q *Queue[T]) stillWait(cause error) error {
 	return fmt.Errorf("%d %s still wait for %s: %w", q.stats.Pending, q.c.What, q.c.To, cause)
 }
 
-// end makes the books final.
+// end makes the counts final.
 func (q *Queue[T]) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended {
+	if q.closed {
 		return
 	}
-	q.closing, q.ended = true, true
-	if n := q.stats.Pending + q.last.lost; n > 0 {
-		why := cmp.Or(context.Cause(q.life), q.last.err, errShut)
+	q.closing, q.closed = true, true
+	if n := q.stats.Pending + q.shutdown.lost; n > 0 {
+		why := cmp.Or(context.Cause(q.life), q.shutdown.err, errShut)
 		q.failUnanswered(why)
 		q.err = fmt.Errorf("%d %s not delivered to %s: %w", n, q.c.What, q.c.To, why)
 	}
 	q.kill(nil)
-	q.time.Stop()
-	q.waiting, q.aside = fifo[T]{}, nil
+	q.timer.Stop()
+	q.waiting, q.deferred = fifo[T]{}, nil
 	for _, f := range q.flushes {
 		q.release(f, q.stillWait(errShut))
 	}
@@ -131,39 +131,41 @@ func (q *Queue[T]) end() {
 	close(q.done)
 }
 
-// failUnanswered counts the pending items that the receiver may have as lost. It leaves the batch
-// alone, and releases nothing: a Sender that ignores its context still reads it.
+// failUnanswered counts pending items as Failed if the receiver may have accepted them. It neither
+// changes the batch nor releases items, because a Sender that ignores its context may still read
+// them.
 func (q *Queue[T]) failUnanswered(why error) {
 	fail := func(item T) {
-		q.forget(item)
+		q.removePending(item)
 		q.stats.Failed += uint64(item.Count())
 		q.stats.Unanswered += uint64(item.Count())
 		q.reason = why
 	}
-	doubtful := q.doubtful
+	unanswered := q.unanswered
 	if q.state == sending {
-		doubtful = max(doubtful, q.sent)
+		unanswered = max(unanswered, q.sent)
 	}
-	for _, item := range q.batch[:doubtful] {
+	for _, item := range q.batch[:unanswered] {
 		fail(item)
 	}
-	for _, a := range q.aside {
+	for _, a := range q.deferred {
 		if a.unanswered {
 			fail(a.item)
 		}
 	}
 }
 
-// hurry ends the waits of the sending goroutine, except for a pause that is shortened already.
-func (q *Queue[T]) hurry() {
-	q.due, q.rush = q.added, true
+// endWaits ends a wait of the sending goroutine, except for a pause that is already shortened.
+func (q *Queue[T]) endWaits() {
+	q.sendUpTo, q.skipPause = q.added, true
 	if q.state == pausing {
 		q.state = idle
 	}
-	q.rouse()
+	q.wakeSender()
 }
 
-// lose tells flushes of items that are lost: count in all, numbered from first on.
+// lose adds lost items, numbered from first on, to the flushes that wait for them. count bounds the
+// loss: the receiver may have rejected only a part of the items.
 func (q *Queue[T]) lose(first uint64, why error, count uint64, items ...T) {
 	q.reason = why
 	for _, f := range q.flushes {
@@ -189,13 +191,13 @@ func (q *Queue[T]) oldest() uint64 {
 	if len(q.batch) > 0 {
 		number = min(number, q.first)
 	}
-	for _, a := range q.aside {
+	for _, a := range q.deferred {
 		number = min(number, a.number)
 	}
 	return number
 }
 
-// releaseAll ends the flushes all of whose items are settled.
+// releaseAll ends the flushes whose items are all settled.
 func (q *Queue[T]) releaseAll() {
 	if len(q.flushes) == 0 {
 		return
@@ -209,8 +211,8 @@ func (q *Queue[T]) releaseAll() {
 	})
 }
 
-// giveUp ends the flushes that have seen too many attempts fail in a row, and the queue if Shutdown
-// has.
+// giveUp ends the flushes with too many consecutive failed attempts. For the flush of Shutdown, it
+// ends the queue.
 func (q *Queue[T]) giveUp(err error) {
 	for _, f := range q.flushes {
 		if f.failures++; err == nil {
@@ -219,9 +221,9 @@ func (q *Queue[T]) giveUp(err error) {
 		if q.c.GiveUp > 0 && f.failures >= q.c.GiveUp && q.oldest() <= f.upTo {
 			why := fmt.Errorf("%d %s still wait for %s after %d failed attempts: %w",
 				q.stats.Pending, q.c.What, q.c.To, f.failures, err)
-			if f == &q.last {
+			if f == &q.shutdown {
 				q.kill(err)
-			} else if !q.closing { // whose end is near
+			} else if !q.closing { // otherwise Shutdown ends the flush soon
 				q.release(f, why)
 			}
 		}

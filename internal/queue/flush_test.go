@@ -254,7 +254,7 @@ func TestShutdownGivesUp(t *testing.T) {
 			queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
 		{"silent, and asking for an hour afterwards", 0, silentOnce(queue.Answer{Err: errors.New("429"), Retry: true, After: time.Hour}), 5 * time.Second,
 			queue.Stats{Failed: 1, Unanswered: 1, Pending: 3}, "4 letters not delivered to http://receiver: " + over},
-		{"silent, with items set aside", 0, always(queue.Answer{Err: errors.New("no answer"), Retry: true, Unanswered: true, Aside: true}), 5 * time.Second,
+		{"silent, with items set aside", 0, always(queue.Answer{Err: errors.New("no answer"), Retry: true, Unanswered: true, Defer: true}), 5 * time.Second,
 			queue.Stats{Failed: 4, Unanswered: 4}, "4 letters not delivered to http://receiver: " + over},
 		{"taking it at last", 0, func(ctx context.Context, _ []item) queue.Answer {
 			<-ctx.Done()

@@ -66,7 +66,7 @@ var anyAnswering = rapid.Custom(func(t *rapid.T) answering {
 	case "retry after":
 		a.a = queue.Answer{Err: err, Retry: true, After: 4 * time.Second}
 	case "aside":
-		a.a = queue.Answer{Err: err, Retry: true, Aside: true}
+		a.a = queue.Answer{Err: err, Retry: true, Defer: true}
 	case "unanswered retry":
 		a.a = queue.Answer{Err: err, Retry: true, Unanswered: true}
 	case "refuse":

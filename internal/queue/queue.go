@@ -16,84 +16,84 @@ var (
 	errShut = errors.New("the queue is shut down")
 )
 
-// An Item is what a queue delivers. Its methods always return the same.
+// An Item is a delivered unit. Each of its methods must always return the same number.
 type Item interface {
-	Count() int   // how many spans, profiles … it stands for, in which all books are kept
-	Bytes() int   // what it takes of memory
-	Request() int // how many bytes it adds to a request, or more, but never less
+	Count() int   // number of spans, profiles …, the unit of all counts
+	Bytes() int   // memory
+	Request() int // upper bound of its bytes in a request
 }
 
-// Config configures [New]. Only Send has to be set.
+// Config configures [New]. Only Send is required.
 type Config[T Item] struct {
-	What string // in log lines and errors: "spans"
-	To   string // the receiver, in log lines and errors; no secrets
+	What string // name of the items in log lines and errors: "spans"
+	To   string // name of the receiver in log lines and errors; no secrets
 
-	// MaxCount and MaxBytes bound what waits, with the batch that is being sent, by Count and
-	// Bytes; 0 means no bound. An item that exceeds a bound by itself is dropped.
+	// MaxCount and MaxBytes bound the sums of Count and Bytes of all items, including the batch
+	// that is being sent. 0: no bound. A single item beyond a bound is dropped.
 	MaxCount, MaxBytes int
 
-	// BatchCount and BatchBytes bound a batch, by Count and Request; 0 means no bound. An item that
-	// exceeds one by itself travels alone. They are at most half of MaxCount and MaxBytes: one half
-	// fills while the other one is sent.
+	// BatchCount and BatchBytes bound the sums of Count and Request of a batch. 0: no bound. A
+	// single item beyond a bound is sent alone. The effective bounds are at most half of MaxCount
+	// and MaxBytes, so that one half fills while the other half is sent.
 	BatchCount, BatchBytes int
 
-	// DropOldest makes room for a new item by dropping the oldest ones, except those that are being
-	// sent. Otherwise the new item is dropped.
+	// DropOldest drops the oldest items for a new one, except items that are being sent. Without
+	// DropOldest, a full queue drops the new item.
 	DropOldest bool
 
-	Delay time.Duration // how long an item waits for a batch to fill; 0 means not at all
-	// how long a batch is tried, with all its attempts; 0 means until it is delivered, refused or
-	// dropped
-	Timeout time.Duration
-	// attempts in a row after whose failure Flush and Shutdown give up; 0 means only with their
-	// context
-	GiveUp int
+	Delay   time.Duration // time that an item waits for a batch to fill; 0: no wait
+	Timeout time.Duration // limit for all attempts to deliver a batch; 0: no limit
+	GiveUp  int           // consecutive failures that end Flush and Shutdown; 0: no limit
 
-	// UnknownPause is the pause after an answer that is Unknown. Items that wait then fail, and
-	// items that come during the pause are dropped. The first item after the pause is tried. 0
-	// means no pause: such an answer is like any other error.
+	// UnknownPause is the pause after an Unknown answer. Waiting items fail, and items added during
+	// the pause are dropped. The queue sends the first item after the pause. 0: no pause, an
+	// Unknown answer is like any other error.
 	UnknownPause time.Duration
 
-	// Send sends a batch: see [Sender] for its rules, and [Encoded]. The slice is the queue's again
-	// after the call.
+	// Send sends a batch by the rules of [Sender]; see [Encoded]. It must not retain the slice.
 	Send func(ctx context.Context, batch []T) Answer
 
-	// Release gets each item that Add was given once, when it is delivered, failed or dropped, and
-	// Send no longer reads it: its storage may be used again. Items that Shutdown gives up are not
-	// released, because Send may still read them. Release runs under the queue's lock. It must be
-	// short, and must not call the queue. nil means that items need none.
+	// Release is called once for each item, after delivery or loss, when Send no longer reads the
+	// item, so that its memory can be reused. Items that Shutdown gives up are not released,
+	// because Send may still read them. Release runs under the queue's lock. It must be short, and
+	// must not call the queue. nil: no call.
 	Release func(T)
 
-	Logger *slog.Logger // nil means slog.Default()
+	Logger *slog.Logger // nil: slog.Default()
 }
 
-// Stats are a queue's books, in units of [Item].Count: Accepted = Delivered + Failed + Dropped +
-// Pending.
+// Stats are the counts of a queue in units of [Item].Count: Accepted = Delivered + Failed + Dropped
+// + Pending.
 type Stats struct {
-	Accepted  uint64 // given to Add
-	Delivered uint64 // taken by the receiver
-	Failed    uint64 // not taken by the receiver, for good
-	// for want of room, added in a pause of [Config].UnknownPause, or added after Shutdown
-	Dropped uint64
-	Pending uint64 // waiting or being sent; after Shutdown, given up
+	Accepted  uint64 // passed to Add
+	Delivered uint64 // accepted by the receiver
+	Failed    uint64 // given up: refused by the receiver, or not delivered in time
+	Dropped   uint64 // at a full queue, in a pause of [Config].UnknownPause, or after Shutdown
+	Pending   uint64 // waiting or being sent; after Shutdown, given up
 
-	PendingBytes int    // of Pending
-	Unanswered   uint64 // of Failed: the receiver may have taken them nevertheless
-	Retries      uint64 // attempts to send a batch again
+	PendingBytes int    // memory of the pending items
+	Unanswered   uint64 // failed items that the receiver may have accepted
+	Retries      uint64 // repeated attempts to send a batch
 }
 
-// lost counts what will not arrive.
+func countOf[T Item](items []T) (n uint64) {
+	for _, item := range items {
+		n += uint64(item.Count())
+	}
+	return n
+}
+
 func (s Stats) lost() uint64 { return s.Failed + s.Dropped }
 
-// A state says what the sending goroutine does.
+// A state is the activity of the sending goroutine.
 type state int
 
 const (
-	busy      state = iota // with what it will look at again before it waits
-	sending                // the batch, which it reads without the lock
-	pausing                // until the next attempt
-	shortened              // the same; Flush and Shutdown do not wake it
-	idle                   // until there is a batch to send
+	busy      state = iota // checks the queue again before it waits
+	sending                // reads the batch without the lock
+	pausing                // waits for the next attempt
+	shortened              // waits for the next attempt; Flush and Shutdown do not end this wait
+	idle                   // waits for a batch
 )
 
 // A Queue is made by [New]. Its methods may be called concurrently.
@@ -102,65 +102,60 @@ type Queue[T Item] struct {
 
 	life context.Context //nolint:containedctx // the context of all attempts, which Shutdown ends
 	kill context.CancelCauseFunc
-	wake chan struct{} // has a value when the sending goroutine should stop waiting
-	done chan struct{} // closed when the books are final
-	time *time.Timer   // of Delay; runs while armed
+	wake chan struct{} // contains a value when the sending goroutine should stop waiting
+	done chan struct{} // closed when the counts are final
 
-	logged logLimiter // the sending goroutine's
+	timer  *time.Timer // of Delay; runs while timerActive
+	logged logLimiter  // used only by the sending goroutine
 
-	mu      sync.Mutex // guards what follows
-	stats   Stats
-	reason  error // of the last loss
-	waiting fifo[T]
-	added   uint64 // items ever in waiting; items are numbered from 1 on
-	due     uint64 // the number up to which items do not wait for a batch to fill
-	armed   bool
-	state   state
+	mu          sync.Mutex // guards the fields below
+	stats       Stats
+	reason      error // of the last loss
+	waiting     fifo[T]
+	added       uint64 // number of the last item of waiting; the first item is number 1
+	sendUpTo    uint64 // items up to this number do not wait for a batch to fill
+	timerActive bool
+	state       state
 
 	// The first items of the batch are being sent, or wait for their next attempt.
-	batch []T
-	sent  int       // of the last attempt; 0 before
-	first uint64    // the number of the first item
-	since time.Time // the first attempt
-	tries int
-	// how many of the first items the receiver may have, because an attempt with them was not
-	// answered
-	doubtful int
-	// bytes of a request that the receiver takes, as far as it has refused larger ones; 0: it has
-	// not
-	most  int
-	aside []setAside[T]
+	batch        []T
+	sent         int       // items in the last attempt; 0 before an attempt
+	first        uint64    // number of the first item
+	firstAttempt time.Time // of the first item
+	attempts     int
+	unanswered   int // the receiver may have accepted as many of the first items
+	sizeLimit    int // bytes of a request, after a larger one was refused; 0: none
+	deferred     []deferredItem[T]
 
-	failures  int  // attempts in a row that ask for a pause
-	throttled bool // the receiver asked for the pause
-	rush      bool // Flush or Shutdown want no pause before the next attempt
+	failures     int       // consecutive attempts that require a pause
+	throttled    bool      // the receiver asked for the pause
+	skipPause    bool      // Flush or Shutdown ask for an attempt without a pause
+	unknownUntil time.Time // end of the UnknownPause; zero: no pause
 
-	unknown time.Time // end of a pause because the receiver does not know the items; zero: none
+	failing       bool        // the last attempt failed
+	failureLogged bool        // the log reports failing delivery
+	unknownLogged bool        // the log reports that the receiver does not support the items
+	warnings      []time.Time // logged in the last minute
+	lostBefore    uint64      // lost items up to the last answer
+	unreported    uint64      // items lost while delivery failed, not in the log yet
 
-	failing     bool        // the last attempt failed
-	warned      bool        // as the log says
-	saidUnknown bool        // the log says that the receiver does not know the items
-	warnings    []time.Time // of the last minute
-	lostBefore  uint64      // lost items up to the last answer
-	unlogged    uint64      // items lost while delivery failed, which no line has counted
-
-	flushes []*flush
-	closing bool
-	last    flush // Shutdown's
-	ended   bool  // the books are final
-	err     error // of Shutdown
+	flushes  []*flush
+	closing  bool  // Shutdown was called
+	shutdown flush // the flush of Shutdown
+	closed   bool  // the counts are final
+	err      error // of Shutdown
 }
 
-// A setAside is an item that goes behind those that wait.
-type setAside[T Item] struct {
-	item       T
-	number     uint64
-	since      time.Time
-	tries      int
-	unanswered bool
+// A deferredItem is an item that is retried after all waiting items.
+type deferredItem[T Item] struct {
+	item         T
+	number       uint64
+	firstAttempt time.Time
+	attempts     int
+	unanswered   bool
 }
 
-// New starts a queue. The caller has to shut it down. It panics if c.Send is nil.
+// New starts a queue. The caller has to shut the queue down. New panics if c.Send is nil.
 func New[T Item](c Config[T]) *Queue[T] {
 	if c.Send == nil {
 		panic("queue: Config.Send is nil")
@@ -173,8 +168,8 @@ func New[T Item](c Config[T]) *Queue[T] {
 	c.BatchCount = min(unbounded(c.BatchCount), max(c.MaxCount/2, 1))
 	c.BatchBytes = min(unbounded(c.BatchBytes), max(c.MaxBytes/2, 1))
 	q := &Queue[T]{c: c, wake: make(chan struct{}, 1), logged: logLimiter{},
-		done: make(chan struct{}), time: time.NewTimer(math.MaxInt64)}
-	q.time.Stop()
+		done: make(chan struct{}), timer: time.NewTimer(math.MaxInt64)}
+	q.timer.Stop()
 	q.life, q.kill = context.WithCancelCause(context.Background())
 	go q.run()
 	return q
@@ -187,8 +182,8 @@ func unbounded(n int) int {
 	return n
 }
 
-// Add queues items, each of which it may drop and count. It never blocks on the receiver, and does
-// not allocate but for room in the queue.
+// Add queues items, or drops and counts them. It never waits for the receiver. It allocates only to
+// grow the queue.
 func (q *Queue[T]) Add(items ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -202,23 +197,23 @@ func (q *Queue[T]) Add(items ...T) {
 	}
 }
 
-// add queues an item. It returns false if the item is to be dropped.
+// add queues an item. It returns false for an item that the caller must drop.
 func (q *Queue[T]) add(item T) bool {
 	count, bytes := item.Count(), item.Bytes()
 	if q.closing {
 		q.reason = errShut
 		return false
 	}
-	if !q.unknown.IsZero() {
-		if time.Now().Before(q.unknown) {
+	if !q.unknownUntil.IsZero() {
+		if time.Now().Before(q.unknownUntil) {
 			return false
 		}
-		q.unknown = time.Time{}
+		q.unknownUntil = time.Time{}
 	}
 	if !q.makeRoom(count, bytes) {
 		q.reason = errFull
-		q.due = q.added // even half a batch makes room
-		q.rouse()
+		q.sendUpTo = q.added // sending even a part of a batch makes room
+		q.wakeSender()
 		return false
 	}
 	q.waiting.push(item, count, item.Request())
@@ -227,47 +222,48 @@ func (q *Queue[T]) add(item T) bool {
 	q.stats.PendingBytes += bytes
 	switch {
 	case q.c.Delay <= 0, q.full():
-		q.rouse()
-	case !q.armed:
+		q.wakeSender()
+	case !q.timerActive:
 		q.arm()
 	}
 	return true
 }
 
-// Stats returns the books of one moment.
+// Stats returns consistent counts.
 func (q *Queue[T]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.stats
 }
 
-// Reason returns why items were lost last, nil if none were.
+// Reason returns the reason of the last loss, or nil before a loss.
 func (q *Queue[T]) Reason() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.reason
 }
 
-// full reports whether a whole batch waits.
+// full reports whether the waiting items fill a batch.
 func (q *Queue[T]) full() bool {
 	return q.waiting.count >= q.c.BatchCount || q.waiting.request >= q.batchBytes()
 }
 
 // arm starts the timer of Delay.
 func (q *Queue[T]) arm() {
-	q.armed = true
-	q.time.Reset(q.c.Delay)
+	q.timerActive = true
+	q.timer.Reset(q.c.Delay)
 }
 
-// rouse wakes the sending goroutine if it waits for something to send.
-func (q *Queue[T]) rouse() {
+// wakeSender wakes the sending goroutine if it waits for a batch.
+func (q *Queue[T]) wakeSender() {
 	if q.state == idle {
 		q.state = busy
-		q.wake <- struct{}{} // has room: waits begin with an empty channel, and end with the state
+		q.wake <- struct{}{} // does not block: the channel is empty while the state is idle
 	}
 }
 
-// makeRoom reports whether there is room, having dropped the oldest items for it if need be.
+// makeRoom reports whether the queue has room. With DropOldest, it first drops as many items as
+// necessary.
 func (q *Queue[T]) makeRoom(count, bytes int) bool {
 	fits := func(pending uint64, pendingBytes int) bool {
 		return pending+uint64(count) <= uint64(q.c.MaxCount) && bytes <= q.c.MaxBytes-pendingBytes
@@ -296,10 +292,10 @@ func (q *Queue[T]) makeRoom(count, bytes int) bool {
 	return true
 }
 
-// dropOldest drops the oldest item that is not being sent. There is one.
+// dropOldest drops the oldest item that is not being sent. Such an item must exist.
 func (q *Queue[T]) dropOldest() {
 	at, number := -1, uint64(math.MaxUint64)
-	for i, a := range q.aside {
+	for i, a := range q.deferred {
 		if a.number < number {
 			at, number = i, a.number
 		}
@@ -309,30 +305,30 @@ func (q *Queue[T]) dropOldest() {
 	case q.state != sending && len(q.batch) > 0 && q.first < number:
 		item, number = q.batch[0], q.first
 		q.batch = removed(q.batch, 0)
-		q.sent, q.doubtful = max(0, q.sent-1), max(0, q.doubtful-1)
+		q.sent, q.unanswered = max(0, q.sent-1), max(0, q.unanswered-1)
 		q.first++
 	case at >= 0:
-		item = q.aside[at].item
-		q.aside = removed(q.aside, at)
+		item = q.deferred[at].item
+		q.deferred = removed(q.deferred, at)
 	default:
 		item, number = q.waiting.front(), q.oldestWaiting()
 		q.waiting.pop(item.Count(), item.Request())
 	}
 	q.stats.Dropped += uint64(item.Count())
 	q.lose(number, errFull, uint64(item.Count()), item)
-	q.forget(item)
+	q.removePending(item)
 	q.c.Release(item)
 }
 
-// removed returns s without an element, in the same array.
+// removed removes an element of s in place, and returns the shorter slice.
 func removed[E any](s []E, at int) []E {
 	copy(s[at:], s[at+1:])
 	clear(s[len(s)-1:])
 	return s[:len(s)-1]
 }
 
-// forget takes an item out of what is pending.
-func (q *Queue[T]) forget(item T) {
+// removePending subtracts an item from the pending counts.
+func (q *Queue[T]) removePending(item T) {
 	q.stats.Pending -= uint64(item.Count())
 	q.stats.PendingBytes -= item.Bytes()
 }

@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	maxWarnings = 5 // in a minute, about delivery that begins to fail
-
+	maxWarnings = 5         // per minute, about failing delivery
 	repeatAfter = time.Hour // a reason is logged once in this time
-	maxReasons  = 8         // in this time
+	maxReasons  = 8         // per repeatAfter
 )
 
-// A logLimiter has the reasons that were logged, and when.
+// A logLimiter contains the logged reasons and their times.
 type logLimiter map[string]time.Time
 
-// allow reports whether a reason may be logged, and counts it as logged now. It may not within
-// repeatAfter of the last time, or when too many others were logged.
+// allow reports whether a reason may be logged now, and records it as logged. It returns false for
+// a reason logged within repeatAfter, and for further reasons after maxReasons of them.
 func (l logLimiter) allow(reason string) bool {
 	for other, at := range l {
 		if time.Since(at) >= repeatAfter {
@@ -32,21 +31,20 @@ func (l logLimiter) allow(reason string) bool {
 	return true
 }
 
-// An event is what an attempt gives the log.
+// An event contains the facts that an attempt adds to the log.
 type event struct {
-	failure   error // delivery begins to fail
-	refused   bool  // with failure: another attempt would not help
-	unknown   bool  // with failure: the receiver does not know the items
-	recovered bool  // delivery works again
-	// bytes of a request from now on, because the receiver has refused a larger one; 0: as before
-	smaller  int
-	overflow bool   // items were dropped while delivery worked
-	lost     uint64 // with recovered and overflow
-	rejected uint64 // items that the receiver turned down
-	message  string // why, or a warning
+	failure   error  // delivery starts failing
+	refused   bool   // with failure: another attempt would not help
+	unknown   bool   // with failure: the receiver does not support the items
+	recovered bool   // delivery works again
+	sizeLimit int    // new limit of a request, in bytes; 0: unchanged
+	overflow  bool   // items were dropped while delivery worked
+	lost      uint64 // with recovered and overflow: lost items
+	rejected  uint64 // items that the receiver rejected
+	message   string // the reason, or a warning
 }
 
-// event returns what there is to log about an answer; lost is how many items were lost before it.
+// event returns the facts to log about an answer. lost is the number of items lost before it.
 func (q *Queue[T]) event(a Answer, lost uint64) (e event) {
 	if a.Err != nil {
 		lost = q.stats.lost()
@@ -54,31 +52,31 @@ func (q *Queue[T]) event(a Answer, lost uint64) (e event) {
 	more := lost - q.lostBefore
 	q.lostBefore = q.stats.lost()
 	if a.Err != nil || q.failing {
-		q.unlogged += more
+		q.unreported += more
 	}
 	if a.Err != nil {
 		q.failing = true
 		unknown := a.Unknown && q.c.UnknownPause > 0
-		if (!q.warned || unknown && !q.saidUnknown) && q.mayWarn() {
-			q.warned, q.saidUnknown = true, q.saidUnknown || unknown
+		if (!q.failureLogged || unknown && !q.unknownLogged) && q.mayWarn() {
+			q.failureLogged, q.unknownLogged = true, q.unknownLogged || unknown
 			e.failure, e.refused, e.unknown = a.Err, !a.Retry && !a.Unanswered, unknown
 		}
 		return e
 	}
 	e.rejected, e.message = uint64(a.Rejected), a.Message //nolint:gosec // not negative
 	switch {
-	case q.warned:
-		e.recovered, e.lost = true, q.unlogged
-		q.unlogged = 0
+	case q.failureLogged:
+		e.recovered, e.lost = true, q.unreported
+		q.unreported = 0
 	case !q.failing && !q.closing && more > 0:
 		e.overflow, e.lost = true, more
 	}
-	q.failing, q.warned, q.saidUnknown = false, false, false
+	q.failing, q.failureLogged, q.unknownLogged = false, false, false
 	return e
 }
 
-// mayWarn reports whether there is room for a warning: a receiver that fails every other time must
-// not fill the log.
+// mayWarn reports whether another warning is allowed, and counts it. The bound keeps a receiver
+// that fails every other time from filling the log.
 func (q *Queue[T]) mayWarn() bool {
 	now := time.Now()
 	q.warnings = slices.DeleteFunc(q.warnings,
@@ -90,7 +88,6 @@ func (q *Queue[T]) mayWarn() bool {
 	return true
 }
 
-// log logs an event.
 func (q *Queue[T]) log(e event) {
 	switch {
 	case e.failure != nil && e.unknown:
@@ -113,10 +110,10 @@ func (q *Queue[T]) log(e event) {
 			" are dropped because the queue is full; requests are not affected, such losses are counted",
 			"to", q.c.To, "dropped", e.lost)
 	}
-	if e.smaller > 0 && q.logged.allow("smaller") {
+	if e.sizeLimit > 0 && q.logged.allow("smaller") {
 		q.c.Logger.Info("perfline: the receiver takes no requests as large as that; "+q.c.What+
 			" travel in smaller ones from now on",
-			"to", q.c.To, "bytes", e.smaller)
+			"to", q.c.To, "bytes", e.sizeLimit)
 	}
 	switch {
 	case e.rejected > 0 && q.logged.allow("rejected: "+e.message):

@@ -15,17 +15,16 @@ import (
 const (
 	minPause = 300 * time.Millisecond
 	maxPause = 3 * time.Second
-	maxAfter = 5 * time.Minute // what a receiver may ask for, plus a tenth by chance
+	maxAfter = 5 * time.Minute // limit of a receiver's pause, without its random part
 )
 
-// maxKept is how many items the slice of a batch has room for at most between batches.
-const maxKept = 4096
+const (
+	maxBatchCap = 4096    // items: capacity of the batch's slice that stays between batches
+	maxReason   = 1 << 10 // bytes of a receiver's text in the log
+)
 
-// maxReason is how many bytes of a receiver's text are logged.
-const maxReason = 1 << 10
-
-// run sends until the queue is shut down and empty, or given up. A Sender that ends the goroutine
-// does not end that.
+// run sends until the queue is shut down and empty, or given up. If a Sender ends the goroutine,
+// run continues on another one.
 func (q *Queue[T]) run() {
 	over := false
 	defer func() {
@@ -40,15 +39,14 @@ func (q *Queue[T]) run() {
 	over = true
 }
 
-// step makes an attempt and what follows from it. It returns false if there is nothing more to
-// send.
+// step makes an attempt and settles its answer. It returns false if nothing remains to be sent.
 func (q *Queue[T]) step() bool {
 	batch, until := q.next()
 	if batch == nil {
 		return false
 	}
 	a := Answer{Err: errGoexit, Unanswered: true}
-	defer func() { // also if Send ends the goroutine
+	defer func() { // deferred, because Send may end the goroutine
 		pause, e := q.settle(a)
 		q.log(e)
 		if pause > 0 {
@@ -61,10 +59,10 @@ func (q *Queue[T]) step() bool {
 	return true
 }
 
-// errGoexit stands for an answer that a Sender has not given.
+// errGoexit replaces the answer of a Sender that ended its goroutine.
 var errGoexit = errors.New("the sender ended its goroutine")
 
-// attempt sends the batch. Send is the program's code.
+// attempt calls Send, which is the program's code.
 func (q *Queue[T]) attempt(batch []T, until time.Time) Answer {
 	ctx := q.life
 	if !until.IsZero() {
@@ -73,42 +71,42 @@ func (q *Queue[T]) attempt(batch []T, until time.Time) Answer {
 		defer cancel()
 	}
 	a := q.c.Send(ctx, batch)
-	a.Err = record.SafeError(a.Err) // which is printed under the lock
+	a.Err = record.SafeError(a.Err) // safe to print under the lock
 	return a
 }
 
-// next waits for a batch to send, and returns it with the end of its time, if it has one; nil when
-// there will be none.
+// next waits for a batch to send. It returns the batch and the deadline of its attempts, which is
+// zero without a Timeout. A nil batch means that no more batches follow.
 func (q *Queue[T]) next() (batch []T, until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.life.Err() == nil && !q.cut() {
+	for q.life.Err() == nil && !q.fillBatch() {
 		if q.closing {
 			return nil, until
 		}
-		if q.waiting.items > 0 && !q.armed {
+		if q.waiting.items > 0 && !q.timerActive {
 			q.arm()
 		}
-		q.wait(idle, q.time.C)
+		q.wait(idle, q.timer.C)
 	}
 	if q.life.Err() != nil {
 		return nil, until
 	}
-	q.tries++
-	if q.tries == 1 {
-		q.since = time.Now()
+	q.attempts++
+	if q.attempts == 1 {
+		q.firstAttempt = time.Now()
 	} else {
 		q.stats.Retries++
 	}
 	if q.c.Timeout > 0 {
-		until = q.since.Add(q.c.Timeout)
+		until = q.firstAttempt.Add(q.c.Timeout)
 	}
-	q.rush, q.state = false, sending
+	q.skipPause, q.state = false, sending
 	q.sent = q.portion()
 	return q.batch[:q.sent], until
 }
 
-// wait gives the lock away until the sending goroutine is woken, until t, or until life ends.
+// wait releases the lock until wake, t or the end of life.
 func (q *Queue[T]) wait(s state, t <-chan time.Time) {
 	q.state = s
 	q.mu.Unlock()
@@ -122,23 +120,23 @@ func (q *Queue[T]) wait(s state, t <-chan time.Time) {
 	}
 	q.mu.Lock()
 	if q.state == busy && !woken {
-		<-q.wake // came at the same time
+		<-q.wake // sent at the same time as another event
 	}
 	q.state = busy
 	if timed && s == idle {
-		q.armed = false
-		q.due = q.added
+		q.timerActive = false
+		q.sendUpTo = q.added
 	}
 }
 
-// cut fills the batch unless there is one, and reports whether there is one now.
-func (q *Queue[T]) cut() bool {
+// fillBatch fills an empty batch, and reports whether the batch contains items.
+func (q *Queue[T]) fillBatch() bool {
 	if len(q.batch) > 0 {
 		return true
 	}
 	if q.waiting.items > 0 &&
-		(q.closing || q.c.Delay <= 0 || q.oldestWaiting() <= q.due || q.full()) {
-		q.first, q.tries, q.doubtful = q.oldestWaiting(), 0, 0
+		(q.closing || q.c.Delay <= 0 || q.oldestWaiting() <= q.sendUpTo || q.full()) {
+		q.first, q.attempts, q.unanswered = q.oldestWaiting(), 0, 0
 		for count, bytes := 0, 0; q.waiting.items > 0; {
 			item := q.waiting.front()
 			c, b := item.Count(), item.Request()
@@ -153,38 +151,37 @@ func (q *Queue[T]) cut() bool {
 				break
 			}
 		}
-		if q.waiting.items == 0 && q.armed {
-			q.armed = false
-			q.time.Stop()
+		if q.waiting.items == 0 && q.timerActive {
+			q.timerActive = false
+			q.timer.Stop()
 		}
 		return true
 	}
-	if len(q.aside) > 0 {
-		a := q.aside[0]
-		q.aside = removed(q.aside, 0)
-		q.batch, q.first, q.since, q.tries, q.doubtful = append(q.batch, a.item), a.number, a.since,
-			a.tries, 0
+	if len(q.deferred) > 0 {
+		a := q.deferred[0]
+		q.deferred = removed(q.deferred, 0)
+		q.batch, q.first, q.unanswered = append(q.batch, a.item), a.number, 0
+		q.firstAttempt, q.attempts = a.firstAttempt, a.attempts
 		if a.unanswered {
-			q.doubtful = 1
+			q.unanswered = 1
 		}
 		return true
 	}
 	return false
 }
 
-// minMost is how small a request is never made on purpose, in bytes. Who refuses that has another
-// reason.
-const minMost = 64 << 10
+// minSizeLimit is the smallest limit of a request, in bytes. A receiver that refuses smaller
+// requests has another reason.
+const minSizeLimit = 64 << 10
 
-// batchBytes returns how long a request may be.
 func (q *Queue[T]) batchBytes() int {
-	if q.most > 0 {
-		return min(q.most, q.c.BatchBytes)
+	if q.sizeLimit > 0 {
+		return min(q.sizeLimit, q.c.BatchBytes)
 	}
 	return q.c.BatchBytes
 }
 
-// portion returns how many items of the batch fit in a request: at least 1.
+// portion returns the number of the batch's items that fit in a request, at least 1.
 func (q *Queue[T]) portion() (n int) {
 	for bytes := 0; n < len(q.batch); n++ {
 		if bytes += q.batch[n].Request(); n > 0 && bytes > q.batchBytes() {
@@ -194,35 +191,35 @@ func (q *Queue[T]) portion() (n int) {
 	return n
 }
 
-// shrink notes that the receiver does not take a request as long as the last one. It returns false
-// if the items cannot be sent in smaller ones.
+// shrink lowers the size limit below the last request. It returns false if the items cannot be sent
+// in smaller requests.
 func (q *Queue[T]) shrink() bool {
 	bytes := 0
 	for _, item := range q.batch[:q.sent] {
 		bytes += item.Request()
 	}
-	if bytes <= minMost { // the reason was another one from the start
-		q.most = 0
+	if bytes <= minSizeLimit { // the size is not the reason
+		q.sizeLimit = 0
 		return false
 	}
-	q.most = min(q.batchBytes(), max(bytes/2, minMost))
+	q.sizeLimit = min(q.batchBytes(), max(bytes/2, minSizeLimit))
 	return q.sent > 1
 }
 
-// settle enters in the books what became of the batch, and returns how long to wait before the next
-// attempt and what there is to log.
+// settle counts the result of an attempt. It returns the pause before the next attempt and the
+// event for the log.
 func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state = busy
 	if a.Unanswered {
-		q.doubtful = max(q.doubtful, q.sent)
+		q.unanswered = max(q.unanswered, q.sent)
 	}
-	if q.ended || a.Err != nil && q.life.Err() != nil {
-		return 0, e // given up: end enters it in the books
+	if q.closed || a.Err != nil && q.life.Err() != nil {
+		return 0, e // given up: end counts the items
 	}
 	if a.TooLarge && q.shrink() {
-		return 0, event{smaller: q.most}
+		return 0, event{sizeLimit: q.sizeLimit}
 	}
 	before := q.stats.lost()
 	if a.Err == nil {
@@ -237,11 +234,11 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 			q.sent = len(q.batch)
 			q.failed(a)
 			q.failWaiting(a.Err)
-			q.unknown = time.Now().Add(q.c.UnknownPause)
-		case !a.Retry, q.c.Timeout > 0 && pause >= q.c.Timeout-time.Since(q.since):
+			q.unknownUntil = time.Now().Add(q.c.UnknownPause)
+		case !a.Retry, q.c.Timeout > 0 && pause >= q.c.Timeout-time.Since(q.firstAttempt):
 			q.failed(a)
-		case a.Aside:
-			q.putAside()
+		case a.Defer:
+			q.deferSent()
 		}
 	}
 	e = q.event(a, before)
@@ -250,17 +247,14 @@ func (q *Queue[T]) settle(a Answer) (pause time.Duration, e event) {
 	return pause, e
 }
 
-// delivered counts what was sent, of which the receiver may have turned down some.
+// delivered counts the sent items as delivered, except for rejected ones.
 func (q *Queue[T]) delivered(a *Answer) {
 	if a.Message = text.Cut(a.Message, maxReason); a.Message == "" && a.Rejected > 0 {
 		a.Message = "the receiver gave no reason"
 	}
-	var count uint64
-	for _, item := range q.batch[:q.sent] {
-		count += uint64(item.Count())
-	}
+	count := countOf(q.batch[:q.sent])
 	rejected := min(uint64(max(a.Rejected, 0)), count)
-	a.Rejected = int64(rejected) //nolint:gosec // no more than it was
+	a.Rejected = int64(rejected) //nolint:gosec // not larger than before
 	q.stats.Delivered += count - rejected
 	q.stats.Failed += rejected
 	if rejected > 0 {
@@ -269,21 +263,15 @@ func (q *Queue[T]) delivered(a *Answer) {
 	q.releaseSent()
 }
 
-// failed counts what was sent as lost.
+// failed counts the sent items as lost.
 func (q *Queue[T]) failed(a Answer) {
-	var count uint64
-	for i, item := range q.batch[:q.sent] {
-		count += uint64(item.Count())
-		if i < q.doubtful {
-			q.stats.Unanswered += uint64(item.Count())
-		}
-	}
+	count := countOf(q.batch[:q.sent])
+	q.stats.Unanswered += countOf(q.batch[:min(q.unanswered, q.sent)])
 	q.stats.Failed += count
 	q.lose(q.first, a.Err, count, q.batch[:q.sent]...)
 	q.releaseSent()
 }
 
-// failWaiting counts all items that wait as lost.
 func (q *Queue[T]) failWaiting(why error) {
 	fail := func(item T, number uint64, unanswered bool) {
 		count := uint64(item.Count())
@@ -292,7 +280,7 @@ func (q *Queue[T]) failWaiting(why error) {
 			q.stats.Unanswered += count
 		}
 		q.lose(number, why, count, item)
-		q.forget(item)
+		q.removePending(item)
 		q.c.Release(item)
 	}
 	for q.waiting.items > 0 {
@@ -300,46 +288,45 @@ func (q *Queue[T]) failWaiting(why error) {
 		q.waiting.pop(item.Count(), item.Request())
 		fail(item, number, false)
 	}
-	for _, a := range q.aside {
+	for _, a := range q.deferred {
 		fail(a.item, a.number, a.unanswered)
 	}
-	q.aside = nil
-	q.armed = false
-	q.time.Stop()
+	q.deferred = nil
+	q.timerActive = false
+	q.timer.Stop()
 }
 
-// releaseSent takes what was sent out of the queue.
 func (q *Queue[T]) releaseSent() {
 	for _, item := range q.batch[:q.sent] {
-		q.forget(item)
+		q.removePending(item)
 		q.c.Release(item)
 	}
 	q.nextPortion()
 }
 
-// nextPortion takes what was sent out of the batch.
 func (q *Queue[T]) nextPortion() {
 	rest := copy(q.batch, q.batch[q.sent:])
 	clear(q.batch[rest:])
 	q.batch = q.batch[:rest]
 	q.first += uint64(q.sent)
-	q.sent, q.tries, q.doubtful = 0, 0, max(0, q.doubtful-q.sent)
-	if rest == 0 && cap(q.batch) > maxKept {
+	q.sent, q.attempts, q.unanswered = 0, 0, max(0, q.unanswered-q.sent)
+	if rest == 0 && cap(q.batch) > maxBatchCap {
 		q.batch = nil
 	}
 }
 
-// putAside puts what was sent behind the others, each to be sent alone.
-func (q *Queue[T]) putAside() {
+// deferSent moves the sent items behind all others. Each of them is then sent alone.
+func (q *Queue[T]) deferSent() {
 	for i, item := range q.batch[:q.sent] {
-		q.aside = append(q.aside,
-			setAside[T]{item, q.first + uint64(i), q.since, q.tries, i < q.doubtful})
+		number, unanswered := q.first+uint64(i), i < q.unanswered
+		q.deferred = append(q.deferred,
+			deferredItem[T]{item, number, q.firstAttempt, q.attempts, unanswered})
 	}
 	q.nextPortion()
 }
 
-// nextPause returns the pause before the next attempt. A part of it is chance: programs that lost
-// their receiver together, or were throttled together, do not come back together.
+// nextPause returns the pause before the next attempt. A part of the pause is random, so that many
+// programs do not retry at the same moment.
 func (q *Queue[T]) nextPause(after time.Duration) time.Duration {
 	pause := minPause
 	for range q.failures {
@@ -351,26 +338,26 @@ func (q *Queue[T]) nextPause(after time.Duration) time.Duration {
 		after = min(after, maxAfter)
 		after += rand.N(after/10 + 1) //nolint:gosec // no secret
 		if len(q.flushes) > 0 {
-			after = min(after, maxPause) // callers of Flush and Shutdown wait
+			after = min(after, maxPause) // a caller of Flush or Shutdown waits
 		}
 		pause = max(pause, after)
 	}
 	return pause
 }
 
-// pause waits until the next attempt. Flush and Shutdown end the queue's own pause, and shorten the
-// receiver's.
+// pause waits for the next attempt. Flush and Shutdown end a pause of the queue, and shorten a
+// pause of the receiver.
 func (q *Queue[T]) pause(d time.Duration) {
 	end := time.Now().Add(d)
 	t := time.NewTimer(d)
 	defer t.Stop()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.rush {
+	if !q.skipPause {
 		q.wait(pausing, t.C)
 	}
 	switch {
-	case !q.rush:
+	case !q.skipPause:
 	case q.throttled:
 		t.Reset(min(time.Until(end), maxPause))
 		q.wait(shortened, t.C)

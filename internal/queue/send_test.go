@@ -221,7 +221,7 @@ func TestUnansweredAttempt(t *testing.T) {
 			attempt := 0
 			s := start(t, config{BatchCount: 3, Delay: time.Hour}, func(context.Context, []item) queue.Answer {
 				if attempt++; attempt == 1 {
-					return queue.Answer{Err: errors.New("no answer"), Unanswered: true, Retry: true, Aside: aside}
+					return queue.Answer{Err: errors.New("no answer"), Unanswered: true, Retry: true, Defer: aside}
 				}
 				return queue.Answer{Err: errors.New("401 Unauthorized")}
 			})
@@ -242,7 +242,7 @@ func TestAside(t *testing.T) {
 		bad := func(_ context.Context, batch []item) queue.Answer {
 			for _, i := range batch {
 				if i.name == "b" {
-					return queue.Answer{Err: errors.New("500"), Retry: true, Aside: true}
+					return queue.Answer{Err: errors.New("500"), Retry: true, Defer: true}
 				}
 			}
 			return queue.Answer{}
@@ -270,7 +270,7 @@ func TestAside(t *testing.T) {
 // An item that was put aside has no more time than the others.
 func TestTimeoutOfAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, config{Timeout: 3 * time.Second}, always(queue.Answer{Err: errors.New("500"), Retry: true, Aside: true}))
+		s := start(t, config{Timeout: 3 * time.Second}, always(queue.Answer{Err: errors.New("500"), Retry: true, Defer: true}))
 		s.add("a")
 		time.Sleep(3 * time.Second)
 		if got := s.Stats(); got.Failed != 1 {
@@ -283,7 +283,7 @@ func TestTimeoutOfAside(t *testing.T) {
 // An item that was put aside is the oldest one.
 func TestDropAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, config{MaxBytes: 4, BatchCount: 1, DropOldest: true}, always(queue.Answer{Err: errors.New("500"), Retry: true, Aside: true}))
+		s := start(t, config{MaxBytes: 4, BatchCount: 1, DropOldest: true}, always(queue.Answer{Err: errors.New("500"), Retry: true, Defer: true}))
 		s.add("abcd")
 		time.Sleep(time.Second)
 		s.add("ef")

@@ -70,7 +70,7 @@ func TestUnknownAside(t *testing.T) {
 				<-release
 				return queue.Answer{}
 			}
-			return queue.Answer{Err: errors.New("no answer"), Retry: true, Aside: true, Unanswered: true}
+			return queue.Answer{Err: errors.New("no answer"), Retry: true, Defer: true, Unanswered: true}
 		})
 		s.add("z")
 		synctest.Wait()

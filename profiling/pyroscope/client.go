@@ -121,7 +121,7 @@ func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
 	case lost:
 		return queue.Answer{Rejected: 1, Message: u.kind + ": " + a.Err.Error()}
 	default:
-		a.Aside = often
+		a.Defer = often
 		return a
 	}
 }

@@ -1,12 +1,13 @@
-// Package servertiming writes and reads the Server-Timing header field of an HTTP response (W3C
+// Package servertiming writes and parses the Server-Timing header field of an HTTP response (W3C
 // Server Timing, section 2).
 //
-//	dst = servertiming.Append(dst, servertiming.Metric{Name: "db", Duration: took, HasDuration: true})
+//	m := servertiming.Metric{Name: "db", Duration: d, HasDuration: true}
+//	dst = servertiming.Append(dst, m)
 //	metrics, malformed, dropped := servertiming.Parse(response.Header.Values("Server-Timing"))
 //
-// Any Metric can be written: what the header cannot carry is replaced. It is read back as it was
-// after that replacement. Reading is for responses of unknown servers. It is bounded, and skips
-// what does not belong, as browsers do.
+// Append accepts any Metric, and replaces bytes that the header cannot contain. Parse returns an
+// appended metric as it is after this replacement. Parse is safe for responses of unknown servers:
+// its result is bounded, and it skips malformed parts as browsers do.
 //
 // All functions are safe for concurrent use.
 package servertiming
@@ -18,32 +19,29 @@ import (
 )
 
 const (
-	// Many proxies refuse a response if the header is larger than their buffer, often 4 KiB. A name
-	// of 64 bytes fits a column of a developer tool. A description of 128 bytes has room for a
-	// sentence, or for two traceparents.
-	maxName        = 64
-	maxDescription = 128
+	// Many proxies refuse a response with a header larger than their buffer, often 4 KiB.
+	maxName        = 64  // bytes: fits a column of a developer tool
+	maxDescription = 128 // bytes: a sentence, or two traceparents
 )
 
 // A Metric is one metric of a Server-Timing header field.
 type Metric struct {
-	Name     string        // a token; Append makes it one
-	Duration time.Duration // "dur", milliseconds on the wire; not negative
-	// whether there is a Duration: "miss" alone says that something happened
-	HasDuration bool
-	Description string // "desc"; empty: none
+	Name        string        // a token; Append replaces other bytes
+	Duration    time.Duration // "dur", milliseconds on the wire; not negative
+	HasDuration bool          // false for a plain event such as "miss"
+	Description string        // "desc"; empty: absent
 }
 
-// Append appends m as the header's grammar wants it, name;dur=1.234;desc="…", and returns the
-// extended slice. It allocates only if dst is too small. Commas between metrics are the caller's.
+// Append appends m in the header's grammar, name;dur=1.234;desc="…", and returns the extended
+// slice. It allocates only if dst is too small. The caller writes commas between metrics.
 //
-//   - A byte of the name that no token may have (RFC 9110, section 5.6.2) becomes '_', and so does
-//     an empty name. The name is cut to 64 bytes. If that changed the name and there is no
-//     description, the original name is the description.
-//   - The duration is rounded to microseconds. A negative one is 0.
+//   - A byte of the name that tokens must not contain (RFC 9110, section 5.6.2) becomes '_', as
+//     does an empty name. The name is cut to 64 bytes. If this changes the name and there is no
+//     description, the original name becomes the description.
+//   - The duration is rounded to microseconds. A negative duration becomes 0.
 //   - Each character of the description outside of printable ASCII becomes '?', because browsers
-//     read a header's bytes as Latin-1. The description is cut to 128 characters, without the
-//     backslashes of quoting.
+//     read headers as Latin-1. The description is cut to 128 characters, without the backslashes of
+//     quoting.
 func Append(dst []byte, m Metric) []byte {
 	start := len(dst)
 	for i := range min(len(m.Name), maxName) {
@@ -71,8 +69,8 @@ func Append(dst []byte, m Metric) []byte {
 	return dst
 }
 
-// appendMilliseconds writes down to microseconds, as tracing backends show, and digits only: not
-// every reader knows exponents.
+// appendMilliseconds appends d in milliseconds with up to three decimals. It writes no exponent,
+// because not every reader parses exponents.
 func appendMilliseconds(dst []byte, d time.Duration) []byte {
 	us := max(d, 0).Round(time.Microsecond).Microseconds()
 	dst = strconv.AppendInt(dst, us/1000, 10)
@@ -83,8 +81,8 @@ func appendMilliseconds(dst []byte, d time.Duration) []byte {
 	return bytes.TrimRight(dst, "0")
 }
 
-// appendDescription writes a token as it is, anything else as a quoted-string (RFC 9110, section
-// 5.6.4). s is not empty.
+// appendDescription appends s, which is not empty, as a token or else as a quoted-string (RFC 9110,
+// section 5.6.4).
 func appendDescription(dst []byte, s string) []byte {
 	start := s[:min(len(s), maxDescription)]
 	if t, rest := token(start); rest == "" {

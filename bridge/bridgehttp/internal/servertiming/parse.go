@@ -9,35 +9,34 @@ import (
 )
 
 const (
-	// Bounds of one response. Real fields have some hundred bytes and a dozen metrics.
-	// With these bounds, the metrics of the worst response hold half a megabyte.
+	// Real fields have some hundred bytes and a dozen metrics. With these bounds, the metrics of
+	// the worst response retain half a megabyte.
 	maxValue   = 4 << 10 // bytes of one field value
 	maxMetrics = 64      // of one message
 )
 
-// Parse reads the values of a message's Server-Timing fields, in their order, as browsers do.
-// Nothing it returns refers to values.
+// Parse parses the values of a message's Server-Timing fields, in their order, as browsers do. The
+// result does not refer to values.
 //
-// The grammar is section 2 of Server Timing. What does not belong there is skipped, so that a field
-// has one result:
+// The grammar is section 2 of Server Timing. Parse skips malformed parts, so that each field has
+// exactly one result:
 //
-//   - A metric is a token and its parameters. What follows the token is skipped until the next
-//     semicolon or comma. An element of the list that does not begin with a token has no metric,
-//     and counts in malformed.
-//   - The value of a parameter is a token or a quoted string. What follows the value is skipped
-//     until the next semicolon or comma. A parameter without a value has the value "". A quoted
-//     string that does not end has the value "", and all that follows belongs to it. A parameter
-//     without a name is skipped.
-//   - Names of parameters are case-insensitive. The first parameter of a name counts, also if its
-//     value is of no use. Other parameters than dur and desc are ignored.
+//   - A metric is a token and its parameters. Parse skips text between the token and the next
+//     semicolon or comma. An element of the list that does not begin with a token counts as
+//     malformed.
+//   - The value of a parameter is a token or a quoted string. Parse skips text between the value
+//     and the next semicolon or comma. A parameter without a value has the value "". A quoted
+//     string without a closing quote has the value "", and includes the rest of the field. A
+//     parameter without a name is skipped.
+//   - Names of parameters are case-insensitive. The first parameter of a name counts, even if its
+//     value is invalid. Parameters other than dur and desc are ignored.
 //   - A dur is a number of milliseconds by HTML's rules for floating-point numbers (section 3.2):
-//     characters after the number are ignored. Without a number, the metric has no duration. The
-//     same holds for a negative number, which no entry can have, and for one that time.Duration
-//     cannot hold. Fractions of a nanosecond are lost.
+//     characters after the number are ignored. The metric has no duration if the number is missing,
+//     negative or too large for time.Duration. Fractions of a nanosecond are lost.
 //   - A description keeps its UTF-8. Other bytes and control characters become U+FFFD.
 //
-// A value of more than 4 KiB is left out as a whole and counts in malformed. Parse returns the
-// first 64 metrics of the message. dropped counts the ones after them.
+// A value of more than 4 KiB is skipped as a whole and counts as malformed. Parse returns the first
+// 64 metrics of the message, and counts further metrics as dropped.
 func Parse(values []string) (metrics []Metric, malformed, dropped int) {
 	for _, s := range values {
 		if len(s) > maxValue {
@@ -62,12 +61,12 @@ func Parse(values []string) (metrics []Metric, malformed, dropped int) {
 	return metrics, malformed, dropped
 }
 
-// parseMetric reads an element of the list, up to its comma. The strings of the metric may be part
-// of s.
+// parseMetric parses an element of the list, up to its comma. The strings of m may share memory
+// with s.
 func parseMetric(s string) (m Metric, rest string, ok bool) {
 	m.Name, s = token(s)
 	s = skipTo(s, ";,")
-	var dur, desc bool // seen
+	var dur, desc bool // parsed already
 	for s != "" && s[0] == ';' {
 		var name, value string
 		name, value, s = parseParameter(skipOWS(s[1:]))
@@ -95,7 +94,7 @@ func parseParameter(s string) (name, value, rest string) {
 	return name, value, skipTo(s, ";,")
 }
 
-// clean is a description as UTF-8 without control characters.
+// clean returns a description as UTF-8 without control characters.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {
@@ -105,7 +104,7 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// skipTo leaves out what comes before one of the characters.
+// skipTo returns s from the first of the characters on.
 func skipTo(s, chars string) string {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return s[i:]
@@ -113,8 +112,8 @@ func skipTo(s, chars string) string {
 	return ""
 }
 
-// parseMilliseconds reads the number at the beginning of s: perhaps a sign, digits, a dot and
-// digits, or both, and perhaps an exponent.
+// parseMilliseconds parses the number at the beginning of s: an optional sign, digits with an
+// optional fraction, and an optional exponent.
 func parseMilliseconds(s string) (_ time.Duration, ok bool) {
 	s = strings.TrimPrefix(strings.TrimLeft(s, " \t\n\f\r"), "+")
 	end := digits(s)
@@ -123,7 +122,7 @@ func parseMilliseconds(s string) (_ time.Duration, ok bool) {
 	}
 	exponent := exponentLength(s[end:])
 	if exponent == 0 {
-		// Exact, where a float64 has no more than 53 bits.
+		// Exact: a float64 holds only 53 bits.
 		d, err := time.ParseDuration(s[:end] + "ms")
 		return d, err == nil
 	}
@@ -135,7 +134,7 @@ func parseMilliseconds(s string) (_ time.Duration, ok bool) {
 	return time.Duration(ns), true
 }
 
-// exponentLength returns the length of the exponent at the beginning of s, and 0 without one.
+// exponentLength returns the length of the exponent at the beginning of s, or 0.
 func exponentLength(s string) int {
 	if s == "" || s[0] != 'e' && s[0] != 'E' {
 		return 0
@@ -151,12 +150,10 @@ func exponentLength(s string) int {
 	return length + power
 }
 
-// digits returns how many digits are at the beginning of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// Unquote reads a quoted-string (RFC 9110, section 5.6.4) from after its opening quote on. It
-// returns what the string says, and the text after its closing quote. It returns false without a
-// closing quote.
+// Unquote parses a quoted-string (RFC 9110, section 5.6.4) after its opening quote. It returns the
+// unescaped value and the text after the closing quote, or false without a closing quote.
 func Unquote(s string) (value, rest string, ok bool) {
 	end := strings.IndexAny(s, `"\`)
 	if end >= 0 && s[end] == '"' {
@@ -175,7 +172,7 @@ func Unquote(s string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// token splits s after its leading token, which is empty if there is none.
+// token splits s after its leading token, which may be empty.
 func token(s string) (leading, rest string) {
 	i := 0
 	for i < len(s) && tchar(s[i]) {
@@ -184,7 +181,7 @@ func token(s string) (leading, rest string) {
 	return s[:i], s[i:]
 }
 
-// tchar says whether a token may contain c (RFC 9110, section 5.6.2).
+// tchar reports whether a token may contain c (RFC 9110, section 5.6.2).
 func tchar(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
 		strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
