@@ -340,7 +340,7 @@ func (s *encoding) plainMarks(span *recordedSpan, last record.FinishedMark) bool
 		!admits(limits.EventCountLimit, span.marks.Len()) {
 		return false
 	}
-	for m := last; m.Valid(); m = m.Before() {
+	for m := last; m.Valid(); m = m.Previous() {
 		if attrs := m.Attrs(); !otlpenc.Plain(attrs) ||
 			!admits(limits.AttributePerEventCountLimit, len(attrs)) {
 			return false
@@ -431,7 +431,7 @@ func (s *encoding) withMarks(span *recordedSpan, last record.FinishedMark) (even
 	own, n := span.readDetails().events.values, len(s.events)
 	s.events = append(s.events, own...)
 	marks, most := 0, limits.EventCountLimit
-	for m := last; m.Valid() && (most < 0 || marks < most); m = m.Before() {
+	for m := last; m.Valid() && (most < 0 || marks < most); m = m.Previous() {
 		from := len(s.attributes)
 		s.attributes = attributes.AppendConverted(s.attributes, m.Attrs())
 		e := sdktrace.Event{Name: m.Name(), Time: m.Time()}
