@@ -74,8 +74,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r)
 }
 
-// inlineMarkAttrs is the number of attributes of a mark, with the level, that cost no allocation. A
-// slog.Record itself has room for five.
+// inlineMarkAttrs is the number of attributes, with the level, that cost no allocation.
 const inlineMarkAttrs = 2 * record.InlineAttrs
 
 func (h *handler) mark(ctx context.Context, r slog.Record) {

@@ -37,15 +37,15 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 // MarkAt records nothing.
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry,
 	error) {
+	name = record.Name(name)
 	var p record.Place
 	p.Locate(ctx)
 	if p.Timeline.Parent() != nil && record.IsTimingName(name) {
-		return observer.Entry{},
-			fmt.Errorf("marks: mark %q: %w: choose another name", record.Name(name), ErrReserved)
+		err := fmt.Errorf("marks: mark %q: %w: choose another name", name, ErrReserved)
+		return observer.Entry{}, err
 	}
 	if at < 0 {
-		return observer.Entry{},
-			fmt.Errorf("marks: mark %q at %v: %w", record.Name(name), at, ErrNegative)
+		return observer.Entry{}, fmt.Errorf("marks: mark %q at %v: %w", name, at, ErrNegative)
 	}
 	wanted := p.Wants(record.Mark)
 	if !wanted {

@@ -51,8 +51,7 @@ const (
 // and "responseEnd".
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
-// At is a time since the timeline's origin. Measure refuses a negative time, and a time above 146
-// years.
+// At is a time since the timeline's origin. Measure refuses a negative time and over 146 years.
 func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 
 // MeasureOptions select the interval of a measure (PerformanceMeasureOptions). At most two of
@@ -101,7 +100,7 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
 	if wanted && !entry && o.Duration == nil {
-		start, end, wanted = o.resolveUnrecorded(p.Timeline)
+		start, end, wanted = o.resolveForMeter(p.Timeline)
 	}
 	if !wanted {
 		return observer.Entry{}, nil
@@ -112,17 +111,16 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	}
 	p.Queue(m)
 	if !entry {
-		return observer.Entry{}, nil
+		m = record.Entry{}
 	}
 	return observer.Entry(m), nil
 }
 
-// resolveUnrecorded resolves the options for the meter, under a span that is not recorded. It
-// returns false if the options name a mark, or need the origin of a request without a timeline.
-func (o *MeasureOptions) resolveUnrecorded(tl *record.Timeline) (start, end time.Duration,
-	ok bool) {
-	if needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed; needsOrigin &&
-		tl.Parent() == nil {
+// resolveForMeter resolves the options for the meter, under a span that is not recorded. It returns
+// false if the options name a mark, or need the origin of a request without a timeline.
+func (o *MeasureOptions) resolveForMeter(tl *record.Timeline) (start, end time.Duration, ok bool) {
+	needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed
+	if needsOrigin && tl.Parent() == nil {
 		return 0, 0, false
 	}
 	start, end, err := o.resolve(resolver{tl, true})

@@ -109,8 +109,7 @@ func (t *Timing) Fail(err error) {
 	t.failure.Message = record.ErrorText(err)
 }
 
-// End records the measure, with the attributes of its beginning and attrs, even if a method of an
-// attribute calls [runtime.Goexit].
+// End records the measure and adds attrs, even if a method of an attribute calls [runtime.Goexit].
 func (t *Timing) End(attrs ...slog.Attr) {
 	if t == nil || t.place.Timeline == nil || t.ended.Swap(true) {
 		return

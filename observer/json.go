@@ -24,8 +24,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		members(nil, e.Detail())})
 }
 
-// MarshalJSON encodes the timeline as High Resolution Time's toJSON does: timeOrigin, in
-// milliseconds since the Unix epoch.
+// MarshalJSON encodes the timeline as toJSON of High Resolution Time: timeOrigin in milliseconds.
 func (t *Timeline) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		TimeOrigin float64 `json:"timeOrigin"`

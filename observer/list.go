@@ -7,12 +7,10 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// InitiatorKey is the attribute key of an entry's initiatorType (Resource Timing), a field of
-// [Filter].
+// InitiatorKey is the attribute key of an entry's initiatorType (Resource Timing): see [Filter].
 const InitiatorKey = "initiatorType"
 
-// A Filter selects entries (PerformanceEntryFilterOptions). An entry must equal all fields that are
-// set. The zero Filter matches every entry.
+// A Filter selects entries by its nonempty fields (PerformanceEntryFilterOptions).
 type Filter struct {
 	Name          string
 	Type          Type
@@ -98,8 +96,7 @@ func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
 	return selectByName(t.engine().Read(), name, types)
 }
 
-// selectByType and selectByName select an empty name or type, which an empty field of a Filter does
-// not.
+// selectByType and selectByName select an empty name or type, unlike an empty field of a Filter.
 func selectByType(from []record.Entry, t Type) []Entry {
 	if t == "" {
 		return nil

@@ -11,19 +11,16 @@ import (
 // defaultMaxBuffer is the default of [Options].MaxBuffer.
 const defaultMaxBuffer = 1 << 14
 
-// ErrModification is the error of an Observe that mixes Type and Types on one observer (the
-// specification's InvalidModificationError). The first Observe chooses Type or Types for good, also
-// after Disconnect.
+// ErrModification: an Observe mixes Type and Types on one observer (the specification's
+// InvalidModificationError). The first Observe decides, also after Disconnect.
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
 // Options configure an observer (PerformanceObserverInit). Exactly one of Types and Type is set.
 type Options struct {
-	// Types are the entry types to observe. Another Observe with Types replaces the types.
-	// Unsupported types are ignored and logged.
+	// Types are the entry types, in place of earlier ones. Unsupported types are logged.
 	Types []Type
 
-	// Type is a single entry type. Another Observe adds a different Type. For the same Type, it
-	// replaces the options.
+	// Type is one entry type, in addition to earlier ones. The same Type replaces the options.
 	Type Type
 
 	// Buffered asks for the entries of Type that are already in the timeline's buffer. With Types,

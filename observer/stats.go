@@ -20,8 +20,7 @@ type TypeStats struct {
 // Stats are the counts of a process timeline and all its requests, by type.
 type Stats map[Type]TypeStats
 
-// Stats collects the entries and returns the counts, without types never seen. The map is the
-// caller's.
+// Stats returns the counts, without types never seen. The map is the caller's.
 func (t *Timeline) Stats() Stats {
 	counts := t.engine().Stats()
 	s := make(Stats, len(counts))

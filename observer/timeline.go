@@ -15,8 +15,7 @@ type TimelineOptions struct {
 	// 2*BufferSize + 1024 names of marks without room. 0 means 10 000; negative means none.
 	BufferSize int
 
-	// ChildBufferSize is BufferSize for the timelines of requests. 0 means 2 000; negative means
-	// none.
+	// ChildBufferSize is BufferSize for requests' timelines. 0 means 2 000; negative means none.
 	ChildBufferSize int
 
 	// MaxPending bounds the entries that wait for the timeline's next pass, of the process's
@@ -54,9 +53,8 @@ func (t *Timeline) engine() *record.Timeline { return (*record.Timeline)(t) }
 // ProcessTimeline returns the process timeline, which exists from the start of the program.
 func ProcessTimeline() *Timeline { return (*Timeline)(record.ProcessTimeline()) }
 
-// NewTimeline returns a process timeline for a test, or for a program that must not share the
-// default timeline. A timeline without entries runs no goroutine. A process timeline needs no
-// Close.
+// NewTimeline returns a process timeline for a test, or for a program with several. A timeline
+// without entries runs no goroutine. A process timeline needs no Close.
 func NewTimeline(o TimelineOptions) *Timeline {
 	return (*Timeline)(record.NewTimeline(record.TimelineOptions(o)))
 }

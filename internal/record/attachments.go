@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Attach adds a tracer to t's process timeline until detach is called. The last attached tracer
-// gets the entries.
+// Attach makes tracer the tracer of t's process timeline, until detach or the next Attach.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	return t.root.tracers.attach(t.root, &tracer)
 }
@@ -23,8 +22,7 @@ func (t *Timeline) Tracers() []Tracer {
 	return all
 }
 
-// Meter adds a meter to t's process timeline until detach is called. The last attached meter gets
-// the measures.
+// Meter makes m the meter of t's process timeline, until detach or the next Meter.
 func (t *Timeline) Meter(m Meter) (detach func()) { return t.root.meters.attach(t.root, &m) }
 
 // attachments are the tracers or the meters of a process timeline.

@@ -35,8 +35,7 @@ func (r *root) now() time.Duration {
 	return time.Since(r.epoch) // cheaper than time.Now: reads the monotonic clock only
 }
 
-// readClock returns a function that reads a clock of the program. If the clock panics, the function
-// returns the previous time.
+// readClock returns a reader of a program's clock. After a panic, the reader repeats the last time.
 func (r *root) readClock(clock func() time.Duration) func() time.Duration {
 	return func() time.Duration {
 		r.try("the Clock of a timeline", func() { r.clockRead.Store(int64(clock())) })

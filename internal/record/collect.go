@@ -23,8 +23,7 @@ func (r *root) arm() {
 	scheduled = r.try("the Scheduler of a timeline", func() { r.scheduler(r.task) })
 }
 
-// wake schedules a collection, at once if many chunks wait. No lock is held, because wake may call
-// the program's scheduler.
+// wake is arm, at once if many chunks wait. No lock is held: wake may call the program's scheduler.
 func (r *root) wake() {
 	r.arm()
 	if r.scheduler == nil && r.inFlight.Load() >= r.urgentAt {
@@ -40,8 +39,7 @@ func (r *root) task() {
 	r.deliver()
 }
 
-// onTimer collects on the timer's goroutine. Callbacks run on another goroutine, so that a slow
-// callback does not stop collections.
+// onTimer collects. Callbacks run on another goroutine: a slow one does not stop collections.
 func (r *root) onTimer() {
 	r.armed.Store(false)
 	r.lock()
@@ -65,8 +63,7 @@ func (r *root) lock() {
 	r.collect()
 }
 
-// unlock unlocks r.mu, then schedules a collection if one is wanted: the program's scheduler is not
-// called with r.mu held.
+// unlock unlocks r.mu, then schedules a wanted collection: no scheduler is called with r.mu held.
 func (r *root) unlock() {
 	again := r.wantsPass
 	r.wantsPass = false
@@ -197,8 +194,7 @@ func (r *root) callObservers() {
 	}
 }
 
-// nextReady returns the first observer with entries and a registration number in (from, to], or
-// nil. r.mu is held.
+// nextReady returns the first ready observer with a number in (from, to], or nil. r.mu is held.
 func (r *root) nextReady(from, to uint64) *Observer {
 	i, _ := slices.BinarySearchFunc(r.ready, from+1, bySeq)
 	if i == len(r.ready) || r.ready[i].seq > to {

@@ -36,8 +36,7 @@ func LogTo(next slog.Handler) slog.Handler {
 	return &lineHandler{next: next, lines: log.New(to, prefix, flags&^files), files: flags & files}
 }
 
-// A lineHandler prints as slog's default handler does. A lineHandler is immutable: WithAttrs and
-// WithGroup return new ones.
+// A lineHandler prints as slog's default handler does.
 type lineHandler struct {
 	next  slog.Handler // decides about levels
 	lines *log.Logger

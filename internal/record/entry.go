@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Type is the entryType of an entry. Package observer declares a Type of its own, so that no
-// signature of observer names this package.
+// Type is the entryType of an entry. Package observer declares its own Type, for its signatures.
 type Type string
 
 // The entry types of a timeline: package observer documents them. The constants are untyped, so
@@ -39,22 +38,9 @@ const (
 // kindTypes lists the types in alphabetical order, as observer.SupportedEntryTypes does (PT-32).
 var kindTypes = [numKinds]Type{"", GC, Mark, Measure, Navigation, Resource, Server}
 
-func kindOf(t Type) (kind, bool) {
-	switch t {
-	case Mark:
-		return kindMark, true
-	case Measure:
-		return kindMeasure, true
-	case Navigation:
-		return kindNavigation, true
-	case Resource:
-		return kindResource, true
-	case Server:
-		return kindServer, true
-	case GC:
-		return kindGC, true
-	}
-	return 0, false
+func kindOf(t Type) (k kind, ok bool) {
+	k = kind(slices.Index(kindTypes[1:], t) + 1)
+	return k, k != kindNone
 }
 
 // A kindSet is a set of kinds with one bit for each kind.

@@ -81,8 +81,7 @@ type viewShare struct {
 
 func (s *viewShare) release() { s.left.Add(s.bytes.Swap(0)) }
 
-// growShare takes more bytes of maxViews. The unit returns the bytes at its end, or when the
-// garbage collector finds the unit unused.
+// growShare takes more of maxViews, until the unit ends or the garbage collector frees the unit.
 func (b *entryBuffer) growShare(more int) bool {
 	left := b.unit.root.units.viewsLeft
 	if !subtract(left, int64(more)) {
@@ -117,8 +116,7 @@ func (t *Timeline) lockBuffer() *entryBuffer {
 	return t.buffer
 }
 
-// Read returns the entries in t's buffer, in the order of recording. Readers share the entries: do
-// not change them.
+// Read returns the entries in t's buffer, in the order of recording. Do not change the entries.
 func (t *Timeline) Read() []Entry {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
@@ -144,8 +142,7 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 // room reports whether the limit leaves room for an entry of kind k.
 func (b *entryBuffer) room(k kind) bool { return b.counts[k] < b.limit }
 
-// refuse counts an entry without room. The start of a mark enters the index, so that the name does
-// not resolve to an older mark.
+// refuse counts an entry without room. A mark enters the index, to hide older marks of its name.
 func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 	const nameSize = 48 // about the memory of a name in the index, without the text
 	b.full[k]++

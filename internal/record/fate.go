@@ -21,8 +21,7 @@ const (
 // hasEnded reports whether the unit has ended.
 func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
 
-// undecided reports whether the end of the unit decides its fate: until then the journal keeps
-// everything.
+// undecided reports whether the unit's end decides its fate. The journal keeps everything for that.
 func (u *Unit) undecided() bool { return u.fate.Load() == fateUndecided }
 
 // Tentative reports whether the unit is, or was, undecided.
@@ -37,22 +36,19 @@ func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
 // Exported reports whether [Unit.Export] ended the unit.
 func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
 
-// End ends a unit with its root span. The receiver gets everything within 100 ms. The root has no
-// entry.
+// End ends a unit with its root span, which has no entry. The receiver gets all within 100 ms.
 func (u *Unit) End(root Span) {
 	u.close(fateEnded, fateKept)
 	u.finish(root)
 }
 
-// Export ends an undecided unit as End does, and tells the receiver to export the unit: see
-// [Unit.Exported].
+// Export ends an undecided unit as End does. The receiver exports the unit: see [Unit.Exported].
 func (u *Unit) Export(root Span) {
 	u.close(fateExported, fateExported)
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with its root span. The receiver gets nothing of the unit.
-// Observers get its entries.
+// Discard ends an undecided unit with its root span. Observers get its entries, the receiver none.
 func (u *Unit) Discard(root Span) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
@@ -124,8 +120,13 @@ func (u *Unit) drop() {
 
 // release recycles j, a former journal of u that the receiver does not get. u.mu is held.
 func (u *Unit) release(j *journal) {
-	u.shard.count(j)
-	u.shard.forget(u, j)
+	h := u.shard
+	h.count(j)
+	split(u, j)
+	h.giveBack(j)
+	h.mu.Lock()
+	h.relist(u)
+	h.mu.Unlock()
 	j.free()
 }
 
@@ -204,8 +205,7 @@ func (u *Unit) expire(sweep uint32) {
 	}
 }
 
-// writeUndecided reserves room for a record of an undecided unit, or counts the record as refused.
-// u.mu is held.
+// writeUndecided reserves room for a record, or counts the record as refused. u.mu is held.
 func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bool) {
 	if j.size+size <= maxJournalSize && u.shard.reserve(u, size) {
 		return true

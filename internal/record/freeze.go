@@ -64,8 +64,7 @@ func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	return contents, true
 }
 
-// freezeAndRecord is end for attributes that need freezing. A span must end even if a method of an
-// attribute calls runtime.Goexit.
+// freezeAndRecord freezes attrs and calls end, even if a method of an attribute calls Goexit.
 func (p *Place) freezeAndRecord(k kind, span Opened, name string, start, duration time.Duration,
 	attrs []slog.Attr, failure *Failure) (ok bool) {
 	var room [maxInline]slog.Attr
@@ -112,8 +111,7 @@ func (b *budget) spend() bool {
 
 func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
 
-// attr freezes an attribute of an entry. Each attribute has the whole budget, except for the time.
-// attr returns false for an empty attribute.
+// attr freezes an attribute with a new budget, except for the time. It returns false if a is empty.
 func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 	b.elements, b.bytes = maxElements, MaxText
 	if _, ok := scalars([]slog.Attr{a}); !ok && b.expired() {

@@ -68,8 +68,8 @@ func (g *gcWatch) collected() {
 	}
 }
 
-// collectGC adds an entry to the pass for each garbage collection since the last pass, and reports
-// whether there was any. r.mu is held.
+// collectGC adds an entry for each garbage collection since the last pass, and reports whether
+// there was any. r.mu is held.
 func (r *root) collectGC() bool {
 	g := r.gc
 	if g == nil {
@@ -104,8 +104,7 @@ func (r *root) collectGC() bool {
 	return n > 0
 }
 
-// lockedNow returns the time that [root.lock] read: a clock of the program is not called with r.mu
-// held. The monotonic clock is read now.
+// lockedNow is now with r.mu held: it does not call a program's clock, which [root.lock] has read.
 func (r *root) lockedNow() time.Duration {
 	if r.clock != nil {
 		return time.Duration(r.clockRead.Load())
@@ -113,8 +112,7 @@ func (r *root) lockedNow() time.Duration {
 	return r.now()
 }
 
-// collectionEnd returns end, bounded by seen and now. end is a time of the wall clock, which may
-// have been stepped.
+// collectionEnd returns end, bounded by seen and now: the wall clock of end may have been stepped.
 func collectionEnd(end, seen, now time.Duration) time.Duration { return min(max(end, seen), now) }
 
 // appendHeap appends the heap sizes after the last collection.

@@ -17,9 +17,8 @@ const (
 	maxInline       = 16       // attributes of an entry; more attributes get a slice of their own
 )
 
-// A chunk is a run of entries. While a chunk is in use, entries[:n] and attrs[:nattrs] are
-// immutable, and the rest is zero. Chunks are cleared on reuse, so that the next writer's cache is
-// warm.
+// A chunk is a run of entries. In use, entries[:n] and attrs[:nattrs] are immutable, and the rest
+// is zero. Chunks are cleared on reuse, so that the next writer's cache is warm.
 type chunk struct {
 	next    *chunk // the next chunk of the inlet
 	pass    uint64 // the number of passes that had begun before the first entry
@@ -45,9 +44,8 @@ type inlet struct {
 	_ [128]byte // separates the cache lines of two inlets
 }
 
-// insert copies an entry and its attributes, which are frozen, to an inlet. The entry is the
-// process timeline's, or a unit's. insert reports whether there was room, and whether the caller
-// has to call wake. It counts lost entries.
+// insert copies an entry and its frozen attributes to an inlet, or counts the entry as lost. It
+// reports whether there was room, and whether the caller has to call wake.
 func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	inline := len(attrs)
 	if inline > maxInline {
@@ -110,9 +108,8 @@ func (r *root) grow(in *inlet, pass uint64) *chunk {
 	return c
 }
 
-// inlet returns the inlet of the calling goroutine: a hash of the address of a variable on its
-// stack. A hash takes a third of the time of a random number, and mostly returns the same inlet to
-// a goroutine.
+// inlet returns the inlet of the calling goroutine, by a hash of an address on its stack: in a
+// third of the time of a random number, and mostly the same inlet.
 func (r *root) inlet() *inlet {
 	var here byte
 	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
@@ -153,8 +150,7 @@ func (r *root) take() (inlets int) {
 	return inlets
 }
 
-// merge sorts the entries of several inlets by the time of recording. Entries of equal time keep
-// their order.
+// merge sorts the entries of several inlets by the time of recording.
 func merge(entries []*Entry) {
 	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.at, b.at) })
 }

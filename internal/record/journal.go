@@ -196,8 +196,7 @@ func (f *Finished) Refused() uint32 {
 // Len returns the number of places for items.
 func (f *Finished) Len() int { return len(f.journal.records) }
 
-// At returns the item at a place, or nil for a place without an item. The item is valid until the
-// next call of At.
+// At returns the item at a place, or nil. The item is valid until the next call of At.
 func (f *Finished) At(place int) *Item {
 	rec, it := &f.journal.records[place], &f.item
 	switch rec.gets {

@@ -12,9 +12,8 @@ type Meter interface {
 	// Wants reports whether the meter aggregates measures of the name. The answer may change.
 	Wants(name string) bool
 
-	// Measured takes a measure that has ended, after the timeline and the tracer. span is the
-	// [Opened] of the measure, or else the parent span, or nil. The other arguments are as in
-	// [Measured].
+	// Measured takes a measure after the timeline and the tracer. span is the measure's [Opened],
+	// or else the parent span, or nil. The other arguments are as in [Measured].
 	Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *Failure)
 }
 

@@ -27,8 +27,7 @@ type Registration struct {
 	MaxBuffer int    // entries before a callback; further entries are lost as ObserverFull
 }
 
-// An Observer is a callback of a timeline. Its methods may be called concurrently and from its own
-// callback.
+// An Observer is a callback of a timeline. A callback may call the methods of its observer.
 type Observer struct {
 	tl       *Timeline
 	callback func(Batch)
@@ -51,8 +50,7 @@ func (t *Timeline) NewObserver(callback func(Batch)) *Observer {
 	return &Observer{tl: t, callback: callback}
 }
 
-// Register changes what an observer gets, or registers an observer after Disconnect. It returns an
-// error if the timeline is closed.
+// Register registers o, or changes what o gets. It returns an error if the timeline is closed.
 func (o *Observer) Register(opts Registration) error {
 	r, types := o.tl.root, kindsOf(opts.Types)
 	r.mu.Lock()

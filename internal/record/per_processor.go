@@ -10,9 +10,8 @@ import (
 // maxParts is the number of parts of a PerProcessor.
 const maxParts = 64
 
-// A PerProcessor has one part for each processor, so that processors do not contend for one lock or
-// cache line. A processor mostly gets the same part again. GOMAXPROCS parts are used, and at most
-// 64. The zero value is ready for use.
+// A PerProcessor has a part for each processor, 64 at most, so that processors do not contend for
+// one lock or cache line. A processor mostly gets the same part. The zero value is ready for use.
 type PerProcessor[T any] struct {
 	parts [maxParts]T
 	used  atomic.Uint32 // parts that Near may have returned
@@ -20,8 +19,7 @@ type PerProcessor[T any] struct {
 	near  sync.Pool // of *T; a garbage collection may empty the pool
 }
 
-// Near returns a part for the calling goroutine. Other goroutines may use the part at the same
-// time.
+// Near returns a part for the calling goroutine. Other goroutines may get the same part.
 func (p *PerProcessor[T]) Near() *T {
 	part, ok := p.near.Get().(*T)
 	if !ok {

@@ -25,18 +25,16 @@ const (
 	ResponseEnd     = "responseEnd"     // the handler has returned
 )
 
+// momentNames are the names that SetTiming takes.
+var momentNames = []string{RequestStart, ResponseStart, ResponseEnd}
+
 // timings are the times of a request's moments, plus one; 0 means that the moment has not come.
-type timings struct{ requestStart, responseStart, responseEnd atomic.Int64 }
+type timings [3]atomic.Int64
 
 // moment returns the time of a moment, or nil for a name that does not apply to a server.
 func (t *timings) moment(name string) *atomic.Int64 {
-	switch name {
-	case RequestStart:
-		return &t.requestStart
-	case ResponseStart:
-		return &t.responseStart
-	case ResponseEnd:
-		return &t.responseEnd
+	if i := slices.Index(momentNames, name); i >= 0 {
+		return &t[i]
 	}
 	return nil
 }

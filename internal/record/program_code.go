@@ -11,8 +11,7 @@ import (
 // each kind is logged. what names the kind; there are few. After Goexit, the goroutine still ends.
 func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }
 
-// Panics returns the number of calls of the program's code that panicked or called Goexit, in the
-// process timeline and all its units.
+// Panics counts the calls of the program's code, also by t's units, that panicked or called Goexit.
 func (t *Timeline) Panics() uint64 { return t.root.panics.Load() }
 
 func (r *root) try(what string, f func()) (ok bool) {
@@ -46,8 +45,7 @@ func (r *root) report(to *slog.Logger, p any, message string, attrs ...any) {
 // PanicValue returns the value of a panic for a line of a [SafeLogger].
 func PanicValue(p any) slog.LogValuer { return panicValue{p} }
 
-// A panicValue is printed on the goroutine that writes the line, because its methods are the
-// program's code.
+// A panicValue is printed by the goroutine that writes the line: its methods are the program's.
 type panicValue struct{ v any }
 
 // LogValue implements [slog.LogValuer].

@@ -29,8 +29,7 @@ func SafeLogger(l *slog.Logger) *slog.Logger {
 	return slog.New(&safeHandler{to: l, patience: linePatience, lines: &safeLines{}})
 }
 
-// Unwaited returns a logger with the goroutine and the queue of l, a [SafeLogger], whose callers do
-// not wait.
+// Unwaited returns a logger with the queue of l, a [SafeLogger], whose callers do not wait.
 func Unwaited(l *slog.Logger) *slog.Logger {
 	h := *l.Handler().(*safeHandler)
 	h.patience = 0
@@ -135,8 +134,7 @@ func (q *safeLines) next() (l safeLine, dropped int, ok bool) {
 	return l, dropped, true
 }
 
-// call gives a line to the program's handler. The line counts as dropped if the handler panics or
-// ends the goroutine.
+// call gives a line to the program's handler. If that panics or ends the goroutine, the line drops.
 func (q *safeLines) call(l safeLine, dropped int) {
 	lost := dropped + 1
 	defer func() {

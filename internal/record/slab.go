@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// An attrSlab holds attributes for several entries. A slab serves only entries that live together:
-// those of one buffer, or of one pass.
+// An attrSlab holds the attributes of entries that live together: in one buffer, or in one pass.
 type attrSlab struct {
 	free []slog.Attr
 	size int // of the current array; free is the rest of the array

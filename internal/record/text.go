@@ -243,11 +243,7 @@ func (p *printer) pointer(v reflect.Value, depth int) {
 }
 
 func (p *printer) structure(v reflect.Value, depth int) {
-	p.str("{")
-	for i := 0; i < v.NumField() && !p.full; i++ {
-		if i > 0 {
-			p.str(" ")
-		}
+	p.sequence("{", v.NumField(), "}", func(i int) {
 		if p.plus {
 			p.str(v.Type().Field(i).Name + ":")
 		}
@@ -256,35 +252,32 @@ func (p *printer) structure(v reflect.Value, depth int) {
 			field = field.Elem()
 		}
 		p.value(field, depth+1)
-	}
-	p.str("}")
+	})
 }
 
 func (p *printer) list(v reflect.Value, depth int) {
-	p.str("[")
-	for i := 0; i < v.Len() && !p.full; i++ {
-		if i > 0 {
-			p.str(" ")
-		}
-		p.value(v.Index(i), depth+1)
-	}
-	p.str("]")
+	p.sequence("[", v.Len(), "]", func(i int) { p.value(v.Index(i), depth+1) })
 }
 
 func (p *printer) mapping(v reflect.Value, depth int) {
-	p.str("map[")
-	for i, e := range sortedEntries(v, p.elements/2+1) { // an entry takes two elements
-		if p.full {
-			break
-		}
+	entries := sortedEntries(v, p.elements/2+1) // an entry takes two elements
+	p.sequence("map[", len(entries), "]", func(i int) {
+		p.value(entries[i].key, depth+1)
+		p.str(":")
+		p.value(entries[i].value, depth+1)
+	})
+}
+
+// sequence prints n items between begin and end.
+func (p *printer) sequence(begin string, n int, end string, item func(i int)) {
+	p.str(begin)
+	for i := 0; i < n && !p.full; i++ {
 		if i > 0 {
 			p.str(" ")
 		}
-		p.value(e.key, depth+1)
-		p.str(":")
-		p.value(e.value, depth+1)
+		item(i)
 	}
-	p.str("]")
+	p.str(end)
 }
 
 func (p *printer) address(v reflect.Value) {
@@ -363,8 +356,7 @@ func ValueText(v any) string {
 	return b.text(v)
 }
 
-// SafeError wraps err in an error with the current text of err: Error calls no code of the program.
-// SafeError(nil) is nil.
+// SafeError wraps err with its current text: Error then calls no code of the program. nil is nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil

@@ -9,9 +9,8 @@ import (
 // A mapEntry is a key and a value of a map.
 type mapEntry struct{ key, value reflect.Value }
 
-// sortedEntries returns up to limit entries of a map, in the order of fmt (internal/fmtsort). Of a
-// larger map, sortedEntries returns arbitrary entries: sorting all entries would take unbounded
-// time.
+// sortedEntries returns up to limit entries of a map, in the order of fmt (internal/fmtsort). They
+// are arbitrary entries of a larger map, because sorting would take unbounded time.
 func sortedEntries(m reflect.Value, limit int) []mapEntry {
 	entries := make([]mapEntry, 0, min(m.Len(), limit))
 	for it := m.MapRange(); len(entries) < limit && it.Next(); {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// TimelineOptions configures a process timeline. Package observer documents the fields and their
-// zero values.
+// TimelineOptions configures a process timeline: see package observer.
 type TimelineOptions struct {
 	BufferSize      int
 	ChildBufferSize int
@@ -45,8 +44,8 @@ type Timeline struct {
 	wants      atomic.Uint32 // a kindSet: observers of this timeline want these kinds
 	ownerWants atomic.Uint32 // a kindSet: a caller of Keep wants these kinds
 
-	// mu guards buffer, and the journal of the unit. Lock order: the root's mu, then this mu, then
-	// the mu of an inlet or a shard.
+	// mu guards buffer, and the journal of the unit. Lock order: the root's mu, mu, an inlet's or a
+	// shard's mu.
 	mu     sync.Mutex
 	buffer *entryBuffer // nil while empty
 
@@ -74,8 +73,7 @@ type root struct {
 	passes   atomic.Uint64 // the number of collections that have begun; changed under mu
 	timer    *time.Timer
 
-	// Every call reads the fields above. The fields below change often: a gap keeps the two on
-	// different cache lines.
+	// Every call reads the fields above. The fields below change often, on other cache lines.
 	_ [128]byte
 
 	chunks   sync.Pool
@@ -179,8 +177,7 @@ func contextTimeline(ctx context.Context) *Timeline {
 	return defaultTimeline
 }
 
-// Detached returns a context with the values of ctx, without its active span and its request's
-// timeline. ctx may be nil.
+// Detached returns ctx without its active span and its request's timeline. ctx may be nil.
 func Detached(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -220,8 +217,7 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 // Parent returns the timeline whose observers also get t's entries, or nil for a process timeline.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants entries of
-// type typ.
+// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants typ.
 func (t *Timeline) Observed(typ Type) bool {
 	ownerWants := kindSet(t.ownerWants.Load())
 	if t.root.watching.Load() == 0 && ownerWants == 0 {
@@ -234,8 +230,7 @@ func (t *Timeline) Observed(typ Type) bool {
 // Watched reports whether t's process timeline or any of its units has an observer.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep requests entries of these types for the caller to read, also under a span that is not
-// recorded.
+// Keep requests entries of these types for the caller, also under a span that is not recorded.
 func (t *Timeline) Keep(types ...Type) { t.ownerWants.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
@@ -279,8 +274,7 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 	return *e, nil
 }
 
-// newEntry returns an entry of t without attributes. start and at, the time of recording, are since
-// the root's origin.
+// newEntry returns an entry without attributes. start and at are since the root's origin.
 func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration,
 	at time.Duration) *Entry {
 	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t,
@@ -308,8 +302,7 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
-// Close closes a timeline of NewChild: see [Unit.Close]. On other timelines Close does nothing: a
-// tracing system ends its own units.
+// Close closes a timeline of NewChild: see [Unit.Close]. A tracing system ends its own units.
 func (t *Timeline) Close() {
 	if t.unit != nil && t.unit.receiver == nil {
 		t.unit.Close()
@@ -322,8 +315,7 @@ func (t *Timeline) hasEnded() bool { return t.unit != nil && t.unit.hasEnded() }
 // Unit returns the unit that contains t, or nil for a process timeline.
 func (t *Timeline) Unit() *Unit { return t.unit }
 
-// Flush runs a pass: when Flush returns, earlier entries are in the observers' buffers. Callbacks
-// run later.
+// Flush moves earlier entries to the observers' buffers. Callbacks run later.
 func (t *Timeline) Flush() {
 	r := t.root
 	r.lock()

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// The types of this file connect a timeline to a tracing system. Package bridge implements them for
-// OpenTelemetry.
+// These types connect a timeline to a tracing system. Package bridge connects OpenTelemetry.
 
 // An ID is the id of a span. The zero ID means no span.
 type ID [8]byte
@@ -21,8 +20,7 @@ type SpanIDs struct {
 	Self   ID // the entry's own span; zero for a mark, and for a measure without a span
 	Parent ID // the span that was active when the entry was recorded
 
-	// ObserversOnly is true for an entry under a span that is not sampled: the entry is in no
-	// trace.
+	// ObserversOnly is true under a span that is not sampled: the entry is in no trace.
 	ObserversOnly bool
 }
 
@@ -39,15 +37,13 @@ type Tracer interface {
 	// Mark takes a mark under a span. attrs are frozen, and valid during the call.
 	Mark(span any, name string, at time.Time, attrs []slog.Attr)
 
-	// TakesLooseMarks reports whether Mark takes marks without a span. Otherwise such marks stay on
-	// the timeline.
+	// TakesLooseMarks reports whether Mark takes marks without a span.
 	TakesLooseMarks() bool
 
 	// Measure takes a measure under a span.
 	Measure(span any, m Measured)
 
-	// Start starts a child of the span in ctx, whose place has the destination to. It returns ctx
-	// and nil if it starts no span.
+	// Start starts a child of the span in ctx, which has the destination to, or returns nil.
 	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context,
 		Opened)
 }
@@ -124,28 +120,25 @@ var spanKey atomic.Pointer[any]
 // SetSpanKey sets the context key of the active span, for all tracers of the process.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p to the place of entries under ctx, which may be nil. Go would copy a returned Place
-// several times.
+// Locate sets p to the place of entries under ctx, which may be nil. Returning p would cost time.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
 		return
 	}
+	var span any
 	if key := spanKey.Load(); key != nil {
-		if span := ctx.Value(*key); span != nil {
-			if active, ok := span.(Active); ok {
-				p.Timeline, p.Span, p.To, p.Tracer = active.Place()
-				p.Under = span
-				return
-			}
-			p.locateRoot(contextTimeline(ctx))
-			if p.Tracer != nil {
-				p.To, p.Under = p.Tracer.Under(span), span
-			}
-			return
-		}
+		span = ctx.Value(*key)
+	}
+	if active, ok := span.(Active); ok {
+		p.Timeline, p.Span, p.To, p.Tracer = active.Place()
+		p.Under = span
+		return
 	}
 	p.locateRoot(contextTimeline(ctx))
+	if span != nil && p.Tracer != nil {
+		p.To, p.Under = p.Tracer.Under(span), span
+	}
 }
 
 // locateRoot sets p to the place of entries of t without a span.

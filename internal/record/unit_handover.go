@@ -118,8 +118,7 @@ func (u *Unit) addLate(rec *journalRecord) {
 	rec.gets = getsNothing
 }
 
-// takes returns the marks that the receiver takes by themselves. The result is final at the end of
-// the unit.
+// takes returns the marks that the receiver takes by themselves. The unit's end is the last change.
 func (u *Unit) takes() MarksTaken {
 	if u.receiver == nil || u.Tentative() && !u.Exported() {
 		return NoMarks
@@ -127,8 +126,7 @@ func (u *Unit) takes() MarksTaken {
 	return u.receiver.TakesMarks()
 }
 
-// write appends a record to the journal unless there is no room. It returns the cause of a due
-// hand-over. u.mu is held.
+// write appends a record if there is room. It returns the cause of a due hand-over. u.mu is held.
 func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
 	j := u.journal
 	if j == nil {
@@ -301,16 +299,14 @@ func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	return rest
 }
 
-// overLimit reports whether the limit of rec's span will drop many marks in j: pruning must be
-// rare. u.mu is held.
+// overLimit reports whether the limit of rec's span drops many marks in j. u.mu is held.
 func (u *Unit) overLimit(j *journal, rec *journalRecord) bool {
 	limit := u.receiver.MarkLimit()
 	return rec.gets == getsMark && limit >= 0 &&
 		int(rec.span.Marks().count) > limit+len(j.records)/16
 }
 
-// replace copies the records of rest, or none, into j's own storage, which a stream of marks
-// reuses. u.mu is held.
+// replace copies rest, which may be nil, into j's storage, for a stream of marks. u.mu is held.
 func (u *Unit) replace(j, rest *journal) {
 	u.shard.count(j)
 	clear(j.records)

@@ -60,8 +60,7 @@ const byteStep = 4 << 10
 // steps rounds a number of bytes up to byteStep.
 func steps(n int) int { return (n + byteStep - 1) / byteStep * byteStep }
 
-// reserve counts the growth of u's journal. It returns false if there is no room. The unit's mu is
-// held.
+// reserve counts the growth of u's journal. It returns false if there is no room. u.mu is held.
 func (h *unitShard) reserve(u *Unit, size int) bool {
 	j := u.journal
 	if j.size+size <= j.counted {
@@ -149,8 +148,7 @@ func (h *unitShard) relist(u *Unit) {
 	}
 }
 
-// count moves the entry counts of a journal to the shard. The caller owns the journal, or holds the
-// mu of its unit.
+// count moves the entry counts of a journal to the shard. The caller owns or locks the journal.
 func (h *unitShard) count(j *journal) {
 	for k, n := range j.recorded {
 		if n > 0 {
@@ -158,15 +156,6 @@ func (h *unitShard) count(j *journal) {
 		}
 	}
 	j.recorded = [numKinds]uint32{}
-}
-
-// forget returns the bytes of j, the former journal of u. The unit's mu is held.
-func (h *unitShard) forget(u *Unit, j *journal) {
-	split(u, j)
-	h.giveBack(j)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.relist(u)
 }
 
 // split moves counted bytes from j, the former journal of u, to u's new journal, which holds marks
@@ -178,8 +167,7 @@ func split(u *Unit, j *journal) {
 	}
 }
 
-// begin starts the hand-over of j, the former journal of u. The caller passes the result to done.
-// The unit's mu is held.
+// begin starts the hand-over of j, the former journal of u, until done(turn). u.mu is held.
 func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	h.count(j)
 	split(u, j)
@@ -191,9 +179,8 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	return h.turn
 }
 
-// retire queues j, the former journal of u, for a hand-over, because u has ended. u is nil for a
-// span without a unit. retire returns the length of the queue, and whether there is room for it.
-// The unit's mu is held.
+// retire queues j, the former journal of u, for a hand-over. It returns the length of the queue,
+// and whether there is room. u is nil for a span without a unit; else u.mu is held.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	if u != nil {
 		split(u, j)
@@ -236,8 +223,7 @@ type endedList struct {
 	turn  int
 }
 
-// takeEnded takes the retired journals. It returns false if there are none. The caller passes the
-// list to deliver.
+// takeEnded takes the queue for deliver. It returns false if the queue is empty.
 func (h *unitShard) takeEnded() (l endedList, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,15 +301,6 @@ func handOver(parts []*Finished) {
 	}()
 	parts[0].receiver.HandOver(parts)
 	returned = true
-}
-
-// countEnded counts the entries of retired journals.
-func (h *unitShard) countEnded() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, f := range h.ended {
-		h.count(f.journal)
-	}
 }
 
 func (h *unitShard) done(turn int) {

@@ -2,8 +2,7 @@ package record
 
 import "log/slog"
 
-// put records an entry that no receiver gets, with a copy of attrs, which are frozen. It returns
-// false if there is no room.
+// put records an entry without a receiver, with frozen attributes. It returns false without room.
 func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	if t.unit != nil {
 		return t.unit.put(e, attrs)
@@ -37,8 +36,7 @@ func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// Bounds of the entries in the journal of a unit without a receiver. A journal costs less than a
-// buffer.
+// Bounds of the entries in a journal without a receiver. A journal costs less than a buffer.
 const (
 	maxNoted     = 64
 	maxNotedSize = 16 << 10 // bytes
@@ -99,8 +97,7 @@ func (u *Unit) notify(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	return wake
 }
 
-// keep adds e and a copy of attrs to the buffer. It returns false if there is no room. t.mu is
-// held.
+// keep adds e and a copy of attrs to the buffer, if there is room. t.mu is held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	b := t.ensureBuffer()
 	if !b.room(e.kind) || !b.reserve(entrySize+len(e.name)+len(attrs)*attrSize+Contents(attrs)) {

@@ -228,7 +228,11 @@ func (us *units) addStats(totals *[numKinds]TypeStats) {
 			}
 			u.mu.Unlock()
 		}
-		h.countEnded()
+		h.mu.Lock()
+		for _, f := range h.ended {
+			h.count(f.journal)
+		}
+		h.mu.Unlock()
 		for k := range totals {
 			totals[k].Recorded += h.recorded[k].Load()
 			totals[k].BufferFull += h.bufferFull[k].Load()
@@ -241,7 +245,11 @@ func (us *units) addStats(totals *[numKinds]TypeStats) {
 func (us *units) sweep() {
 	defer us.rearm()
 	before := us.sweeps.Add(1) - 1
-	crowded := us.crowded()
+	bytes := int64(0)
+	for h := range us.shards.All() {
+		bytes += h.bytes.Load()
+	}
+	crowded := bytes > maxUnitsBytes*3/4 // marks of spans that never end have to go
 	for h := range us.shards.All() {
 		for _, u := range h.olderThan(before) {
 			u.mu.Lock()
@@ -254,15 +262,6 @@ func (us *units) sweep() {
 			}
 		}
 	}
-}
-
-// crowded reports whether little room is left: marks of spans that never end have to go.
-func (us *units) crowded() bool {
-	bytes := int64(0)
-	for h := range us.shards.All() {
-		bytes += h.bytes.Load()
-	}
-	return bytes > maxUnitsBytes*3/4
 }
 
 // rearm arms the timer while units wait, also if a receiver ended the goroutine of a sweep.
