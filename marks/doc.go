@@ -8,7 +8,8 @@
 //
 // Entries go to the timeline in ctx, the request's or else the process's, and to its observers
 // (package observer). With package bridge in the program, marks become events of the OpenTelemetry
-// span in ctx, and measures become its child spans. Without it, entries stay on the timeline.
+// span in ctx, and measures become its child spans. Without package bridge, entries stay on the
+// timeline.
 //
 // # Instrument your library
 //

@@ -116,8 +116,9 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	return observer.Entry(m), nil
 }
 
-// resolveForMeter resolves the options for the meter, under a span that is not recorded. It returns
-// false if the options name a mark, or need the origin of a request without a timeline.
+// resolveForMeter resolves the options for the meter, under a span that is not recorded.
+// resolveForMeter returns false if the options name a mark, or need the origin of a request without
+// a timeline.
 func (o *MeasureOptions) resolveForMeter(tl *record.Timeline) (start, end time.Duration, ok bool) {
 	needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed
 	if needsOrigin && tl.Parent() == nil {

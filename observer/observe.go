@@ -11,8 +11,8 @@ import (
 // defaultMaxBuffer is the default of [Options].MaxBuffer.
 const defaultMaxBuffer = 1 << 14
 
-// ErrModification: an Observe mixes Type and Types on one observer (the specification's
-// InvalidModificationError). The first Observe decides, also after Disconnect.
+// ErrModification is the error of an Observe that mixes Type and Types on one observer: the
+// specification's InvalidModificationError. The first Observe decides, also after Disconnect.
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
 // Options configure an observer (PerformanceObserverInit). Exactly one of Types and Type is set.
@@ -40,8 +40,8 @@ type Observer struct {
 	single   bool // made with Type, not with Types
 }
 
-// Observe registers callback for the entries of o. It returns an error, and registers nothing, if
-// callback is nil, if o has neither Types nor Type or both, or if no type is supported.
+// Observe registers callback for the entries of o. Observe returns an error, and registers nothing,
+// if callback is nil, if o has neither Types nor Type or both, or if no type is supported.
 func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	if callback == nil {
 		return nil, errors.New("observer: callback is nil: Observe needs a function to call")

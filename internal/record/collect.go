@@ -31,7 +31,7 @@ func (r *root) wake() {
 	}
 }
 
-// task is the function that a scheduler gets: it collects, then calls the observers.
+// task is the function of a scheduler: task collects, then calls the observers.
 func (r *root) task() {
 	r.armed.Store(false) // "unset performance observer task queued flag" comes first
 	r.lock()
@@ -74,7 +74,7 @@ func (r *root) unlock() {
 }
 
 // collect moves entries from the inlets to the buffers of the process timeline and of observers.
-// r.mu is held. The caller unlocks it with unlock.
+// r.mu is held. The caller calls unlock.
 func (r *root) collect() {
 	inlets := r.take()
 	for _, c := range r.passChunks {

@@ -57,7 +57,7 @@ func (t *Timeline) dropBuffer() {
 	t.buffer = nil
 }
 
-// reserve counts the bytes of an entry. It returns false if a bound leaves no room.
+// reserve counts the bytes of an entry. reserve returns false if a bound leaves no room.
 func (b *entryBuffer) reserve(size int) bool {
 	if b.unit != nil && b.bytes+size <= freeView {
 		b.bytes += size

@@ -100,7 +100,7 @@ func newBudget() budget {
 	return budget{began: time.Now(), elements: maxElements, bytes: MaxText}
 }
 
-// spend takes one element. It returns false if no element or no time is left.
+// spend takes one element. spend returns false if no element or no time is left.
 func (b *budget) spend() bool {
 	if b.elements == 0 || b.expired() {
 		return false
@@ -111,7 +111,8 @@ func (b *budget) spend() bool {
 
 func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
 
-// attr freezes an attribute with a new budget, except for the time. It returns false if a is empty.
+// attr freezes an attribute with a new budget, except for the time. attr returns false if a is
+// empty.
 func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 	b.elements, b.bytes = maxElements, MaxText
 	if _, ok := scalars([]slog.Attr{a}); !ok && b.expired() {

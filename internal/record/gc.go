@@ -104,7 +104,8 @@ func (r *root) collectGC() bool {
 	return n > 0
 }
 
-// lockedNow is now with r.mu held: it does not call a program's clock, which [root.lock] has read.
+// lockedNow is now with r.mu held. lockedNow does not call a program's clock, which [root.lock] has
+// read.
 func (r *root) lockedNow() time.Duration {
 	if r.clock != nil {
 		return time.Duration(r.clockRead.Load())
@@ -119,7 +120,7 @@ func collectionEnd(end, seen, now time.Duration) time.Duration { return min(max(
 func (g *gcWatch) appendHeap(attrs []slog.Attr) []slog.Attr {
 	metrics.Read(g.heap[:])
 	for i, key := range [...]string{"heapLive", "heapGoal"} {
-		if v := g.heap[i].Value; v.Kind() == metrics.KindUint64 { // a later runtime may drop a metric
+		if v := g.heap[i].Value; v.Kind() == metrics.KindUint64 { // the runtime has the metric
 			attrs = append(attrs, slog.Uint64(key, v.Uint64()))
 		}
 	}

@@ -44,7 +44,7 @@ type inlet struct {
 	_ [128]byte // separates the cache lines of two inlets
 }
 
-// insert copies an entry and its frozen attributes to an inlet, or counts the entry as lost. It
+// insert copies an entry and its frozen attributes to an inlet, or counts the entry as lost. insert
 // reports whether there was room, and whether the caller has to call wake.
 func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	inline := len(attrs)
@@ -126,7 +126,7 @@ func (r *root) enlist(in *inlet) {
 }
 
 // take moves the chunks of all inlets to r.passChunks, and returns the number of inlets with
-// chunks. It leaves a chunk that was begun during the call: an entry there would overtake an
+// chunks. take leaves a chunk that was begun during the call: an entry there would overtake an
 // earlier entry of the same goroutine in another inlet. r.mu is held.
 func (r *root) take() (inlets int) {
 	pass := r.passes.Add(1)

@@ -50,7 +50,8 @@ func (t *Timeline) NewObserver(callback func(Batch)) *Observer {
 	return &Observer{tl: t, callback: callback}
 }
 
-// Register registers o, or changes what o gets. It returns an error if the timeline is closed.
+// Register registers o, or changes what o gets. Register returns an error if the timeline is
+// closed.
 func (o *Observer) Register(opts Registration) error {
 	r, types := o.tl.root, kindsOf(opts.Types)
 	r.mu.Lock()

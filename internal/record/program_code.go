@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Try calls f, which is code of the program: a callback, a sampler, an output. It returns false if
+// Try calls f, which is code of the program: a callback, a sampler, an output. Try returns false if
 // f panicked or called [runtime.Goexit]. [Timeline.Panics] counts such calls, and the first call of
 // each kind is logged. what names the kind; there are few. After Goexit, the goroutine still ends.
 func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }

@@ -133,7 +133,7 @@ func (p *printer) arg(v any) {
 	}
 }
 
-// methods prints v with its own methods. It returns false if v has no method that fmt calls.
+// methods prints v with its own methods. methods returns false if v has no method that fmt calls.
 func (p *printer) methods(v any) (has bool) {
 	switch m := v.(type) {
 	case fmt.Formatter:
@@ -321,7 +321,7 @@ type state struct{ p *printer }
 
 var _ fmt.State = (*state)(nil)
 
-// Write implements [fmt.State]. It returns an error when the printer is full.
+// Write implements [fmt.State]. Write returns an error when the printer is full.
 func (s *state) Write(b []byte) (int, error) {
 	s.p.write(b)
 	if s.p.full {

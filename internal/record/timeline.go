@@ -86,7 +86,7 @@ type root struct {
 	lostMarks                atomic.Uint64
 	clockRead                atomic.Int64  // the last result of clock, in nanoseconds
 	passedMarks              atomic.Uint64 // marks without a span that a tracer took
-	panics                   atomic.Uint64 // calls of the program's code that panicked or called Goexit
+	panics                   atomic.Uint64 // calls of the program's code that failed: see Panics
 	panicked                 sync.Map      // the kinds of such code: see Try
 
 	_ [128]byte

@@ -156,7 +156,7 @@ func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.
 // frozen: see [Freeze]. An entry of an unknown type is dropped. A start or an end further than
 // [MaxTime] from the process timeline's origin becomes the nearest time in range.
 //
-// Record never blocks, unless a method of an attribute does. It returns false for a lost entry,
+// Record never blocks, unless a method of an attribute does. Record returns false for a lost entry,
 // which counts as Overflow.
 func (p *Place) Record(typ Type, name string, start, duration time.Duration,
 	attrs []slog.Attr) bool {
@@ -360,7 +360,8 @@ func (p *Place) end(k kind, span Opened, name string, start, duration time.Durat
 	return ok
 }
 
-// endAtOnce records the entry and the span separately. It copies the attributes, as trace does.
+// endAtOnce records the entry and the span separately. endAtOnce copies the attributes, as trace
+// does.
 //
 //go:noinline
 func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duration,

@@ -14,7 +14,7 @@ const (
 // grant is the number of bytes that a shard takes at once. A shard holds up to twice as much.
 const grant = 64 << 10
 
-// take takes n bytes of a budget. It returns false if the budget has too few.
+// take takes n bytes of a budget. take returns false if the budget has too few.
 func (us *units) take(h *unitShard, of, n int) bool {
 	more := int64(n)
 	if subtract(&h.spare[of], more) {

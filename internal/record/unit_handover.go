@@ -28,7 +28,7 @@ import (
 // exported, its end counts the late marks as MarksAfterEnd. See addLate, write, keepMarks and
 // refuseMarks.
 
-// add appends a record to the journal, and hands over a full journal. It returns false if there is
+// add appends a record to the journal, and hands over a full journal. add returns false if there is
 // no room: the caller counts the entry.
 func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	u.mu.Lock()
@@ -61,10 +61,10 @@ func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 }
 
 // addUsual is add for the usual mark or measure: the unit and the span are open, the journal has
-// room, and no observer watches. It fills the record in place, which saves an eighth of a mark's
-// time. In all other cases addUsual changes nothing, and returns false.
-func (u *Unit) addUsual(p *Place, k kind, gets delivery, name string, start, duration, at time.Duration,
-	attrs []slog.Attr) bool {
+// room, and no observer watches. addUsual fills the record in place, which saves an eighth of a
+// mark's time. In all other cases addUsual changes nothing, and returns false.
+func (u *Unit) addUsual(p *Place, k kind, gets delivery, name string, start, duration,
+	at time.Duration, attrs []slog.Attr) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	j := u.journal
@@ -126,7 +126,8 @@ func (u *Unit) takes() MarksTaken {
 	return u.receiver.TakesMarks()
 }
 
-// write appends a record if there is room. It returns the cause of a due hand-over. u.mu is held.
+// write appends a record if there is room. write returns the cause of a due hand-over. u.mu is
+// held.
 func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
 	j := u.journal
 	if j == nil {
@@ -234,9 +235,9 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 	return t.wall(0)
 }
 
-// keepMarks returns a journal with j's marks of open spans, or nil without such marks. It drops
-// marks over the limit of their span, and the oldest marks if the marks take more than half of a
-// journal. With abandon, it drops all. u.mu is held.
+// keepMarks returns a journal with j's marks of open spans, or nil without such marks. keepMarks
+// drops marks over the limit of their span, and the oldest marks if the marks take more than half
+// of a journal. With abandon, it drops all. u.mu is held.
 func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if u.receiver == nil {
 		return nil

@@ -60,7 +60,8 @@ const byteStep = 4 << 10
 // steps rounds a number of bytes up to byteStep.
 func steps(n int) int { return (n + byteStep - 1) / byteStep * byteStep }
 
-// reserve counts the growth of u's journal. It returns false if there is no room. u.mu is held.
+// reserve counts the growth of u's journal. reserve returns false if there is no room. u.mu is
+// held.
 func (h *unitShard) reserve(u *Unit, size int) bool {
 	j := u.journal
 	if j.size+size <= j.counted {
@@ -78,7 +79,7 @@ func (h *unitShard) reserve(u *Unit, size int) bool {
 	return true
 }
 
-// cover counts size bytes of a journal. It returns false if there is no room.
+// cover counts size bytes of a journal. cover returns false if there is no room.
 func (h *unitShard) cover(j *journal, size int, undecided bool) bool {
 	if size <= j.counted {
 		return true
@@ -179,8 +180,8 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	return h.turn
 }
 
-// retire queues j, the former journal of u, for a hand-over. It returns the length of the queue,
-// and whether there is room. u is nil for a span without a unit; else u.mu is held.
+// retire queues j, the former journal of u, for a hand-over. retire returns the length of the
+// queue, and whether there is room. u is nil for a span without a unit; else u.mu is held.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	if u != nil {
 		split(u, j)
@@ -223,7 +224,7 @@ type endedList struct {
 	turn  int
 }
 
-// takeEnded takes the queue for deliver. It returns false if the queue is empty.
+// takeEnded takes the queue for deliver. takeEnded returns false if the queue is empty.
 func (h *unitShard) takeEnded() (l endedList, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -311,8 +312,8 @@ func (h *unitShard) done(turn int) {
 	}
 }
 
-// drain waits for the hand-overs that are active now. It returns false if ctx ends first. Only one
-// goroutine may call drain at a time.
+// drain waits for the hand-overs that are active now. drain returns false if ctx ends first. Only
+// one goroutine may call drain at a time.
 func (h *unitShard) drain(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,7 +2,7 @@ package record
 
 import "log/slog"
 
-// put records an entry without a receiver, with frozen attributes. It returns false without room.
+// put records an entry without a receiver, with frozen attributes. put returns false without room.
 func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	if t.unit != nil {
 		return t.unit.put(e, attrs)
@@ -42,8 +42,9 @@ const (
 	maxNotedSize = 16 << 10 // bytes
 )
 
-// note appends an entry to the journal of a unit without a receiver. It returns false if the entry
-// belongs in the buffer, because the buffer was read, or because the journal is full. u.mu is held.
+// note appends an entry to the journal of a unit without a receiver. note returns false if the
+// entry belongs in the buffer, because the buffer was read, or because the journal is full. u.mu is
+// held.
 func (u *Unit) note(e *Entry, attrs []slog.Attr) bool {
 	if u.receiver != nil || u.buffer != nil || u.root.childLimit < maxNoted {
 		return false

@@ -89,7 +89,7 @@ func (t *Timeline) HandOver(r Receiver, s Span) {
 
 const (
 	maxBatch   = 64                     // parts of a hand-over; so many retired journals start one
-	maxBacklog = 8 * maxBatch           // beyond it, the goroutine that ends a unit hands over
+	maxBacklog = 8 * maxBatch           // at more, the goroutine that ends a unit hands over
 	maxDelay   = 100 * time.Millisecond // of a retired journal
 )
 
@@ -140,7 +140,8 @@ func (us *units) flush(ctx context.Context, open bool) error {
 	return nil
 }
 
-// flushOpen hands over the finished records of open units. It returns false if ctx ends first.
+// flushOpen hands over the finished records of open units. flushOpen returns false if ctx ends
+// first.
 func (us *units) flushOpen(ctx context.Context) bool {
 	for h := range us.shards.All() {
 		for _, u := range h.olderThan(math.MaxUint32) {
