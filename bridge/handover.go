@@ -339,7 +339,7 @@ func (s *encoder) collectPlainMarks(span *recordedSpan, last record.FinishedMark
 		!admits(limits.EventCountLimit, span.marks.Len()) {
 		return false
 	}
-	for m := last; m.Valid(); m = m.Before() {
+	for m := last; m.Valid(); m = m.Previous() {
 		if attrs := m.Attrs(); !otlpenc.Plain(attrs) ||
 			!admits(limits.AttributePerEventCountLimit, len(attrs)) {
 			return false
@@ -431,7 +431,7 @@ func (s *encoder) mergeMarks(span *recordedSpan, last record.FinishedMark) (even
 	own, n := span.readDetails().events.values, len(s.events)
 	s.events = append(s.events, own...)
 	marks, limit := 0, limits.EventCountLimit
-	for m := last; m.Valid() && (limit < 0 || marks < limit); m = m.Before() {
+	for m := last; m.Valid() && (limit < 0 || marks < limit); m = m.Previous() {
 		from := len(s.attributes)
 		s.attributes = attributes.AppendConverted(s.attributes, m.Attrs())
 		e := sdktrace.Event{Name: m.Name(), Time: m.Time()}

@@ -8,34 +8,32 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// NewHandler returns a [slog.Handler] that turns records at or above level into
-// marks. A mark goes to the timeline of the context that the record is logged with.
-// The handler passes every record on to next, unchanged, when next is enabled for it:
+// NewHandler returns a [slog.Handler] that turns records at or above level into marks on the
+// timeline of the record's context. The handler passes every record on to next, unchanged, when
+// next is enabled for the record:
 //
 //	log := slog.New(marks.NewHandler(slog.NewJSONHandler(os.Stderr, nil), nil))
 //	log.WarnContext(ctx, "retry", "attempt", 2) // logged, and a mark of ctx's request
 //
-// A nil level means [slog.LevelWarn]. With a nil next records become marks and
-// nothing else, which goes well with [slog.NewMultiHandler].
+// A nil level means [slog.LevelWarn]. With a nil next, records only become marks, which goes well
+// with [slog.NewMultiHandler].
 //
-//   - The mark's name is the record's message, which should be a constant string
-//     for both their sakes. Its time is now, the record's is not looked at.
-//   - Its attributes are the record's level ("level", as text), the handler's
-//     and the record's, where WithGroup was called in slog groups. Empty
-//     attributes and empty groups are left out.
-//   - Attributes are frozen, as package observer says: the record's when it becomes a
-//     mark, the handler's when WithAttrs is called.
-//   - The mark allocates nothing with up to seven attributes of scalar kinds
-//     outside groups, the handler's included. Under a span that is not recorded
-//     nothing is done, as with Mark.
-//   - Handle returns next's error. There is none because of a mark.
+//   - The mark's name is the record's message, which should be a constant string. Its time is now:
+//     the record's time is ignored.
+//   - Its attributes are the record's level ("level", as text), the handler's and the record's,
+//     inside the groups of WithGroup. Empty attributes and empty groups are left out.
+//   - Attributes are frozen, as package observer says: the record's when the record becomes a mark,
+//     the handler's in WithAttrs.
+//   - The mark allocates nothing with up to seven attributes of scalar kinds outside groups,
+//     including the handler's. Under a span that is not recorded the mark is dropped, as by Mark.
+//   - Handle returns next's error. A mark causes no error.
 //
 // slog's default handler may be next, also when the result becomes the default logger: lines go to
-// where package log prints when NewHandler is called.
+// the destination that package log has when NewHandler is called.
 //
-// Without a context (Warn rather than WarnContext) the mark goes to the process's
-// timeline. An observer of marks that logs at level from its callback is called
-// for what it logged; the timeline's report of its panic is no mark.
+// Without a context (Warn rather than WarnContext) the mark goes to the process's timeline. If an
+// observer of marks logs at level in its callback, the observer is called for its own lines. The
+// timeline's report of a panic is no mark.
 func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 	if level == nil {
 		level = slog.LevelWarn
@@ -43,17 +41,17 @@ func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 	return &handler{next: record.LogTo(next), level: level}
 }
 
-// A handler does not change: WithAttrs and WithGroup make another.
+// A handler is immutable: WithAttrs and WithGroup return new ones.
 type handler struct {
-	next   slog.Handler // nil: none
+	next   slog.Handler // or nil
 	level  slog.Leveler
-	attrs  []slog.Attr      // outside any group; frozen at WithAttrs
+	attrs  []slog.Attr      // outside all groups, frozen
 	groups record.LogGroups // with frozen attributes
 }
 
 var _ slog.Handler = (*handler)(nil)
 
-// Enabled reports whether next is, or a record of that level becomes a mark.
+// Enabled reports whether next is enabled, or a record of that level becomes a mark.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	if h.next != nil && h.next.Enabled(ctx, level) {
 		return true
@@ -76,9 +74,8 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r)
 }
 
-// markedAttrs is how many attributes, the level being one, a mark has room for
-// without an allocation. A slog.Record has room for five.
-const markedAttrs = 2 * record.InlineAttrs
+// inlineMarkAttrs is the number of attributes, with the level, that cost no allocation.
+const inlineMarkAttrs = 2 * record.InlineAttrs
 
 func (h *handler) mark(ctx context.Context, r slog.Record) {
 	var p record.Place
@@ -86,7 +83,7 @@ func (h *handler) mark(ctx context.Context, r slog.Record) {
 	if !p.Wants(record.Mark) {
 		return
 	}
-	var room [markedAttrs]slog.Attr
+	var room [inlineMarkAttrs]slog.Attr
 	attrs := append(room[:0], slog.String(slog.LevelKey, r.Level.String()))
 	attrs = append(attrs, h.attrs...)
 	if len(h.groups) > 0 {

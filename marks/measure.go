@@ -13,26 +13,25 @@ import (
 
 // Errors that Measure and MarkAt wrap. Their messages name the value and the rule.
 var (
-	// ErrNoMark: no mark of that name is in the timeline (the specification's SyntaxError).
+	// ErrNoMark: the timeline has no mark of the name (the specification's SyntaxError).
 	ErrNoMark = errors.New(
 		"no mark of that name on this timeline: mark it first, under the same request and while that runs")
-	// ErrReserved: a mark on a request's timeline must not have the name of one of
-	// the request's own moments, the attributes of PerformanceTiming (SyntaxError).
+	// ErrReserved: a mark on a request's timeline cannot have the name of a moment of the request,
+	// an attribute of PerformanceTiming (SyntaxError).
 	ErrReserved = errors.New("the name of a moment that every request has")
-	// ErrNoRequest: these moments cannot be measured from on the process's timeline,
-	// even if a mark has the name (TypeError).
+	// ErrNoRequest: the process's timeline has no moments of a request, even if a mark has the name
+	// (TypeError).
 	ErrNoRequest = errors.New("a moment of a request, and this is the process's timeline")
 	// ErrNoTiming: the moment of the request has not come (InvalidAccessError).
 	ErrNoTiming = errors.New(
 		"this moment of the request has not come, or the service does not tell it")
-	// ErrNegative: times and durations given must not be negative (TypeError).
+	// ErrNegative: a time or a duration is negative (TypeError).
 	ErrNegative = errors.New("must not be negative")
 	// ErrOptions: the options contradict each other (TypeError).
 	ErrOptions = errors.New("contradictory options")
 )
 
-// A Point is a moment on a timeline: a mark's name or a time. The zero Point is
-// not given.
+// A Point is a moment on a timeline: a mark's name or a time. The zero Point is absent.
 type Point struct {
 	kind pointKind
 	name string
@@ -47,26 +46,24 @@ const (
 	pointAt
 )
 
-// Named is when the most recent mark of that name was made. On a request's
-// timeline the names of PerformanceTiming stand for moments of the request:
-// "navigationStart", "requestStart", "responseStart" and "responseEnd".
+// Named is the time of the most recent mark with the name. On a request's timeline, the names of
+// PerformanceTiming are moments of the request: "navigationStart", "requestStart", "responseStart"
+// and "responseEnd".
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
-// At is a time since the timeline's origin. Measure refuses a negative one, and one
-// above 146 years.
+// At is a time since the timeline's origin. Measure refuses a negative time and over 146 years.
 func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 
-// MeasureOptions say what Measure measures (PerformanceMeasureOptions). Of
-// Start, Duration and End at most two are given:
+// MeasureOptions select the interval of a measure (PerformanceMeasureOptions). At most two of
+// Start, Duration and End are set:
 //
 //   - none: from the timeline's origin until now
-//   - Start: from there until now
-//   - Start and End, Start and Duration, or Duration and End: as they say
-//   - End: from the timeline's origin until there
+//   - Start: from Start until now
+//   - End: from the timeline's origin until End
+//   - two: the two determine the third
 //
-// Duration or Detail without Start and without End is an error, as in the
-// specification. Start, End and Duration together are an error, too. A Detail that is
-// not nil counts as given, even if it is empty.
+// Duration or Detail without Start and without End is an error, as in the specification. Start, End
+// and Duration together are an error, too. An empty Detail that is not nil counts as set.
 type MeasureOptions struct {
 	Start    Point
 	End      Point
@@ -74,9 +71,8 @@ type MeasureOptions struct {
 	Detail   []slog.Attr    // frozen: package observer has the rules
 }
 
-// Measure records the time between two moments, and returns the measure (User
-// Timing 3, measure()). Its duration may be negative, when End lies before
-// Start.
+// Measure records the time between two moments, and returns the measure (User Timing 3, measure()).
+// The duration is negative when End lies before Start.
 //
 // Measure returns an error and records nothing in these cases:
 //
@@ -87,9 +83,9 @@ type MeasureOptions struct {
 //   - ErrNoRequest: the process's timeline has no such moments
 //   - a time is further than 146 years from the origin of the process's timeline
 //
-// Under a span that is not recorded, Measure does not look names up, because their
-// marks were not recorded either. It then returns the zero Entry. A histogram that
-// wants the measure gets it if the duration does not depend on a mark.
+// Under a span that is not recorded, Measure returns the zero Entry, and does not look up names,
+// because the marks were not recorded either. A histogram that wants the measure gets the duration
+// unless the duration depends on a mark.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
 	name = record.Name(name)
 	if err := o.check(); err != nil {
@@ -104,7 +100,7 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 		return observer.Entry{}, fmt.Errorf("marks: measure %q: %w", name, err)
 	}
 	if wanted && !entry && o.Duration == nil {
-		start, end, wanted = o.resolveUnrecorded(p.Timeline)
+		start, end, wanted = o.resolveForMeter(p.Timeline)
 	}
 	if !wanted {
 		return observer.Entry{}, nil
@@ -115,25 +111,24 @@ func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry
 	}
 	p.Queue(m)
 	if !entry {
-		return observer.Entry{}, nil
+		m = record.Entry{}
 	}
 	return observer.Entry(m), nil
 }
 
-// resolveUnrecorded resolves the options under a span that is not recorded, for the meter. It
-// reports false if they name a mark, which was not recorded, or if they need the origin of a
-// request that has no timeline.
-func (o *MeasureOptions) resolveUnrecorded(tl *record.Timeline) (start, end time.Duration,
-	ok bool) {
-	if needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed; needsOrigin &&
-		tl.Parent() == nil {
+// resolveForMeter resolves the options for the meter, under a span that is not recorded.
+// resolveForMeter returns false if the options name a mark, or need the origin of a request without
+// a timeline.
+func (o *MeasureOptions) resolveForMeter(tl *record.Timeline) (start, end time.Duration, ok bool) {
+	needsOrigin := o.End.kind != pointAt || o.Start.kind == pointNamed
+	if needsOrigin && tl.Parent() == nil {
 		return 0, 0, false
 	}
 	start, end, err := o.resolve(resolver{tl, true})
 	return start, end, err == nil
 }
 
-// check refuses what no timeline could resolve, in the specification's order.
+// check rejects options that no timeline can resolve, in the specification's order.
 func (o *MeasureOptions) check() error {
 	hasStart, hasEnd, hasDuration := o.Start.kind != pointAbsent, o.End.kind != pointAbsent,
 		o.Duration != nil
@@ -150,11 +145,10 @@ func (o *MeasureOptions) check() error {
 	return nil
 }
 
-// A resolver turns what options name into times of a timeline ("convert a mark
-// to a timestamp").
+// A resolver converts points to times of a timeline ("convert a mark to a timestamp").
 type resolver struct {
 	tl     *record.Timeline
-	lookUp bool // false: the marks were not recorded, any name is as good
+	lookUp bool // false: the marks were not recorded, and any name resolves to 0
 }
 
 func (r resolver) point(p Point, field string) (time.Duration, error) {
@@ -166,7 +160,7 @@ func (r resolver) point(p Point, field string) (time.Duration, error) {
 	}
 	find, missing := r.tl.Latest, ErrNoMark
 	if record.IsTimingName(p.name) {
-		// even if it has a mark of that name
+		// the moment wins over a mark of that name
 		if find, missing = r.tl.Timing, ErrNoTiming; r.tl.Parent() == nil {
 			missing = ErrNoRequest
 		}
@@ -188,8 +182,7 @@ func (r resolver) duration(d time.Duration, field string) (time.Duration, error)
 	return d, nil
 }
 
-// resolve computes the end, then the start, as the specification does: the
-// end's error wins.
+// resolve computes the end, then the start, so that the end's error wins, as in the specification.
 func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err error) {
 	var length time.Duration
 	switch {
@@ -217,8 +210,8 @@ func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err erro
 	return start, end, err
 }
 
-// ClearMeasures removes measures from the buffer of ctx's timeline, by the same rules
-// as ClearMarks (User Timing 3, clearMeasures()).
+// ClearMeasures removes measures from the buffer of ctx's timeline, by the same rules as ClearMarks
+// (User Timing 3, clearMeasures()).
 func ClearMeasures(ctx context.Context, names ...string) {
 	record.FromContext(ctx).Clear(record.Measure, names...)
 }

@@ -10,34 +10,32 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// TimerifyOptions say what Timerify does beside measuring.
+// TimerifyOptions configure [Timerify].
 type TimerifyOptions struct {
-	// Attrs are attributes of every measure. Timerify freezes them: package observer has the rules.
+	// Attrs are attributes of every measure. Timerify freezes them: see package observer.
 	Attrs []slog.Attr
 
-	// Histogram, when set, is given how long each call took, with the context that
-	// f had, so that exemplars lead to the measure's span. It gets every call, also
-	// those whose measure nothing wants. It runs on the caller's goroutine after the
-	// measure has ended, and must not block. With one of OpenTelemetry, in seconds:
+	// Histogram, when set, gets the duration of each call, also of calls whose measure nothing
+	// wants. The context is that of f, so that exemplars lead to the measure's span. Histogram runs
+	// on the caller's goroutine after the end of the measure, and must not block. With a histogram
+	// of OpenTelemetry, in seconds:
 	//
 	//	func(ctx context.Context, took time.Duration) { histogram.Record(ctx, took.Seconds()) }
 	Histogram func(ctx context.Context, took time.Duration)
 }
 
-// Timerify returns a function that does what f does and records each call as a
-// measure (Node.js, performance.timerify()):
+// Timerify returns a function that calls f and records each call as a measure (Node.js,
+// performance.timerify()):
 //
 //	load := marks.Timerify("user.load", db.loadUser, marks.TimerifyOptions{})
 //	user, err := load(ctx, id)
 //
-// The context that f gets is one that Start returned: measures and spans made
-// under it are the measure's children. An error that f returns is passed on, and
-// its text is the measure's attribute "error". A panic goes on as if nothing were
-// in its way, with its stack; the measure ends and has the attribute "panic",
-// true. So it has when f ends the goroutine.
+// f gets the context of a [Start]: measures and spans under the context are children of the
+// measure. The function returns f's error, and the measure gets the error's text as the attribute
+// "error". A panic of f continues with its stack. After a panic or a [runtime.Goexit], the measure
+// has the attribute "panic", true.
 //
-// The function returned may be called concurrently if f may. A nil f is a
-// programmer's error: Timerify panics.
+// The function may be called concurrently if f may. Timerify panics if f is nil.
 func Timerify[A, R any](name string, f func(context.Context, A) (R, error),
 	o TimerifyOptions) func(context.Context, A) (R, error) {
 	if f == nil {
@@ -52,15 +50,15 @@ func Timerify[A, R any](name string, f func(context.Context, A) (R, error),
 			began = tl.Now()
 		}
 		returned := false
-		defer func() { // it does not recover
+		defer func() { // without recover: a panic continues with its stack
 			if o.Histogram != nil {
-				defer o.Histogram(ctx, tl.Now()-began) // the time is read here, the call made last
+				defer o.Histogram(ctx, tl.Now()-began) // reads the clock now, calls Histogram last
 			}
 			switch {
 			case !returned:
 				t.End(slog.Bool("panic", true))
 			case err != nil:
-				defer t.End() // also when the method Error ends the goroutine
+				defer t.End() // also when the method Error calls Goexit
 				t.Fail(err)
 			default:
 				t.End()

@@ -9,39 +9,37 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A Timing is a measure that has begun. End it once; further Ends do nothing.
-// It may be ended on another goroutine than the one that began it.
+// A Timing is a measure that has begun. Only the first End records the measure. A Timing may be
+// ended on another goroutine.
 //
-// The pointer that Time and Start return does not escape by itself: a Timing
-// that stays in its function costs no allocation.
+// The pointer that Time and Start return does not escape by itself: a Timing that stays in its
+// function costs no allocation.
 type Timing struct {
-	place  record.Place  // its timeline is nil if nothing wants the measure
-	span   record.Opened // of Start; nil if it started none
-	failed *record.Failure
-	name   string
-	start  time.Duration
-	ended  atomic.Bool
-	n      int // attributes in attrs
-	attrs  [record.InlineAttrs]slog.Attr
-	more   []slog.Attr
+	place   record.Place  // without a timeline if nothing wants the measure
+	span    record.Opened // of Start, or nil
+	failure *record.Failure
+	name    string
+	start   time.Duration
+	ended   atomic.Bool
+	n       int // the length of attrs
+	attrs   [record.InlineAttrs]slog.Attr
+	more    []slog.Attr
 }
 
-// Time begins a measure that End records. It is meant for a piece of work
-// without children of its own:
+// Time begins a measure that End records, for a piece of work without children:
 //
 //	defer marks.Time(ctx, "render").End()
 //
-// The span active in ctx now is the measure's parent. attrs are frozen now, if
-// anything wants the measure: package observer has the rules.
+// The active span of ctx is the measure's parent. Time freezes attrs if anything wants the measure:
+// package observer has the rules.
 func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
-	t := new(Timing) // on the caller's stack: Time is inlined
+	t := new(Timing) // on the caller's stack, because Time is inlined
 	t.begin(ctx, name, attrs)
 	return t
 }
 
-// Start begins a measure that other measures and spans may be children of: those
-// made under the context it returns. attrs are frozen as by Time, before the measure
-// begins.
+// Start begins a measure with children: the measures and spans under the returned context. Start
+// freezes attrs as Time does, before the measure begins.
 //
 //	ctx, t := marks.Start(ctx, "checkout")
 //	defer t.End()
@@ -50,10 +48,10 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 	return t.open(ctx, name, attrs), t
 }
 
-// StartJob begins a unit of work of its own: a cron job, a message from a queue, a request in a
+// StartJob begins an independent unit of work: a cron job, a message from a queue, a request in a
 // protocol that perfline does not know. Its measure is the root of a new trace, whatever ctx
-// belongs to. It is among the requests that perfline keeps in memory; a Start without a request
-// around it is not. Otherwise it is as [Start].
+// belongs to. perfline keeps recent jobs in memory among the requests; a Start without a request is
+// not among them. Otherwise StartJob is as [Start].
 //
 //	for msg := range messages {
 //		ctx, t := marks.StartJob(ctx, "order.import")
@@ -62,7 +60,7 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 //	}
 //
 // With OpenTelemetry's API, a span of kind consumer is a unit of work, and so is a root span with
-// the attribute perfline.job, true. These can continue the trace that a message brings.
+// the attribute perfline.job, true. Such a span can continue the trace of a message.
 func StartJob(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, *Timing) {
 	return Start(record.Detached(ctx), name,
 		append(attrs[:len(attrs):len(attrs)], slog.Bool(record.JobKey, true))...)
@@ -76,14 +74,14 @@ func (t *Timing) begin(ctx context.Context, name string, attrs []slog.Attr) {
 		return
 	}
 	if len(attrs) > 0 {
-		attrs = record.Freeze(attrs) // first: a method of an attribute may end the goroutine
+		attrs = record.Freeze(attrs) // first: a method of an attribute may call Goexit
 	}
 	t.name = name
 	t.n = copy(t.attrs[:], attrs)
 	if len(attrs) > len(t.attrs) {
 		t.more = append(t.more, attrs[len(t.attrs):]...)
 	}
-	t.start = p.Timeline.Now() // last, not to measure ourselves
+	t.start = p.Timeline.Now() // last, to exclude the work above
 }
 
 func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) context.Context {
@@ -100,19 +98,18 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 // exception event, as in OpenTelemetry. The entry gets the text as the attribute "error". The last
 // call counts. Fail does nothing if err is nil, or after End.
 //
-// The method Error runs during the call, if anything wants the measure. If it panics, the text has
-// that, and if it calls [runtime.Goexit], the text is "!GOEXIT".
+// Fail calls the method Error if anything wants the measure. A panic of Error becomes the text. If
+// Error calls [runtime.Goexit], the text is "!GOEXIT".
 func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return
 	}
-	t.failed = &record.Failure{At: time.Now(), Type: record.TypeName(err),
+	t.failure = &record.Failure{At: time.Now(), Type: record.TypeName(err),
 		Message: record.GoexitText}
-	t.failed.Message = record.ErrorText(err)
+	t.failure.Message = record.ErrorText(err)
 }
 
-// End records the measure, with the attributes given when it began and those
-// given now. It does so also if a method of an attribute calls [runtime.Goexit].
+// End records the measure and adds attrs, even if a method of an attribute calls [runtime.Goexit].
 func (t *Timing) End(attrs ...slog.Attr) {
 	if t == nil || t.place.Timeline == nil || t.ended.Swap(true) {
 		return
@@ -122,12 +119,12 @@ func (t *Timing) End(attrs ...slog.Attr) {
 	if t.n > 0 {
 		all = t.attrs[:t.n]
 		if len(t.more) > 0 || len(attrs) > 0 {
-			all = append(append(all, t.more...), attrs...) // in place while they fit
+			all = append(append(all, t.more...), attrs...) // without allocation while there is room
 		}
 	}
-	if t.span == nil && t.failed == nil {
+	if t.span == nil && t.failure == nil {
 		t.place.Record(record.Measure, t.name, t.start, duration, all)
 		return
 	}
-	t.place.End(t.span, t.name, t.start, duration, all, t.failed)
+	t.place.End(t.span, t.name, t.start, duration, all, t.failure)
 }

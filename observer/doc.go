@@ -1,6 +1,6 @@
 // Package observer (stable) is the web's Performance Timeline for Go (W3C Performance Timeline
 // Level 2). A timeline is a bounded record of the marks, measures, requests and calls of a process
-// or of one request. Any number of observers can watch it.
+// or of one request. Any number of observers can watch a timeline.
 //
 //	tl := observer.FromContext(ctx) // the request's timeline, or the process's
 //	obs, err := tl.Observe(func(l observer.List) {
@@ -10,19 +10,19 @@
 //	}, observer.Options{Types: []observer.Type{observer.Mark, observer.Measure}})
 //
 // Most programs never import this package. They record with package marks, and package bridge
-// carries the entries to a tracing system. [Timeline.Queue] records requests and calls that package
-// bridge does not know.
+// carries the entries to a tracing system. [Timeline.Queue] records requests and calls of servers
+// and clients that package bridge does not instrument.
 //
 // # Guarantees
 //
-//   - Entries, EntriesByName, EntriesByType, TakeRecords, Disconnect and Stats see everything
-//     that the calling goroutine recorded before.
-//   - An observer receives each entry once, in batches, and never during the call that
-//     recorded it. It receives the entries of one goroutine in the order of recording. The
-//     methods of [List] sort by start, as the specification requires.
+//   - Entries, EntriesByName, EntriesByType, TakeRecords, Disconnect and Stats see everything that
+//     the calling goroutine recorded before.
+//   - An observer receives each entry once, in batches, and never during the recording call. The
+//     entries of one goroutine arrive in the order of recording. The methods of [List] sort by
+//     start, as the specification requires.
 //   - Callbacks run one at a time, in the order of registration and without a lock, on the
-//     timeline's delivery goroutine or where [TimelineOptions.Scheduler] puts them. A callback
-//     that panics is reported, and the other callbacks still run.
+//     timeline's delivery goroutine or on that of [TimelineOptions.Scheduler]. A callback that
+//     panics is reported, and the other callbacks still run.
 //   - Entries that a callback records reach later observers in the same round, and earlier
 //     observers in the next round.
 //   - Every buffer is bounded. [Stats] counts the entries that do not fit, by type and cause.
@@ -30,7 +30,7 @@
 //
 // # Attributes
 //
-// Entries freeze their attributes: later changes of the values do not show, and no method of the
+// Entries freeze their attributes: later changes of the values have no effect, and no method of the
 // program is called again.
 //
 //   - Scalars stay: bool, int64, uint64, float64, string, [time.Duration] and [time.Time]. A string
@@ -44,29 +44,29 @@
 //
 // Methods of the program (LogValue, MarshalText, Format, Error, String) run on the goroutine that
 // records, without a lock. A panic becomes text, as with slog. If a method calls [runtime.Goexit],
-// marks.Mark still records the mark: attributes that were not frozen yet have the text "!GOEXIT".
-// marks.MarkAt, marks.Measure and Queue record nothing then. A method must not record the value
-// that it belongs to: that recursion has no end.
+// marks.Mark still records the mark: unfrozen attributes get the text "!GOEXIT". marks.MarkAt,
+// marks.Measure and Queue then record nothing. A method must not record its own value: that
+// recursion never ends.
 //
-// One attribute is converted up to 16 levels, 4096 elements and 16 KiB of text. A key is cut at 256
-// bytes. One call converts for 250 ms, checked between elements. The character "…" stands for the
-// rest. A list beyond these bounds becomes text. "<cycle>" stands for a value within itself.
+// A conversion stops at 16 levels, 4096 elements and 16 KiB of text for one attribute, and after
+// 250 ms for one call. "…" marks the cut, except that a long list becomes text. The clock is read
+// between elements. A key is cut at 256 bytes. "<cycle>" marks a value inside itself.
 //
 // # Limitations
 //
-//   - Entries reach observers some milliseconds after they were recorded.
+//   - Entries reach observers some milliseconds after recording.
 //   - Entries of different goroutines are ordered by the clock, not causally.
 //   - A slow callback delays the other callbacks of the same process timeline. It never delays
 //     recording or the bridge.
-//   - The buffer of a request's timeline is empty after the request's end. Observers still
-//     receive entries that are recorded on it later.
+//   - The end of a request empties the buffer of its timeline. Observers still receive entries that
+//     are recorded later.
 //
 // # Windows and workers
 //
 // The specifications speak of global objects. Here, a request's timeline is a Window, and the
-// process's timeline is a Worker. A context has a request's timeline by its active span, or by
-// [NewContext] with a timeline of [Timeline.NewChild]. The buffer of a request's timeline, and so
-// its names, are its own. Only a request's timeline has the moments of PerformanceTiming.
+// process's timeline is a Worker. A context refers to a request's timeline by its active span, or
+// by [NewContext] with a timeline of [Timeline.NewChild]. Each request's timeline has its own
+// buffer and its own names. Only a request's timeline has the moments of PerformanceTiming.
 //
 // Package observertest helps to test code that records and code that observes.
 package observer

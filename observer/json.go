@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// MarshalJSON encodes the entry as the specification's serializer does: name, entryType,
-// startTime and duration in milliseconds, and detail. The detail is null without attributes, else
-// an object of them, with groups nested. Of attributes with the same key the last counts. A []byte
-// is a string in base64, as in the JSON of OTLP. Numbers and times that JSON cannot hold (NaN, the
-// year 10000) are strings.
+// MarshalJSON encodes the entry as the specification's serializer does: name, entryType, startTime
+// and duration in milliseconds, and detail. The detail is null without attributes, or else an
+// object with nested groups. The last attribute with a key counts. A []byte is a string in base64,
+// as in the JSON of OTLP. Numbers and times that JSON cannot express (NaN, the year 10000) are
+// strings.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Name      string         `json:"name"`
@@ -24,18 +24,17 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		members(nil, e.Detail())})
 }
 
-// MarshalJSON encodes the timeline as High Resolution Time's toJSON does: its
-// timeOrigin, in milliseconds since the Unix epoch.
+// MarshalJSON encodes the timeline as toJSON of High Resolution Time: timeOrigin in milliseconds.
 func (t *Timeline) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		TimeOrigin float64 `json:"timeOrigin"`
 	}{float64(t.Origin().UnixNano()) / float64(time.Millisecond)})
 }
 
-// members adds frozen attributes to a JSON object, which it makes for the first one.
+// members adds frozen attributes to a JSON object. A nil object is created for the first attribute.
 func members(object map[string]any, attrs []slog.Attr) map[string]any {
 	for _, a := range attrs {
-		// slog: the attributes of an unnamed group are inlined
+		// slog inlines the attributes of an unnamed group
 		if a.Value.Kind() == slog.KindGroup && a.Key == "" {
 			object = members(object, a.Value.Group())
 			continue
@@ -48,8 +47,8 @@ func members(object map[string]any, attrs []slog.Attr) map[string]any {
 	return object
 }
 
-// jsonValue returns what JSON shows of a frozen value. A number or a time that JSON cannot hold
-// must not cost the entry.
+// jsonValue returns the JSON value of a frozen value. A number or a time that JSON cannot express
+// becomes a string: an error would lose the entry.
 func jsonValue(v slog.Value) any {
 	switch v.Kind() {
 	case slog.KindGroup:

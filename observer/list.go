@@ -7,19 +7,17 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// InitiatorKey is the attribute key that holds an entry's initiatorType
-// (Resource Timing), which [Filter] can select by.
+// InitiatorKey is the attribute key of an entry's initiatorType (Resource Timing): see [Filter].
 const InitiatorKey = "initiatorType"
 
-// A Filter selects entries (PerformanceEntryFilterOptions). An entry must equal all fields that
-// are set. The zero Filter matches every entry.
+// A Filter selects entries by its nonempty fields (PerformanceEntryFilterOptions).
 type Filter struct {
 	Name          string
 	Type          Type
-	InitiatorType string // matches entries that have one only
+	InitiatorType string
 }
 
-// Match reports whether e is selected.
+// Match reports whether the filter selects e.
 func (f Filter) Match(e *Entry) bool {
 	if f.Name != "" && f.Name != e.Name() {
 		return false
@@ -38,10 +36,10 @@ func (f Filter) Match(e *Entry) bool {
 	return false
 }
 
-// selectEntries copies the entries that match any filter, or all without a filter, sorted by
-// start. Entries that start together keep their order.
+// selectEntries copies the entries that match any filter, or all without a filter, sorted by start.
+// Entries of equal start keep their order.
 func selectEntries(from []record.Entry, filters ...Filter) []Entry {
-	var selected []*Entry // entries are large: each one is moved once
+	var selected []*Entry // pointers, because entries are large
 	for i := range from {
 		e := (*Entry)(&from[i])
 		if len(filters) == 0 ||
@@ -58,47 +56,47 @@ func selectEntries(from []record.Entry, filters ...Filter) []Entry {
 	return out
 }
 
-// A List is what a callback gets (PerformanceObserverEntryList).
+// A List has the entries for one callback (PerformanceObserverEntryList).
 type List struct {
 	batch    record.Batch
 	observer *Observer
 }
 
-// Entries returns the entries delivered that match any filter given, sorted by their start
+// Entries returns the entries that match any filter, or all without a filter, sorted by start
 // (getEntries). The slice is the caller's.
 func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.batch.Entries, f...) }
 
 // EntriesByType returns the entries of a type (getEntriesByType).
 func (l List) EntriesByType(t Type) []Entry { return selectByType(l.batch.Entries, t) }
 
-// EntriesByName returns the entries with a name and, if types are given, one of these types
-// (getEntriesByName). The name "" selects the entries whose name is empty; the type
-// "" selects none.
+// EntriesByName returns the entries with the name and one of the types, or any type without types
+// (getEntriesByName). The name "" selects the entries with an empty name; the type "" selects none.
 func (l List) EntriesByName(name string, types ...Type) []Entry {
 	return selectByName(l.batch.Entries, name, types)
 }
 
-// Observer returns the observer that is called, to be disconnected from within.
+// Observer returns the observer of the callback, for a Disconnect in the callback.
 func (l List) Observer() *Observer { return l.observer }
 
-// Dropped returns how many entries of the observed types the timeline's buffer had no room for
-// (droppedEntriesCount). An observer with Buffered did not get such entries from before Observe,
-// and gets the later ones. ok is true for the first callback after Observe only.
+// Dropped returns the number of entries of the observed types without room in the timeline's buffer
+// (droppedEntriesCount). An observer with Buffered missed such entries from before Observe, and
+// gets later ones. ok is true in the first callback after Observe only.
 func (l List) Dropped() (n uint64, ok bool) { return l.batch.Dropped, l.batch.HasDropped }
 
-// Entries returns the entries in t's buffer that match any filter given, sorted by their start
-// (getEntries). A child's entries are in the child's buffer only. The slice is the caller's.
-func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.recorded().Read(), f...) }
+// Entries returns the entries in t's buffer that match any filter, or all without a filter, sorted
+// by start (getEntries). A child's entries are in the child's buffer only. The slice is the
+// caller's.
+func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.engine().Read(), f...) }
 
 // EntriesByType returns the entries of a type in t's buffer (getEntriesByType).
-func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.recorded().Read(), typ) }
+func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.engine().Read(), typ) }
 
-// EntriesByName returns entries of t's buffer as [List.EntriesByName] does.
+// EntriesByName returns entries of t's buffer by the rules of [List.EntriesByName].
 func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
-	return selectByName(t.recorded().Read(), name, types)
+	return selectByName(t.engine().Read(), name, types)
 }
 
-// selectByType and selectByName select an empty name or type, which a Filter leaves open.
+// selectByType and selectByName select an empty name or type, unlike an empty field of a Filter.
 func selectByType(from []record.Entry, t Type) []Entry {
 	if t == "" {
 		return nil

@@ -8,59 +8,55 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// defaultMaxBuffer is how many undelivered entries an observer holds unless [Options] say more.
+// defaultMaxBuffer is the default of [Options].MaxBuffer.
 const defaultMaxBuffer = 1 << 14
 
-// ErrModification is wrapped by errors of an Observe that mixes Type and Types on one observer
-// (the specification's InvalidModificationError). The first Observe decides which of the two the
-// observer takes, also after Disconnect.
+// ErrModification is the error of an Observe that mixes Type and Types on one observer: the
+// specification's InvalidModificationError. The first Observe decides, also after Disconnect.
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
-// Options says what an observer wants (PerformanceObserverInit). Exactly one of
-// Types and Type is set.
+// Options configure an observer (PerformanceObserverInit). Exactly one of Types and Type is set.
 type Options struct {
-	// Types are the entry types to observe. Observing again with Types replaces the earlier
-	// types. Types that are not supported are ignored and logged.
+	// Types are the entry types, in place of earlier ones. Unsupported types are logged.
 	Types []Type
 
-	// Type is a single entry type. Observing again with another Type adds that type. With the
-	// same Type, it replaces the options.
+	// Type is one entry type, in addition to earlier ones. The same Type replaces the options.
 	Type Type
 
-	// Buffered asks for the entries of Type that the timeline's buffer holds already. With Types,
-	// Buffered is ignored, and that is logged.
+	// Buffered asks for the entries of Type that are already in the timeline's buffer. With Types,
+	// Buffered is ignored and logged.
 	Buffered bool
 
-	// MaxBuffer is how many undelivered entries the observer holds. Further entries are lost and
-	// count as ObserverFull. 0 and less mean 16 384.
+	// MaxBuffer is the maximum number of undelivered entries. Further entries are lost and count as
+	// ObserverFull. 0 and less mean 16 384.
 	MaxBuffer int
 }
 
-// An Observer is a registered callback (PerformanceObserver). Its methods may be
-// called concurrently and from its own callback.
+// An Observer is a registered callback (PerformanceObserver). Its methods may be called
+// concurrently and from its own callback.
 type Observer struct {
 	timeline *Timeline
-	recorded *record.Observer
+	engine   *record.Observer
 	single   bool // made with Type, not with Types
 }
 
-// Observe registers callback for the entries that o names. It returns an error, and registers
-// nothing, if callback is nil, if o has neither Types nor Type or both, or if no type is supported.
+// Observe registers callback for the entries of o. Observe returns an error, and registers nothing,
+// if callback is nil, if o has neither Types nor Type or both, or if no type is supported.
 func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	if callback == nil {
 		return nil, errors.New("observer: callback is nil: Observe needs a function to call")
 	}
 	obs := &Observer{timeline: t, single: o.Type != ""}
-	obs.recorded = t.recorded().NewObserver(func(b record.Batch) { callback(List{b, obs}) })
+	obs.engine = t.engine().NewObserver(func(b record.Batch) { callback(List{b, obs}) })
 	if err := obs.Observe(o); err != nil {
 		return nil, err
 	}
 	return obs, nil
 }
 
-// Observe changes what an observer wants, or registers it again after Disconnect: see [Options].
-// Entries that the observer holds stay. The errors are those of [Timeline.Observe], and
-// [ErrModification] for Type on an observer that was made with Types, or the reverse.
+// Observe changes the options of an observer, or registers the observer after Disconnect: see
+// [Options]. Undelivered entries stay. The errors are those of [Timeline.Observe], and
+// [ErrModification].
 func (o *Observer) Observe(opts Options) error {
 	types, single := slices.Clone(opts.Types), opts.Type != ""
 	switch {
@@ -85,14 +81,14 @@ func (o *Observer) Observe(opts Options) error {
 	if opts.MaxBuffer <= 0 {
 		opts.MaxBuffer = defaultMaxBuffer
 	}
-	err := o.recorded.Register(record.Registration{
+	err := o.engine.Register(record.Registration{
 		Types: convertTypes[record.Type](types), Add: single, Buffered: single && opts.Buffered,
 		MaxBuffer: opts.MaxBuffer,
 	})
 	if err != nil {
 		return err
 	}
-	log := o.timeline.recorded().Logger()
+	log := o.timeline.engine().Logger()
 	if len(ignored) > 0 {
 		log.Warn("perfline: entry types not supported, ignored", "types", ignored, "supported",
 			supported)
@@ -104,13 +100,13 @@ func (o *Observer) Observe(opts Options) error {
 	return nil
 }
 
-// Disconnect unregisters the observer and empties its buffer. It does nothing if the observer is
-// not registered. The observer may Observe again.
-func (o *Observer) Disconnect() { o.recorded.Disconnect() }
+// Disconnect unregisters the observer and empties its buffer. The observer may Observe again. A
+// second Disconnect does nothing.
+func (o *Observer) Disconnect() { o.engine.Disconnect() }
 
 // TakeRecords empties the observer's buffer, and returns the entries in the order of recording.
 func (o *Observer) TakeRecords() []Entry {
-	records := o.recorded.TakeRecords()
+	records := o.engine.TakeRecords()
 	if records == nil {
 		return nil
 	}
@@ -121,6 +117,6 @@ func (o *Observer) TakeRecords() []Entry {
 	return entries
 }
 
-// Lost returns how many entries the observer has lost because it had [Options].MaxBuffer of them
-// already. [Stats] counts them as ObserverFull.
-func (o *Observer) Lost() uint64 { return o.recorded.Lost() }
+// Lost returns the number of entries that the observer lost, because [Options].MaxBuffer entries
+// were undelivered. [Stats] counts the entries as ObserverFull.
+func (o *Observer) Lost() uint64 { return o.engine.Lost() }

@@ -5,13 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// Attach makes a tracer the one of the process timeline t belongs to, until detach is called. The
-// last tracer that was attached counts.
+// Attach makes tracer the tracer of t's process timeline, until detach or the next Attach.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	return t.root.tracers.attach(t.root, &tracer)
 }
 
-// Tracers returns the tracers of the process timeline t belongs to. The last one counts.
+// Tracers returns the tracers of t's process timeline. The last one gets the entries.
 func (t *Timeline) Tracers() []Tracer {
 	r := t.root
 	r.mu.Lock()
@@ -23,13 +22,12 @@ func (t *Timeline) Tracers() []Tracer {
 	return all
 }
 
-// Meter makes a meter the one of the process timeline t belongs to, until detach is called. The
-// last meter that was attached counts.
+// Meter makes m the meter of t's process timeline, until detach or the next Meter.
 func (t *Timeline) Meter(m Meter) (detach func()) { return t.root.meters.attach(t.root, &m) }
 
 // attachments are the tracers or the meters of a process timeline.
 type attachments[T any] struct {
-	last atomic.Pointer[T] // the one that counts; nil without one
+	last atomic.Pointer[T] // of all, or nil
 	all  []*T              // guarded by the root's mu
 }
 

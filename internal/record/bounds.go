@@ -5,21 +5,20 @@ import (
 	"unsafe"
 )
 
-// Bounds of texts from outside, in bytes. A client may have chosen a text, and memory and spans
-// must not grow with the text. A longer text is cut where it comes in, and ends in "…". Values of
-// attributes of OpenTelemetry's API stay whole, because the specification has no default limit for
-// the values (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT sets one). Bounds of memory count the values.
+// Bounds of texts from outside, in bytes. A client may choose a text, and memory and spans must not
+// grow with the text. A longer text is cut where it enters, and ends in "…". Attribute values of
+// OpenTelemetry's API stay whole, because the specification has no default limit
+// (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT sets one). Bounds of memory count these values.
 const (
-	MaxName = 2 << 10 // of spans, marks, measures, events, routes and instrumentation scopes
-	MaxKey  = 256     // of an attribute
-	// of an attribute's value that marks and measures have, and of an error's text
-	MaxText = 16 << 10
+	MaxName = 2 << 10  // of spans, marks, measures, events, routes and instrumentation scopes
+	MaxKey  = 256      // of an attribute
+	MaxText = 16 << 10 // of an error's text, and of an attribute's value in marks and measures
 )
 
-// Name returns a name within MaxName.
+// Name cuts a name at MaxName.
 func Name(s string) string { return cut(s, MaxName) }
 
-// Key returns an attribute's key within MaxKey.
+// Key cuts an attribute's key at MaxKey.
 func Key(s string) string { return cut(s, MaxKey) }
 
 func cut(s string, limit int) string {
@@ -30,7 +29,7 @@ func cut(s string, limit int) string {
 	return b.print(func(p *printer) { p.str(s) })
 }
 
-// Contents returns the bytes that attributes refer to.
+// Contents returns the number of bytes that attributes refer to.
 func Contents(attrs []slog.Attr) (n int) {
 	for i := range attrs {
 		n += len(attrs[i].Key) + valueSize(attrs[i].Value)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// arm makes sure that a collection will run.
+// arm schedules a collection.
 func (r *root) arm() {
 	if !r.armed.CompareAndSwap(false, true) {
 		return
@@ -16,15 +16,14 @@ func (r *root) arm() {
 	}
 	scheduled := false
 	defer func() {
-		if !scheduled { // the next record tries again
+		if !scheduled { // the next entry tries again
 			r.armed.Store(false)
 		}
 	}()
 	scheduled = r.try("the Scheduler of a timeline", func() { r.scheduler(r.task) })
 }
 
-// wake sees to it that a collection runs, and at once if much waits. No lock is held: a scheduler
-// is the caller's.
+// wake is arm, at once if many chunks wait. No lock is held: wake may call the program's scheduler.
 func (r *root) wake() {
 	r.arm()
 	if r.scheduler == nil && r.inFlight.Load() >= r.urgentAt {
@@ -32,7 +31,7 @@ func (r *root) wake() {
 	}
 }
 
-// task is what a scheduler runs: collect, then call back.
+// task is the function of a scheduler: task collects, then calls the observers.
 func (r *root) task() {
 	r.armed.Store(false) // "unset performance observer task queued flag" comes first
 	r.lock()
@@ -40,80 +39,78 @@ func (r *root) task() {
 	r.deliver()
 }
 
-// onTimer collects on a goroutine of the timer's. Callbacks run on another one, because a slow
-// callback must not stop the collecting.
+// onTimer collects. Callbacks run on another goroutine: a slow one does not stop collections.
 func (r *root) onTimer() {
 	r.armed.Store(false)
 	r.lock()
 	defer r.unlock()
 	switch {
 	case len(r.ready) == 0:
-	case r.calling != nil:
+	case r.round != nil:
 		r.overdue = true
 	default:
-		r.calling = make(chan struct{})
+		r.round = make(chan struct{})
 		go r.callObservers()
 	}
 }
 
-// lock takes r.mu and collects what was recorded before.
+// lock locks r.mu and collects earlier entries.
 func (r *root) lock() {
-	if r.clock != nil { // the caller's clock is not read with r.mu held
+	if r.clock != nil { // the program's clock is not read with r.mu held
 		r.clock()
 	}
 	r.mu.Lock()
 	r.collect()
 }
 
-// unlock releases r.mu and arms another collection if one is wanted: a scheduler, which is the
-// caller's, is not called with r.mu held.
+// unlock unlocks r.mu, then schedules a wanted collection: no scheduler is called with r.mu held.
 func (r *root) unlock() {
-	again := r.again
-	r.again = false
+	again := r.wantsPass
+	r.wantsPass = false
 	r.mu.Unlock()
 	if again {
 		r.arm()
 	}
 }
 
-// collect moves what was recorded from the inlets to the process timeline's buffer and the
-// observers' buffers. r.mu is held, and released with unlock.
+// collect moves entries from the inlets to the buffers of the process timeline and of observers.
+// r.mu is held. The caller calls unlock.
 func (r *root) collect() {
 	inlets := r.take()
-	for _, c := range r.taken {
+	for _, c := range r.passChunks {
 		for i := range c.entries[:c.n] {
-			r.entries = append(r.entries, &c.entries[i])
+			r.passEntries = append(r.passEntries, &c.entries[i])
 		}
 	}
 	collections := r.collectGC()
-	// a clock of the timeline's own has one inlet
+	// A timeline with a clock of the program has one inlet.
 	if r.clock == nil && (collections || inlets > 1) {
-		merge(r.entries)
+		merge(r.passEntries)
 	}
 	r.followWall()
 	r.distribute(r.watching.Load() > 0)
-	for _, c := range r.taken {
+	for _, c := range r.passChunks {
 		r.chunks.Put(c)
 	}
-	r.inFlight.Add(-int64(len(r.taken)))
+	r.inFlight.Add(-int64(len(r.passChunks)))
 	r.slab = attrSlab{}
-	clear(r.taken)
-	clear(r.entries)
-	r.taken = r.taken[:0]
-	if r.entries = r.entries[:0]; cap(r.entries) > 1<<14 { // after a burst
-		r.entries = nil
+	clear(r.passChunks)
+	clear(r.passEntries)
+	r.passChunks = r.passChunks[:0]
+	if r.passEntries = r.passEntries[:0]; cap(r.passEntries) > 1<<14 { // after a burst
+		r.passEntries = nil
 	}
 }
 
-// distribute counts the process timeline's entries of the pass, adds them to its buffer, and shows
-// all entries to observers. r.mu is held.
+// distribute counts the process timeline's entries of the pass, adds them to the timeline's buffer,
+// and gives all entries to observers. r.mu is held.
 func (r *root) distribute(watched bool) {
 	var own *Timeline // the process timeline, when its mu is held
-	for _, e := range r.entries {
+	for _, e := range r.passEntries {
 		if e.tl.unit == nil {
 			r.totals[e.kind].Recorded++
 			if e.kind == kindMark && e.ids == (SpanIDs{}) {
-				r.unattached++
+				r.looseMarks++
 			}
 			if own == nil {
 				own = e.tl
@@ -125,19 +122,19 @@ func (r *root) distribute(watched bool) {
 			}
 		}
 		if watched {
-			r.show(*e)
+			r.notify(*e)
 		}
 	}
 }
 
-// show adds e to the buffers of the observers that want it. r.mu is held.
-func (r *root) show(e Entry) {
+// notify adds e to the buffers of the observers that want e. r.mu is held.
+func (r *root) notify(e Entry) {
 	stored := false
 	for p := e.tl; p != nil; p = p.parent {
 		if !kindSet(p.wants.Load()).has(e.kind) {
 			continue
 		}
-		for _, o := range p.registered() {
+		for _, o := range p.observerList() {
 			if !o.types.has(e.kind) {
 				continue
 			}
@@ -150,22 +147,22 @@ func (r *root) show(e Entry) {
 	}
 }
 
-// Deliver calls the observers now: see [observer.Timeline.Deliver].
+// Deliver calls the observers on the calling goroutine: see [observer.Timeline.Deliver].
 func (t *Timeline) Deliver() {
 	t.Flush()
 	t.root.deliver()
 }
 
-// deliver calls the observers on the calling goroutine, when no callbacks run on another one.
+// deliver waits for the current round of callbacks, and runs another on the calling goroutine.
 func (r *root) deliver() {
 	r.mu.Lock()
-	for r.calling != nil {
-		calling := r.calling
+	for r.round != nil {
+		calling := r.round
 		r.mu.Unlock()
 		<-calling
 		r.mu.Lock()
 	}
-	r.calling = make(chan struct{})
+	r.round = make(chan struct{})
 	r.mu.Unlock()
 	r.callObservers()
 }
@@ -173,33 +170,31 @@ func (r *root) deliver() {
 // callObservers calls each observer that has entries once, in the order of registration ("queue a
 // PerformanceEntry", Performance Timeline 2, section 3, step 6). Entries that a callback records
 // reach later observers in the same round, because the specification takes a buffer right before
-// its callback. Entries for earlier observers, and new observers, wait for the next round, which
-// the timer or the scheduler begins: an observer that feeds itself does not spin. The caller has
-// set r.calling.
+// its callback. Entries for earlier observers, and new observers, wait for the next round of the
+// timer or the scheduler: an observer that feeds itself does not spin. The caller has set r.round.
 func (r *root) callObservers() {
 	r.mu.Lock()
 	defer r.unlock()
-	defer func() { // also when a callback ends its goroutine
-		close(r.calling)
-		r.calling = nil
+	defer func() { // also when a callback calls Goexit
+		close(r.round)
+		r.round = nil
 		if r.overdue {
 			r.overdue = false
 			go r.deliver()
 		} else if len(r.ready) > 0 {
-			r.again = true
+			r.wantsPass = true
 		}
 	}()
-	newest := r.registered
+	newest := r.registrations
 	for o := r.nextReady(0, newest); o != nil; {
-		seq := o.seq // the callback may register o anew
+		seq := o.seq // the callback may register o again
 		r.call(o, o.takeBatch())
 		r.collect()
 		o = r.nextReady(seq, newest)
 	}
 }
 
-// nextReady returns the first observer with entries that was registered after from and not after
-// to, or nil. r.mu is held.
+// nextReady returns the first ready observer with a number in (from, to], or nil. r.mu is held.
 func (r *root) nextReady(from, to uint64) *Observer {
 	i, _ := slices.BinarySearchFunc(r.ready, from+1, bySeq)
 	if i == len(r.ready) || r.ready[i].seq > to {
@@ -210,8 +205,8 @@ func (r *root) nextReady(from, to uint64) *Observer {
 
 func bySeq(o *Observer, seq uint64) int { return cmp.Compare(o.seq, seq) }
 
-// call runs one callback with r.mu released. Each panic is reported and survived: the callback's
-// entries are lost, and other observers go on (PT-7).
+// call runs one callback with r.mu unlocked. A panic is reported: the entries of the callback are
+// lost, and other observers still run (PT-7).
 func (r *root) call(o *Observer, batch Batch) {
 	r.unlock()
 	over := false

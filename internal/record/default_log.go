@@ -14,34 +14,33 @@ import (
 	"time"
 )
 
-// LogTo returns the handler that a handler around next has to call: next itself, unless next is
-// slog's default handler. The default handler prints through package log. When the handler around
-// it becomes part of the default logger, [slog.SetDefault] leads package log to that logger: the
-// handler would call itself, and the program would hang. LogTo's handler prints the same lines to
-// where package log prints when LogTo is called. It cannot ask package log later, which may be
-// waiting for it with a lock held.
+// LogTo returns the handler that a handler around next must call: next itself, unless next is
+// slog's default handler. The default handler prints through package log. If the handler around it
+// becomes slog's default, [slog.SetDefault] sends package log's lines to that handler: the handler
+// would call itself, and the program would hang. LogTo's handler prints the same lines to the
+// destination that package log has when LogTo is called. Asking package log later could deadlock:
+// package log may hold its lock.
 func LogTo(next slog.Handler) slog.Handler {
 	if next == nil || reflect.TypeOf(next).String() != "*slog.defaultHandler" {
 		return next
 	}
 	to, prefix, flags := log.Writer(), log.Prefix(), log.Flags()
-	// package log prints to slog's default logger
+	// package log prints to slog's default logger: SetDefault was called
 	if reflect.TypeOf(to).String() == "*slog.handlerWriter" {
 		to = os.Stderr
 		if flags == 0 {
-			flags = log.LstdFlags // SetDefault has cleared them
+			flags = log.LstdFlags // SetDefault cleared the flags
 		}
 	}
-	const files = log.Lshortfile | log.Llongfile // package log would take them from its caller
+	const files = log.Lshortfile | log.Llongfile // package log would print the wrong caller
 	return &lineHandler{next: next, lines: log.New(to, prefix, flags&^files), files: flags & files}
 }
 
-// A lineHandler prints as slog's default handler does. It does not change: WithAttrs and WithGroup
-// make another.
+// A lineHandler prints as slog's default handler does.
 type lineHandler struct {
-	next  slog.Handler // which knows the level
+	next  slog.Handler // decides about levels
 	lines *log.Logger
-	files int // of package log's flags
+	files int // flags of package log
 	with  []func(slog.Handler) slog.Handler
 }
 
@@ -51,7 +50,7 @@ func (h *lineHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// bareLine is what slog.TextHandler prints before the attributes of a record that has nothing else.
+// bareLine is the output of slog.TextHandler for a record without a time, before the attributes.
 const bareLine = `level=INFO msg=""`
 
 func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -61,7 +60,7 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	for _, with := range h.with {
 		text = with(text)
 	}
-	bare := r // with attributes only
+	bare := r // the attributes only
 	bare.Time, bare.Message, bare.Level, bare.PC = time.Time{}, "", slog.LevelInfo, 0
 	if err := text.Handle(ctx, bare); err != nil {
 		return err
@@ -70,7 +69,7 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.lines.Output(0, h.place(r.PC)+r.Level.String()+" "+r.Message+line)
 }
 
-// place returns where the record was made, as package log prints it.
+// place returns the source line of the record, as package log prints it.
 func (h *lineHandler) place(pc uintptr) string {
 	if h.files == 0 || pc == 0 {
 		return ""

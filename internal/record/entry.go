@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// Type is the entryType of an entry. Package observer has a type of its own, so that its API names
-// nothing of this package. The two convert.
+// Type is the entryType of an entry. Package observer declares its own Type, for its signatures.
 type Type string
 
-// The entry types that a timeline takes. Package observer documents them. The constants are
-// untyped: each one is a Type and an observer.Type.
+// The entry types of a timeline: package observer documents them. The constants are untyped, so
+// that each constant is a Type and an observer.Type.
 const (
 	Mark       = "mark"
 	Measure    = "measure"
@@ -22,11 +21,11 @@ const (
 	GC         = "gc"
 )
 
-// kind is a Type as a small number, for masks and counters. The zero Entry has the zero kind.
+// kind is a Type as a small number, for masks and counters.
 type kind uint8
 
 const (
-	kindNone kind = iota
+	kindNone kind = iota // of the zero Entry
 	kindGC
 	kindMark
 	kindMeasure
@@ -36,28 +35,15 @@ const (
 	numKinds
 )
 
-// kindTypes is in alphabetical order, as observer.SupportedEntryTypes must be (PT-32).
+// kindTypes lists the types in alphabetical order, as observer.SupportedEntryTypes does (PT-32).
 var kindTypes = [numKinds]Type{"", GC, Mark, Measure, Navigation, Resource, Server}
 
-func kindOf(t Type) (kind, bool) {
-	switch t {
-	case Mark:
-		return kindMark, true
-	case Measure:
-		return kindMeasure, true
-	case Navigation:
-		return kindNavigation, true
-	case Resource:
-		return kindResource, true
-	case Server:
-		return kindServer, true
-	case GC:
-		return kindGC, true
-	}
-	return 0, false
+func kindOf(t Type) (k kind, ok bool) {
+	k = kind(slices.Index(kindTypes[1:], t) + 1)
+	return k, k != kindNone
 }
 
-// A kindSet is a set of kinds, one bit each.
+// A kindSet is a set of kinds with one bit for each kind.
 type kindSet uint32
 
 func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
@@ -68,16 +54,15 @@ func SupportedEntryTypes() []Type { return slices.Clone(kindTypes[1:]) }
 // InlineAttrs is how many attributes a call records without an allocation.
 const InlineAttrs = 4
 
-// An Entry is one record of a timeline. Package observer documents it and its methods as
-// observer.Entry.
+// An Entry is one record of a timeline. Package observer documents observer.Entry and its methods.
 type Entry struct {
 	name     string
 	start    time.Duration // since the root timeline's origin
 	duration time.Duration
-	at       time.Duration // when it was recorded, since the root timeline's origin
-	base     time.Duration // origin that StartTime is relative to
+	at       time.Duration // the time of recording, since the root timeline's origin
+	base     time.Duration // the origin of StartTime
 	tl       *Timeline
-	attrs    []slog.Attr // never written again: copies of the entry share it
+	attrs    []slog.Attr // immutable: copies of the entry share the slice
 	ids      SpanIDs
 	kind     kind
 }
@@ -88,17 +73,17 @@ func (e *Entry) Name() string { return e.name }
 // Type returns the entry's type.
 func (e *Entry) Type() Type { return kindTypes[e.kind] }
 
-// StartTime returns the entry's start since the origin of the timeline it was read from.
+// StartTime returns the entry's start since the origin of the timeline that returned the entry.
 func (e *Entry) StartTime() time.Duration { return e.start - e.base }
 
 // Duration returns how long the entry took.
 func (e *Entry) Duration() time.Duration { return e.duration }
 
-// RecordedAt returns when the entry was recorded, since the origin of StartTime: at the entry's
-// end, or later if the entry was queued, as a measure between two marks is.
+// RecordedAt returns the time of recording since the origin of StartTime. That is the entry's end,
+// or later if the entry was queued, as a measure between two marks is.
 func (e *Entry) RecordedAt() time.Duration { return e.at - e.base }
 
-// Time returns when the entry began by the wall clock.
+// Time returns the entry's start by the wall clock.
 func (e *Entry) Time() time.Time {
 	if e.tl == nil {
 		return time.Time{}
@@ -106,14 +91,14 @@ func (e *Entry) Time() time.Time {
 	return e.tl.wall(e.start)
 }
 
-// Timeline returns the timeline that the entry was recorded on, or nil for the zero Entry.
+// Timeline returns the timeline that recorded the entry, or nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return e.tl }
 
-// Span returns where the entry belongs in a trace. There are no ids without a span.
+// Span returns the entry's place in a trace, or zero ids without a span.
 func (e *Entry) Span() SpanIDs { return e.ids }
 
 // NumAttrs returns the number of attributes.
 func (e *Entry) NumAttrs() int { return len(e.attrs) }
 
-// Attrs ranges over the attributes. Lists are shared: do not change their elements.
+// Attrs ranges over the attributes. Entries share lists: do not change the elements of a list.
 func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }

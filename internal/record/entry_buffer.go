@@ -10,38 +10,35 @@ import (
 )
 
 // An entryBuffer is a timeline's performance entry buffer (Performance Timeline 2, "add to the
-// buffer"). Its timeline's mu guards it.
+// buffer"). The mu of the timeline guards the buffer.
 type entryBuffer struct {
-	entries []Entry // never written again: readers share them
-	limit   int     // of each kind
-	bytes   int     // of entries and names, with what they refer to
-	counted int     // of bytes, in steps
-	unit    *Unit   // nil for a process timeline
-	taken   *taken  // of maxViews; nil unless a unit's buffer has more than freeView
+	entries []Entry    // immutable: readers share them
+	limit   int        // of entries of each kind
+	bytes   int        // of entries and names, with the memory that they refer to
+	counted int        // bytes in steps: the buffer's share of a bound
+	unit    *Unit      // nil for a process timeline
+	share   *viewShare // nil until a unit's buffer has more than freeView bytes
 	counts  [numKinds]int
-	full    [numKinds]uint64 // entries that found no room (PT-3)
+	full    [numKinds]uint64 // entries without room (PT-3)
 	slab    attrSlab
 
-	// The start of the most recent mark of each name, in the entries before indexed and in those
-	// that found no room. The index is brought up to date when a name is asked for, and is nil
-	// until it is needed.
+	// names is an index: the start of the most recent mark of each name, in entries[:indexed] and
+	// among the marks without room. The index is nil until the first search needs it.
 	names   map[string]time.Duration
 	indexed int
 }
 
-// minRoom is how many entries a buffer has room for at first.
+// minRoom is the first capacity of a buffer, in entries.
 const minRoom = 8
 
-// Bounds of bytes.
+// Bounds of buffers, in bytes.
 const (
 	maxBufferBytes = 16 << 20 // of the buffer of a process timeline
-	// of the buffers of its units together; their journals have maxUnitsBytes
-	maxViews = 16 << 20
-	// of a unit's buffer, without a share of maxViews: the unit itself takes as much
-	freeView = 2 << 10
+	maxViews       = 16 << 20 // of the buffers of its units together
+	freeView       = 2 << 10  // of a unit's buffer that does not count in maxViews
 )
 
-// ensureBuffer returns t's buffer, and makes it if there is none. t.mu is held.
+// ensureBuffer returns t's buffer, and creates the buffer if t has none. t.mu is held.
 func (t *Timeline) ensureBuffer() *entryBuffer {
 	if t.buffer == nil {
 		t.buffer = &entryBuffer{limit: t.root.limit, unit: t.unit}
@@ -54,22 +51,20 @@ func (t *Timeline) ensureBuffer() *entryBuffer {
 
 // dropBuffer empties the buffer of a unit. t.mu is held.
 func (t *Timeline) dropBuffer() {
-	if t.buffer != nil {
-		if t.buffer.taken != nil {
-			t.buffer.taken.release()
-		}
-		t.buffer = nil
+	if b := t.buffer; b != nil && b.share != nil {
+		b.share.release()
 	}
+	t.buffer = nil
 }
 
-// reserve takes room for an entry, and returns false if there is none.
+// reserve counts the bytes of an entry. reserve returns false if a bound leaves no room.
 func (b *entryBuffer) reserve(size int) bool {
 	if b.unit != nil && b.bytes+size <= freeView {
 		b.bytes += size
 		return true
 	}
 	if more := steps(b.bytes + size - b.counted); more > 0 {
-		if b.unit == nil && b.counted+more > maxBufferBytes || b.unit != nil && !b.take(more) {
+		if b.unit == nil && b.counted+more > maxBufferBytes || b.unit != nil && !b.growShare(more) {
 			return false
 		}
 		b.counted += more
@@ -78,61 +73,59 @@ func (b *entryBuffer) reserve(size int) bool {
 	return true
 }
 
-// taken is the share of maxViews that the buffer of one unit has.
-type taken struct {
-	left  *atomic.Int64 // the bytes that no unit has
+// A viewShare is the share of one unit's buffer in maxViews.
+type viewShare struct {
+	left  *atomic.Int64 // the bytes of maxViews without a unit
 	bytes atomic.Int64
 }
 
-func (t *taken) release() { t.left.Add(t.bytes.Swap(0)) }
+func (s *viewShare) release() { s.left.Add(s.bytes.Swap(0)) }
 
-// take takes more bytes of maxViews. The unit gives them back when it ends, or when it is collected
-// without an end.
-func (b *entryBuffer) take(more int) bool {
+// growShare takes more of maxViews, until the unit ends or the garbage collector frees the unit.
+func (b *entryBuffer) growShare(more int) bool {
 	left := b.unit.root.units.viewsLeft
 	if !subtract(left, int64(more)) {
 		return false
 	}
-	if b.taken == nil {
-		b.taken = &taken{left: left}
-		runtime.AddCleanup(b.unit, (*taken).release, b.taken)
+	if b.share == nil {
+		b.share = &viewShare{left: left}
+		runtime.AddCleanup(b.unit, (*viewShare).release, b.share)
 	}
-	b.taken.bytes.Add(int64(more))
+	b.share.bytes.Add(int64(more))
 	return true
 }
 
 const entrySize = int(unsafe.Sizeof(Entry{}))
 
-// size returns the memory of an entry.
+// size returns the memory of an entry in bytes.
 func (e *Entry) size() int {
 	return entrySize + len(e.name) + len(e.attrs)*attrSize + Contents(e.attrs)
 }
 
-// lockBuffer locks t.mu and returns t's buffer, which has all that the calling goroutine recorded.
-// If t has none, it returns an empty one.
+// lockBuffer locks t.mu and returns t's buffer, with everything that the calling goroutine
+// recorded. Without a buffer, lockBuffer returns an empty one.
 func (t *Timeline) lockBuffer() *entryBuffer {
 	if t.unit == nil {
 		t.Flush()
 	}
 	t.mu.Lock()
-	t.show()
+	t.syncBuffer()
 	if t.buffer == nil {
 		return &entryBuffer{}
 	}
 	return t.buffer
 }
 
-// Read returns the entries in t's buffer, in the order of recording. They are shared: do not change
-// them.
+// Read returns the entries in t's buffer, in the order of recording. Do not change the entries.
 func (t *Timeline) Read() []Entry {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
 	return b.entries
 }
 
-// Clear removes entries of type typ from t's buffer and returns how many: all of them without
-// names, else those with one of the names, which may be "". Entries that observers have buffered
-// stay.
+// Clear removes the entries of type typ from t's buffer and returns their number. With names, Clear
+// removes only entries with one of the names; "" is a name, too. The buffers of observers do not
+// change.
 func (t *Timeline) Clear(typ Type, names ...string) int {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -140,17 +133,16 @@ func (t *Timeline) Clear(typ Type, names ...string) int {
 	}
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
-	return b.remove(k, func(has string) bool {
+	return b.remove(k, func(name string) bool {
 		return len(names) == 0 ||
-			slices.ContainsFunc(names, func(n string) bool { return Name(n) == has })
+			slices.ContainsFunc(names, func(n string) bool { return Name(n) == name })
 	})
 }
 
-// room reports whether the next entry of kind k will be kept.
+// room reports whether the limit leaves room for an entry of kind k.
 func (b *entryBuffer) room(k kind) bool { return b.counts[k] < b.limit }
 
-// refuse counts an entry that finds no room. The start of a mark goes into the index, because its
-// name must not resolve to an older mark.
+// refuse counts an entry without room. A mark enters the index, to hide older marks of its name.
 func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 	const nameSize = 48 // about the memory of a name in the index, without the text
 	b.full[k]++
@@ -158,8 +150,7 @@ func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 		return
 	}
 	b.index()
-	// Names that no entry in the buffer has are bounded. Latest does not find the names beyond that
-	// bound.
+	// The bound of names without an entry: Latest does not find the names beyond the bound.
 	if _, known := b.names[name]; !known &&
 		(len(b.names) >= 2*b.limit+1024 || !b.reserve(nameSize+len(name))) {
 		return
@@ -167,7 +158,7 @@ func (b *entryBuffer) refuse(k kind, name string, start time.Duration) {
 	b.names[name] = start
 }
 
-// remove drops the entries of kind k that match and returns how many.
+// remove removes the matching entries of kind k and returns their number.
 func (b *entryBuffer) remove(k kind, match func(name string) bool) int {
 	if b.names != nil {
 		b.index()
@@ -175,21 +166,21 @@ func (b *entryBuffer) remove(k kind, match func(name string) bool) int {
 			maps.DeleteFunc(b.names, func(name string, _ time.Duration) bool { return match(name) })
 		}
 	}
-	var left []Entry
+	var rest []Entry
 	for i := range b.entries {
 		if e := &b.entries[i]; e.kind != k || !match(e.name) {
-			left = append(left, *e)
+			rest = append(rest, *e)
 		} else {
 			b.bytes -= e.size()
 		}
 	}
-	removed := len(b.entries) - len(left)
-	b.entries, b.indexed = left, len(left)
+	removed := len(b.entries) - len(rest)
+	b.entries, b.indexed = rest, len(rest)
 	b.counts[k] -= removed
 	return removed
 }
 
-// index brings names up to date.
+// index adds the entries since the last call to names.
 func (b *entryBuffer) index() {
 	if b.names == nil {
 		b.names, b.indexed = map[string]time.Duration{}, 0
@@ -202,10 +193,10 @@ func (b *entryBuffer) index() {
 	b.indexed = len(b.entries)
 }
 
-// Latest returns the start of the last mark of that name (User Timing 3, "convert a mark to a
-// timestamp").
+// Latest returns the start of the most recent mark with the name, since t's origin (User Timing 3,
+// "convert a mark to a timestamp").
 func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
-	const few = 128 // entries that are quicker looked through than indexed
+	const few = 128 // entries: a search is quicker than an index
 	name = Name(name)
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
@@ -218,8 +209,6 @@ func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
 		return 0, false
 	}
 	b.index()
-	if at, ok = b.names[name]; !ok {
-		return 0, false
-	}
-	return at - t.origin, true
+	at, ok = b.names[name]
+	return at - t.origin, ok
 }

@@ -6,24 +6,23 @@ import (
 )
 
 // The fate of a unit's journal. The tracing system decides at the end of an undecided unit whether
-// it keeps the unit. The receiver gets nothing before that. The journal, of up to 512 KiB, cannot
-// be handed over to make room, so all undecided units have at most half of the memory of units. At
-// a bound, an undecided unit keeps what came first, and counts the rest.
+// to keep the unit. Until then the receiver gets nothing, and the journal, of up to 512 KiB, cannot
+// be handed over to make room: all undecided units together may use half of the memory of units. At
+// a bound, an undecided unit keeps the first records, and counts the further ones.
 const (
 	fateOpen      uint32 = iota // the receiver gets everything
-	fateUndecided               // the end decides
-	// a unit that was open has ended: the receiver gets what finishes late, too
-	fateEnded
-	fateDiscarded // an undecided unit has ended, and the receiver gets nothing of it
-	fateKept      // it has ended, and the receiver gets everything
-	fateExported  // the same, and the receiver exports it
+	fateUndecided               // the end of the unit decides
+	fateEnded                   // an open unit has ended: the receiver also gets late spans
+	fateDiscarded               // an undecided unit has ended: the receiver gets nothing
+	fateKept                    // an undecided unit has ended: the receiver gets everything
+	fateExported                // as fateKept, and the receiver exports the unit
 )
 
-// hasEnded reports whether the unit has ended. It does not begin again.
+// hasEnded reports whether the unit has ended.
 func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
 
-// awaits reports whether the unit is undecided still: the journal keeps everything until then.
-func (u *Unit) awaits() bool { return u.fate.Load() == fateUndecided }
+// undecided reports whether the unit's end decides its fate. The journal keeps everything for that.
+func (u *Unit) undecided() bool { return u.fate.Load() == fateUndecided }
 
 // Tentative reports whether the unit is, or was, undecided.
 func (u *Unit) Tentative() bool {
@@ -31,46 +30,42 @@ func (u *Unit) Tentative() bool {
 	return f == fateUndecided || f >= fateDiscarded
 }
 
-// Discarded reports whether an undecided unit has ended and is not kept.
+// Discarded reports whether the unit was discarded.
 func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
 
-// Exported reports whether an undecided unit is exported as well.
+// Exported reports whether [Unit.Export] ended the unit.
 func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
 
-// End ends a unit with the span that is its root. The receiver gets everything, within 100 ms. The
-// root has no entry.
+// End ends a unit with its root span, which has no entry. The receiver gets all within 100 ms.
 func (u *Unit) End(root Span) {
 	u.close(fateEnded, fateKept)
 	u.finish(root)
 }
 
-// Export ends an undecided unit as End does, and says that the receiver exports the unit. See
-// [Unit.Exported].
+// Export ends an undecided unit as End does. The receiver exports the unit: see [Unit.Exported].
 func (u *Unit) Export(root Span) {
 	u.close(fateExported, fateExported)
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with the span that is its root. The receiver gets nothing of the
-// unit; observers get its entries.
+// Discard ends an undecided unit with its root span. Observers get its entries, the receiver none.
 func (u *Unit) Discard(root Span) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
-	u.late, u.orphans = 0, 0 // nothing of the unit is counted
+	u.late, u.orphans = 0, 0 // the marks of a discarded unit do not count as lost
 	m := root.Marks()
-	m.last, m.count = 0, 0 // they go with the journal
+	m.last, m.count = 0, 0 // the marks go with the journal
 	m.End()
 	u.drop()
 }
 
-// Close ends a unit that has no root: its entries are delivered, its observers disconnected, and
-// its buffer is emptied. A later entry, of a goroutine that outlives the request, still reaches the
-// observers of its parents and the tracing system.
+// Close ends a unit without a root: Close delivers the unit's entries, disconnects its observers
+// and empties its buffer. A later entry, of a goroutine that outlives the request, still reaches
+// the observers of the parents and the tracing system.
 func (u *Unit) Close() { u.End(nil) }
 
-// close gives an open unit one fate, and an undecided one another. A unit that has ended keeps its
-// fate. It leaves the timeline's mu locked: fates change with mu held, so that a goroutine that
-// holds it sees one fate.
+// close gives an open unit one fate, and an undecided unit another. A unit that has ended keeps its
+// fate. close returns with u.mu locked: a goroutine that holds u.mu sees one fate.
 func (u *Unit) close(open, undecided uint32) {
 	u.mu.Lock()
 	switch u.fate.Load() {
@@ -88,12 +83,11 @@ func (u *Unit) close(open, undecided uint32) {
 	}
 }
 
-// finish hands over what a unit that has got its last fate has, and its root. mu is held, and
-// released.
+// finish hands over the journal and the root of a unit that has ended. finish unlocks u.mu.
 func (u *Unit) finish(root Span) {
 	u.dropBuffer()
 	if u.late+u.orphans > 0 && u.takes() == NoMarks {
-		u.shard.late.Add(uint64(u.late))
+		u.shard.marksAfterEnd.Add(uint64(u.late))
 		u.shard.refused.Add(uint64(u.orphans))
 	}
 	u.late, u.orphans = 0, 0
@@ -104,38 +98,42 @@ func (u *Unit) finish(root Span) {
 	u.handOver(causeEnd)
 }
 
-// disconnect delivers what the unit's own observers have, and unregisters them.
+// disconnect unregisters the unit's own observers. Their buffers are still delivered.
 func (u *Unit) disconnect() {
 	r := u.root
 	r.lock()
 	defer r.unlock()
-	for _, o := range slices.Clone(u.registered()) {
+	for _, o := range slices.Clone(u.observerList()) {
 		o.countDropped()
-		o.unregister() // what it has buffered is still delivered
+		o.unregister()
 	}
 }
 
-// drop gives the journal back unread. mu is held, and released.
+// drop discards the journal and unlocks u.mu.
 func (u *Unit) drop() {
 	if j := u.journal; j != nil {
-		u.journal, u.shown = nil, 0
+		u.journal, u.inBuffer = nil, 0
 		u.release(j)
 	}
 	u.mu.Unlock()
 }
 
-// release gives back j, which was the journal of u, and of which the receiver gets nothing. mu is
-// held.
+// release recycles j, a former journal of u that the receiver does not get. u.mu is held.
 func (u *Unit) release(j *journal) {
-	u.shard.count(j)
-	u.shard.forget(u, j)
+	h := u.shard
+	h.count(j)
+	split(u, j)
+	h.giveBack(j)
+	h.mu.Lock()
+	h.relist(u)
+	h.mu.Unlock()
 	j.free()
 }
 
-// giveUp drops the entries of an undecided unit. mu is held, and released.
+// giveUp drops the entries of an undecided unit and unlocks u.mu.
 func (u *Unit) giveUp() {
 	if j := u.journal; j != nil {
-		u.show() // the view keeps what the journal loses
+		u.syncBuffer() // the last chance to copy the entries
 		for i := range j.records {
 			rec := &j.records[i]
 			if rec.gets == getsMark && !rec.span.Marks().ended() {
@@ -148,7 +146,7 @@ func (u *Unit) giveUp() {
 	u.drop()
 }
 
-// refuse counts a record that an undecided unit does not keep. mu is held.
+// refuse counts a record that an undecided unit cannot keep. u.mu is held.
 func (u *Unit) refuse(rec *journalRecord) {
 	switch rec.gets {
 	case getsSpan, getsMeasure:
@@ -160,7 +158,7 @@ func (u *Unit) refuse(rec *journalRecord) {
 			u.late--
 		}
 	case getsMark:
-		if m := rec.span.Marks(); !m.ended() { // else the span is missing, too
+		if m := rec.span.Marks(); !m.ended() { // an ended span is missing itself
 			m.dropped++
 		}
 	case getsNothing:
@@ -169,13 +167,13 @@ func (u *Unit) refuse(rec *journalRecord) {
 	u.shard.refused.Add(1)
 }
 
-// refuseMarks counts the marks in the journal of a span that is refused. A receiver of AllMarks
-// gets them if the unit is exported; else the end of the unit counts them. mu is held.
+// refuseMarks counts the marks in the journal of a refused span. A receiver of AllMarks gets the
+// marks if the unit is exported; otherwise the end of the unit counts them. u.mu is held.
 func (u *Unit) refuseMarks(m *SpanMarks) {
 	j := u.journal
 	for at := m.last; at > 0; {
 		rec := &j.records[at-1]
-		at = rec.before
+		at = rec.previous
 		if u.receiver.TakesMarks() == AllMarks {
 			rec.gets = getsMarkAlone
 			j.finished++
@@ -191,25 +189,23 @@ func (u *Unit) refuseMarks(m *SpanMarks) {
 	m.last, m.count = 0, 0
 }
 
-// maxUndecidedSweeps is how many sweeps an undecided unit may wait for its end: 15 minutes.
+// maxUndecidedSweeps is the number of sweeps that an undecided unit survives: 15 minutes.
 const maxUndecidedSweeps = uint32(15 * time.Minute / sweepInterval)
 
-// expire drops the entries of a unit that is undecided and has waited for too long, in the given
-// sweep: its root may never end.
+// expire drops the entries of a unit that has been undecided for too long: its root may never end.
 func (u *Unit) expire(sweep uint32) {
 	u.mu.Lock()
 	u.shard.mu.Lock()
-	old := u.place > 0 && u.sweep+maxUndecidedSweeps < sweep // the unit may be later than the sweep
+	old := u.place > 0 && u.sweep+maxUndecidedSweeps < sweep // u.sweep may be larger than sweep
 	u.shard.mu.Unlock()
-	if old && u.awaits() {
+	if old && u.undecided() {
 		u.giveUp()
 	} else {
 		u.mu.Unlock()
 	}
 }
 
-// writeUndecided appends a record to the journal of a unit that is undecided still, unless there is
-// no room. mu is held.
+// writeUndecided reserves room for a record, or counts the record as refused. u.mu is held.
 func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bool) {
 	if j.size+size <= maxJournalSize && u.shard.reserve(u, size) {
 		return true
@@ -221,7 +217,7 @@ func (u *Unit) writeUndecided(j *journal, rec *journalRecord, size int) (room bo
 	return false
 }
 
-// dropIfEmpty gives a journal without records back. mu is held.
+// dropIfEmpty releases a journal without records. u.mu is held.
 func (u *Unit) dropIfEmpty(j *journal) {
 	if len(j.records) == 0 {
 		u.journal = nil

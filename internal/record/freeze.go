@@ -5,36 +5,34 @@ import (
 	"time"
 )
 
-// Bounds of a conversion. Depth, elements and bytes count for one attribute, the time for all
-// attributes of one call.
+// Bounds of a conversion, for one attribute; maxFreezing is for all attributes of one call.
 const (
-	maxDepth = 16 // of groups, and of values within values
-	// members of groups, elements of lists, and values within values
-	maxElements = 4096
-	maxFreezing = 250 * time.Millisecond // a process that is short of CPU stands still for 100 ms
+	maxDepth    = 16                     // of nested groups and values
+	maxElements = 4096                   // members of groups, elements of lists, and nested values
+	maxFreezing = 250 * time.Millisecond // a process that is short of CPU can stop for 100 ms
 )
 
 const (
-	ellipsis = "…" // stands for what exceeds a bound
+	ellipsis = "…" // marks a text or list that was cut at a bound
 
-	// GoexitText stands for values that a method's runtime.Goexit left unconverted.
+	// GoexitText replaces values that a method's runtime.Goexit left unconverted.
 	GoexitText = "!GOEXIT"
 )
 
-// Freeze returns attrs as an entry keeps them. The documentation of package observer has the rules
-// and the bounds. Freeze returns attrs itself if all values are scalars. [Place.Record] and
-// [Timeline.NewEntry] freeze attributes. A caller needs Freeze only if it gets attributes some time
-// before it records them, as marks.Start does.
+// Freeze returns attrs in the form that an entry holds: package observer documents the rules and
+// the bounds. Freeze returns attrs itself if all values are scalars. [Place.Record] and
+// [Timeline.NewEntry] call Freeze. A caller needs Freeze only if it records the attributes later,
+// as marks.Start does.
 //
 // If a method of the program calls runtime.Goexit, Record still records the entry, and NewEntry
-// makes no entry.
+// returns no entry.
 func Freeze(attrs []slog.Attr) []slog.Attr {
 	if _, ok := scalars(attrs); ok {
 		return attrs
 	}
 	b := newBudget()
 	frozen := make([]slog.Attr, 0, len(attrs))
-	for _, a := range attrs { // one by one: if attrs escaped here, every caller would allocate them
+	for _, a := range attrs { // if attrs escaped here, every caller would allocate attrs
 		if a, ok := b.attr(a); ok {
 			frozen = append(frozen, a)
 		}
@@ -42,8 +40,8 @@ func Freeze(attrs []slog.Attr) []slog.Attr {
 	return frozen
 }
 
-// scalars reports whether no attribute needs to be frozen. It returns their contents then, as
-// [Contents] does: the kind of a value is looked at once.
+// scalars reports whether no attribute needs freezing. If so, scalars also returns the bytes that
+// [Contents] counts, which saves a second loop.
 func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	for i := range attrs {
 		a := &attrs[i]
@@ -66,16 +64,13 @@ func scalars(attrs []slog.Attr) (contents int, ok bool) {
 	return contents, true
 }
 
-// freezeAndRecord is end for attributes that need to be frozen. A span must end even if a method of
-// an attribute calls runtime.Goexit.
-func (p *Place) freezeAndRecord(
-	k kind, span Opened, name string, start, duration time.Duration, attrs []slog.Attr,
-	failure *Failure,
-) (ok bool) {
+// freezeAndRecord freezes attrs and calls end, even if a method of an attribute calls Goexit.
+func (p *Place) freezeAndRecord(k kind, span Opened, name string, start, duration time.Duration,
+	attrs []slog.Attr, failure *Failure) (ok bool) {
 	var room [maxInline]slog.Attr
 	frozen, done := room[:0], 0
 	defer func() {
-		for ; done < len(attrs); done++ { // after Goexit
+		for ; done < len(attrs); done++ { // the attributes after a Goexit
 			a := attrs[done]
 			if _, ok := scalars(attrs[done : done+1]); !ok {
 				a = slog.String(Key(a.Key), GoexitText)
@@ -94,7 +89,7 @@ func (p *Place) freezeAndRecord(
 	return ok
 }
 
-// A budget counts down the bounds.
+// A budget holds the rest of the bounds of a conversion.
 type budget struct {
 	began    time.Time
 	elements int
@@ -105,7 +100,7 @@ func newBudget() budget {
 	return budget{began: time.Now(), elements: maxElements, bytes: MaxText}
 }
 
-// spend takes one element, and reports false if there is none or no time left.
+// spend takes one element. spend returns false if no element or no time is left.
 func (b *budget) spend() bool {
 	if b.elements == 0 || b.expired() {
 		return false
@@ -116,8 +111,8 @@ func (b *budget) spend() bool {
 
 func (b *budget) expired() bool { return time.Since(b.began) > maxFreezing }
 
-// attr freezes an attribute of an entry, with the whole budget except for the time. It returns
-// false if the attribute is left out.
+// attr freezes an attribute with a new budget, except for the time. attr returns false if a is
+// empty.
 func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 	b.elements, b.bytes = maxElements, MaxText
 	if _, ok := scalars([]slog.Attr{a}); !ok && b.expired() {
@@ -129,7 +124,7 @@ func (b *budget) attr(a slog.Attr) (_ slog.Attr, ok bool) {
 // member freezes an attribute within depth groups.
 func (b *budget) member(a slog.Attr, depth int) (_ slog.Attr, ok bool) {
 	a.Key = Key(a.Key)
-	a.Value = a.Value.Resolve() // slog makes a panic text
+	a.Value = a.Value.Resolve() // turns a panic into text
 	switch a.Value.Kind() {
 	case slog.KindString:
 		if s := a.Value.String(); len(s) > b.bytes {
@@ -194,7 +189,7 @@ func (b *budget) value(v any) slog.Value {
 	return slog.StringValue(b.text(v))
 }
 
-// copyStrings is copyList for texts, which are counted as well.
+// copyStrings is copyList for strings. The texts spend bytes of the budget, too.
 func (b *budget) copyStrings(list []string) any {
 	size := 0
 	for _, s := range list {
@@ -210,7 +205,7 @@ func (b *budget) copyStrings(list []string) any {
 	return copied
 }
 
-// copyList returns a copy of list that is not a nil list, or nil if list is longer than left.
+// copyList returns a copy of list, or nil if list is longer than left.
 func copyList[T any](list []T, left *int) any {
 	if len(list) > *left {
 		return nil

@@ -10,21 +10,21 @@ import (
 )
 
 // A gcWatch makes the entries of type GC while observers of a process timeline want them. The
-// timeline's passes make the entries, so that the root's mu orders them with Observe and
-// Disconnect. The cleanup that runs after a garbage collection, on a goroutine of the runtime's,
-// only requests a pass.
+// entries are made in a pass of the timeline, so that the root's mu orders them with Observe and
+// Disconnect. The cleanup that runs after a garbage collection, on a goroutine of the runtime, only
+// requests a pass.
 type gcWatch struct {
 	tl    *Timeline
-	ended atomic.Bool // they are not wanted any more; set with the root's mu held
+	ended atomic.Bool // no observer wants the entries; set with the root's mu held
 
-	// Guarded by the root's mu.
-	cycle int64         // the last one that was told, or had ended when the watch began
-	seen  time.Duration // when that was, since the root's origin
-	stats debug.GCStats // kept for its slices
+	// The root's mu guards the fields below.
+	cycle int64         // the last cycle with an entry, or the last one before the watch
+	seen  time.Duration // the end of that cycle, since the root's origin
+	stats debug.GCStats // reused, for its slices
 	heap  [2]metrics.Sample
 }
 
-// watchGC begins a watch for t, a process timeline, or ends it. r.mu is held.
+// watchGC starts or stops the watch of t, a process timeline. r.mu is held.
 func (r *root) watchGC(t *Timeline, wanted bool) {
 	switch {
 	case wanted && r.gc == nil && !r.bubbled():
@@ -41,26 +41,26 @@ func (r *root) watchGC(t *Timeline, wanted bool) {
 }
 
 // bubbled reports whether the timeline was made in a bubble of testing/synctest, where times have
-// no monotonic reading. The garbage collector does not use its clock, and cleanups, which run
-// outside, must not touch its timer: that is fatal.
+// no monotonic reading. The garbage collector does not use the clock of the bubble. A cleanup runs
+// outside the bubble, where touching a timer of the bubble is fatal.
 func (r *root) bubbled() bool {
-	return r.epoch == r.epoch.Round(0) //nolint:staticcheck // Equal does not look at the monotonic reading
+	return r.epoch == r.epoch.Round(0) //nolint:staticcheck // Equal ignores the monotonic reading
 }
 
-// A sentinel is an object that nothing refers to. The pointer keeps it out of the blocks that small
-// objects share and live in.
+// A sentinel is an object without references, for a cleanup after the next garbage collection. The
+// pointer keeps a sentinel out of the blocks that the runtime shares between small objects.
 type sentinel struct{ _ *byte }
 
-// await lets the next collection that finds a new sentinel call collected.
+// await arranges a call of collected after the next garbage collection.
 func (g *gcWatch) await() { runtime.AddCleanup(new(sentinel), (*gcWatch).collected, g) }
 
-// collected must not wait for anything: the runtime has other cleanups to run.
+// collected does not block: the runtime runs all cleanups on a few goroutines.
 func (g *gcWatch) collected() {
 	if g.ended.Load() {
 		return
 	}
 	g.await()
-	// it is the caller's, and might keep the runtime's goroutine
+	// The program's scheduler may block, which must not stop the runtime's goroutine.
 	if r := g.tl.root; r.scheduler != nil {
 		go r.arm()
 	} else {
@@ -68,8 +68,8 @@ func (g *gcWatch) collected() {
 	}
 }
 
-// collectGC adds an entry to the pass for each garbage collection since the last pass, and reports
-// whether there was one. r.mu is held.
+// collectGC adds an entry for each garbage collection since the last pass, and reports whether
+// there was any. r.mu is held.
 func (r *root) collectGC() bool {
 	g := r.gc
 	if g == nil {
@@ -80,13 +80,13 @@ func (r *root) collectGC() bool {
 	if r.clock != nil {
 		now = r.lockedNow()
 	}
-	debug.ReadGCStats(&g.stats) // measured at 0.8 µs; it does not stop the world
+	debug.ReadGCStats(&g.stats) // takes 0.8 µs and does not stop the world
 	n := g.stats.NumGC - g.cycle
 	known := min(n, int64(len(g.stats.Pause)))
 	r.totals[kindGC].Overflow += uint64(n - known)
 	for i := known - 1; i >= 0; i-- { // oldest first
 		attrs := []slog.Attr{slog.Int64("cycle", g.stats.NumGC-i)}
-		if i == 0 { // of the others it is not known any more
+		if i == 0 { // the runtime has the heap sizes of the last collection only
 			attrs = g.appendHeap(attrs)
 		}
 		end := now
@@ -95,7 +95,7 @@ func (r *root) collectGC() bool {
 			end = g.seen
 		}
 		pause := g.stats.Pause[i]
-		r.entries = append(r.entries, &Entry{
+		r.passEntries = append(r.passEntries, &Entry{
 			name: "gc", start: end - pause, duration: pause, at: now, tl: g.tl, attrs: attrs,
 			kind: kindGC,
 		})
@@ -104,8 +104,8 @@ func (r *root) collectGC() bool {
 	return n > 0
 }
 
-// lockedNow is now for callers that hold r.mu. They do not call a clock of the program: its time is
-// what [root.lock] has read.
+// lockedNow is now with r.mu held. lockedNow does not call a program's clock, which [root.lock] has
+// read.
 func (r *root) lockedNow() time.Duration {
 	if r.clock != nil {
 		return time.Duration(r.clockRead.Load())
@@ -113,16 +113,14 @@ func (r *root) lockedNow() time.Duration {
 	return r.now()
 }
 
-// collectionEnd returns the end of a collection that ended at end by the wall clock, which may have
-// been stepped: not before seen, and not after now.
+// collectionEnd returns end, bounded by seen and now: the wall clock of end may have been stepped.
 func collectionEnd(end, seen, now time.Duration) time.Duration { return min(max(end, seen), now) }
 
-// appendHeap appends what the runtime says of the heap after its last collection.
+// appendHeap appends the heap sizes after the last collection.
 func (g *gcWatch) appendHeap(attrs []slog.Attr) []slog.Attr {
 	metrics.Read(g.heap[:])
 	for i, key := range [...]string{"heapLive", "heapGoal"} {
-		// else this runtime has it no more
-		if v := g.heap[i].Value; v.Kind() == metrics.KindUint64 {
+		if v := g.heap[i].Value; v.Kind() == metrics.KindUint64 { // the runtime has the metric
 			attrs = append(attrs, slog.Uint64(key, v.Uint64()))
 		}
 	}

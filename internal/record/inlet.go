@@ -8,26 +8,20 @@ import (
 	"unsafe"
 )
 
+// A chunk takes less than 6 KiB.
 const (
-	// chunkLen and chunkAttrs make a chunk of less than 6 KiB.
-	chunkLen   = 24
-	chunkAttrs = 60
-	// chunkBytes is how much the entries of a chunk refer to, unless it has one entry only.
-	chunkBytes = 16 << 10
-	// pendingPerChunk is how many entries of TimelineOptions.MaxPending a chunk stands for. Not all
-	// chunks are filled.
-	pendingPerChunk = 16
-	// maxInline is how many attributes of one entry go into the chunk. More attributes have a slice
-	// of their own.
-	maxInline = 16
+	chunkLen        = 24       // entries
+	chunkAttrs      = 60       // attributes
+	chunkBytes      = 16 << 10 // that several entries of a chunk may refer to
+	pendingPerChunk = 16       // entries of TimelineOptions.MaxPending: not all chunks are full
+	maxInline       = 16       // attributes of an entry; more attributes get a slice of their own
 )
 
-// A chunk is a run of entries. While it is in use, entries below n and attributes below nattrs are
-// immutable, and the rest is zero. A chunk in the pool keeps its entries: the next writer clears
-// them, so that the writer's cache is warm.
+// A chunk is a run of entries. In use, entries[:n] and attrs[:nattrs] are immutable, and the rest
+// is zero. Chunks are cleared on reuse, so that the next writer's cache is warm.
 type chunk struct {
-	next    *chunk // that was written after it
-	pass    uint64 // the number of passes that had begun before it was written
+	next    *chunk // the next chunk of the inlet
+	pass    uint64 // the number of passes that had begun before the first entry
 	n       int
 	nattrs  int
 	bytes   int // that the entries refer to
@@ -35,24 +29,23 @@ type chunk struct {
 	attrs   [chunkAttrs]slog.Attr
 }
 
-// An inlet is where entries of a process timeline are written, and entries of its units that
-// observers want. There are several, so that cores do not meet at one lock. The collector takes the
-// chunks away and gives them back empty.
+// An inlet is a buffer for entries of a process timeline, and for entries of its units that
+// observers want. A timeline has several inlets, so that cores do not contend for one lock. The
+// collector takes the chunks and recycles them.
 type inlet struct {
-	mu     sync.Mutex // guards what follows
-	first  *chunk     // nil when there is none
-	newest *chunk     // the first one with the pass of the last one
-	last   *chunk     // the one that is written
+	mu     sync.Mutex // guards the fields below
+	first  *chunk     // nil without a chunk
+	newest *chunk     // the first chunk with the pass of the last chunk
+	last   *chunk     // the chunk that insert fills
 
-	queued bool   // on the dirty list
-	link   *inlet // next inlet on the root's dirty list; owned by that list while queued
+	queued bool   // the inlet is on the dirty list
+	link   *inlet // the next inlet on the root's dirty list, which owns the field while queued
 
-	_ [128]byte // keeps the next one's lock off these cache lines
+	_ [128]byte // separates the cache lines of two inlets
 }
 
-// insert writes an entry of the process timeline or of one of its units to an inlet, with a copy of
-// attrs, which are frozen. It reports whether there was room, and whether the caller has to call
-// wake. It counts what is lost.
+// insert copies an entry and its frozen attributes to an inlet, or counts the entry as lost. insert
+// reports whether there was room, and whether the caller has to call wake.
 func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	inline := len(attrs)
 	if inline > maxInline {
@@ -63,12 +56,13 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	defer in.mu.Unlock()
 	c, pass := in.last, r.passes.Load()
 	size := len(e.name) + Contents(attrs)
-	if c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs || c.n > 0 &&
-		c.bytes+size > chunkBytes {
+	full := c == nil || c.pass != pass || c.n == chunkLen || inline > chunkAttrs-c.nattrs ||
+		c.n > 0 && c.bytes+size > chunkBytes
+	if full {
 		if c = r.grow(in, pass); c == nil {
 			lost := &r.overflow
 			if e.tl.unit != nil {
-				lost = &r.unshown
+				lost = &r.observerLosses
 			}
 			lost[e.kind].Add(1)
 			return false, false
@@ -91,9 +85,9 @@ func (r *root) insert(e *Entry, attrs []slog.Attr) (ok, wake bool) {
 	return true, wake
 }
 
-// grow gives in a fresh chunk, or none when too many are in use. in.mu is held.
+// grow adds an empty chunk to in, or returns nil when too many chunks are in use. The bound counts
+// the chunks of all inlets: many goroutines may share one inlet. in.mu is held.
 func (r *root) grow(in *inlet, pass uint64) *chunk {
-	// The bound is for all inlets together: goroutines may crowd on one.
 	if r.inFlight.Add(1) > r.maxChunks {
 		r.inFlight.Add(-1)
 		return nil
@@ -114,17 +108,16 @@ func (r *root) grow(in *inlet, pass uint64) *chunk {
 	return c
 }
 
-// inlet picks the inlet of the calling goroutine by the address of a variable on its stack. This
-// costs a third of a random number, and mostly keeps a goroutine on one inlet. The address is only
-// hashed.
+// inlet returns the inlet of the calling goroutine, by a hash of an address on its stack: in a
+// third of the time of a random number, and mostly the same inlet.
 func (r *root) inlet() *inlet {
 	var here byte
 	h := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15
 	return &r.inlets[h>>32&uint64(len(r.inlets)-1)]
 }
 
-// enlist puts an inlet on the dirty list once. The caller holds in.mu: the inlet is on the list
-// before another goroutine can write to it and collect.
+// enlist puts an inlet on the dirty list once. in.mu is held, so that the inlet is on the list
+// before another goroutine can write to the inlet and collect.
 func (r *root) enlist(in *inlet) {
 	for !in.queued {
 		in.link = r.dirty.Load()
@@ -132,9 +125,9 @@ func (r *root) enlist(in *inlet) {
 	}
 }
 
-// take takes the chunks that were written before it, and returns how many inlets had some. It
-// leaves a chunk that was begun meanwhile: an entry there would overtake another one, which its
-// goroutine wrote to another inlet before. r.mu is held.
+// take moves the chunks of all inlets to r.passChunks, and returns the number of inlets with
+// chunks. take leaves a chunk that was begun during the call: an entry there would overtake an
+// earlier entry of the same goroutine in another inlet. r.mu is held.
 func (r *root) take() (inlets int) {
 	pass := r.passes.Add(1)
 	for in := r.dirty.Swap(nil); in != nil; inlets++ {
@@ -149,17 +142,15 @@ func (r *root) take() (inlets int) {
 			in.first, in.newest, in.last = nil, nil, nil
 		}
 		in.mu.Unlock()
-		// without the lock: there may be many
-		for c := first; c != nil && c.pass < pass; c = c.next {
-			r.taken = append(r.taken, c)
+		for c := first; c != nil && c.pass < pass; c = c.next { // unlocked: the list may be long
+			r.passChunks = append(r.passChunks, c)
 		}
 		in = next
 	}
 	return inlets
 }
 
-// merge puts the entries of several inlets in the order of recording, which is that of the clock.
-// Entries of the same moment keep their place.
+// merge sorts the entries of several inlets by the time of recording.
 func merge(entries []*Entry) {
 	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.at, b.at) })
 }

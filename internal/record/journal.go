@@ -8,79 +8,79 @@ import (
 	"unsafe"
 )
 
-// Bounds of a journal. It is handed over when it reaches one.
+// Bounds of a journal. A unit hands over a journal that reaches a bound.
 const (
-	maxFinished    = 512
-	maxJournalSize = 512 << 10
+	maxFinished    = 512       // records for the receiver
+	maxJournalSize = 512 << 10 // bytes
 )
 
-// A journal is the storage of a unit. It is pooled: other units get it afterwards.
+// A journal is the storage of a unit. Journals are pooled.
 type journal struct {
 	records   []journalRecord
 	attrs     []slog.Attr
 	ids       []SpanIDs
-	finished  int              // records that the receiver gets: spans, measures and marks alone
-	untaken   int              // marks that the receiver has not had by themselves
-	size      int              // of all of it, in bytes
-	counted   int              // in the shard's bytes
-	undecided int              // of counted, what counts for undecided units, too
-	latest    time.Duration    // of the times when its records were recorded
-	recorded  [numKinds]uint32 // entries since the shard has counted them
+	finished  int              // spans, measures and marks alone: records for the receiver
+	untaken   int              // marks that the receiver has not taken by themselves
+	size      int              // in bytes
+	counted   int              // bytes of the shard, in steps
+	undecided int              // the part of counted that also counts for undecided units
+	latest    time.Duration    // the latest time of recording
+	recorded  [numKinds]uint32 // entries that the shard has not counted yet
 	part      Finished
-	room      *journalWithRoom // that it is a part of
+	room      *journalWithRoom // the journal's first storage
 }
 
 // A journalRecord is an entry, or a finished span.
 type journalRecord struct {
 	name     string
-	span     Span          // that has finished, or that the entry is under
+	span     Span          // the finished span, or the parent of the entry
 	start    time.Duration // since the root's origin, as at
 	duration time.Duration
-	at       time.Duration // when it was recorded
-	attrs    uint32        // where its attributes begin
+	at       time.Duration // the time of recording
+	attrs    uint32        // the index of the first attribute
 	nattrs   uint32
-	kind     kind // none if it has no entry
-	gets     gets
-	taken    bool  // the receiver has had the mark by itself
-	queued   bool  // the entry was made before it was recorded
-	ids      int32 // the place of its ids in the journal, plus 1; 0 for the ids of the span
-	before   int32 // the place of the span's mark before this one, plus 1
-	size     int32 // of the span, and of the contents of the attributes
+	kind     kind // kindNone without an entry
+	gets     delivery
+	taken    bool  // the receiver has taken the mark by itself
+	queued   bool  // the entry was made before its recording
+	ids      int32 // the index in journal.ids, plus 1; 0 for the ids of the span
+	previous int32 // the index of the span's previous mark, plus 1
+	size     int32 // bytes of the span and of the contents of the attributes
 }
 
-// gets says what the receiver gets of a record.
-type gets uint8
+// A delivery says what the receiver gets of a record.
+type delivery uint8
 
 const (
-	getsNothing gets = iota
+	getsNothing delivery = iota
 	getsSpan
 	getsMeasure
 	getsMark
-	getsMarkAlone // by itself only: its span has ended, or has no room for it
+	getsMarkAlone // without its span, which has ended or has no room for the mark
 )
 
-// SpanMarks is what a timeline keeps at a span. The timeline's lock guards it.
+// SpanMarks is the timeline's data about the marks of a span. The timeline's mu guards them.
 type SpanMarks struct {
-	last    int32  // the place of the last mark in the journal, plus 1; 0 for none
+	last    int32  // the index of the last mark in the journal, plus 1; 0 without a mark
 	count   int32  // of marks in the journal
 	skip    int32  // scratch of keepMarks; -1 after the span's end
 	dropped uint32 // marks that were lost before the span's end
 }
 
-// Len returns how many marks of a finished span the journal has.
+// Len returns the number of the finished span's marks in the journal.
 func (m *SpanMarks) Len() int { return int(m.count) }
 
-// Dropped returns how many marks of a finished span were lost before its end.
+// Dropped returns the number of marks that the finished span lost before its end.
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
-// End says that the span has finished. The timeline's lock is held, unless the span has no unit.
+// End records that the span has finished. The timeline's mu is held, unless the span has no unit.
 func (m *SpanMarks) End() { m.skip = -1 }
 
 func (m *SpanMarks) ended() bool { return m.skip < 0 }
 
 var journals sync.Pool
 
-// A journalWithRoom is a new journal with room for a usual request, in one allocation.
+// A journalWithRoom is a journal with storage for a usual request, in one allocation.
 type journalWithRoom struct {
 	journal journal
 	records [12]journalRecord
@@ -98,7 +98,7 @@ func newJournal() *journal {
 	return j
 }
 
-// recordSize is a size as a record has it. The bounds of a journal are far below the cut.
+// recordSize converts n for journalRecord.size. A journal hands over long before the cut.
 func recordSize(n int) int32 { return int32(min(n, math.MaxInt32/2)) }
 
 const attrSize = int(unsafe.Sizeof(slog.Attr{}))
@@ -109,7 +109,7 @@ func (rec *journalRecord) sizeWith(attrs []slog.Attr) int {
 	return recordRoom + int(rec.size) + len(rec.name) + len(attrs)*attrSize
 }
 
-// append appends a record with a copy of the list of its attributes.
+// append appends a record, and copies the list of attributes.
 func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
 	j.records = append(j.records, *rec)
 	j.latest = max(j.latest, rec.at)
@@ -124,7 +124,7 @@ func (j *journal) append(rec *journalRecord, attrs []slog.Attr) {
 			j.untaken++
 		}
 		m := rec.span.Marks()
-		last.before = m.last
+		last.previous = m.last
 		m.last = int32(len(j.records))
 		m.count++
 	default:
@@ -139,12 +139,12 @@ func (j *journal) attributes(rec *journalRecord) []slog.Attr {
 	return j.attrs[rec.attrs:to:to]
 }
 
-// free empties the journal and gives it to the pool.
+// free empties the journal and returns the journal to the pool.
 func (j *journal) free() {
 	const maxPooled = 1 << 10 // records
 	clear(j.records)
 	clear(j.attrs)
-	if cap(j.records) > len(j.room.records) { // and the first ones are still where they were
+	if cap(j.records) > len(j.room.records) { // the first storage still holds old records
 		clear(j.room.records[:])
 	}
 	if cap(j.attrs) > len(j.room.attrs) {
@@ -158,32 +158,32 @@ func (j *journal) free() {
 	journals.Put(j)
 }
 
-// Finished is a part of a unit's journal: finished spans with their marks, and measures. It is
-// valid during the call of HandOver only.
+// A Finished is a part of a unit's journal: finished spans with their marks, and measures. A
+// Finished is valid during the call of HandOver only.
 type Finished struct {
 	journal  *journal
-	unit     *Unit // nil for a span without one
+	unit     *Unit // nil for a span without a unit
 	receiver Receiver
-	shard    *unitShard    // whose list has it
-	ended    time.Duration // when it came there, for the order
-	anchor   time.Time     // the wall clock's time of the root's origin
-	item     Item          // that At has returned
+	shard    *unitShard
+	ended    time.Duration // the time of retire, for the order of hand-overs
+	anchor   time.Time     // the wall-clock time of the root's origin
+	item     Item          // the result of At
 }
 
-// An Item is a finished span, or a measure that is no span yet.
+// An Item is a finished span, or a measure without a span.
 type Item struct {
-	Span     Span          // the finished span, or the one that the measure was recorded under
-	IsSpan   bool          // it is a finished span, and has no name and no times here
+	Span     Span          // the finished span, or the parent of the measure
+	IsSpan   bool          // the item is a span: Measure, Start and Duration are zero
 	Measure  string        // the measure's name
 	Start    time.Time     // of the measure
-	Duration time.Duration // of the measure; negative if it ended before its start
+	Duration time.Duration // of the measure; negative if the measure ended before its start
 	Attrs    []slog.Attr   // of the entry, frozen
 }
 
-// Unit returns the unit, and nil for a span without one.
+// Unit returns the unit, or nil for a span without a unit.
 func (f *Finished) Unit() *Unit { return f.unit }
 
-// Refused returns how many spans and measures the journal of an undecided unit had no room for.
+// Refused returns the number of spans and measures that an undecided unit could not keep.
 func (f *Finished) Refused() uint32 {
 	if f.unit == nil {
 		return 0
@@ -196,15 +196,15 @@ func (f *Finished) Refused() uint32 {
 // Len returns the number of places for items.
 func (f *Finished) Len() int { return len(f.journal.records) }
 
-// At returns the item at a place, until the next call of At, and nil if the place has none.
+// At returns the item at a place, or nil. The item is valid until the next call of At.
 func (f *Finished) At(place int) *Item {
 	rec, it := &f.journal.records[place], &f.item
 	switch rec.gets {
 	case getsSpan:
-		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, true, "", time.Time{}, 0
+		*it = Item{Span: rec.span, IsSpan: true}
 	case getsMeasure:
-		it.Span, it.IsSpan, it.Measure, it.Start, it.Duration = rec.span, false, rec.name,
-			f.anchor.Add(rec.start), rec.duration
+		*it = Item{Span: rec.span, Measure: rec.name, Start: f.anchor.Add(rec.start),
+			Duration: rec.duration}
 	default:
 		return nil
 	}
@@ -212,8 +212,8 @@ func (f *Finished) At(place int) *Item {
 	return it
 }
 
-// Mark returns the mark at a place, and the span that it was made under, if the receiver takes the
-// mark by itself. It gets each mark once.
+// Mark returns the mark at a place, and its parent span, if the receiver takes the mark by itself.
+// The receiver gets each mark once.
 func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	rec, taken := &f.journal.records[place], NoMarks
 	if f.unit != nil {
@@ -226,31 +226,33 @@ func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	return FinishedMark{f, int32(place) + 1}, rec.span, true
 }
 
-// LastMark returns the last mark of a finished span.
+// LastMark returns the last mark of a finished span, which is not valid without marks.
 func (f *Finished) LastMark(s Span) FinishedMark { return FinishedMark{f, s.Marks().last} }
 
-// A FinishedMark is a mark of a finished span, or one that the receiver takes by itself.
+// A FinishedMark is a mark of a finished span, or a mark that the receiver takes by itself.
 type FinishedMark struct {
 	finished *Finished
-	place    int32 // plus 1; 0 for none
+	place    int32 // plus 1; 0 without a mark
 }
 
-// Valid reports whether there is a mark.
+// Valid reports whether m is a mark: see [Finished.LastMark] and [FinishedMark.Previous].
 func (m FinishedMark) Valid() bool { return m.place > 0 }
 
 func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
 
-// Alone reports whether the span does not have the mark: it had ended, or there was no room.
+// Alone reports whether the span lacks the mark: the span had ended, or had no room.
 func (m FinishedMark) Alone() bool { return m.record().gets == getsMarkAlone }
 
 // Name returns the mark's name.
 func (m FinishedMark) Name() string { return m.record().name }
 
-// Time returns when the mark was.
+// Time returns the time of the mark by the wall clock.
 func (m FinishedMark) Time() time.Time { return m.finished.anchor.Add(m.record().start) }
 
 // Attrs returns the mark's attributes, which are frozen.
 func (m FinishedMark) Attrs() []slog.Attr { return m.finished.journal.attributes(m.record()) }
 
-// Before returns the span's mark before this one.
-func (m FinishedMark) Before() FinishedMark { return FinishedMark{m.finished, m.record().before} }
+// Previous returns the previous mark of the same span.
+func (m FinishedMark) Previous() FinishedMark {
+	return FinishedMark{m.finished, m.record().previous}
+}

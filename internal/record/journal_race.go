@@ -2,7 +2,7 @@
 
 package record
 
-// A poisoned span stands in each place of a journal in the pool. Each of its methods panics.
+// A poisoned span marks each place of a journal in the pool. All methods of the span panic.
 type poisoned struct{ Span }
 
 func poison(j *journal) {
@@ -12,7 +12,7 @@ func poison(j *journal) {
 	}
 }
 
-// checkUnused panics if a journal was written while it was in the pool, or came there with records.
+// checkUnused panics if a journal changed in the pool, or entered the pool with records.
 func checkUnused(j *journal) {
 	used := len(j.records) > 0 || len(j.attrs) > 0 || j.size > 0
 	for _, rec := range j.records[:cap(j.records)] {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// LogGroups are the groups that WithGroup opened on a [slog.Handler], the outermost one first. They
-// do not change: Open and With return others, as WithGroup and WithAttrs do.
+// LogGroups are the groups of WithGroup calls on a [slog.Handler], from the outermost to the
+// innermost. LogGroups are immutable: Open and With return new ones.
 type LogGroups []logGroup
 
 type logGroup struct {
@@ -14,12 +14,12 @@ type logGroup struct {
 	attrs []slog.Attr
 }
 
-// Open returns the groups with one more inside them.
+// Open returns the groups with one more group inside.
 func (g LogGroups) Open(name string) LogGroups {
 	return append(slices.Clip(g), logGroup{name: name})
 }
 
-// With returns the groups with attributes in the innermost one. There must be a group.
+// With returns the groups with more attributes in the innermost group. g must not be empty.
 func (g LogGroups) With(attrs []slog.Attr) LogGroups {
 	g = slices.Clone(g)
 	last := &g[len(g)-1]
@@ -27,7 +27,7 @@ func (g LogGroups) With(attrs []slog.Attr) LogGroups {
 	return g
 }
 
-// Around returns the attributes of r inside the groups, without groups that are empty.
+// Around returns the attributes of r inside the groups, without empty groups.
 func (g LogGroups) Around(r slog.Record) []slog.Attr {
 	inner := make([]slog.Attr, 0, r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {

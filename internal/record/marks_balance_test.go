@@ -139,7 +139,7 @@ func (b *balance) item(f *Finished, it *Item) {
 		return
 	}
 	events := 0
-	for m := f.LastMark(s); m.Valid(); m = m.Before() {
+	for m := f.LastMark(s); m.Valid(); m = m.Previous() {
 		events++
 		if m.record().span != Span(s) || u.events[m.Name()] {
 			b.t.Errorf("%s has mark %s of another span, or twice", s.name, m.Name())

@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// A Meter aggregates the durations of measures. It gets every measure whose name it wants, once,
-// under any span or none. Its methods are called on the goroutine that records, concurrently and
-// without a lock. They must not block or panic.
+// A Meter aggregates the durations of measures. A Meter gets every measure with a name that it
+// wants once, under any span or none. The methods are called on the goroutine that records,
+// concurrently and without a lock. They must not block or panic.
 type Meter interface {
-	// Wants reports whether the meter aggregates measures of a name. The answer may change.
+	// Wants reports whether the meter aggregates measures of the name. The answer may change.
 	Wants(name string) bool
 
-	// Measured takes a measure that has ended, and that has been recorded if anything else wants
-	// it. span is the [Opened] of the measure, or the span that the measure was recorded under, or
-	// nil. The other arguments are as in [Measured].
+	// Measured takes a measure after the timeline and the tracer. span is the measure's [Opened],
+	// or else the parent span, or nil. The other arguments are as in [Measured].
 	Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *Failure)
 }
 
-// WantsMeasure reports whether a measure of that name is recorded there, as an entry or by the
-// meter. If only the meter wants it, the place becomes one for the meter alone.
+// WantsMeasure reports whether the timeline, the tracer or the meter wants a measure of the name.
+// If only the meter does, p becomes a place for the meter alone.
 func (p *Place) WantsMeasure(name string) bool {
 	if p.Wants(Measure) {
 		return true
@@ -32,13 +31,7 @@ func (p *Place) WantsMeasure(name string) bool {
 	return true
 }
 
-// metered reports whether a measure goes to end.
-func (p *Place) metered() bool {
-	return p.To == ToMeter ||
-		p.Timeline.root.meters.last.Load() != nil
-}
-
-// meter gives a measure to the meter, if there is one that wants it.
+// meter gives a measure to the meter, if the meter wants the measure.
 func (p *Place) meter(span Opened, name string, duration time.Duration, attrs []slog.Attr,
 	failure *Failure) {
 	if m := p.Timeline.root.meters.last.Load(); m != nil && (*m).Wants(name) {
@@ -46,7 +39,7 @@ func (p *Place) meter(span Opened, name string, duration time.Duration, attrs []
 	}
 }
 
-// measured copies the attributes, as pass does.
+// measured copies the attributes, as trace does.
 //
 //go:noinline
 func (p *Place) measured(m Meter, span Opened, name string, duration time.Duration,

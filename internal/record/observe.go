@@ -9,51 +9,49 @@ import (
 var errClosed = errors.New(
 	"observer: the timeline is closed: its request is over and it records nothing more")
 
-// A Batch is what the callback of an observer gets: entries in the order of recording.
+// A Batch has the entries for one callback, in the order of recording.
 type Batch struct {
 	Entries []Entry
 
-	// Dropped is how many entries of the observed types the timeline's buffer had no room for
-	// (PT-29). It is valid if HasDropped is true, as in the first batch after Register.
+	// Dropped is the number of entries of the observed types without room in the timeline's buffer
+	// (PT-29). HasDropped is true in the first batch after Register.
 	Dropped    uint64
 	HasDropped bool
 }
 
-// A Registration says what an observer gets.
+// A Registration configures an observer.
 type Registration struct {
-	Types    []Type // the types that are not supported are ignored
-	Add      bool   // to the types that it has, in place of them
-	Buffered bool   // the entries that the timeline's buffer has already, too
-	// entries that wait for the callback; further ones are lost and counted as ObserverFull
-	MaxBuffer int
+	Types     []Type // unsupported types are ignored
+	Add       bool   // adds Types to the earlier types
+	Buffered  bool   // asks for the entries in the timeline's buffer
+	MaxBuffer int    // entries before a callback; further entries are lost as ObserverFull
 }
 
-// An Observer is a callback of a timeline. Its methods may be called concurrently and from its own
-// callback.
+// An Observer is a callback of a timeline. A callback may call the methods of its observer.
 type Observer struct {
 	tl       *Timeline
 	callback func(Batch)
 
-	// Guarded by the root's mu.
-	seq        uint64 // order of registration; it changes only while the buffer is empty
+	// The root's mu guards the fields below.
+	seq        uint64 // the registration number; changes only while the buffer is empty
 	types      kindSet
 	max        int
 	buffer     []Entry
-	bytes      int    // of buffer, with what it refers to
-	lost       uint64 // entries that the buffer had no room for
-	hint       int    // room to begin a buffer with: what the last one held
+	bytes      int    // of buffer, with the memory that its entries refer to
+	lost       uint64 // entries without room in buffer
+	hint       int    // the first capacity of a buffer: the length of the last one
 	registered bool
-	needsDrops bool   // the next callback tells the dropped count (PT-29)
-	dropped    uint64 // that count, once the timeline is closed
+	needsDrops bool   // the next batch has dropped (PT-29)
+	dropped    uint64 // the final count of drops, after the end of the timeline
 }
 
-// NewObserver returns an observer that is not registered yet.
+// NewObserver returns an observer that is not registered.
 func (t *Timeline) NewObserver(callback func(Batch)) *Observer {
 	return &Observer{tl: t, callback: callback}
 }
 
-// Register changes what an observer gets, or registers it again after Disconnect. It returns an
-// error if the timeline is closed.
+// Register registers o, or changes what o gets. Register returns an error if the timeline is
+// closed.
 func (o *Observer) Register(opts Registration) error {
 	r, types := o.tl.root, kindsOf(opts.Types)
 	r.mu.Lock()
@@ -61,18 +59,18 @@ func (o *Observer) Register(opts Registration) error {
 	if o.tl.hasEnded() {
 		return errClosed
 	}
-	// Earlier entries come from the buffer, and later ones as they are collected. No entry comes
-	// both ways, because a process timeline's buffer changes only in a collection.
+	// Earlier entries come from the buffer, later entries from collections. No entry comes from
+	// both: a process timeline's buffer changes only in a collection, a unit's with mu held.
 	if o.tl.unit != nil {
 		o.tl.mu.Lock()
 	}
-	r.collect() // what was recorded before is not for this registration
+	r.collect() // earlier entries are not for this registration
 	if o.tl.unit == nil {
 		o.tl.mu.Lock()
 	}
 	defer o.tl.mu.Unlock()
 	if !o.registered {
-		o.types = 0 // of an earlier registration
+		o.types = 0
 	}
 	if opts.Add {
 		o.types |= types
@@ -84,20 +82,20 @@ func (o *Observer) Register(opts Registration) error {
 	if !o.registered {
 		o.registered = true
 		r.watching.Add(1)
-		r.registered++
-		o.seq = r.registered
+		r.registrations++
+		o.seq = r.registrations
 		if o.tl.observers == nil {
 			o.tl.observers = new([]*Observer)
 		}
 		*o.tl.observers = append(*o.tl.observers, o)
 	}
 	o.tl.updateWants()
-	if o.tl.hasEnded() { // meanwhile, and it may not have seen us
+	if o.tl.hasEnded() { // the end of the unit may have missed this observer
 		o.unregister()
 		return errClosed
 	}
 	if opts.Buffered {
-		o.tl.show()
+		o.tl.syncBuffer()
 		if o.tl.buffer != nil {
 			for _, e := range o.tl.buffer.entries {
 				if types.has(e.kind) {
@@ -105,7 +103,7 @@ func (o *Observer) Register(opts Registration) error {
 				}
 			}
 		}
-		r.again = true
+		r.wantsPass = true
 	}
 	return nil
 }
@@ -122,7 +120,7 @@ func kindsOf(types []Type) (set kindSet) {
 // Disconnect unregisters the observer and empties its buffer.
 func (o *Observer) Disconnect() {
 	r := o.tl.root
-	r.lock() // entries recorded before belong to the registration that ends
+	r.lock() // earlier entries belong to the old registration
 	defer r.unlock()
 	o.unregister()
 	o.empty()
@@ -136,7 +134,7 @@ func (o *Observer) TakeRecords() []Entry {
 	return o.empty()
 }
 
-// Lost returns how many entries the observer lost because its buffer was full.
+// Lost returns the number of entries without room in the observer's buffer.
 func (o *Observer) Lost() uint64 {
 	r := o.tl.root
 	r.lock()
@@ -144,7 +142,7 @@ func (o *Observer) Lost() uint64 {
 	return o.lost
 }
 
-// unregister takes o off its timeline's list. The root's mu is held.
+// unregister removes o from its timeline. The root's mu is held.
 func (o *Observer) unregister() {
 	if !o.registered {
 		return
@@ -155,18 +153,18 @@ func (o *Observer) unregister() {
 	o.tl.updateWants()
 }
 
-// registered returns t's observers. The root's mu is held.
-func (t *Timeline) registered() []*Observer {
+// observerList returns t's observers. The root's mu is held.
+func (t *Timeline) observerList() []*Observer {
 	if t.observers == nil {
 		return nil
 	}
 	return *t.observers
 }
 
-// updateWants is called when t's observers have changed. The root's mu is held.
+// updateWants updates t.wants after a change of t's observers. The root's mu is held.
 func (t *Timeline) updateWants() {
 	var all kindSet
-	for _, o := range t.registered() {
+	for _, o := range t.observerList() {
 		all |= o.types
 	}
 	t.wants.Store(uint32(all))
@@ -175,11 +173,10 @@ func (t *Timeline) updateWants() {
 	}
 }
 
-// maxObserverBytes bounds the buffer of an observer, whatever its MaxBuffer.
+// maxObserverBytes bounds the buffer of an observer, in addition to MaxBuffer.
 const maxObserverBytes = 32 << 20
 
-// add appends a copy of e, as seen from timeline p, to the observer's buffer. The root's mu is
-// held.
+// add appends e, as an entry of timeline p, to the observer's buffer. The root's mu is held.
 func (o *Observer) add(e Entry, p *Timeline) {
 	r := o.tl.root
 	size := e.size()
@@ -198,7 +195,7 @@ func (o *Observer) add(e Entry, p *Timeline) {
 	o.bytes += size
 }
 
-// empty takes what is in the buffer. The root's mu is held.
+// empty empties the buffer and returns its entries. The root's mu is held.
 func (o *Observer) empty() []Entry {
 	if o.buffer == nil {
 		return nil
@@ -208,7 +205,7 @@ func (o *Observer) empty() []Entry {
 	r.ready = slices.Delete(r.ready, i, i+1)
 	taken := o.buffer
 	o.buffer, o.bytes = nil, 0
-	o.hint = min(len(taken), 1<<12) // one burst does not make every later buffer as large
+	o.hint = min(len(taken), 1<<12) // a burst does not enlarge every later buffer
 	return taken
 }
 
@@ -229,12 +226,11 @@ func (o *Observer) takeBatch() Batch {
 	return b
 }
 
-// countDropped counts the entries that the timeline's buffer had no room for. The root's mu is
-// held.
+// countDropped counts the entries without room in the timeline's buffer. The root's mu is held.
 func (o *Observer) countDropped() {
 	o.tl.mu.Lock()
 	defer o.tl.mu.Unlock()
-	o.tl.fillBuffer() // also as its unit has ended
+	o.tl.fillBuffer() // the journal's entries, also during the end of the unit
 	o.dropped = 0
 	if o.tl.buffer == nil {
 		return
@@ -246,5 +242,5 @@ func (o *Observer) countDropped() {
 	}
 }
 
-// Logger returns the logger of the process timeline t belongs to.
+// Logger returns the logger of t's process timeline.
 func (t *Timeline) Logger() *slog.Logger { return t.root.logger }

@@ -7,21 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// maxParts is how many parts a PerProcessor has.
+// maxParts is the number of parts of a PerProcessor.
 const maxParts = 64
 
-// A PerProcessor is divided into parts, so that processors do not meet at one lock or at one line
-// of their caches. A processor mostly gets the part that it had before. There are as many parts as
-// the program has processors, and at most 64. The zero value is ready for use.
+// A PerProcessor has a part for each processor, 64 at most, so that processors do not contend for
+// one lock or cache line. A processor mostly gets the same part. The zero value is ready for use.
 type PerProcessor[T any] struct {
 	parts [maxParts]T
-	used  atomic.Uint32 // parts that may have been given away
+	used  atomic.Uint32 // parts that Near may have returned
 	next  atomic.Uint32
-	near  sync.Pool // of *T; a garbage collection may empty it
+	near  sync.Pool // of *T; a garbage collection may empty the pool
 }
 
-// Near returns the part of the processor that runs the calling goroutine. Others may use it at the
-// same time.
+// Near returns a part for the calling goroutine. Other goroutines may get the same part.
 func (p *PerProcessor[T]) Near() *T {
 	part, ok := p.near.Get().(*T)
 	if !ok {

@@ -7,19 +7,17 @@ import (
 	"time"
 )
 
-// timingNames are the attributes of PerformanceTiming (Navigation Timing), which User Timing
-// reserves on a Window, in alphabetical order.
+// timingNames are the attributes of PerformanceTiming (Navigation Timing) in alphabetical order.
+// User Timing reserves these names on a Window.
 var timingNames = []string{
 	"connectEnd", "connectStart", "domComplete", "domContentLoadedEventEnd",
-	"domContentLoadedEventStart",
-	"domInteractive", "domLoading", "domainLookupEnd", "domainLookupStart", "fetchStart",
-	"loadEventEnd",
-	"loadEventStart", NavigationStart, "redirectEnd", "redirectStart", RequestStart, ResponseEnd,
-	ResponseStart,
+	"domContentLoadedEventStart", "domInteractive", "domLoading", "domainLookupEnd",
+	"domainLookupStart", "fetchStart", "loadEventEnd", "loadEventStart", NavigationStart,
+	"redirectEnd", "redirectStart", RequestStart, ResponseEnd, ResponseStart,
 	"secureConnectionStart", "unloadEventEnd", "unloadEventStart",
 }
 
-// The timing names that a server has values for.
+// The timing names that apply to a server.
 const (
 	NavigationStart = "navigationStart" // the request timeline's origin
 	RequestStart    = "requestStart"    // the request has arrived
@@ -27,18 +25,16 @@ const (
 	ResponseEnd     = "responseEnd"     // the handler has returned
 )
 
-// timings are when the moments of a request were, plus one; 0 for one that has not come.
-type timings struct{ requestStart, responseStart, responseEnd atomic.Int64 }
+// momentNames are the names that SetTiming takes.
+var momentNames = []string{RequestStart, ResponseStart, ResponseEnd}
 
-// of returns the place of a moment, nil for one that a server has no value for.
-func (t *timings) of(name string) *atomic.Int64 {
-	switch name {
-	case RequestStart:
-		return &t.requestStart
-	case ResponseStart:
-		return &t.responseStart
-	case ResponseEnd:
-		return &t.responseEnd
+// timings are the times of a request's moments, plus one; 0 means that the moment has not come.
+type timings [3]atomic.Int64
+
+// moment returns the time of a moment, or nil for a name that does not apply to a server.
+func (t *timings) moment(name string) *atomic.Int64 {
+	if i := slices.Index(momentNames, name); i >= 0 {
+		return &t[i]
 	}
 	return nil
 }
@@ -49,7 +45,7 @@ func (u *Unit) SetRoute(route string) {
 	u.route.Store(&route)
 }
 
-// Route returns the route that SetRoute has set last, and "" without one.
+// Route returns the last route of SetRoute, or "".
 func (u *Unit) Route() string {
 	if route := u.route.Load(); route != nil {
 		return *route
@@ -57,24 +53,23 @@ func (u *Unit) Route() string {
 	return ""
 }
 
-// IsTimingName reports whether name is one of the 21 attributes of PerformanceTiming, which are
-// moments of a request on its timeline.
+// IsTimingName reports whether name is one of the 21 attributes of PerformanceTiming.
 func IsTimingName(name string) bool {
 	_, found := slices.BinarySearch(timingNames, name)
 	return found
 }
 
-// SetTiming says when a moment of t's request was, since t's origin: a measure can start or end
-// there. The last call counts. These are errors:
+// SetTiming sets the time of a moment of t's request, since t's origin: a measure can start or end
+// at the moment. The last call counts. SetTiming returns an error in these cases:
 //
-//   - a process timeline, which has none of these moments (it is a Worker)
-//   - a name other than [RequestStart], [ResponseStart] and [ResponseEnd]
-//   - a time that is negative or above [MaxTime]
+//   - t is a process timeline, which has no moments (it is a Worker)
+//   - name is not [RequestStart], [ResponseStart] or [ResponseEnd]
+//   - the time is negative or above [MaxTime]
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	if t.unit == nil {
 		return fmt.Errorf("record: SetTiming %q: only a request's timeline has timings, not the process's", Name(name))
 	}
-	moment := t.unit.timings.of(name)
+	moment := t.unit.timings.moment(name)
 	if moment == nil {
 		return fmt.Errorf("record: SetTiming %q: must be one of %s, %s and %s", Name(name),
 			RequestStart, ResponseStart, ResponseEnd)
@@ -87,8 +82,8 @@ func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	return nil
 }
 
-// Timing returns when a moment of t's request was, since t's origin. ok is false if it has not
-// come. [NavigationStart] is 0 (User Timing 3, "convert a mark to a timestamp").
+// Timing returns the time of a moment of t's request, since t's origin. ok is false if the moment
+// has not come. [NavigationStart] is 0 (User Timing 3, "convert a mark to a timestamp").
 func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if t.unit == nil {
 		return 0, false
@@ -96,7 +91,7 @@ func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if name == NavigationStart {
 		return 0, true
 	}
-	moment := t.unit.timings.of(name)
+	moment := t.unit.timings.moment(name)
 	if moment == nil || moment.Load() == 0 {
 		return 0, false
 	}

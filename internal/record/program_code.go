@@ -6,14 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// Try calls f, which is code of the program: a callback, a sampler, an output. It returns false if
-// f panicked or ended its goroutine. [Timeline.Panics] counts such calls, and the first one of each
-// kind of code is logged. what names the kind; there are few. Try does not stop [runtime.Goexit]:
-// the caller's deferred functions run next.
+// Try calls f, which is code of the program: a callback, a sampler, an output. Try returns false if
+// f panicked or called [runtime.Goexit]. [Timeline.Panics] counts such calls, and the first call of
+// each kind is logged. what names the kind; there are few. After Goexit, the goroutine still ends.
 func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }
 
-// Panics returns how many calls of the program's code have panicked or ended their goroutine, in
-// the process timeline and all its units.
+// Panics counts the calls of the program's code, also by t's units, that panicked or called Goexit.
 func (t *Timeline) Panics() uint64 { return t.root.panics.Load() }
 
 func (r *root) try(what string, f func()) (ok bool) {
@@ -32,8 +30,8 @@ func (r *root) try(what string, f func()) (ok bool) {
 	return true
 }
 
-// report logs what the program's code panicked with. It does so on a timeline of its own: where
-// logs become marks, an observer of marks would be called for the line, and panic again.
+// report logs a panic or a Goexit of the program's code, on a new timeline: if logs become marks,
+// an observer of marks would be called for the line, and panic again.
 func (r *root) report(to *slog.Logger, p any, message string, attrs ...any) {
 	if p == nil {
 		attrs = append(attrs, "panic", GoexitText)
@@ -47,8 +45,7 @@ func (r *root) report(to *slog.Logger, p any, message string, attrs ...any) {
 // PanicValue returns the value of a panic for a line of a [SafeLogger].
 func PanicValue(p any) slog.LogValuer { return panicValue{p} }
 
-// A panicValue is printed when its line is written, on a goroutine that nobody waits for: its
-// methods are the program's code.
+// A panicValue is printed by the goroutine that writes the line: its methods are the program's.
 type panicValue struct{ v any }
 
 // LogValue implements [slog.LogValuer].

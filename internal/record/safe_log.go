@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	linePatience = 250 * time.Millisecond // for a line
-	maxLines     = 32                     // that wait for the program's handler
+	linePatience = 250 * time.Millisecond // of a caller, for a line
+	maxLines     = 32                     // in the queue for the program's handler
 )
 
-// SafeLogger returns a logger for perfline's own lines, which go to l, or to slog's default logger
-// at that time if l is nil. The handler is the program's code, which may panic, hang, or end its
-// goroutine. One goroutine calls it, and runs while there are lines. A caller waits until the line
-// is written, for 250 ms at most, and not at all behind a line that hangs. When 32 lines wait,
-// further lines are dropped. The next line has their number as dropped_lines.
+// SafeLogger returns a logger for perfline's own lines. The lines go to l, or to slog's default
+// logger at that time if l is nil. The handler is the program's code, which may panic, hang, or end
+// its goroutine: a separate goroutine calls the handler while there are lines. A caller waits for
+// its line for 250 ms at most, and does not wait while another line hangs. When 32 lines wait,
+// further lines are dropped. The next line has the number of dropped lines as dropped_lines.
 func SafeLogger(l *slog.Logger) *slog.Logger {
 	if l != nil {
 		if _, safe := l.Handler().(*safeHandler); safe {
@@ -29,47 +29,46 @@ func SafeLogger(l *slog.Logger) *slog.Logger {
 	return slog.New(&safeHandler{to: l, patience: linePatience, lines: &safeLines{}})
 }
 
-// Unwaited returns a logger to which no caller waits for its line. l is a [SafeLogger], which
-// shares the goroutine and the order.
+// Unwaited returns a logger with the queue of l, a [SafeLogger], whose callers do not wait.
 func Unwaited(l *slog.Logger) *slog.Logger {
 	h := *l.Handler().(*safeHandler)
 	h.patience = 0
 	return slog.New(&h)
 }
 
-// Once returns true in its first call with a key and with l, which is a [SafeLogger], or a logger
-// made of that one. It is for lines that several parts with the same logger would write.
+// Once returns true in its first call with a key and with l, a [SafeLogger], or a logger made of
+// the same SafeLogger. Parts that share a logger write a common line once.
 func Once(l *slog.Logger, key string) bool {
 	q := l.Handler().(*safeHandler).lines
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if slices.Contains(q.once, key) {
+	if slices.Contains(q.keys, key) {
 		return false
 	}
-	q.once = append(q.once, key)
+	q.keys = append(q.keys, key)
 	return true
 }
 
-// safeLines are the lines of a logger that wait to be written.
+// safeLines is the queue of a SafeLogger.
 type safeLines struct {
-	mu      sync.Mutex // guards what follows
-	once    []string   // the keys of Once
-	waiting []safeLine
-	writing bool // a goroutine writes them
-	hanging bool // a caller has lost its patience since a line was written
-	dropped int  // since a line was written
+	mu      sync.Mutex // guards the fields below
+	keys    []string   // of Once
+	queue   []safeLine
+	writing bool // a goroutine writes the queue
+	hanging bool // a caller has given up waiting since the last written line
+	dropped int  // lines since the last written line
 }
 
 type safeLine struct {
-	ctx     context.Context //nolint:containedctx // of the line's caller
+	ctx     context.Context //nolint:containedctx // of the caller
 	to      *safeHandler
 	record  slog.Record
-	written chan struct{} // closed when the handler has returned
+	written chan struct{} // closed when the handler returns
 }
 
-// A safeHandler does not change: WithAttrs and WithGroup make another.
+// A safeHandler is immutable: WithAttrs and WithGroup return new ones.
 type safeHandler struct {
-	to       *slog.Logger // nil: the default one
+	to       *slog.Logger // nil for slog's default logger
 	with     []func(slog.Handler) slog.Handler
 	patience time.Duration
 	lines    *safeLines
@@ -77,7 +76,7 @@ type safeHandler struct {
 
 var _ slog.Handler = (*safeHandler)(nil)
 
-// Enabled does not ask the program's handler, which may hang: the goroutine that writes does.
+// Enabled does not ask the program's handler, which may hang: write does.
 func (h *safeHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h *safeHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -98,15 +97,15 @@ func (h *safeHandler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// add queues a line, or drops it, and reports whether its caller may wait for it.
+// add queues a line, or drops the line, and reports whether the caller may wait.
 func (q *safeLines) add(l safeLine) (written <-chan struct{}, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == maxLines {
+	if len(q.queue) == maxLines {
 		q.dropped++
 		return nil, false
 	}
-	q.waiting = append(q.waiting, l)
+	q.queue = append(q.queue, l)
 	if !q.writing {
 		q.writing = true
 		go q.write()
@@ -114,33 +113,32 @@ func (q *safeLines) add(l safeLine) (written <-chan struct{}, waits bool) {
 	return l.written, !q.hanging
 }
 
-// write writes lines until none waits.
+// write writes the lines of the queue.
 func (q *safeLines) write() {
-	pprof.SetGoroutineLabels(context.Background()) // those of the caller are a request's
+	pprof.SetGoroutineLabels(context.Background()) // drops the labels of the caller's request
 	for l, dropped, ok := q.next(); ok; l, dropped, ok = q.next() {
 		q.call(l, dropped)
 	}
 }
 
-// next takes the oldest line out of the queue. When there is none, the goroutine must end.
+// next takes the oldest line out of the queue. When the queue is empty, the goroutine must end.
 func (q *safeLines) next() (l safeLine, dropped int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		q.waiting, q.writing = nil, false
+	if len(q.queue) == 0 {
+		q.queue, q.writing = nil, false
 		return l, 0, false
 	}
-	l, dropped = q.waiting[0], q.dropped
-	q.waiting, q.dropped = q.waiting[1:], 0
+	l, dropped = q.queue[0], q.dropped
+	q.queue, q.dropped = q.queue[1:], 0
 	return l, dropped, true
 }
 
-// call gives a line to the program's handler. The line counts as dropped if that panics or ends the
-// goroutine.
+// call gives a line to the program's handler. If that panics or ends the goroutine, the line drops.
 func (q *safeLines) call(l safeLine, dropped int) {
 	lost := dropped + 1
 	defer func() {
-		if recover() == nil && lost > 0 { // the handler has called runtime.Goexit
+		if recover() == nil && lost > 0 { // the handler called runtime.Goexit
 			go q.write()
 		}
 		q.mu.Lock()

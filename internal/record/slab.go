@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// An attrSlab holds attributes. Entries share its arrays, so a slab serves only entries that live
-// together: those of one buffer, or of one pass.
+// An attrSlab holds the attributes of entries that live together: in one buffer, or in one pass.
 type attrSlab struct {
 	free []slog.Attr
-	size int // of the array that free is the rest of
+	size int // of the current array; free is the rest of the array
 }
 
-// keep returns a copy of attrs that is never written again.
+// keep returns an immutable copy of attrs.
 func (s *attrSlab) keep(attrs []slog.Attr) []slog.Attr {
-	const minSlab, maxSlab = 8, 64 // attributes of an array
+	const minSlab, maxSlab = 8, 64 // attributes in an array
 	n := len(attrs)
 	if n == 0 {
 		return nil

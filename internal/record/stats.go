@@ -1,12 +1,12 @@
 package record
 
-// TypeStats are the counts of one type, which package observer documents as [observer.TypeStats].
+// TypeStats are the counts of one type: see [observer.TypeStats].
 type TypeStats struct {
 	Recorded, Overflow, BufferFull, Delivered, ObserverFull uint64
 }
 
-// Stats collects what was recorded and returns the counts of the process timeline and all its
-// units. Types never seen are absent. The map is the caller's.
+// Stats collects the entries and returns the counts of the process timeline and all its units,
+// without types never seen. The map is the caller's.
 func (t *Timeline) Stats() map[Type]TypeStats {
 	r := t.root
 	r.lock()
@@ -16,7 +16,7 @@ func (t *Timeline) Stats() map[Type]TypeStats {
 	s := map[Type]TypeStats{}
 	for k := kind(1); k < numKinds; k++ {
 		totals[k].Overflow += r.overflow[k].Load()
-		totals[k].ObserverFull += r.unshown[k].Load()
+		totals[k].ObserverFull += r.observerLosses[k].Load()
 		if totals[k] != (TypeStats{}) {
 			s[kindTypes[k]] = totals[k]
 		}

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// text returns what slog.TextHandler prints for v, without quotes, within the budget.
+// text returns the output of slog.TextHandler for v, without quotes, within the budget.
 func (b *budget) text(v any) string {
 	var name, s string
 	var call func()
@@ -25,7 +25,7 @@ func (b *budget) text(v any) string {
 	if call == nil {
 		return b.print(func(p *printer) { p.attribute(v) })
 	}
-	// Most values are errors and Stringers. Their texts are not copied.
+	// Most values are errors and Stringers: their texts are not copied.
 	r, ok := Protect(call)
 	switch {
 	case !ok:
@@ -37,21 +37,21 @@ func (b *budget) text(v any) string {
 	return s
 }
 
-// print returns what f prints.
+// print returns the text that f prints.
 func (b *budget) print(f func(*printer)) string {
 	p := &printer{budget: *b, plus: true}
 	if r, ok := Protect(func() { f(p) }); !ok {
-		// A method panicked while the panic of another was printed.
+		// The method of a panic value panicked.
 		*p = printer{budget: *b}
 		p.str("!PANIC: ")
-		Protect(func() { p.arg(r) }) // of a third panic nothing is printed
+		Protect(func() { p.arg(r) }) // a third panic prints nothing
 	}
 	b.elements, b.bytes = p.elements, p.bytes
 	return string(p.buf)
 }
 
-// Protect calls f and returns what f panicked with. The caller prints that: a method that calls
-// runtime.Goexit must not run in a deferred function.
+// Protect calls f. If f panics, Protect returns the panic value and false. The caller prints the
+// value after Protect: a method that calls runtime.Goexit must not run in a deferred function.
 func Protect(f func()) (r any, ok bool) {
 	defer func() {
 		if !ok {
@@ -62,15 +62,15 @@ func Protect(f func()) (r any, ok bool) {
 	return nil, true
 }
 
-// A printer prints values as fmt does with %+v, or with %v unless plus is set. fmt has no bounds,
-// and does not end in a value that contains itself. The text of a method is cut.
+// A printer prints values as fmt does with %+v, or with %v unless plus is set. Unlike fmt, a
+// printer has bounds, and stops at a value that contains itself. The text of a method is cut.
 type printer struct {
 	budget
 	buf       []byte
-	path      []visit // slices and maps around the value that is being printed
+	path      []visit // the slices and maps around the current value
 	plus      bool    // print the names of fields
-	panicking bool    // the value being printed was given to panic
-	full      bool    // a bound was exceeded, and the mark for that printed
+	panicking bool    // the current value is a panic value
+	full      bool    // a bound was exceeded: the text ends in the ellipsis
 }
 
 // A visit identifies a value on the current path, to detect cycles.
@@ -80,7 +80,7 @@ type visit struct {
 	len int
 }
 
-// attribute prints v as slog.TextHandler prints an attribute.
+// attribute prints v as slog.TextHandler does.
 func (p *printer) attribute(v any) {
 	switch m := v.(type) {
 	case encoding.TextAppender:
@@ -117,7 +117,7 @@ func (p *printer) marshaler(v any, marshal func() ([]byte, error)) {
 	}
 }
 
-// arg prints a value that is not within another one.
+// arg prints a value that is not nested.
 func (p *printer) arg(v any) {
 	rv, ok := v.(reflect.Value)
 	if !ok {
@@ -133,7 +133,7 @@ func (p *printer) arg(v any) {
 	}
 }
 
-// methods prints v by its own methods, if it has one that fmt calls.
+// methods prints v with its own methods. methods returns false if v has no method that fmt calls.
 func (p *printer) methods(v any) (has bool) {
 	switch m := v.(type) {
 	case fmt.Formatter:
@@ -176,7 +176,7 @@ func isNilPointer(v any) bool {
 	return rv.Kind() == reflect.Pointer && rv.IsNil()
 }
 
-// value prints a value within depth others.
+// value prints a value inside depth other values.
 func (p *printer) value(v reflect.Value, depth int) {
 	switch {
 	case p.full:
@@ -196,7 +196,7 @@ func (p *printer) value(v reflect.Value, depth int) {
 	case reflect.String:
 		p.str(v.String())
 	case reflect.Interface:
-		p.value(v.Elem(), max(depth, 1)) // is no level of its own
+		p.value(v.Elem(), max(depth, 1)) // an interface adds no level
 	case reflect.Struct:
 		p.structure(v, depth)
 	case reflect.Array:
@@ -212,8 +212,8 @@ func (p *printer) value(v reflect.Value, depth int) {
 	}
 }
 
-// container prints a slice or a map, unless it is being printed already. Nothing else can contain
-// itself: inner pointers are printed as addresses.
+// container prints a slice or a map, or "<cycle>" inside itself. Other values cannot contain
+// themselves, because inner pointers are printed as addresses.
 func (p *printer) container(v reflect.Value, depth int) {
 	here := visit{v.Type(), v.UnsafePointer(), v.Len()}
 	if slices.Contains(p.path, here) {
@@ -243,11 +243,7 @@ func (p *printer) pointer(v reflect.Value, depth int) {
 }
 
 func (p *printer) structure(v reflect.Value, depth int) {
-	p.str("{")
-	for i := 0; i < v.NumField() && !p.full; i++ {
-		if i > 0 {
-			p.str(" ")
-		}
+	p.sequence("{", v.NumField(), "}", func(i int) {
 		if p.plus {
 			p.str(v.Type().Field(i).Name + ":")
 		}
@@ -256,35 +252,32 @@ func (p *printer) structure(v reflect.Value, depth int) {
 			field = field.Elem()
 		}
 		p.value(field, depth+1)
-	}
-	p.str("}")
+	})
 }
 
 func (p *printer) list(v reflect.Value, depth int) {
-	p.str("[")
-	for i := 0; i < v.Len() && !p.full; i++ {
-		if i > 0 {
-			p.str(" ")
-		}
-		p.value(v.Index(i), depth+1)
-	}
-	p.str("]")
+	p.sequence("[", v.Len(), "]", func(i int) { p.value(v.Index(i), depth+1) })
 }
 
 func (p *printer) mapping(v reflect.Value, depth int) {
-	p.str("map[")
-	for i, e := range sortedEntries(v, p.elements/2+1) { // each takes two
-		if p.full {
-			break
-		}
+	entries := sortedEntries(v, p.elements/2+1) // an entry takes two elements
+	p.sequence("map[", len(entries), "]", func(i int) {
+		p.value(entries[i].key, depth+1)
+		p.str(":")
+		p.value(entries[i].value, depth+1)
+	})
+}
+
+// sequence prints n items between begin and end.
+func (p *printer) sequence(begin string, n int, end string, item func(i int)) {
+	p.str(begin)
+	for i := 0; i < n && !p.full; i++ {
 		if i > 0 {
 			p.str(" ")
 		}
-		p.value(e.key, depth+1)
-		p.str(":")
-		p.value(e.value, depth+1)
+		item(i)
 	}
-	p.str("]")
+	p.str(end)
 }
 
 func (p *printer) address(v reflect.Value) {
@@ -298,7 +291,7 @@ func (p *printer) address(v reflect.Value) {
 func (p *printer) str(s string)   { write(p, s) }
 func (p *printer) write(b []byte) { write(p, b) }
 
-// write appends s as far as there is room.
+// write appends s, or the part of s that has room.
 func write[T string | []byte](p *printer, s T) {
 	if p.full {
 		return
@@ -317,18 +310,18 @@ func write[T string | []byte](p *printer, s T) {
 	p.end()
 }
 
-// end marks the text as incomplete. Nothing is printed after it.
+// end appends the ellipsis and stops the printer.
 func (p *printer) end() {
 	p.buf = append(p.buf, ellipsis...)
 	p.full = true
 }
 
-// A state is what a Formatter gets.
+// A state is the fmt.State of a Formatter.
 type state struct{ p *printer }
 
 var _ fmt.State = (*state)(nil)
 
-// Write implements [fmt.State]. It returns an error when there is no room left.
+// Write implements [fmt.State]. Write returns an error when the printer is full.
 func (s *state) Write(b []byte) (int, error) {
 	s.p.write(b)
 	if s.p.full {
@@ -344,14 +337,11 @@ func (s *state) Width() (int, bool)     { return 0, false }
 func (s *state) Precision() (int, bool) { return 0, false }
 func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 
-// ErrorText returns the text of err as an attribute keeps it: at most 16 KiB, and the text of a
-// panic if the method Error panics.
-func ErrorText(err error) string {
-	b := newBudget()
-	return b.text(struct{ error }{err}) // which has no other method
-}
+// ErrorText returns the text of err for an attribute: at most 16 KiB. If the method Error panics,
+// ErrorText returns the text of the panic.
+func ErrorText(err error) string { return ValueText(struct{ error }{err}) } // without other methods
 
-// TypeName returns the type of v with its import path. A type without a name has none.
+// TypeName returns the type of v with its import path. A type without a name has no path.
 func TypeName(v any) string {
 	t := reflect.TypeOf(v)
 	if t.PkgPath() == "" && t.Name() == "" {
@@ -360,15 +350,13 @@ func TypeName(v any) string {
 	return t.PkgPath() + "." + t.Name()
 }
 
-// ValueText returns what v's method String returns, or how it prints otherwise, as [ErrorText]
-// does.
+// ValueText returns the text of v as slog.TextHandler prints it, for an attribute: see [ErrorText].
 func ValueText(v any) string {
 	b := newBudget()
 	return b.text(v)
 }
 
-// SafeError wraps err in an error with the text that err has now, which calls no code of the
-// program. nil stays nil.
+// SafeError wraps err with its current text: Error then calls no code of the program. nil is nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil
@@ -384,7 +372,7 @@ type safeError struct {
 func (e *safeError) Error() string { return e.text }
 func (e *safeError) Unwrap() error { return e.err }
 
-// PanicText returns the text of what a function of the program panicked with.
+// PanicText returns the text of a panic value.
 func PanicText(r any) string {
 	b := newBudget()
 	return b.print(func(p *printer) {

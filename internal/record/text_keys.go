@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// A mapEntry is a key of a map with its value.
+// A mapEntry is a key and a value of a map.
 type mapEntry struct{ key, value reflect.Value }
 
-// sortedEntries returns up to limit entries of a map in the order in which fmt prints them
-// (internal/fmtsort). It takes any entries of a larger map: to sort all would take unbounded time.
+// sortedEntries returns up to limit entries of a map, in the order of fmt (internal/fmtsort). They
+// are arbitrary entries of a larger map, because sorting would take unbounded time.
 func sortedEntries(m reflect.Value, limit int) []mapEntry {
 	entries := make([]mapEntry, 0, min(m.Len(), limit))
 	for it := m.MapRange(); len(entries) < limit && it.Next(); {
@@ -20,7 +20,7 @@ func sortedEntries(m reflect.Value, limit int) []mapEntry {
 	return entries
 }
 
-// compareKeys orders keys of one map as fmt does.
+// compareKeys orders two keys of one map as fmt does.
 func compareKeys(a, b reflect.Value) int {
 	switch a.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -60,7 +60,7 @@ func compareKeys(a, b reflect.Value) int {
 			return cmp.Compare(typeAddress(a), typeAddress(b))
 		}
 		return compareKeys(a, b)
-	default: // no other kind can be a key
+	default: // a map has no other kinds of keys
 	}
 	return 0
 }

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// TimelineOptions configures a process timeline. Package observer documents the fields and their
-// zero values.
+// TimelineOptions configures a process timeline: see package observer.
 type TimelineOptions struct {
 	BufferSize      int
 	ChildBufferSize int
@@ -37,79 +36,73 @@ const (
 type Timeline struct {
 	root   *root
 	parent *Timeline // nil for a process timeline
-	unit   *Unit     // whose timeline it is; nil for a process timeline
+	unit   *Unit     // that contains the timeline; nil for a process timeline
 
 	origin     time.Duration // since the root's origin
 	originTime time.Time     // by the wall clock
 
-	wants  atomic.Uint32 // kindSet some registered observer of this timeline wants
-	always atomic.Uint32 // kindSet recorded even if nothing else wants them
+	wants      atomic.Uint32 // a kindSet: observers of this timeline want these kinds
+	ownerWants atomic.Uint32 // a kindSet: a caller of Keep wants these kinds
 
-	// guards what follows, and the journal of the unit; taken after the root's mu and before the mu
-	// of an inlet or a shard
+	// mu guards buffer, and the journal of the unit. Lock order: the root's mu, mu, an inlet's or a
+	// shard's mu.
 	mu     sync.Mutex
-	buffer *entryBuffer // nil while there is nothing in it; see ensureBuffer
+	buffer *entryBuffer // nil while empty
 
-	// in order of registration; nil before the first one, as in most units; guarded by root.mu
-	observers *[]*Observer
+	observers *[]*Observer // in order of registration; mostly nil; guarded by the root's mu
 }
 
-// root is what a process timeline and its units share.
+// root is the shared state of a process timeline and its units.
 type root struct {
 	inlets     []inlet
 	units      units
 	epoch      time.Time
-	anchor     atomic.Pointer[time.Time] // wall-clock origin after the clock was stepped
+	anchor     atomic.Pointer[time.Time] // the wall-clock origin, after a step of the wall clock
 	clock      func() time.Duration      // nil for the monotonic clock
-	limit      int                       // entries that the process timeline keeps of each type
-	childLimit int
-	maxChunks  int64 // that may be in use
-	urgentAt   int64 // chunks in use that bring the collection forward
+	limit      int                       // entries of each type in the process timeline's buffer
+	childLimit int                       // entries of each type in a unit's buffer
+	maxChunks  int64                     // the bound of inFlight
+	urgentAt   int64                     // a collection is due at once with so many chunks in use
 	interval   time.Duration
 	scheduler  func(func())
 	logger     *slog.Logger
 
 	tracers  attachments[Tracer]
 	meters   attachments[Meter]
-	watching atomic.Int32  // observers registered on whatever timeline; changed under mu
-	passes   atomic.Uint64 // of collect that have begun; changed under mu
+	watching atomic.Int32  // the number of registered observers; changed under mu
+	passes   atomic.Uint64 // the number of collections that have begun; changed under mu
 	timer    *time.Timer
 
-	// Every call reads the fields above. The fields below change often, and must not evict those
-	// above from other cores' caches.
+	// Every call reads the fields above. The fields below change often, on other cache lines.
 	_ [128]byte
 
 	chunks   sync.Pool
 	inFlight atomic.Int64          // chunks in use
-	dirty    atomic.Pointer[inlet] // a lock-free stack: many push, and one takes all
-	armed    atomic.Bool           // a collection is on its way
+	dirty    atomic.Pointer[inlet] // a lock-free stack: many goroutines push, one takes all
+	armed    atomic.Bool           // a collection is scheduled
 
-	// Entries that found no room in the inlets: of the process timeline, and of units, which only
-	// observers miss.
-	overflow, unshown [numKinds]atomic.Uint64
-	lostMarks         atomic.Uint64
-	clockRead         atomic.Int64  // what clock returned last, in nanoseconds
-	passedMarks       atomic.Uint64 // marks under no span that a tracer took
-	// calls of the program's code that panicked or ended their goroutine
-	panics   atomic.Uint64
-	panicked sync.Map // the kinds of such code, as Try names them
+	// Entries without room in the inlets: the process timeline's, and units' entries for observers.
+	overflow, observerLosses [numKinds]atomic.Uint64
+	lostMarks                atomic.Uint64
+	clockRead                atomic.Int64  // the last result of clock, in nanoseconds
+	passedMarks              atomic.Uint64 // marks without a span that a tracer took
+	panics                   atomic.Uint64 // calls of the program's code that failed: see Panics
+	panicked                 sync.Map      // the kinds of such code: see Try
 
 	_ [128]byte
 
-	mu         sync.Mutex          // guards what follows, every Observer and every observers list
-	taken      []*chunk            // scratch of collect
-	entries    []*Entry            // scratch of collect
-	slab       attrSlab            // of what observers get in one pass
-	totals     [numKinds]TypeStats // without the units
-	unattached uint64              // marks of the process timeline under no span
-	gc         *gcWatch            // nil while garbage collections are not wanted
-	ready      []*Observer         // observers whose buffer is not empty, in order of registration
-	again      bool                // another collection is wanted; see unlock
-	registered uint64              // observers ever registered, for their order
-	overdue    bool                // the timer found observers ready while callbacks ran
-	// closed when the round of callbacks that runs, or is about to, has ended; nil when there is
-	// none
-	calling chan struct{}
+	mu            sync.Mutex          // guards the fields below, every Observer and observers list
+	passChunks    []*chunk            // scratch of collect
+	passEntries   []*Entry            // scratch of collect
+	slab          attrSlab            // attributes for observers in one pass
+	totals        [numKinds]TypeStats // without the units
+	looseMarks    uint64              // marks of the process timeline without a span
+	gc            *gcWatch            // nil while no observer wants garbage collections
+	ready         []*Observer         // with entries, in order of registration
+	wantsPass     bool                // unlock schedules another collection
+	registrations uint64              // of all time, for the order of observers
+	overdue       bool                // the timer found ready observers during a round of callbacks
+	round         chan struct{}       // closed at the end of the current round of callbacks, or nil
 }
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
@@ -130,8 +123,8 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	if o.Clock != nil {
 		r.clock = r.readClock(o.Clock)
 	}
-	r.maxChunks = int64(
-		cmp.Or(max(0, o.MaxPending), defaultMaxPending)+pendingPerChunk-1) / pendingPerChunk
+	pending := cmp.Or(max(0, o.MaxPending), defaultMaxPending)
+	r.maxChunks = int64(pending+pendingPerChunk-1) / pendingPerChunk
 	r.urgentAt = max(1, r.maxChunks/16)
 	r.chunks.New = func() any { return new(chunk) }
 	r.timer = time.AfterFunc(time.Hour, r.onTimer)
@@ -148,14 +141,13 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	return &Timeline{root: r, originTime: r.epoch}
 }
 
-// maxInlets bounds the inlets of a process timeline. A hash spreads goroutines over them. With
-// eight for each processor, few goroutines meet.
+// maxInlets bounds the inlets of a process timeline. Goroutines are hashed to inlets: with eight
+// inlets for each processor, few goroutines share an inlet.
 const maxInlets = 512
 
 func limitOr(n, otherwise int) int { return max(0, cmp.Or(n, otherwise)) }
 
-// ContextKey is the key under which a context carries its *Timeline, for types that are contexts
-// themselves.
+// ContextKey is the context key of a *Timeline, for types that implement context.Context.
 type ContextKey struct{}
 
 // NewContext returns a context that carries t.
@@ -163,8 +155,8 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return context.WithValue(ctx, ContextKey{}, t)
 }
 
-// FromContext returns the unit of the active span if its tracer uses units, else the timeline that
-// ctx carries, else [ProcessTimeline]. ctx may be nil.
+// FromContext returns the unit of the active span if its tracer uses units, or else the timeline in
+// ctx, or else [ProcessTimeline]. ctx may be nil.
 func FromContext(ctx context.Context) *Timeline {
 	if ctx == nil {
 		return defaultTimeline
@@ -174,24 +166,23 @@ func FromContext(ctx context.Context) *Timeline {
 			return &active.Unit().Timeline
 		}
 	}
-	return carried(ctx)
+	return contextTimeline(ctx)
 }
 
-// carried returns the timeline that ctx carries, or the default one.
-func carried(ctx context.Context) *Timeline {
+// contextTimeline returns the timeline of [NewContext] in ctx, or the default timeline.
+func contextTimeline(ctx context.Context) *Timeline {
 	if t, ok := ctx.Value(ContextKey{}).(*Timeline); ok && t != nil {
 		return t
 	}
 	return defaultTimeline
 }
 
-// Detached returns a context with the values of ctx, but without its active span and the timeline
-// of its request. ctx may be nil.
+// Detached returns ctx without its active span and its request's timeline. ctx may be nil.
 func Detached(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
 	}
-	if t := carried(ctx); t.unit != nil {
+	if t := contextTimeline(ctx); t.unit != nil {
 		for t.unit != nil {
 			t = t.parent
 		}
@@ -206,16 +197,16 @@ func Detached(ctx context.Context) context.Context {
 // Now returns the time since t's origin, on the monotonic clock.
 func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
 
-// HasClock reports whether TimelineOptions.Clock is what Now reads.
+// HasClock reports whether Now reads TimelineOptions.Clock.
 func (t *Timeline) HasClock() bool { return t.root.clock != nil }
 
-// Origin returns t's origin by the wall clock. It never changes.
+// Origin returns t's origin by the wall clock. The origin never changes.
 func (t *Timeline) Origin() time.Time { return t.originTime }
 
-// Since returns the moment at as a time of t.
+// Since converts a time of the wall clock to a time of t.
 func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
 
-// wall returns the wall-clock time of a moment of t that is given since the root's origin.
+// wall converts a time since the root's origin to the wall clock of t.
 func (t *Timeline) wall(d time.Duration) time.Time {
 	if t.unit == nil {
 		return t.root.wall(d)
@@ -223,28 +214,24 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 	return t.originTime.Add(d - t.origin)
 }
 
-// Parent returns the timeline whose observers get t's entries, too. It is nil for a process
-// timeline.
+// Parent returns the timeline whose observers also get t's entries, or nil for a process timeline.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants entries of
-// type typ.
+// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants typ.
 func (t *Timeline) Observed(typ Type) bool {
-	always := kindSet(t.always.Load())
-	if t.root.watching.Load() == 0 && always == 0 {
+	ownerWants := kindSet(t.ownerWants.Load())
+	if t.root.watching.Load() == 0 && ownerWants == 0 {
 		return false
 	}
 	k, _ := kindOf(typ)
-	return always.has(k) || t.watched(k)
+	return ownerWants.has(k) || t.watched(k)
 }
 
-// Watched reports whether there are any observers, of t or of other timelines of its process
-// timeline.
+// Watched reports whether t's process timeline or any of its units has an observer.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep says that entries of these types are recorded even under a span that is not recorded, for
-// the caller to read.
-func (t *Timeline) Keep(types ...Type) { t.always.Or(uint32(kindsOf(types))) }
+// Keep requests entries of these types for the caller, also under a span that is not recorded.
+func (t *Timeline) Keep(types ...Type) { t.ownerWants.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
 func (t *Timeline) watched(k kind) bool {
@@ -259,7 +246,7 @@ func (t *Timeline) watched(k kind) bool {
 	return false
 }
 
-// Record records an entry under no span that ends now: see [Place.Record].
+// Record records an entry without a span that ends now: see [Place.Record].
 func (t *Timeline) Record(typ Type, name string, start, duration time.Duration,
 	attrs []slog.Attr) bool {
 	var p Place
@@ -267,9 +254,9 @@ func (t *Timeline) Record(typ Type, name string, start, duration time.Duration,
 	return p.Record(typ, name, start, duration, attrs)
 }
 
-// NewEntry makes an entry of t without recording it. start is relative to t's origin. attrs are
-// frozen: see [Freeze]. An unknown type is an error, and so is a start or an end further than
-// [MaxTime] from the process timeline's origin.
+// NewEntry returns an entry of t that is not recorded yet. start is relative to t's origin. attrs
+// are frozen: see [Freeze]. NewEntry returns an error for an unknown type, and for a start or an
+// end further than [MaxTime] from the process timeline's origin.
 func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration,
 	attrs ...slog.Attr) (Entry, error) {
 	k, ok := kindOf(typ)
@@ -287,26 +274,25 @@ func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration
 	return *e, nil
 }
 
-// newEntry returns an entry of t without attributes. start and at, when it is recorded, are since
-// the root's origin.
+// newEntry returns an entry without attributes. start and at are since the root's origin.
 func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration,
 	at time.Duration) *Entry {
 	return &Entry{name: name, start: start, duration: duration, at: at, base: t.origin, tl: t,
 		ids: ids, kind: k}
 }
 
-// Queue records an entry that was made before ("queue a PerformanceEntry", Performance Timeline 2,
-// section 3), under the span active in ctx, also if the entry is of a request or a call. It returns
-// false when nothing wanted the entry, or when the entry was lost. If e is of another process
-// timeline, times that are out of range on t become the nearest in range.
+// Queue records an entry of [Timeline.NewEntry] under the span active in ctx ("queue a
+// PerformanceEntry", Performance Timeline 2, section 3). An entry of a request or a call is not
+// that span. Queue returns false when the entry was not wanted, or when the entry was lost. If e is
+// of another process timeline, a time out of range on t becomes the nearest time in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
-	var at Place
-	at.Locate(ctx)
-	p := at.On(t)
+	var p Place
+	p.Locate(ctx)
+	p = p.On(t)
 	return p.Queue(e)
 }
 
-// Show records the entry of a span that another tracing system makes, as of the span's end.
+// Show records the entry of a finished span of a tracing system without units.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
@@ -316,22 +302,20 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
-// Close closes a timeline that NewChild made: see [Unit.Close]. It does nothing on other timelines:
-// a tracing system ends its own units.
+// Close closes a timeline of NewChild: see [Unit.Close]. A tracing system ends its own units.
 func (t *Timeline) Close() {
 	if t.unit != nil && t.unit.receiver == nil {
 		t.unit.Close()
 	}
 }
 
-// hasEnded reports whether the timeline is that of a unit that has ended.
+// hasEnded reports whether the timeline is a unit that has ended.
 func (t *Timeline) hasEnded() bool { return t.unit != nil && t.unit.hasEnded() }
 
-// Unit returns the unit whose timeline t is, nil for a process timeline.
+// Unit returns the unit that contains t, or nil for a process timeline.
 func (t *Timeline) Unit() *Unit { return t.unit }
 
-// Flush runs a pass: what was recorded is in the observers' buffers when it returns. Callbacks
-// still come later.
+// Flush moves earlier entries to the observers' buffers. Callbacks run later.
 func (t *Timeline) Flush() {
 	r := t.root
 	r.lock()

@@ -9,55 +9,48 @@ import (
 	"time"
 )
 
-// The types of this file are between a timeline and a tracing system. Package bridge implements
-// them for OpenTelemetry.
+// These types connect a timeline to a tracing system. Package bridge connects OpenTelemetry.
 
-// An ID is the id of a span. The zero ID names none.
+// An ID is the id of a span. The zero ID means no span.
 type ID [8]byte
 
-// SpanIDs say where an entry belongs in a trace.
+// SpanIDs are the place of an entry in a trace.
 type SpanIDs struct {
 	Trace  [16]byte
-	Self   ID // the span that the entry is; zero for a mark, and for a measure that is no span yet
-	Parent ID // the span that it was recorded under
+	Self   ID // the entry's own span; zero for a mark, and for a measure without a span
+	Parent ID // the span that was active when the entry was recorded
 
-	// ObserversOnly says that the entry was recorded for observers alone, and is in no trace: its
-	// parent is not sampled.
+	// ObserversOnly is true under a span that is not sampled: the entry is in no trace.
 	ObserversOnly bool
 }
 
-// A Tracer makes spans of what is recorded on a process timeline and its units. Its methods are
-// called on the goroutine that records, and concurrently. They must not block or panic. A span that
-// they get is the active span of a context, or nil.
+// A Tracer makes spans of entries of a process timeline and its units. Its methods are called
+// concurrently, on the goroutine that records, and must not block or panic. Their argument span is
+// the active span of a context, or nil.
 type Tracer interface {
-	// Under returns the destination of entries under a span that is not an Active: another tracer
-	// made it.
+	// Under returns the destination of entries under a span of another tracer, which is no Active.
 	Under(span any) Destination
 
-	// IDs returns the ids of a span, for entries under it. They are zero if it is not recorded.
+	// IDs returns the ids of a span, for entries under it. They are zero for an unrecorded span.
 	IDs(span any) SpanIDs
 
-	// Mark takes a mark under a span, at once. The attributes are frozen, and valid during the
-	// call.
+	// Mark takes a mark under a span. attrs are frozen, and valid during the call.
 	Mark(span any, name string, at time.Time, attrs []slog.Attr)
 
-	// TakesLooseMarks reports whether Mark takes marks under no span, too. Otherwise they stay on
-	// the timeline.
+	// TakesLooseMarks reports whether Mark takes marks without a span.
 	TakesLooseMarks() bool
 
-	// Measure takes a measure under a span, at once.
+	// Measure takes a measure under a span.
 	Measure(span any, m Measured)
 
-	// Start starts a span under the span in ctx, whose place has the destination to. It returns nil
-	// and ctx if it makes none.
+	// Start starts a child of the span in ctx, which has the destination to, or returns nil.
 	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context,
 		Opened)
 }
 
-// An Active is a span in a context whose tracer uses units.
+// An Active is the active span of a context, of a tracer that uses units.
 type Active interface {
-	// Place returns the parts of the [Place] of entries under the span. A whole Place would be
-	// copied.
+	// Place returns the fields of the [Place] of entries under the span: Go would copy a Place.
 	Place() (*Timeline, Span, Destination, Tracer)
 
 	// Unit returns the span's unit.
@@ -68,91 +61,87 @@ type Active interface {
 type Measured struct {
 	Name     string
 	Start    time.Time
-	Duration time.Duration // negative if it ended before its start
+	Duration time.Duration // negative if the measure ended before its start
 	Attrs    []slog.Attr   // frozen; valid during the call
-	Failure  *Failure      // nil if it did not fail
+	Failure  *Failure      // nil if the measure succeeded
 }
 
-// A Failure says why a measure failed.
+// A Failure is the error of a measure.
 type Failure struct {
 	At            time.Time
-	Type, Message string // of the error
+	Type, Message string
 }
 
-// An Opened is a span of a measure that has begun. Its last call is End.
+// An Opened is the span of a measure that has begun. End is the last call.
 type Opened interface {
-	// IDs returns the ids of the span. They are zero if it is not recorded.
+	// IDs returns the ids of the span, or zero ids if the span is not recorded.
 	IDs() SpanIDs
 
 	Fail(Failure)
 
-	// End ends the span. It returns a span that was started ToUnit, for its unit's EndSpan. Other
-	// spans get the attributes, which are frozen, and valid during the call.
+	// End ends the span. If its destination was ToUnit, End returns a span for [Unit.EndSpan]. Any
+	// other span takes the attributes, which are frozen, and valid during the call.
 	End(at time.Time, attrs []slog.Attr) Span
 }
 
-// Keys of attributes that say what a root span stands for. Their value is true.
+// Keys of attributes that classify a root span. The value is true.
 const (
 	JobKey    = "perfline.job"    // a unit of work without a request: a cron job, a message
 	StreamKey = "perfline.stream" // a request that lasts as long as its client stays
 )
 
-// A Destination says where marks and measures go, beside observers.
+// A Destination is the recipient of marks and measures. Observers get both in any case.
 type Destination uint8
 
 // The destinations.
 const (
-	ToTimeline Destination = iota // the timeline; and measures to the tracer
-	// only observers and those that made the timeline, because the span is not recorded
-	ToObservers
-	ToUnit  // the timeline; its receiver gets them with the unit's next part
-	ToSpan  // the timeline and the tracer
-	ToMeter // only the meter, which counts a measure that nothing else wants
+	ToTimeline  Destination = iota // the timeline; the tracer takes measures
+	ToObservers                    // observers and callers of Keep: the span is not recorded
+	ToUnit                         // the unit's journal, for the receiver
+	ToSpan                         // the timeline and the tracer
+	ToMeter                        // only the meter: nothing else wants the measure
 )
 
-// A Place is where the entries under a context go.
+// A Place is the destination of entries under a context, with what recording needs.
 type Place struct {
 	Timeline *Timeline
-	Span     Span // the active span of the unit; nil without one
+	Span     Span // the active span of the unit, or nil
 	To       Destination
-	Tracer   Tracer // nil without one
+	Tracer   Tracer // or nil
 	Under    any    // the active span, for the tracer
 
-	contents int  // of the attributes that are being recorded
-	queued   bool // the entry that is being recorded was made before
+	contents int  // bytes of the attributes of the current entry
+	queued   bool // the current entry was made before its recording
 }
 
-// spanKey is OpenTelemetry's key of the active span in a context, or nil.
+// spanKey is OpenTelemetry's context key of the active span, or nil.
 var spanKey atomic.Pointer[any]
 
-// SetSpanKey sets the key of the active span in a context, for all tracers of the process.
+// SetSpanKey sets the context key of the active span, for all tracers of the process.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p to the place of entries under ctx, which may be nil. To return a Place would take
-// longer: Go copies it several times.
+// Locate sets p to the place of entries under ctx, which may be nil. Returning p would cost time.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
 		return
 	}
+	var span any
 	if key := spanKey.Load(); key != nil {
-		if span := ctx.Value(*key); span != nil {
-			if active, ok := span.(Active); ok {
-				p.Timeline, p.Span, p.To, p.Tracer = active.Place()
-				p.Under = span
-				return
-			}
-			p.locateRoot(carried(ctx))
-			if p.Tracer != nil {
-				p.To, p.Under = p.Tracer.Under(span), span
-			}
-			return
-		}
+		span = ctx.Value(*key)
 	}
-	p.locateRoot(carried(ctx))
+	if active, ok := span.(Active); ok {
+		p.Timeline, p.Span, p.To, p.Tracer = active.Place()
+		p.Under = span
+		return
+	}
+	p.locateRoot(contextTimeline(ctx))
+	if span != nil && p.Tracer != nil {
+		p.To, p.Under = p.Tracer.Under(span), span
+	}
 }
 
-// locateRoot sets p to the place of entries of t under no span.
+// locateRoot sets p to the place of entries of t without a span.
 func (p *Place) locateRoot(t *Timeline) {
 	p.Timeline, p.Span, p.To, p.Tracer, p.Under = t, nil, ToTimeline, nil, nil
 	if tracer := t.root.tracers.last.Load(); tracer != nil {
@@ -160,15 +149,15 @@ func (p *Place) locateRoot(t *Timeline) {
 	}
 }
 
-// Wants reports whether entries of type typ are recorded there.
+// Wants reports whether anything wants entries of type typ at the place.
 func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.Observed(typ) }
 
-// Record records an entry at the place that ends now. start is relative to the timeline's origin.
-// attrs are frozen: see [Freeze]. An entry of an unknown type is dropped. A start or an end further
-// than [MaxTime] from the process timeline's origin becomes the nearest time in range.
+// Record records an entry that ends now. start is relative to the timeline's origin. attrs are
+// frozen: see [Freeze]. An entry of an unknown type is dropped. A start or an end further than
+// [MaxTime] from the process timeline's origin becomes the nearest time in range.
 //
-// Record never blocks, unless a method of an attribute does. It reports false when the entry was
-// lost because too many wait, which is counted as Overflow.
+// Record never blocks, unless a method of an attribute does. Record returns false for a lost entry,
+// which counts as Overflow.
 func (p *Place) Record(typ Type, name string, start, duration time.Duration,
 	attrs []slog.Attr) bool {
 	k, ok := kindOf(typ)
@@ -182,13 +171,10 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration,
 		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
 	}
 	p.contents = contents
-	if k == kindMeasure && p.metered() {
-		return p.end(k, nil, name, start, duration, attrs, nil)
-	}
-	return p.record(k, name, start, duration, start+duration, attrs)
+	return p.end(k, nil, name, start, duration, attrs, nil)
 }
 
-// Queue records an entry that was made before: see [Timeline.Queue].
+// Queue records an entry of [Timeline.NewEntry]: see [Timeline.Queue].
 func (p *Place) Queue(e Entry) bool {
 	t := p.Timeline
 	switch {
@@ -197,7 +183,7 @@ func (p *Place) Queue(e Entry) bool {
 		return false
 	}
 	start, duration := e.start, e.duration
-	if e.tl.root != t.root { // its times are another clock's
+	if e.tl.root != t.root { // its times are of another clock
 		start, duration = interval(t.origin, e.StartTime(), e.duration)
 	}
 	p.contents, p.queued = Contents(e.attrs), true
@@ -209,8 +195,8 @@ func (p *Place) Queue(e Entry) bool {
 	return ok
 }
 
-// record records an entry whose attributes are frozen. start, and at, when it is recorded, are
-// since the root's origin.
+// record records an entry with frozen attributes. start and at, the time of recording, are since
+// the root's origin.
 func (p *Place) record(k kind, name string, start, duration, at time.Duration,
 	attrs []slog.Attr) (ok bool) {
 	t := p.Timeline
@@ -228,7 +214,7 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration,
 		if gets != getsNothing && u.addUsual(p, k, gets, name, start, duration, at, attrs) {
 			return true
 		}
-		var rec journalRecord // Go would copy a literal
+		var rec journalRecord // assigned field by field, because Go would copy a literal
 		rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span,
 			start, duration, at, k, gets
 		rec.size, rec.queued = recordSize(p.contents), p.queued
@@ -242,21 +228,21 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration,
 		}
 		ok = t.put(&e, attrs)
 	}
-	atOnce := p.atOnce(k)
+	traced := p.traces(k)
 	switch {
 	case k != kindMark || p.To == ToSpan:
-	case atOnce && ok:
+	case traced && ok:
 		t.root.passedMarks.Add(1)
-	case !atOnce && !ok && p.To != ToObservers: // not only observers wanted it
+	case !traced && !ok && p.To != ToObservers:
 		t.root.lostMarks.Add(1)
 	}
-	if atOnce {
-		p.pass(k, name, start, duration, attrs)
+	if traced {
+		p.trace(k, name, start, duration, attrs)
 	}
 	return ok
 }
 
-// On returns the place under the same span on the timeline t.
+// On returns the place on the timeline t under the same span.
 func (p *Place) On(t *Timeline) Place {
 	if t == p.Timeline {
 		return *p
@@ -272,43 +258,37 @@ func (p *Place) On(t *Timeline) Place {
 func (p *Place) ids(k kind) SpanIDs {
 	switch {
 	case p.Span != nil:
-		return under(p.Span.IDs(), k, p.queued)
+		return entryIDs(p.Span.IDs(), k, p.queued)
 	case p.To == ToObservers:
-		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.always.Load()).has(k)}
+		return SpanIDs{ObserversOnly: !kindSet(p.Timeline.ownerWants.Load()).has(k)}
 	case p.Tracer != nil && p.Under != nil:
-		return under(p.Tracer.IDs(p.Under), k, p.queued)
-	default:
-		return SpanIDs{}
+		return entryIDs(p.Tracer.IDs(p.Under), k, p.queued)
 	}
+	return SpanIDs{}
 }
 
-// under returns the ids of an entry of kind k under a span with the given ids. A request or a call
-// is that span, unless it was queued.
-func under(span SpanIDs, k kind, queued bool) SpanIDs {
+// entryIDs returns the ids of an entry of kind k under a span. A request or a call is the span
+// itself, unless the entry was queued.
+func entryIDs(span SpanIDs, k kind, queued bool) SpanIDs {
 	if !queued && (k == kindNavigation || k == kindResource) {
 		return span
 	}
 	return SpanIDs{Trace: span.Trace, Parent: span.Self}
 }
 
-// atOnce reports whether the tracer takes entries of kind k.
-func (p *Place) atOnce(k kind) bool {
-	switch k {
-	case kindMark:
-		return p.Tracer != nil &&
-			(p.To == ToSpan || p.To == ToTimeline && p.Tracer.TakesLooseMarks())
-	case kindMeasure:
-		return p.Tracer != nil && (p.To == ToSpan || p.To == ToTimeline)
-	default:
+// traces reports whether the tracer takes entries of kind k.
+func (p *Place) traces(k kind) bool {
+	if p.Tracer == nil || p.To != ToSpan && p.To != ToTimeline {
 		return false
 	}
+	return k == kindMeasure || k == kindMark && (p.To == ToSpan || p.Tracer.TakesLooseMarks())
 }
 
-// pass gives an entry to the tracer. It copies the attributes, which would otherwise escape from
-// every caller of Record.
+// trace gives an entry to the tracer. A copy of the attributes keeps attrs from escaping from every
+// caller of Record.
 //
 //go:noinline
-func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
+func (p *Place) trace(k kind, name string, start, duration time.Duration, attrs []slog.Attr) {
 	copied := attrLists.Get().(*[]slog.Attr)
 	*copied = append((*copied)[:0], attrs...)
 	at := p.Timeline.anchor(start).Add(start)
@@ -324,14 +304,14 @@ func (p *Place) pass(k kind, name string, start, duration time.Duration, attrs [
 	}
 }
 
-// maxCopied is the largest capacity of a list that is used again.
+// maxCopied is the largest capacity of a list in attrLists.
 const maxCopied = 64
 
-// attrLists has lists for pass.
+// attrLists pools the lists of trace and measured.
 var attrLists = sync.Pool{New: func() any { return new([]slog.Attr) }}
 
 // Start starts a span at the place. start is relative to the timeline's origin. Without a tracer,
-// Start returns nil and ctx.
+// Start returns ctx and nil.
 func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context,
 	Opened) {
 	if p.Tracer == nil || p.To == ToObservers || p.To == ToMeter {
@@ -341,8 +321,8 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 	return p.Tracer.Start(ctx, p.To, Name(name), p.Timeline.anchor(start).Add(start))
 }
 
-// End records a measure that has just ended, as Record does, and its span or its failure. The entry
-// of a measure that failed has the message as the attribute "error".
+// End records a measure that ends now, as Record does, and ends its span. With a failure, the entry
+// has the message as the attribute "error".
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr,
 	failure *Failure) {
 	name = Name(name)
@@ -356,13 +336,23 @@ func (p *Place) End(span Opened, name string, start, duration time.Duration, att
 	p.end(kindMeasure, span, name, start, duration, attrs, failure)
 }
 
-// end records an entry that ends now. Only a measure has a span, or failed. attrs are frozen. The
-// meter gets a measure after everything else: a meter that panics or ends the goroutine takes no
-// entry and no span with it.
+// end records an entry that ends now, with frozen attributes. Only a measure has a span or a
+// failure. The meter gets the measure last: a meter that panics or ends the goroutine cannot lose
+// the entry or the span.
 func (p *Place) end(k kind, span Opened, name string, start, duration time.Duration,
 	attrs []slog.Attr, failure *Failure) (ok bool) {
-	if p.To != ToMeter {
-		ok = p.write(k, span, name, start, duration, attrs, failure)
+	switch {
+	case p.To == ToMeter:
+	case span == nil && failure == nil:
+		ok = p.record(k, name, start, duration, start+duration, attrs)
+	case span == nil || failure != nil || p.To != ToUnit:
+		p.endAtOnce(span, name, start, duration, attrs, failure)
+		ok = true
+	default:
+		if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
+			p.Timeline.unit.EndSpan(s, Measure, attrs)
+		}
+		ok = true
 	}
 	if k == kindMeasure {
 		p.meter(span, name, duration, attrs, failure)
@@ -370,23 +360,8 @@ func (p *Place) end(k kind, span Opened, name string, start, duration time.Durat
 	return ok
 }
 
-// write is end without the meter.
-func (p *Place) write(k kind, span Opened, name string, start, duration time.Duration,
-	attrs []slog.Attr, failure *Failure) bool {
-	switch {
-	case span == nil && failure == nil:
-		return p.record(k, name, start, duration, start+duration, attrs)
-	case span == nil || failure != nil || p.To != ToUnit:
-		p.endAtOnce(span, name, start, duration, attrs, failure)
-	default:
-		if s := span.End(p.Timeline.anchor(start+duration).Add(start+duration), nil); s != nil {
-			p.Timeline.unit.EndSpan(s, Measure, attrs)
-		}
-	}
-	return true
-}
-
-// endAtOnce records the entry and ends the span separately. It copies the attributes, as pass does.
+// endAtOnce records the entry and the span separately. endAtOnce copies the attributes, as trace
+// does.
 //
 //go:noinline
 func (p *Place) endAtOnce(span Opened, name string, start, duration time.Duration,

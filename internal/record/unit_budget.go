@@ -2,19 +2,19 @@ package record
 
 import "sync/atomic"
 
-// The budgets bound the bytes of all units. A shard has a part of each budget at hand, so that
-// processors do not meet at one number. The rest is for all. At the bound, a shard takes what other
-// shards have at hand: no unit is refused because its shard alone is full.
+// The budgets bound the bytes of all units. A shard holds a spare part of each budget, so that
+// processors do not contend for one counter. The units share the rest. At the bound, a shard takes
+// the spare parts of others: no unit is refused because its shard alone is full.
 const (
 	forAll       = iota // bytes of all journals
 	forUndecided        // bytes of the journals of undecided units
 	budgets
 )
 
-// grant is how much a shard gets at once. It keeps up to twice as much.
+// grant is the number of bytes that a shard takes at once. A shard holds up to twice as much.
 const grant = 64 << 10
 
-// take takes n bytes of a budget. It returns false if there are none left.
+// take takes n bytes of a budget. take returns false if the budget has too few.
 func (us *units) take(h *unitShard, of, n int) bool {
 	more := int64(n)
 	if subtract(&h.spare[of], more) {
@@ -43,15 +43,15 @@ func (us *units) give(h *unitShard, of, n int) {
 	}
 }
 
-// subtract takes n off a number that must not become negative. A refusal does not take room from
-// others, not even briefly.
+// subtract takes n off a counter that must not become negative. A refusal leaves the counter alone:
+// other goroutines never see less room.
 func subtract(from *atomic.Int64, n int64) bool {
 	for {
-		was := from.Load()
-		if was < n {
+		n0 := from.Load()
+		if n0 < n {
 			return false
 		}
-		if from.CompareAndSwap(was, was-n) {
+		if from.CompareAndSwap(n0, n0-n) {
 			return true
 		}
 	}

@@ -5,33 +5,31 @@ import (
 	"time"
 )
 
-// What becomes of a mark under a span of a unit. Each mark is in one place, and what is lost is in
-// one count of UnitStats, unless the unit is discarded: then nothing is counted.
+// The delivery of marks under a span of a unit. Each mark reaches one place, and each lost mark has
+// one count in UnitStats. A discarded unit counts nothing.
 //
-//	the span is          room   the receiver takes   the mark
-//	open                 yes                         waits for the end of its span: see the next table
-//	open                 no     AllMarks             by itself; its span has it not (MarksOnlyTaken is not counted: the span counts it as dropped)
-//	open                 no     others               is lost: MarksDropped; Refused while the unit is undecided
-//	ended                       LateMarks, AllMarks  by itself
-//	ended                       NoMarks              is lost: MarksAfterEnd
+//	the span is  room  the receiver takes    the mark
+//	open         yes                         waits for the end of its span: see the next table
+//	open         no    AllMarks              by itself; the span counts it as dropped
+//	open         no    NoMarks, LateMarks    is lost: MarksDropped; Refused in an undecided unit
+//	ended              LateMarks, AllMarks   by itself
+//	ended              NoMarks               is lost: MarksAfterEnd
 //
-// A mark that waits for the end of its span becomes a mark of the span: the receiver makes an event
-// of it. With AllMarks, the receiver gets it by itself, too. It does not reach the span in these
-// cases:
+// A mark that waits for the end of its span becomes an event of the span. With AllMarks, the
+// receiver also gets the mark by itself. The span loses the mark in these cases:
 //
-//	the span has more marks than Receiver.MarkLimit, or they take half of a journal   MarksOverLimit
-//	the span has not ended when the receiver abandons its units, or units are crowded MarksOfOpenSpans
-//	an undecided unit has no room for the span, or has waited for 15 minutes          Refused
+//	the span has more marks than MarkLimit, or they take half of a journal       MarksOverLimit
+//	the span is open when its unit is abandoned, or when units are crowded       MarksOfOpenSpans
+//	an undecided unit has no room for the span, or has waited for 15 minutes     Refused
 //
-// With AllMarks, the receiver has had such a mark by itself: then MarksOnlyTaken counts it in place
-// of the first two.
+// With AllMarks, MarksOnlyTaken counts such a mark in place of the first two counts.
 //
-// An undecided unit takes late marks as if it were exported. If the unit is kept and not exported,
-// they count as MarksAfterEnd at its end. The functions addLate, write, keepMarks and refuseMarks
-// decide.
+// An undecided unit takes late marks as if the unit were exported. If the unit is kept and not
+// exported, its end counts the late marks as MarksAfterEnd. See addLate, write, keepMarks and
+// refuseMarks.
 
-// add appends a record to the journal, and hands over what is due. It reports false if there is no
-// room, which the caller counts.
+// add appends a record to the journal, and hands over a full journal. add returns false if there is
+// no room: the caller counts the entry.
 func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	u.mu.Lock()
 	late := false
@@ -50,7 +48,7 @@ func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	} else {
 		why, room = u.write(rec, attrs)
 	}
-	wake := room && u.tell(rec, attrs)
+	wake := room && u.notify(rec, attrs)
 	if why == causeNone {
 		u.mu.Unlock()
 	} else {
@@ -59,14 +57,14 @@ func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	if wake {
 		u.root.wake()
 	}
-	return room || late // which is counted
+	return room || late // late marks are counted
 }
 
-// addUsual is add for nearly each mark and measure: the unit and the span have not ended, the
-// journal has room at hand, nobody watches. It makes the record where it stays, which saves an
-// eighth of a mark's time. In all other cases it adds nothing, and returns false.
-func (u *Unit) addUsual(p *Place, k kind, gets gets, name string, start, duration, at time.Duration,
-	attrs []slog.Attr) bool {
+// addUsual is add for the usual mark or measure: the unit and the span are open, the journal has
+// room, and no observer watches. addUsual fills the record in place, which saves an eighth of a
+// mark's time. In all other cases addUsual changes nothing, and returns false.
+func (u *Unit) addUsual(p *Place, k kind, gets delivery, name string, start, duration,
+	at time.Duration, attrs []slog.Attr) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	j := u.journal
@@ -94,7 +92,7 @@ func (u *Unit) addUsual(p *Place, k kind, gets gets, name string, start, duratio
 	rec := &j.records[n]
 	rec.name, rec.span, rec.start, rec.duration, rec.at, rec.kind, rec.gets = name, p.Span, start,
 		duration, at, k, gets
-	rec.size, rec.before, rec.attrs, rec.nattrs = int32(p.contents), before, uint32(len(j.attrs)),
+	rec.size, rec.previous, rec.attrs, rec.nattrs = int32(p.contents), before, uint32(len(j.attrs)),
 		uint32(len(attrs))
 	j.attrs = append(j.attrs, attrs...)
 	j.latest = max(j.latest, at)
@@ -103,11 +101,11 @@ func (u *Unit) addUsual(p *Place, k kind, gets gets, name string, start, duratio
 	return true
 }
 
-// addLate decides about a mark that was made after the end of its span. mu is held.
+// addLate chooses the delivery of a mark after the end of its span. u.mu is held.
 func (u *Unit) addLate(rec *journalRecord) {
 	rec.gets = getsMarkAlone
 	switch {
-	case u.awaits(): // it is taken if the unit will be exported
+	case u.undecided(): // the receiver gets the mark if the unit is exported
 		u.late++
 		if u.receiver.TakesMarks() != NoMarks {
 			return
@@ -115,13 +113,12 @@ func (u *Unit) addLate(rec *journalRecord) {
 	case u.takes() != NoMarks:
 		return
 	case u.fate.Load() != fateDiscarded:
-		u.shard.late.Add(1)
+		u.shard.marksAfterEnd.Add(1)
 	}
 	rec.gets = getsNothing
 }
 
-// takes says which marks the receiver takes by themselves. That does not change after the end of
-// the unit.
+// takes returns the marks that the receiver takes by themselves. The unit's end is the last change.
 func (u *Unit) takes() MarksTaken {
 	if u.receiver == nil || u.Tentative() && !u.Exported() {
 		return NoMarks
@@ -129,39 +126,39 @@ func (u *Unit) takes() MarksTaken {
 	return u.receiver.TakesMarks()
 }
 
-// write appends a record to the journal unless there is no room. It returns why the journal is to
-// be handed over. u.mu is held.
+// write appends a record if there is room. write returns the cause of a due hand-over. u.mu is
+// held.
 func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool) {
 	j := u.journal
 	if j == nil {
 		j = newJournal()
-		u.journal, u.shown = j, 0
+		u.journal, u.inBuffer = j, 0
 	}
 	size := rec.sizeWith(attrs)
-	if u.awaits() {
+	if u.undecided() {
 		if u.writeUndecided(j, rec, size) {
 			j.append(rec, attrs)
 			j.recorded[rec.kind]++
 			j.size += size
-		} else { // observers get it nevertheless
+		} else { // observers get the entry in any case
 			u.shard.recorded[rec.kind].Add(1)
 		}
 		return causeNone, true
 	}
 	finished := rec.gets == getsSpan || rec.gets == getsMeasure || rec.gets == getsMarkAlone
 	atOnce := finished && u.hasEnded()
-	full := finished && j.size+size >= maxJournalSize // it is handed over now
+	full := finished && j.size+size >= maxJournalSize // a hand-over is due
 	room := atOnce || full || u.shard.reserve(u, size)
-	if !room && rec.gets == getsMark && u.takes() == AllMarks { // only its span loses it
+	if !room && rec.gets == getsMark && u.takes() == AllMarks { // only the span loses the mark
 		rec.gets, finished = getsMarkAlone, true
 		rec.span.Marks().dropped++
 	}
 	if !room && j.finished == 0 && u.overLimit(j, rec) {
-		u.show() // the view keeps what the journal loses
+		u.syncBuffer() // the last chance to copy the entries
 		u.replace(j, u.keepMarks(j, false))
 		room = u.shard.reserve(u, size)
 	}
-	if !room && !finished && j.finished == 0 { // nothing that a hand-over would make room of
+	if !room && !finished && j.finished == 0 { // a hand-over would make no room
 		u.shard.overflow[rec.kind].Add(1)
 		if rec.gets == getsMark {
 			rec.span.Marks().dropped++
@@ -184,30 +181,30 @@ func (u *Unit) write(rec *journalRecord, attrs []slog.Attr) (why cause, ok bool)
 	}
 }
 
-// handOver gives what has finished to the receiver: at once, or soon if the unit has ended. Marks
-// of spans that have not finished stay, unless they are abandoned. A unit that is being discarded
-// hands over nothing. mu is held, and released.
+// handOver gives finished records to the receiver: at once, or within maxDelay if the unit has
+// ended. Marks of open spans stay, unless why is causeAbandon. A discarded unit hands over nothing.
+// handOver unlocks u.mu.
 func (u *Unit) handOver(why cause) {
 	j := u.journal
 	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !u.hasMarks(j) ||
-		why != causeEnd && (u.awaits() || u.Discarded()) {
+		why != causeEnd && (u.undecided() || u.Discarded()) {
 		u.mu.Unlock()
 		return
 	}
-	u.show() // the view keeps what the journal loses
+	u.syncBuffer() // the last chance to copy the entries
 	rest := u.keepMarks(j, why == causeAbandon)
 	if j.finished == 0 && why == causeLong && rest != nil && !u.hasMarks(j) {
 		u.replace(j, rest)
 		u.mu.Unlock()
 		return
 	}
-	u.journal, u.shown = rest, 0
+	u.journal, u.inBuffer = rest, 0
 	if rest != nil {
-		u.shown = int32(len(rest.records))
+		u.inBuffer = int32(len(rest.records))
 	}
 	j.part = Finished{journal: j, unit: u, receiver: u.receiver, anchor: u.anchor(j.latest)}
 	h := u.shard
-	if j.finished == 0 && !u.hasMarks(j) { // nothing that the receiver gets
+	if j.finished == 0 && !u.hasMarks(j) { // nothing for the receiver
 		u.release(j)
 		u.mu.Unlock()
 		return
@@ -225,15 +222,12 @@ func (u *Unit) handOver(why cause) {
 	handOver([]*Finished{&j.part})
 }
 
-// hasMarks reports whether j has marks that the receiver takes by themselves, and has not had.
-func (u *Unit) hasMarks(j *journal) bool {
-	return j.untaken > 0 && u.takes() == AllMarks
-}
+// hasMarks reports whether j has marks that the receiver has yet to take by themselves.
+func (u *Unit) hasMarks(j *journal) bool { return j.untaken > 0 && u.takes() == AllMarks }
 
-// anchor returns the wall clock's time of the root's origin, for exported entries of t up to the
-// time at.
+// anchor returns the wall-clock time of the root's origin, for exported entries up to the time at.
 func (t *Timeline) anchor(at time.Duration) time.Time {
-	const maxAge = 10 * time.Second // of a unit; later, the wall clock may have been stepped
+	const maxAge = 10 * time.Second // of a unit; after that, a step of the wall clock counts
 	if r := t.root; t.unit != nil && r.clock == nil && at-t.origin > maxAge {
 		now := time.Now()
 		return now.Add(-now.Sub(r.epoch))
@@ -241,16 +235,16 @@ func (t *Timeline) anchor(at time.Duration) time.Time {
 	return t.wall(0)
 }
 
-// keepMarks returns a journal with the marks in j of spans that have not finished, and nil without
-// any. It drops marks over the limit of their span, and the oldest marks if they take more than
-// half of a journal. If abandon is true, it drops all. u.mu is held.
+// keepMarks returns a journal with j's marks of open spans, or nil without such marks. keepMarks
+// drops marks over the limit of their span, and the oldest marks if the marks take more than half
+// of a journal. With abandon, it drops all. u.mu is held.
 func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if u.receiver == nil {
 		return nil
 	}
-	limit, lost := u.receiver.MarkLimit(), &u.shard.limited
+	limit, lost := u.receiver.MarkLimit(), &u.shard.marksOverLimit
 	if abandon {
-		limit, lost = 0, &u.shard.agedOut
+		limit, lost = 0, &u.shard.marksOfOpenSpans
 	}
 	size := 0
 	for i := range j.records {
@@ -260,7 +254,7 @@ func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 		}
 		size += rec.sizeWith(j.attributes(rec))
 		m := rec.span.Marks()
-		if m.last == 0 { // not the first one of its span
+		if m.last == 0 { // a further mark of its span
 			continue
 		}
 		m.skip = 0
@@ -272,9 +266,9 @@ func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	if size == 0 {
 		return nil
 	}
-	taken := u.takes() == AllMarks // each of them now, or before
+	taken := u.takes() == AllMarks // the receiver takes each mark now, or took it before
 	if taken {
-		lost = &u.shard.onlyTaken
+		lost = &u.shard.marksOnlyTaken
 	}
 	rest = newJournal()
 	dropped := uint64(0)
@@ -306,17 +300,14 @@ func (u *Unit) keepMarks(j *journal, abandon bool) (rest *journal) {
 	return rest
 }
 
-// overLimit reports whether rec is a mark of a span whose limit will drop many of the marks in j.
-// u.mu is held.
+// overLimit reports whether the limit of rec's span drops many marks in j. u.mu is held.
 func (u *Unit) overLimit(j *journal, rec *journalRecord) bool {
 	limit := u.receiver.MarkLimit()
-	// so that pruning is rare
 	return rec.gets == getsMark && limit >= 0 &&
 		int(rec.span.Marks().count) > limit+len(j.records)/16
 }
 
-// replace gives j the records of rest, if there are any, in j's own storage, which a stream of
-// marks reuses. u.mu is held.
+// replace copies rest, which may be nil, into j's storage, for a stream of marks. u.mu is held.
 func (u *Unit) replace(j, rest *journal) {
 	u.shard.count(j)
 	clear(j.records)
@@ -327,8 +318,8 @@ func (u *Unit) replace(j, rest *journal) {
 			append(j.attrs, rest.attrs...), rest.size, rest.untaken
 		rest.free()
 	}
-	u.shown = int32(len(j.records))
+	u.inBuffer = int32(len(j.records))
 }
 
-// waits reports whether a record is a mark of a span that has not finished.
+// waits reports whether a record is a mark of an open span.
 func (rec *journalRecord) waits() bool { return rec.gets == getsMark && !rec.span.Marks().ended() }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A cause says why a part is handed over.
+// A cause is the reason for a hand-over.
 type cause int
 
 const (
@@ -19,57 +19,56 @@ const (
 	causeOld
 	causeCrowded
 	causeFlush
-	causeAbandon // marks of spans that have not ended go as well
+	causeAbandon // marks of open spans go, too
 	causes
 )
 
-// A unitShard has the units of a processor: those that it made.
+// A unitShard has the units of a processor. The atomic counters are the fields of UnitStats.
 type unitShard struct {
-	units         *units
-	bytes         atomic.Int64          // of journals, in steps
-	spare         [budgets]atomic.Int64 // of the budgets, what no journal has
-	late, agedOut atomic.Uint64
-	limited       atomic.Uint64
-	onlyTaken     atomic.Uint64
-	refused       atomic.Uint64
-	unattached    atomic.Uint64
+	units            *units
+	bytes            atomic.Int64          // of journals, in steps
+	spare            [budgets]atomic.Int64 // bytes of the budgets without a journal
+	marksAfterEnd    atomic.Uint64
+	marksOverLimit   atomic.Uint64
+	marksOfOpenSpans atomic.Uint64
+	marksOnlyTaken   atomic.Uint64
+	marksWithoutSpan atomic.Uint64
+	refused          atomic.Uint64
 
-	// entries; journals that wait have counts of their own
+	// Counts of entries. A journal counts its own entries until a hand-over.
 	recorded, bufferFull, overflow [numKinds]atomic.Uint64
 
-	mu sync.Mutex // guards what follows
-	// units that have not ended, or have marks of spans that have not, and whose journal is not
-	// empty
-	waiting []*Unit
-	ended   []*Finished // that can be handed over
+	mu      sync.Mutex  // guards the fields below
+	waiting []*Unit     // units with a journal that is not retired
+	ended   []*Finished // retired journals, for the next hand-over
 	idle    []*Finished // an empty list for ended
 	counts  [causes]uint64
 
-	// Hand-overs under way count in one of two numbers. When a flush has to wait for them, further
-	// ones count in the other number. A sync.WaitGroup does not: bubbles of testing/synctest must
-	// not share one.
+	// active has two counts of hand-overs. A flush waits for one count to drain, while new
+	// hand-overs use the other: active[turn]. A sync.WaitGroup will not do: bubbles of
+	// testing/synctest must not share one.
 	turn    int
-	under   [2]int
-	drained *sync.Cond // one of the numbers has become 0, or the context of a flush has ended
+	active  [2]int
+	drained *sync.Cond // signals that a count is 0, or that the context of a flush has ended
 
-	_ [64]byte // keeps the next one's lock off these cache lines
+	_ [64]byte // separates the cache lines of two shards
 }
 
-// byteStep is the unit in which a journal's bytes are counted, so that few entries have to.
+// byteStep is the granularity of counted bytes: few entries change a shared counter.
 const byteStep = 4 << 10
 
-// steps returns a number of bytes as a journal counts them.
+// steps rounds a number of bytes up to byteStep.
 func steps(n int) int { return (n + byteStep - 1) / byteStep * byteStep }
 
-// reserve notes that the journal of u becomes larger. It returns false if there is no room. The
-// unit's mu is held.
+// reserve counts the growth of u's journal. reserve returns false if there is no room. u.mu is
+// held.
 func (h *unitShard) reserve(u *Unit, size int) bool {
 	j := u.journal
 	if j.size+size <= j.counted {
 		return true
 	}
 	first := j.counted == 0
-	if !h.cover(j, j.size+size, u.awaits()) {
+	if !h.cover(j, j.size+size, u.undecided()) {
 		return false
 	}
 	if first {
@@ -80,7 +79,7 @@ func (h *unitShard) reserve(u *Unit, size int) bool {
 	return true
 }
 
-// cover counts size bytes of a journal. It returns false if there is no room for them.
+// cover counts size bytes of a journal. cover returns false if there is no room.
 func (h *unitShard) cover(j *journal, size int, undecided bool) bool {
 	if size <= j.counted {
 		return true
@@ -103,7 +102,7 @@ func (h *unitShard) cover(j *journal, size int, undecided bool) bool {
 	return true
 }
 
-// giveBack returns the bytes of a journal.
+// giveBack returns the bytes of a journal to the budgets.
 func (h *unitShard) giveBack(j *journal) {
 	if j.counted > 0 {
 		h.bytes.Add(-int64(j.counted))
@@ -113,7 +112,7 @@ func (h *unitShard) giveBack(j *journal) {
 	h.decide(j)
 }
 
-// decide notes that the unit of a journal is not undecided any more.
+// decide returns the bytes that counted while the journal's unit was undecided.
 func (h *unitShard) decide(j *journal) {
 	if j.undecided > 0 {
 		h.units.give(h, forUndecided, j.undecided)
@@ -121,14 +120,14 @@ func (h *unitShard) decide(j *journal) {
 	}
 }
 
-// enlist puts u on the list. h.mu is held.
+// enlist adds u to the list. h.mu is held.
 func (h *unitShard) enlist(u *Unit) {
 	h.waiting = append(h.waiting, u)
 	u.place, u.sweep = int32(len(h.waiting)), h.units.sweeps.Load()
 	h.units.arm()
 }
 
-// unlist takes u off the list. h.mu is held.
+// unlist removes u from the list. h.mu is held.
 func (h *unitShard) unlist(u *Unit) {
 	last := len(h.waiting) - 1
 	h.waiting[u.place-1] = h.waiting[last]
@@ -138,7 +137,7 @@ func (h *unitShard) unlist(u *Unit) {
 	u.place = 0
 }
 
-// relist notes that u has another journal, or none. h.mu is held.
+// relist updates the list after a change of u.journal. h.mu is held.
 func (h *unitShard) relist(u *Unit) {
 	switch {
 	case u.journal != nil && u.place > 0:
@@ -150,8 +149,7 @@ func (h *unitShard) relist(u *Unit) {
 	}
 }
 
-// count moves the counts of a journal to the shard. The journal belongs to the caller, or the lock
-// of its unit is held.
+// count moves the entry counts of a journal to the shard. The caller owns or locks the journal.
 func (h *unitShard) count(j *journal) {
 	for k, n := range j.recorded {
 		if n > 0 {
@@ -161,18 +159,8 @@ func (h *unitShard) count(j *journal) {
 	j.recorded = [numKinds]uint32{}
 }
 
-// forget notes that j, which was the journal of u, is no more. u has another one, or none. The
-// unit's mu is held.
-func (h *unitShard) forget(u *Unit, j *journal) {
-	split(u, j)
-	h.giveBack(j)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.relist(u)
-}
-
-// split moves bytes from j, which was the journal of u, to the journal that u has now: marks of
-// spans that have not finished. The unit's mu is held.
+// split moves counted bytes from j, the former journal of u, to u's new journal, which holds marks
+// of open spans. The unit's mu is held.
 func split(u *Unit, j *journal) {
 	if u.journal != nil {
 		u.journal.counted = min(steps(u.journal.size), j.counted)
@@ -180,8 +168,7 @@ func split(u *Unit, j *journal) {
 	}
 }
 
-// begin notes that j, which was the journal of u, is being handed over, until done is called with
-// the result. The unit's mu is held.
+// begin starts the hand-over of j, the former journal of u, until done(turn). u.mu is held.
 func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	h.count(j)
 	split(u, j)
@@ -189,13 +176,12 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 	defer h.mu.Unlock()
 	h.counts[why]++
 	h.relist(u)
-	h.under[h.turn]++
+	h.active[h.turn]++
 	return h.turn
 }
 
-// retire notes that j, which was the journal of u, can be handed over, because u has ended. It
-// returns how many journals wait for that, and whether there is room for them. The unit's mu is
-// held. u is nil for a span alone.
+// retire queues j, the former journal of u, for a hand-over. retire returns the length of the
+// queue, and whether there is room. u is nil for a span without a unit; else u.mu is held.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	if u != nil {
 		split(u, j)
@@ -207,39 +193,38 @@ func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	if u != nil {
 		h.relist(u)
 	}
-	j.part.shard, j.part.ended = h, time.Since(h.units.began)
+	j.part.shard, j.part.ended = h, time.Since(h.units.start)
 	h.ended = append(h.ended, &j.part)
 	return len(h.ended), room
 }
 
-// urge sees to it that what has ended is handed over in time. No lock is held.
+// urge schedules a hand-over of the queue, or hands the queue over. No lock is held.
 func (h *unitShard) urge(waiting int, room bool) {
 	switch {
-	case !room, waiting > mostEnded:
+	case !room, waiting > maxBacklog:
 		h.deliverEnded()
 	case waiting == 1:
 		h.units.armEnded()
-	case waiting == maxEnded:
+	case waiting == maxBatch:
 		h.units.endedTimer.Reset(0)
 	}
 }
 
-// deliverEnded hands over what has ended before the call.
+// deliverEnded hands over the journals that were retired before the call.
 func (h *unitShard) deliverEnded() {
 	if l, ok := h.takeEnded(); ok {
 		deliver([]endedList{l})
 	}
 }
 
-// An endedList is what had ended in a shard, and is being handed over.
+// An endedList has the retired journals of a shard, during their hand-over.
 type endedList struct {
 	shard *unitShard
 	all   []*Finished
 	turn  int
 }
 
-// takeEnded takes what has ended. It returns false if there is nothing. The caller passes the list
-// to deliver.
+// takeEnded takes the queue for deliver. takeEnded returns false if the queue is empty.
 func (h *unitShard) takeEnded() (l endedList, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -251,11 +236,11 @@ func (h *unitShard) takeEnded() (l endedList, ok bool) {
 		h.count(f.journal)
 	}
 	h.ended, h.idle = h.idle, nil
-	h.under[h.turn]++
+	h.active[h.turn]++
 	return l, true
 }
 
-// deliver hands over the parts of some lists, in the order in which their units ended.
+// deliver hands over the journals of some lists, in the order of retire.
 func deliver(lists []endedList) {
 	var rest []*Finished
 	if len(lists) == 1 {
@@ -277,7 +262,7 @@ func deliver(lists []endedList) {
 	}()
 	for len(rest) > 0 {
 		n := 1
-		for n < len(rest) && n < maxEnded && rest[n].receiver == rest[0].receiver {
+		for n < len(rest) && n < maxBatch && rest[n].receiver == rest[0].receiver {
 			n++
 		}
 		parts := rest[:n]
@@ -286,8 +271,7 @@ func deliver(lists []endedList) {
 	}
 }
 
-// putBack takes back a part that has not been handed over, because a receiver has ended the
-// goroutine.
+// putBack queues a journal again after a receiver has ended the goroutine of the hand-over.
 func (h *unitShard) putBack(f *Finished) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -295,24 +279,23 @@ func (h *unitShard) putBack(f *Finished) {
 	h.units.armEnded()
 }
 
-// handedOver takes back a list.
+// handedOver recycles a list.
 func (h *unitShard) handedOver(l endedList) {
 	h.mu.Lock()
-	if clear(l.all); cap(l.all) <= 2*mostEnded {
+	if clear(l.all); cap(l.all) <= 2*maxBacklog {
 		h.idle = l.all[:0]
 	}
 	h.mu.Unlock()
 	h.done(l.turn)
 }
 
-// handOver gives parts to their receiver, which is the same for all. Then it gives their bytes and
-// their storage back.
+// handOver gives parts to their common receiver, and recycles their bytes and their storage.
 func handOver(parts []*Finished) {
 	returned := false
 	defer func() {
 		for _, f := range parts {
 			f.shard.giveBack(f.journal)
-			if returned { // else the receiver may read it still
+			if returned { // a receiver that panicked may still read the journal
 				f.journal.free()
 			}
 		}
@@ -321,29 +304,20 @@ func handOver(parts []*Finished) {
 	returned = true
 }
 
-// countEnded counts the entries of what has ended and is not handed over.
-func (h *unitShard) countEnded() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, f := range h.ended {
-		h.count(f.journal)
-	}
-}
-
 func (h *unitShard) done(turn int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.under[turn]--; h.under[turn] == 0 {
+	if h.active[turn]--; h.active[turn] == 0 {
 		h.drained.Broadcast()
 	}
 }
 
-// drain returns true when the hand-overs that are under way now have ended, and false if ctx ends
-// first. Only one goroutine may call it at a time.
+// drain waits for the hand-overs that are active now. drain returns false if ctx ends first. Only
+// one goroutine may call drain at a time.
 func (h *unitShard) drain(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// an earlier flush did not wait for these: the context of that flush had ended
+	// the hand-overs of an earlier flush whose context ended first
 	if !h.await(ctx, 1-h.turn) {
 		return false
 	}
@@ -352,9 +326,9 @@ func (h *unitShard) drain(ctx context.Context) bool {
 	return h.await(ctx, now)
 }
 
-// await waits until none of the hand-overs of a turn is under way. h.mu is held.
+// await waits until a count of hand-overs is 0. h.mu is held.
 func (h *unitShard) await(ctx context.Context, turn int) bool {
-	if h.under[turn] == 0 {
+	if h.active[turn] == 0 {
 		return true
 	}
 	defer context.AfterFunc(ctx, func() {
@@ -362,7 +336,7 @@ func (h *unitShard) await(ctx context.Context, turn int) bool {
 		defer h.mu.Unlock()
 		h.drained.Broadcast()
 	})()
-	for h.under[turn] > 0 {
+	for h.active[turn] > 0 {
 		if ctx.Err() != nil {
 			return false
 		}
@@ -371,7 +345,7 @@ func (h *unitShard) await(ctx context.Context, turn int) bool {
 	return true
 }
 
-// olderThan returns the units that came before the given sweep.
+// olderThan returns the units that entered the list before the given sweep.
 func (h *unitShard) olderThan(sweep uint32) (all []*Unit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,8 +2,7 @@ package record
 
 import "log/slog"
 
-// put records an entry that no receiver gets, with a copy of attrs, which are frozen. It reports
-// false if there is no room.
+// put records an entry without a receiver, with frozen attributes. put returns false without room.
 func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	if t.unit != nil {
 		return t.unit.put(e, attrs)
@@ -15,11 +14,11 @@ func (t *Timeline) put(e *Entry, attrs []slog.Attr) bool {
 	return ok
 }
 
-// put is put of a timeline. There is always room.
+// put implements Timeline.put for a unit, which always has room.
 func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
 	u.mu.Lock()
 	if !u.hasEnded() && !u.note(e, attrs) {
-		u.show()
+		u.syncBuffer()
 		u.keepOrCount(e, attrs)
 	}
 	u.shard.recorded[e.kind].Add(1)
@@ -29,7 +28,7 @@ func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
 	}
 	u.mu.Unlock()
 	if e.kind == kindMark && e.ids.Parent == (ID{}) {
-		u.shard.unattached.Add(1)
+		u.shard.marksWithoutSpan.Add(1)
 	}
 	if wake {
 		u.root.wake()
@@ -37,21 +36,21 @@ func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// Bounds of the entries of a unit without a receiver that wait in its journal, which costs less
-// than the buffer.
+// Bounds of the entries in a journal without a receiver. A journal costs less than a buffer.
 const (
 	maxNoted     = 64
 	maxNotedSize = 16 << 10 // bytes
 )
 
-// note puts an entry into the journal of a unit without a receiver. It returns false if the buffer
-// has to take it: it has been read, or there are many entries. u.mu is held.
+// note appends an entry to the journal of a unit without a receiver. note returns false if the
+// entry belongs in the buffer, because the buffer was read, or because the journal is full. u.mu is
+// held.
 func (u *Unit) note(e *Entry, attrs []slog.Attr) bool {
 	if u.receiver != nil || u.buffer != nil || u.root.childLimit < maxNoted {
 		return false
 	}
 	if u.journal == nil {
-		u.journal, u.shown = newJournal(), 0
+		u.journal, u.inBuffer = newJournal(), 0
 	}
 	j := u.journal
 	rec := &journalRecord{name: e.name, start: e.start, duration: e.duration, at: e.at,
@@ -67,7 +66,7 @@ func (u *Unit) note(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// entry returns the entry of a record that is in the journal, or about to be, and its attributes.
+// entry returns the entry of a record of the journal, and the attributes of the entry.
 func (u *Unit) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr) {
 	e := Entry{name: rec.name, start: rec.start, duration: rec.duration, at: rec.at, base: u.origin,
 		tl: &u.Timeline, kind: rec.kind}
@@ -83,14 +82,14 @@ func (u *Unit) entry(rec *journalRecord, attrs []slog.Attr) (Entry, []slog.Attr)
 	case rec.ids > 0:
 		e.ids = u.journal.ids[rec.ids-1]
 	default:
-		e.ids = under(rec.span.IDs(), rec.kind, rec.queued)
+		e.ids = entryIDs(rec.span.IDs(), rec.kind, rec.queued)
 	}
 	return e, attrs
 }
 
-// tell shows the entry of a record to observers, and reports whether the caller has to call wake.
-// u.mu is held, as in Register: an observer gets each entry once, from the buffer or from here.
-func (u *Unit) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
+// notify gives the entry of a record to observers, and reports whether the caller has to call wake.
+// u.mu is held, as in Register: an observer gets each entry once, from the buffer or from notify.
+func (u *Unit) notify(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	if rec.kind == kindNone || !u.watched(rec.kind) {
 		return false
 	}
@@ -99,8 +98,7 @@ func (u *Unit) tell(rec *journalRecord, attrs []slog.Attr) (wake bool) {
 	return wake
 }
 
-// keep adds e to the buffer, with a copy of attrs. It reports false if there is no room. mu is
-// held.
+// keep adds e and a copy of attrs to the buffer, if there is room. t.mu is held.
 func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	b := t.ensureBuffer()
 	if !b.room(e.kind) || !b.reserve(entrySize+len(e.name)+len(attrs)*attrSize+Contents(attrs)) {
@@ -116,32 +114,32 @@ func (t *Timeline) keep(e *Entry, attrs []slog.Attr) bool {
 	return true
 }
 
-// keepOrCount adds e to the buffer of a unit, or counts it as BufferFull. u.mu is held.
+// keepOrCount adds e to the buffer of a unit, or counts e as BufferFull. u.mu is held.
 func (u *Unit) keepOrCount(e *Entry, attrs []slog.Attr) {
 	if !u.keep(e, attrs) {
 		u.shard.bufferFull[e.kind].Add(1)
 	}
 }
 
-// show brings the buffer of a unit up to date, unless the unit has ended. mu is held.
-func (t *Timeline) show() {
+// syncBuffer adds the journal's entries to the buffer, unless the unit has ended. t.mu is held.
+func (t *Timeline) syncBuffer() {
 	if !t.hasEnded() {
 		t.fillBuffer()
 	}
 }
 
-// fillBuffer adds to the buffer what the journal of a unit has. mu is held.
+// fillBuffer adds the journal's entries to the buffer of a unit. t.mu is held.
 func (t *Timeline) fillBuffer() {
 	u := t.unit
 	if u == nil || u.journal == nil {
 		return
 	}
 	j := u.journal
-	for ; int(u.shown) < len(j.records); u.shown++ {
-		rec := &j.records[u.shown]
+	for ; int(u.inBuffer) < len(j.records); u.inBuffer++ {
+		rec := &j.records[u.inBuffer]
 		switch {
 		case rec.kind == kindNone:
-		case rec.gets == getsSpan && !u.ensureBuffer().room(rec.kind): // not described in vain
+		case rec.gets == getsSpan && !u.ensureBuffer().room(rec.kind): // saves the call of Describe
 			u.keepOrCount(&Entry{kind: rec.kind}, nil)
 		default:
 			e, attrs := u.entry(rec, j.attributes(rec))

@@ -12,61 +12,57 @@ const (
 	maxUnitsBytes = 64 << 20          // of all journals together
 	maxUndecided  = maxUnitsBytes / 2 // of the journals of undecided units
 
-	// A unit is handed over at the second sweep that finds it.
+	// sweepInterval: the second sweep after its start hands a unit over.
 	sweepInterval = 2500 * time.Millisecond
 )
 
-// units find each unit of a process timeline whose journal is not empty.
+// units are the units of a process timeline with a journal.
 type units struct {
 	shards PerProcessor[unitShard]
-	room   [budgets]atomic.Int64 // that no shard has at hand
+	room   [budgets]atomic.Int64 // bytes outside the shards
 
-	// The bytes of maxViews that no unit's buffer has. Cleanups of units refer to the number alone:
-	// a cleanup that refers to units keeps its unit alive.
+	// viewsLeft is the part of maxViews without a unit. The counter is allocated by itself:
+	// cleanups of units refer to the counter, and a cleanup that refers to units would keep its
+	// unit alive.
 	viewsLeft *atomic.Int64
 
-	began time.Time // for the order of ends
+	start     time.Time     // the origin of Finished.ended
+	flushLock chan struct{} // full while one goroutine flushes
 
-	flushing chan struct{} // has a value while one goroutine flushes
-	timer    *time.Timer   // of the next sweep; runs while armed
-	armed    atomic.Bool
-	sweeps   atomic.Uint32
+	timer  *time.Timer // of the next sweep; set while armed
+	armed  atomic.Bool
+	sweeps atomic.Uint32
 
-	endedTimer *time.Timer // of the hand-over of units that have ended; runs while endedArmed
+	endedTimer *time.Timer // of the hand-over of retired journals; set while endedArmed
 	endedArmed atomic.Bool
 }
 
-// UnitStats count what became of the journals of a process timeline's units.
+// UnitStats are counts of a process timeline's units and their journals.
 type UnitStats struct {
-	// Parts that were handed over before the end of their unit, by cause.
+	// Hand-overs before the end of the unit, by cause.
 	LongUnits    uint64 // the journal had 512 spans and measures, or 512 KiB
 	OldUnits     uint64 // the journal was 2.5 to 5 s old
-	CrowdedUnits uint64 // there were more than 64 MiB, by estimate
+	CrowdedUnits uint64 // all journals had more than 64 MiB, by estimate
 
-	// Marks that were lost.
-	MarksAfterEnd uint64 // recorded after the end of their span
-	// over the limit of their span, or the bounds of its journal, before the span ended
-	MarksOverLimit   uint64
-	MarksOfOpenSpans uint64 // of spans that had not ended, at Shutdown or when there were too many
-	// that the process timeline or their unit had no room for, and that did not reach a span
-	// otherwise
-	MarksDropped uint64
+	// Lost marks.
+	MarksAfterEnd    uint64 // recorded after the end of their span
+	MarksOverLimit   uint64 // over the limit of their span or the bounds of its journal
+	MarksOfOpenSpans uint64 // of spans that were open at Shutdown, or when there were too many
+	MarksDropped     uint64 // without room in their timeline, that did not reach a span otherwise
 
-	MarksOnlyTaken uint64 // marks that their span lost, but that the receiver took by themselves
-	Refused        uint64 // entries that the journals of undecided units had no room for
-	// marks that stay on their timeline, because no span was active and the tracer does not take
-	// them
-	MarksWithoutSpan uint64
+	MarksOnlyTaken   uint64 // lost by their span, but taken by the receiver by themselves
+	Refused          uint64 // entries that undecided units could not keep
+	MarksWithoutSpan uint64 // on their timeline only: no span was active, and no tracer took them
 
-	Waiting      int // units whose journal is not empty now
-	WaitingBytes int // of the journals
-	ViewBytes    int // of the entries that units keep for their readers
+	Waiting      int // units with a journal now
+	WaitingBytes int // bytes of their journals
+	ViewBytes    int // bytes of entries that units hold for readers
 }
 
 func (us *units) init() {
-	us.flushing, us.began = make(chan struct{}, 1), time.Now()
-	us.timer, us.endedTimer = time.AfterFunc(time.Hour, us.sweep),
-		time.AfterFunc(time.Hour, us.onEndedTimer)
+	us.flushLock, us.start = make(chan struct{}, 1), time.Now()
+	us.timer = time.AfterFunc(time.Hour, us.sweep)
+	us.endedTimer = time.AfterFunc(time.Hour, us.onEndedTimer)
 	us.timer.Stop()
 	us.endedTimer.Stop()
 	us.viewsLeft = new(atomic.Int64)
@@ -80,7 +76,7 @@ func (us *units) init() {
 	}
 }
 
-// HandOver gives a span that has no unit to a receiver, as the end of its unit would.
+// HandOver gives a finished span without a unit to a receiver.
 func (t *Timeline) HandOver(r Receiver, s Span) {
 	j := newJournal()
 	rec := journalRecord{span: s, gets: getsSpan, size: recordSize(s.Size())}
@@ -91,48 +87,43 @@ func (t *Timeline) HandOver(r Receiver, s Span) {
 	h.urge(h.retire(nil, j))
 }
 
-// maxEnded is how many units that have ended wait in a shard before they are handed over. The
-// goroutine that ends one more than mostEnded does so itself.
 const (
-	maxEnded  = 64
-	mostEnded = 8 * maxEnded
+	maxBatch   = 64                     // parts of a hand-over; so many retired journals start one
+	maxBacklog = 8 * maxBatch           // at more, the goroutine that ends a unit hands over
+	maxDelay   = 100 * time.Millisecond // of a retired journal
 )
 
-// maxDelay is how long a unit that has ended waits for others.
-const maxDelay = 100 * time.Millisecond
-
-// onEndedTimer hands over the units that have ended. It runs on the timer's goroutine.
+// onEndedTimer hands over the retired journals on the timer's goroutine.
 func (us *units) onEndedTimer() {
-	us.endedArmed.Store(false) // first: a unit that ends now arms the timer itself
+	us.endedArmed.Store(false) // first: a unit that ends from now on arms the timer itself
 	us.deliverEnded()
 }
 
-// armEnded sees to it that the units that have ended are handed over.
+// armEnded schedules a hand-over of the retired journals.
 func (us *units) armEnded() {
 	if !us.endedArmed.Load() && us.endedArmed.CompareAndSwap(false, true) {
 		us.endedTimer.Reset(maxDelay)
 	}
 }
 
-// HandOverEnded returns when the receivers have the units that ended before the call. If ctx ends
-// first, it returns the cause.
-func (t *Timeline) HandOverEnded(
-	ctx context.Context) error {
+// HandOverEnded waits until the receivers have the units that ended before the call. If ctx ends
+// first, HandOverEnded returns the cause.
+func (t *Timeline) HandOverEnded(ctx context.Context) error {
 	return t.root.units.flush(ctx, false)
 }
 
-// FlushUnits returns when the receivers have everything that finished before the call. If ctx ends
-// first, it returns the cause.
+// FlushUnits waits until the receivers have everything that finished before the call. If ctx ends
+// first, FlushUnits returns the cause.
 func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
-// flush hands over the units that have ended, and what has finished in others if open is true.
+// flush hands over the retired journals, and with open the finished records of open units.
 func (us *units) flush(ctx context.Context, open bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	select {
-	case us.flushing <- struct{}{}:
-		defer func() { <-us.flushing }()
+	case us.flushLock <- struct{}{}:
+		defer func() { <-us.flushLock }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -140,7 +131,7 @@ func (us *units) flush(ctx context.Context, open bool) error {
 	if open && !us.flushOpen(ctx) {
 		return context.Cause(ctx)
 	}
-	// everything that is not handed over is under way on other goroutines
+	// other goroutines are handing over the rest
 	for h := range us.shards.All() {
 		if !h.drain(ctx) {
 			return context.Cause(ctx)
@@ -149,7 +140,7 @@ func (us *units) flush(ctx context.Context, open bool) error {
 	return nil
 }
 
-// flushOpen hands over what has finished in units that have not ended. It returns false if ctx ends
+// flushOpen hands over the finished records of open units. flushOpen returns false if ctx ends
 // first.
 func (us *units) flushOpen(ctx context.Context) bool {
 	for h := range us.shards.All() {
@@ -161,11 +152,11 @@ func (us *units) flushOpen(ctx context.Context) bool {
 			u.handOver(causeFlush)
 		}
 	}
-	us.deliverEnded() // what has ended meanwhile
+	us.deliverEnded() // the units that ended during the loop
 	return true
 }
 
-// deliverEnded hands over the units that have ended.
+// deliverEnded hands over the retired journals.
 func (us *units) deliverEnded() {
 	var lists []endedList
 	for h := range us.shards.All() {
@@ -176,8 +167,8 @@ func (us *units) deliverEnded() {
 	deliver(lists)
 }
 
-// AbandonUnits drops the marks of open spans in the units of one receiver, which count as
-// MarksOfOpenSpans. The receiver gets what has finished.
+// AbandonUnits hands over the finished records of a receiver's units, and drops the marks of open
+// spans, which count as MarksOfOpenSpans.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for h := range us.shards.All() {
@@ -190,10 +181,10 @@ func (t *Timeline) AbandonUnits(r Receiver) {
 	}
 }
 
-// abandon hands over what has finished, and drops the rest.
+// abandon hands over finished records, and drops the rest.
 func (u *Unit) abandon() {
 	u.mu.Lock()
-	if u.awaits() {
+	if u.undecided() {
 		u.giveUp()
 	} else {
 		u.handOver(causeAbandon)
@@ -204,7 +195,7 @@ func (u *Unit) abandon() {
 func (t *Timeline) UnitStats() UnitStats {
 	var s UnitStats
 	r := t.root
-	passed := r.passedMarks.Load() // first: each of them is counted as one without a span by then
+	passed := r.passedMarks.Load() // first: a later mark may not be in looseMarks yet
 	for h := range r.units.shards.All() {
 		h.mu.Lock()
 		s.LongUnits += h.counts[causeLong]
@@ -213,32 +204,36 @@ func (t *Timeline) UnitStats() UnitStats {
 		s.Waiting += len(h.waiting) + len(h.ended)
 		h.mu.Unlock()
 		s.WaitingBytes += int(h.bytes.Load())
-		s.MarksAfterEnd += h.late.Load()
-		s.MarksOverLimit += h.limited.Load()
-		s.MarksOfOpenSpans += h.agedOut.Load()
-		s.MarksOnlyTaken += h.onlyTaken.Load()
+		s.MarksAfterEnd += h.marksAfterEnd.Load()
+		s.MarksOverLimit += h.marksOverLimit.Load()
+		s.MarksOfOpenSpans += h.marksOfOpenSpans.Load()
+		s.MarksOnlyTaken += h.marksOnlyTaken.Load()
 		s.Refused += h.refused.Load()
-		s.MarksWithoutSpan += h.unattached.Load()
+		s.MarksWithoutSpan += h.marksWithoutSpan.Load()
 	}
 	s.ViewBytes = maxViews - int(r.units.viewsLeft.Load())
 	s.MarksDropped = r.lostMarks.Load()
 	r.lock()
 	defer r.unlock()
-	s.MarksWithoutSpan += r.unattached - passed
+	s.MarksWithoutSpan += r.looseMarks - passed
 	return s
 }
 
-// addStats adds the counts of entries.
+// addStats adds the units' counts of entries to totals.
 func (us *units) addStats(totals *[numKinds]TypeStats) {
 	for h := range us.shards.All() {
 		for _, u := range h.olderThan(math.MaxUint32) {
 			u.mu.Lock()
-			if u.journal != nil { // else a hand-over has counted it
+			if u.journal != nil { // a hand-over counts the entries of a former journal
 				h.count(u.journal)
 			}
 			u.mu.Unlock()
 		}
-		h.countEnded()
+		h.mu.Lock()
+		for _, f := range h.ended {
+			h.count(f.journal)
+		}
+		h.mu.Unlock()
 		for k := range totals {
 			totals[k].Recorded += h.recorded[k].Load()
 			totals[k].BufferFull += h.bufferFull[k].Load()
@@ -247,17 +242,21 @@ func (us *units) addStats(totals *[numKinds]TypeStats) {
 	}
 }
 
-// sweep hands over old units. It runs on the timer's goroutine.
+// sweep hands over old journals on the timer's goroutine.
 func (us *units) sweep() {
 	defer us.rearm()
 	before := us.sweeps.Add(1) - 1
-	crowded := us.crowded()
+	bytes := int64(0)
+	for h := range us.shards.All() {
+		bytes += h.bytes.Load()
+	}
+	crowded := bytes > maxUnitsBytes*3/4 // marks of spans that never end have to go
 	for h := range us.shards.All() {
 		for _, u := range h.olderThan(before) {
 			u.mu.Lock()
 			u.handOver(causeOld)
 			switch {
-			case u.awaits():
+			case u.undecided():
 				u.expire(before)
 			case crowded:
 				u.abandon()
@@ -266,20 +265,10 @@ func (us *units) sweep() {
 	}
 }
 
-// crowded reports whether little room is left, so that marks of spans that do not end have to go.
-func (us *units) crowded() bool {
-	bytes := int64(0)
-	for h := range us.shards.All() {
-		bytes += h.bytes.Load()
-	}
-	return bytes > maxUnitsBytes*3/4
-}
-
-// rearm arms the timer again while units wait, also if a receiver has ended the goroutine of a
-// sweep.
+// rearm arms the timer while units wait, also if a receiver ended the goroutine of a sweep.
 func (us *units) rearm() {
 	us.armed.Store(false)
-	// after armed is false: a unit that comes now arms the timer itself
+	// after the Store: a unit that comes from now on arms the timer itself
 	for h := range us.shards.All() {
 		if len(h.olderThan(math.MaxUint32)) > 0 {
 			us.arm()

@@ -19,7 +19,8 @@ func (c *Clock) Now() time.Duration {
 	return c.now
 }
 
-// Advance moves the clock. It panics if d is negative: a timeline's clock does not go backwards.
+// Advance moves the clock. Advance panics if d is negative: a timeline's clock does not go
+// backwards.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("observertest: Clock.Advance(" + d.String() +

@@ -1,5 +1,5 @@
-// Package observertest (stable) helps to test code that records and code that observes. It has a
-// recorder with a clock that a test moves by hand.
+// Package observertest (stable) helps to test code that records and code that observes. A test
+// moves the clock of its recorder by hand.
 //
 //	rec := observertest.NewRecorder()
 //	lookUp(rec.Context(t.Context()), "key")
@@ -7,7 +7,7 @@
 //		t.Errorf("marks %q", got)
 //	}
 //
-// A Recorder has a timeline of its own: parallel tests do not see each other's entries. Its clock
-// stands still until the test moves it: durations are exact. Package bridge/bridgetest shows spans,
-// too.
+// Each Recorder has its own timeline: parallel tests do not see each other's entries. Its clock
+// stands still until the test moves it: durations are exact. Package bridge/bridgetest also records
+// spans.
 package observertest

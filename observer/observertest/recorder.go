@@ -10,30 +10,28 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A Recorder keeps everything that is recorded on a timeline of its own and on the children of
-// that timeline, except for garbage collections ([observer.GC]). It is safe for concurrent use.
-// The timeline runs no tasks by itself: Entries, Names, Reset and the timeline's Deliver call
-// other observers.
+// A Recorder records the entries of its timeline and of the children of that timeline, except for
+// garbage collections ([observer.GC]). A Recorder is safe for concurrent use. The timeline runs no
+// tasks by itself: Entries, Names, Reset and the timeline's Deliver call other observers.
 type Recorder struct {
 	Timeline *observer.Timeline
-	// of the timeline; stands still until the test moves it, and is nil if the time passes
-	Clock *Clock
+	Clock    *Clock // of the timeline; the test moves it; nil for [NewTimedRecorder]
 
 	mu      sync.Mutex // guards entries
 	entries []observer.Entry
 }
 
-// NewRecorder makes a Recorder with a Clock.
+// NewRecorder returns a Recorder with a Clock.
 func NewRecorder() *Recorder {
 	clock := &Clock{}
 	return newRecorder(clock, clock.Now)
 }
 
-// NewTimedRecorder makes a Recorder on whose timeline the time passes.
+// NewTimedRecorder returns a Recorder on the monotonic clock.
 func NewTimedRecorder() *Recorder { return newRecorder(nil, nil) }
 
 func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
-	const noBound = 1 << 30 // a test's memory is
+	const noBound = 1 << 30 // the memory of the test is the bound
 	r := &Recorder{Clock: clock}
 	noTasks := func(func()) {}
 	r.Timeline = observer.NewTimeline(
@@ -56,8 +54,8 @@ func (r *Recorder) Context(parent context.Context) context.Context {
 	return observer.NewContext(parent, r.Timeline)
 }
 
-// Entries returns the entries recorded so far that match any filter given, or all without a
-// filter, sorted by their start. Entries that start together are in the order of recording.
+// Entries returns the entries that match any filter, or all without a filter, sorted by start.
+// Entries of equal start are in the order of recording.
 func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 	r.Timeline.Deliver()
 	r.mu.Lock()
@@ -71,7 +69,7 @@ func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 	return out
 }
 
-// Names returns the names of the entries of type typ recorded so far.
+// Names returns the names of the entries of type typ, in the order of Entries.
 func (r *Recorder) Names(typ observer.Type) []string {
 	var names []string
 	for _, e := range r.Entries(observer.Filter{Type: typ}) {
@@ -80,7 +78,7 @@ func (r *Recorder) Names(typ observer.Type) []string {
 	return names
 }
 
-// Reset forgets what was recorded so far.
+// Reset discards the entries.
 func (r *Recorder) Reset() {
 	r.Timeline.Deliver()
 	r.mu.Lock()

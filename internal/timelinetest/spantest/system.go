@@ -121,7 +121,7 @@ func Read(f *record.Finished) (part []Received) {
 		r := Received{Span: span, IsSpan: it.IsSpan, Measure: it.Measure, Start: it.Start,
 			Duration: it.Duration, Attrs: text(it.Attrs)}
 		if it.IsSpan {
-			for m := f.LastMark(span); m.Valid(); m = m.Before() {
+			for m := f.LastMark(span); m.Valid(); m = m.Previous() {
 				r.Marks = append(r.Marks, Mark{m.Name(), m.Time(), text(m.Attrs())})
 			}
 			for i, k := 0, len(r.Marks)-1; i < k; i, k = i+1, k-1 {
