@@ -10,13 +10,13 @@ import (
 // A Variable is a row of the table of variables.
 type Variable struct {
 	Name    string
-	Signals bool     // it also exists for each signal alone: see [OfSignal]
+	Signals bool     // each signal has a variable of its own, too: see [OfSignal]
 	Sets    string   // in Markdown
-	Choices []string // all that it may be, in lower case; nil where Must says it
-	Must    string   // what it must be; with Choices, what else there is to say of them
-	Default string   // counts when the variable is unset or wrong
+	Choices []string // the valid values, in lower case; nil if Must describes them
+	Must    string   // the rule for values; with Choices, a remark
+	Default string   // the value in place of an unset or wrong variable
 	Fatal   bool     // a wrong value is an error of Start
-	Secret  bool     // its values are never printed
+	Secret  bool     // values are never printed
 
 	hide func(string) string // removes secrets from a value
 }
@@ -26,22 +26,22 @@ const otlp = "OTEL_EXPORTER_OTLP_"
 
 // OfSignal returns the two names of an OTLP exporter's variable: for one signal, which wins, and
 // for all signals. A signal is TRACES, METRICS, LOGS or PROFILES.
-func OfSignal(signal,
-	what string) []string {
+func OfSignal(signal, what string) []string {
 	return []string{otlp + signal + "_" + what, otlp + what}
 }
 
-// Names returns the names of all variables that the row describes.
+// Names returns the names of all variables of the row.
 func (v Variable) Names() []string {
-	if !v.Signals {
-		return []string{v.Name}
+	names := []string{v.Name}
+	if v.Signals {
+		for _, signal := range []string{"TRACES", "METRICS", "LOGS", "PROFILES"} {
+			names = append(names, OfSignal(signal, strings.TrimPrefix(v.Name, otlp))[0])
+		}
 	}
-	what := strings.TrimPrefix(v.Name, otlp)
-	return []string{v.Name, otlp + "TRACES_" + what, otlp + "METRICS_" + what, otlp + "LOGS_" +
-		what, otlp + "PROFILES_" + what}
+	return names
 }
 
-// Rule returns what a value must be. It begins with "must".
+// Rule returns the rule for values. It begins with "must".
 func (v Variable) Rule() string {
 	n := len(v.Choices) - 1
 	if n < 0 {
@@ -63,17 +63,17 @@ func lookUp(name string) Variable {
 	return variables[i]
 }
 
-// Rule returns the rule for a variable, which is the one for its field, too.
+// Rule returns the rule for a variable and for its field.
 func Rule(name string) string { return lookUp(name).Rule() }
 
-// Default returns the value that counts when a variable is unset or wrong.
+// Default returns the value in place of an unset or wrong variable.
 func Default(name string) string { return lookUp(name).Default }
 
-// Variables returns all variables that perfline and the parts of OpenTelemetry that it sets up
-// read.
+// Variables returns all variables of perfline, and of the parts of OpenTelemetry that perfline sets
+// up.
 func Variables() []Variable { return slices.Clone(variables) }
 
-// longestName is how many bytes of a file's name are shown: a longer one may be a key.
+// longestName bounds a printed file name, in bytes: a longer name may be a key.
 const longestName = 256
 
 const (
@@ -207,46 +207,14 @@ var variables = []Variable{
 		Sets: "How long an attempt to send a batch may take, in milliseconds. 0 means no limit. The time for all attempts is `OTEL_BSP_EXPORT_TIMEOUT`, `OTEL_BLRP_EXPORT_TIMEOUT` or `OTEL_METRIC_EXPORT_TIMEOUT`.",
 		Must: millisecondsRule, Default: "10000",
 	},
-	{
-		Name: "OTEL_BSP_MAX_QUEUE_SIZE",
-		Sets: "How many spans may wait for delivery. Further ones are dropped and counted. `Config.Traces.QueueSize` wins.",
-		Must: countRule, Default: "8192",
-	},
-	{
-		Name: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
-		Sets: "How many spans a request has at most. It has at most half of `OTEL_BSP_MAX_QUEUE_SIZE`.",
-		Must: countRule, Default: "512",
-	},
-	{
-		Name: "OTEL_BSP_SCHEDULE_DELAY",
-		Sets: "How long a span waits for others, in milliseconds. 0 means that it is sent at once.",
-		Must: millisecondsRule, Default: "5000",
-	},
-	{
-		Name: "OTEL_BSP_EXPORT_TIMEOUT",
-		Sets: "How long delivery of a batch is tried, in milliseconds, all attempts and the waits between them. 0 means no limit.",
-		Must: millisecondsRule, Default: "30000",
-	},
-	{
-		Name: "OTEL_BLRP_MAX_QUEUE_SIZE",
-		Sets: "How many log records may wait for delivery. Further ones are dropped and counted. `Config.Logs.QueueSize` wins.",
-		Must: countRule, Default: "8192",
-	},
-	{
-		Name: "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE",
-		Sets: "How many log records a request has at most. It has at most half of `OTEL_BLRP_MAX_QUEUE_SIZE`.",
-		Must: countRule, Default: "512",
-	},
-	{
-		Name: "OTEL_BLRP_SCHEDULE_DELAY",
-		Sets: "How long a log record waits for others, in milliseconds. 0 means that it is sent at once.",
-		Must: millisecondsRule, Default: "1000",
-	},
-	{
-		Name: "OTEL_BLRP_EXPORT_TIMEOUT",
-		Sets: "How long delivery of a batch of log records is tried, in milliseconds, all attempts and the waits between them. 0 means no limit.",
-		Must: millisecondsRule, Default: "30000",
-	},
+	queueSize("OTEL_BSP", "spans", "Config.Traces"),
+	batchSize("OTEL_BSP", "spans"),
+	batchDelay("OTEL_BSP", "span", "5000"),
+	batchTimeout("OTEL_BSP", "spans"),
+	queueSize("OTEL_BLRP", "log records", "Config.Logs"),
+	batchSize("OTEL_BLRP", "log records"),
+	batchDelay("OTEL_BLRP", "log record", "1000"),
+	batchTimeout("OTEL_BLRP", "log records"),
 	{
 		Name: otlp + "METRICS_TEMPORALITY_PREFERENCE", Sets: "What metrics count from.",
 		Choices: []string{"cumulative", "delta", "lowmemory"}, Default: "cumulative",
@@ -340,12 +308,36 @@ func limit(name, of, otherwise string) Variable {
 	return Variable{Name: name, Sets: of, Must: limitRule, Default: otherwise}
 }
 
+func queueSize(processor, items, config string) Variable {
+	return Variable{Name: processor + "_MAX_QUEUE_SIZE", Must: countRule, Default: "8192",
+		Sets: "How many " + items + " may wait for delivery. Further " + items +
+			" are dropped and counted. `" + config + ".QueueSize` wins."}
+}
+
+func batchSize(processor, items string) Variable {
+	return Variable{Name: processor + "_MAX_EXPORT_BATCH_SIZE", Must: countRule, Default: "512",
+		Sets: "The largest number of " + items + " in a request: at most half of `" + processor +
+			"_MAX_QUEUE_SIZE`."}
+}
+
+func batchDelay(processor, item, milliseconds string) Variable {
+	return Variable{Name: processor + "_SCHEDULE_DELAY", Must: millisecondsRule,
+		Default: milliseconds,
+		Sets:    "How long a " + item + " waits for others, in milliseconds. 0 sends it at once."}
+}
+
+func batchTimeout(processor, items string) Variable {
+	return Variable{Name: processor + "_EXPORT_TIMEOUT", Must: millisecondsRule, Default: "30000",
+		Sets: "How long delivery of a batch of " + items + " is tried, in milliseconds, all " +
+			"attempts and the waits between them. 0 means no limit."}
+}
+
 func experiment(name, what string) Variable {
 	return Variable{Name: name, Sets: "An experiment of OpenTelemetry's SDK. " + what,
 		Must: boolRule, Default: "false"}
 }
 
-// hideContent hides the content of a file that is given in place of its name.
+// hideContent hides the content of a file in place of its name.
 func hideContent(name string) string {
 	if strings.Contains(name, "-----BEGIN") || strings.ContainsAny(name, "\r\n") ||
 		len(name) > longestName {
