@@ -6,9 +6,9 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// Encode encodes s and calls use with this one span, and with its end if the span is a local root.
-// Encode allocates nothing, except for lists, maps, text that is not UTF-8, and spans of more than
-// 1 KiB. s must have ended.
+// Encode encodes s, which must have ended, and calls use with this one span. A local root carries
+// its end. Encode allocates nothing, except for lists, maps, invalid UTF-8, and spans of more than
+// 1 KiB.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 	var room Snapshot
 	span := snapshotOf(s, &room)

@@ -22,7 +22,7 @@ func (s *Snapshot) root(r *local.Root) bool {
 	return true
 }
 
-// HasTrue reports whether attributes have a key whose value is true.
+// HasTrue reports whether the attribute with this key is true.
 func HasTrue(attrs []attribute.KeyValue, key attribute.Key) bool {
 	for i := range attrs {
 		if attrs[i].Key == key {
