@@ -165,6 +165,6 @@ func (p *Processor) Shutdown(context.Context) error {
 // processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.joined.stats.read(p.timeline, p.joined.logs)
-	s.SpansOffTimeline = p.requests.Forgotten()
+	s.SpansOffTimeline = p.requests.Evicted()
 	return s
 }

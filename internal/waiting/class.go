@@ -2,7 +2,7 @@ package waiting
 
 import "github.com/perfline/perfline/waits"
 
-// Kinds is the number of kinds: their constants are smaller.
+// Kinds is the number of kinds.
 const Kinds = waits.NotRun + 1
 
 // A Class groups kinds of intervals, for pictures.
@@ -56,8 +56,8 @@ func (c Class) String() string {
 	return "not in the trace"
 }
 
-// OnProcessor reports whether a goroutine in an interval of this kind may use a processor. In a
-// system call, the kernel may.
+// OnProcessor reports whether a goroutine in an interval of this kind, or the kernel in its system
+// call, may use a processor.
 func OnProcessor(k waits.Kind) bool {
 	return k == waits.OnCPU || k == waits.Syscall || k == waits.GCAssist
 }

@@ -1,4 +1,4 @@
-// Package waiting has what perfline's pages, files and exporters need of the results of package
-// waits, and users do not: classes of kinds for pictures, attributes of spans, the functions of
-// intervals, and the comparison with a profile. It is apart so that package waits is data only.
+// Package waiting interprets the results of package waits for perfline's pages, files and
+// exporters: classes of kinds for pictures, attributes of spans, functions of intervals, and the
+// comparison with a profile. Users need only the data in package waits.
 package waiting

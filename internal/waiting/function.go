@@ -2,8 +2,8 @@ package waiting
 
 import "github.com/perfline/perfline/waits"
 
-// Function returns the innermost function of the interval's stack that is outside the standard
-// library, or else the one that the goroutine began with. It is empty without a stack.
+// Function returns the innermost function outside the standard library in the interval's stack, or
+// else the goroutine's first function, or "" without a stack.
 func Function(i *waits.Interval) string {
 	for _, f := range i.Stack {
 		if !Standard(f.Function) {

@@ -6,7 +6,7 @@ import (
 	"github.com/perfline/perfline/internal/modules"
 )
 
-// standardPaths are import paths that count as the standard library's, with the packages below.
+// standardPaths are further import paths that [Standard] accepts, with the packages below.
 var standardPaths = []string{
 	"golang.org/x",
 	"go.opentelemetry.io",
@@ -17,10 +17,9 @@ var standardPaths = []string{
 	"github.com/perfline/perfline/observer",
 }
 
-// Standard reports whether a function belongs to the standard library. The packages of
-// golang.org/x, of OpenTelemetry and of perfline count as such: a request that waits in
-// errgroup.(*Group).Wait, or in the instrumentation of a client, waits in the caller. A function
-// without a name counts, too.
+// Standard reports whether a function belongs to the standard library, to golang.org/x, to
+// OpenTelemetry or to perfline, or lacks a name. A request that waits in errgroup.(*Group).Wait, or
+// in the instrumentation of a client, waits in the caller.
 func Standard(function string) bool {
 	if function == "" {
 		return true
