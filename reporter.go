@@ -45,7 +45,6 @@ const (
 	maxReported    = 1 << 10 // bytes of an error
 )
 
-// Handle implements OpenTelemetry's ErrorHandler.
 func (r *reporter) Handle(err error) {
 	// The caller may be a goroutine of OpenTelemetry's SDK, where a panic of err ends the program.
 	err = record.SafeError(err)
@@ -94,14 +93,13 @@ func (r *reporter) isLogged(err error) bool {
 	return false
 }
 
-// Init implements [logr.LogSink].
-func (r *reporter) Init(logr.RuntimeInfo) {}
-
 // Enabled returns false: the reporter logs errors only, as OpenTelemetry's own logger does.
 func (r *reporter) Enabled(int) bool { return false }
 
-// Info is never called.
-func (r *reporter) Info(int, string, ...any) {}
+func (r *reporter) Init(logr.RuntimeInfo)          {}
+func (r *reporter) Info(int, string, ...any)       {}
+func (r *reporter) WithValues(...any) logr.LogSink { return r }
+func (r *reporter) WithName(string) logr.LogSink   { return r }
 
 // Error reports an error without its key-value pairs, which may be secrets.
 func (r *reporter) Error(err error, message string, _ ...any) {
@@ -112,9 +110,3 @@ func (r *reporter) Error(err error, message string, _ ...any) {
 	}
 	r.Handle(fmt.Errorf("%s: %w", message, record.SafeError(err)))
 }
-
-// WithValues implements [logr.LogSink].
-func (r *reporter) WithValues(...any) logr.LogSink { return r }
-
-// WithName implements [logr.LogSink].
-func (r *reporter) WithName(string) logr.LogSink { return r }

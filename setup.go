@@ -228,8 +228,8 @@ func checkMetricVariables(vars *environ.Reader) {
 	const filter = "OTEL_METRICS_EXEMPLAR_FILTER"
 	environ.Read(vars, environ.Default(filter), environ.Choice(filter), filter)
 	environ.Read(vars, environ.Default(cardinalityLimit), func(value string) (string, bool) {
-		_, ok := environ.Whole(value)
-		return value, ok
+		_, err := strconv.Atoi(value)
+		return value, err == nil
 	}, cardinalityLimit)
 	environ.Read(vars, false, environ.Bool, "OTEL_GO_X_PER_SERIES_START_TIMESTAMPS")
 	environ.Read(vars, false, func(value string) (is, ok bool) {

@@ -211,7 +211,6 @@ func (a *annotator) pass(t *waitingTrace) {
 	a.next.Accept(t.spans)
 }
 
-// Accept implements [bridge.Output].
 func (a *annotator) Accept(all []bridge.Spans) {
 	if a.pending.Load() > 0 {
 		a.passing.RLock()
@@ -285,13 +284,11 @@ func (a *annotator) OnRead(f func()) {
 	}
 }
 
-// ForceFlush implements [bridge.Output].
 func (a *annotator) ForceFlush(ctx context.Context) error {
 	a.passAll()
 	return a.next.ForceFlush(ctx)
 }
 
-// Shutdown implements [bridge.Output].
 func (a *annotator) Shutdown(ctx context.Context) error {
 	r := within.Begin(ctx, within.Grace)
 	r.Do("the end of watching "+ofWaits, func(context.Context) error { // the program's code

@@ -20,23 +20,11 @@ func Bool(value string) (is, ok bool) {
 	return is, is || strings.EqualFold(value, "false")
 }
 
-// Whole accepts whole numbers.
-func Whole(value string) (int, bool) {
-	n, err := strconv.Atoi(value)
-	return n, err == nil
-}
-
-// Limit accepts whole numbers, 0 or more.
-func Limit(value string) (int, bool) {
-	n, err := strconv.Atoi(value)
-	return n, err == nil && n >= 0
-}
-
-// Count accepts whole numbers from 1 to most.
-func Count(most int) func(string) (int, bool) {
+// Integer accepts whole numbers from least to most.
+func Integer(least, most int) func(string) (int, bool) {
 	return func(value string) (int, bool) {
 		n, err := strconv.Atoi(value)
-		return n, err == nil && n >= 1 && n <= most
+		return n, err == nil && n >= least && n <= most
 	}
 }
 

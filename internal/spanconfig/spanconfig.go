@@ -3,6 +3,7 @@
 package spanconfig
 
 import (
+	"math"
 	"strings"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -43,10 +44,12 @@ func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sam
 	return s
 }
 
+var readLimit = environ.Integer(0, math.MaxInt)
+
 // ReadLimits reads the limits of spans.
 func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 	limit := func(otherwise int, names ...string) int {
-		return environ.Read(vars, otherwise, environ.Limit, names...)
+		return environ.Read(vars, otherwise, readLimit, names...)
 	}
 	return sdktrace.SpanLimits{
 		AttributeValueLengthLimit: limit(sdktrace.DefaultAttributeValueLengthLimit,
@@ -75,9 +78,9 @@ const (
 // ReadLogLimits reads the limits of log records.
 func ReadLogLimits(vars *environ.Reader) LogLimits {
 	return LogLimits{
-		AttributeCount: environ.Read(vars, sdktrace.DefaultAttributeCountLimit, environ.Limit,
+		AttributeCount: environ.Read(vars, sdktrace.DefaultAttributeCountLimit, readLimit,
 			LogAttributeCount, "OTEL_ATTRIBUTE_COUNT_LIMIT"),
 		AttributeValueLength: environ.Read(vars, sdktrace.DefaultAttributeValueLengthLimit,
-			environ.Limit, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+			readLimit, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
 	}
 }

@@ -1,3 +1,6 @@
+// Package waiting interprets the results of package waits for perfline's pages, files and
+// exporters: classes of kinds for pictures, attributes of spans, functions of intervals, and the
+// comparison with a profile. Users need only the data in package waits.
 package waiting
 
 import "github.com/perfline/perfline/waits"
@@ -60,4 +63,11 @@ func (c Class) String() string {
 // call, may use a processor.
 func OnProcessor(k waits.Kind) bool {
 	return k == waits.OnCPU || k == waits.Syscall || k == waits.GCAssist
+}
+
+// Statuses returns all statuses of a recorder.
+func Statuses() []waits.Status {
+	return []waits.Status{
+		waits.Disarmed, waits.Armed, waits.Paused, waits.InUse, waits.Forbidden, waits.ShutDown,
+	}
 }
