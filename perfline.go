@@ -312,7 +312,6 @@ func (p *Pipeline) startMetrics(c Config, vars *environ.Reader) {
 	}
 }
 
-// setDefaults sets fields that are not set.
 func (c *Config) setDefaults() {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
@@ -404,7 +403,6 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	return p.shutdown.Do(ctx, wholeGrace, "perfline: Shutdown", p.stop)
 }
 
-// stop stops all parts.
 func (p *Pipeline) stop(ctx context.Context) error {
 	// less than Shutdown, which has the errors then
 	r := within.Begin(ctx, wholeGrace-within.Grace/3)

@@ -156,17 +156,12 @@ func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.
 		attrs = append(attrs, semconv.ServiceName(name))
 	}
 	res, err := resource.New(ctx, // later options win
-		resource.WithTelemetrySDK(),
-		resource.WithHost(),
-		resource.WithOSType(),
-		resource.WithProcessPID(),
-		resource.WithProcessExecutableName(),
-		resource.WithProcessRuntimeName(),
-		resource.WithProcessRuntimeVersion(),
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithOSType(),
+		resource.WithProcessPID(), resource.WithProcessExecutableName(),
+		resource.WithProcessRuntimeName(), resource.WithProcessRuntimeVersion(),
 		resource.WithContainer(),
-		resource.WithService(), // service.instance.id, and a name for a service without one
-		resource.WithAttributes(attrs...),
-	)
+		resource.WithService(), // service.instance.id and a default service.name
+		resource.WithAttributes(attrs...))
 	if err != nil {
 		c.Logger.Warn("perfline: part of the resource could not be detected; spans lack those attributes", "error", err)
 	}
@@ -177,7 +172,6 @@ func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.
 	return res
 }
 
-// readPropagator reads OTEL_PROPAGATORS.
 func readPropagator(vars *environ.Reader) propagation.TextMapPropagator {
 	const variable = "OTEL_PROPAGATORS"
 	names := environ.List(vars, variable, environ.Default(variable))

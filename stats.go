@@ -21,10 +21,8 @@ type Stats struct {
 
 	Profiles     profiling.ExporterStats // zero without a Pyroscope server
 	OTLPProfiles profiling.ExporterStats // over OTLP; zero without Config.ProfileExporter
-
-	Waits waits.Stats // zero without Config.Waits
-
-	Measures bridge.MeasureStats // of the histogram of measures; zero without Config.Measures
+	Waits        waits.Stats             // zero without Config.Waits
+	Measures     bridge.MeasureStats     // of the histogram; zero without Config.Measures
 
 	// UnlabelledSpans counts the SDK's spans that profiles lack, because too many spans were open.
 	// Spans of perfline's own provider are never missing.

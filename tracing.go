@@ -83,10 +83,7 @@ func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
 	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := spanlabels.WrapTracerProvider(c.TracerProvider)
 	return &tracing{
-		provider: c.TracerProvider,
-		labels:   labels,
-		stats:    processor.Stats,
-		flush:    to.ForceFlush,
+		provider: c.TracerProvider, labels: labels, stats: processor.Stats, flush: to.ForceFlush,
 		shutdown: func(ctx context.Context) error {
 			err := errors.Join(processor.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
 			r := within.Begin(ctx, 2*within.Grace)

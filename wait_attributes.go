@@ -166,7 +166,6 @@ func (a *annotator) settle(root bridge.Root, result *waits.Request) *waitingTrac
 	return nil
 }
 
-// expire ends the delay of a trace.
 func (a *annotator) expire(id trace.TraceID) {
 	a.passing.RLock()
 	defer a.passing.RUnlock()

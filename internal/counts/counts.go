@@ -46,7 +46,6 @@ const (
 	now
 )
 
-// metric begins a metric with the description what.
 func (t *Table) metric(key, name, unit, what string) {
 	what = strings.ToUpper(what[:1]) + what[1:] + "."
 	*t = append(*t, Metric{Name: name, Unit: unit, What: what, Key: key})
@@ -60,14 +59,12 @@ func (t *Table) outcomes(name, unit, what string) {
 func (t *Table) add(name string, n uint64, what string)  { t.row(grows, "", name, n, what) }
 func (t *Table) lose(name string, n uint64, what string) { t.row(lost, "", name, n, what) }
 
-// row appends a row to the last metric.
 func (t *Table) row(k kind, entry, name string, n uint64, what string) {
 	m := &(*t)[len(*t)-1]
 	m.Rows = append(m.Rows, exporter.Count{Group: m.Name, Kind: entry, Name: name, What: what, N: n,
 		Lost: k == lost, Now: k == now})
 }
 
-// one appends a metric with a single count.
 func (t *Table) one(k kind, name, unit string, n uint64, what string) {
 	t.metric("", name, unit, what)
 	t.row(k, "", "", n, what)

@@ -18,7 +18,6 @@ type group struct {
 	throttled  time.Duration // at the last Read
 }
 
-// limitedGroups returns the groups with a limit, of both versions.
 func limitedGroups(root fs.FS) (all []group) {
 	own := textOf(root, "proc/self/cgroup")
 	for line := range strings.Lines(textOf(root, "proc/self/mountinfo")) {
@@ -73,7 +72,6 @@ func groupOf(own string, version2 bool) (path string, ok bool) {
 	return "", false
 }
 
-// lists reports whether a comma-separated list contains a word.
 func lists(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
 // limit returns the number of processors that the group may use, or 0 without a limit.

@@ -21,7 +21,6 @@ type Variable struct {
 	hide func(string) string // removes secrets from a value
 }
 
-// otlp begins the names of the variables of OpenTelemetry's OTLP exporters.
 const otlp = "OTEL_EXPORTER_OTLP_"
 
 // OfSignal returns the two names of an OTLP exporter's variable: for one signal, which wins, and

@@ -61,7 +61,6 @@ var goidOffset = sync.OnceValue(func() uintptr {
 	return found
 })
 
-// printedID returns the number in "goroutine 7 [running]:", or 0 for another text.
 func printedID() uint64 {
 	var buf [64]byte
 	text, found := bytes.CutPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))

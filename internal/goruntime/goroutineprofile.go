@@ -72,7 +72,6 @@ func checkRecords(labels unsafe.Pointer,
 	return errors.New("the number of goroutines grew during each goroutine profile")
 }
 
-// onStack reports whether a return address of stack is in function.
 func onStack(stack []uintptr, function any) bool {
 	want := runtime.FuncForPC(reflect.ValueOf(function).Pointer()).Name()
 	frames := runtime.CallersFrames(stack)

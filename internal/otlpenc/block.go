@@ -76,7 +76,6 @@ type Writer struct {
 	used    int    // bytes of filling
 }
 
-// begin begins a new block.
 func (w *Writer) begin() {
 	w.filling.release()
 	w.filling, w.used = newBlock(), 0

@@ -16,7 +16,6 @@ const MaxDepth = otlpwire.MaxDepth
 
 func decodeAttribute(b otlpwire.Fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
 
-// decodeKeyValue decodes an attribute within depth lists and maps.
 func decodeKeyValue(b otlpwire.Fields, depth int) (kv attribute.KeyValue, err error) {
 	err = b.Each(func(f otlpwire.Field) (err error) {
 		switch f.Tag {
@@ -57,7 +56,6 @@ func decodeValue(b otlpwire.Fields, depth int) (v attribute.Value, err error) {
 	return v, err
 }
 
-// decodeList decodes the elements of an array or a map.
 func decodeList[T any](
 	b otlpwire.Fields, depth int, decode func(otlpwire.Fields, int) (T, error),
 ) (all []T, err error) {

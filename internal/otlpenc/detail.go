@@ -128,7 +128,6 @@ func Detail(v attribute.Value) slog.Value {
 	}
 }
 
-// appendDetail appends plain attributes.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
 		key, v := text.Valid(attrs[i].Key), &attrs[i].Value

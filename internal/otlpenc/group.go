@@ -41,7 +41,6 @@ type Groups struct {
 	scratch sync.Pool                // of *scratch, see Encode
 }
 
-// all returns the stored groups.
 func (t *Groups) all() []*Group {
 	if known := t.known.Load(); known != nil {
 		return *known

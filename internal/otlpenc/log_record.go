@@ -27,8 +27,7 @@ type LogRecord struct {
 	DroppedAttributes int
 }
 
-// maxSeverity is FATAL4.
-const maxSeverity = 24
+const maxSeverity = 24 // FATAL4
 
 // Append appends r and further attributes as one element of a ScopeLogs message: a tag, a length
 // and the record. The attributes in detail must be plain, see [Plain], and must not repeat a key of

@@ -131,7 +131,6 @@ func AppendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 	return EndMessage(b, at)
 }
 
-// appendList appends an array within depth lists and maps.
 func appendList[T any](b []byte, elements []T, value func(T) attribute.Value, depth int) []byte {
 	if depth == MaxDepth {
 		return AppendString(b, ValueString, TooDeep)

@@ -48,7 +48,6 @@ func Reader(vars *environ.Reader, e *otlpmetrics.Exporter) metric.Reader {
 	return metric.NewPeriodicReader(e, metric.WithInterval(every), timeout)
 }
 
-// exportTimeout returns the longest duration of an export.
 func exportTimeout(vars *environ.Reader) time.Duration {
 	const name = "OTEL_METRIC_EXPORT_TIMEOUT"
 	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0), name), noLimit)
@@ -57,13 +56,11 @@ func exportTimeout(vars *environ.Reader) time.Duration {
 // noLimit outlasts any program: the SDK's reader accepts no unlimited timeout.
 const noLimit = 100 * 365 * 24 * time.Hour
 
-// choice reads a variable of OTLP's metrics.
 func choice(vars *environ.Reader, what string) string {
 	name := environ.OfSignal(otlp.Metrics.Variable, what)[0]
 	return environ.Read(vars, environ.Default(name), environ.Choice(name), name)
 }
 
-// temporalities are the values of OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE.
 var temporalities = map[string]metric.TemporalitySelector{
 	"cumulative": metric.CumulativeTemporalitySelector,
 	"delta":      metric.DeltaTemporalitySelector,

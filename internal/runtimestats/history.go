@@ -131,7 +131,6 @@ func (h *History) sample() {
 	})
 }
 
-// schedule starts the timer for the next sample.
 func (h *History) schedule() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

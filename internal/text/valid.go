@@ -34,7 +34,6 @@ func isASCII(s string) bool {
 	return eight(s[n-8:])&high == 0
 }
 
-// eight returns the first eight bytes of s.
 func eight(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

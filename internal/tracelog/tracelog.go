@@ -197,7 +197,6 @@ type parser struct {
 	failed bool
 }
 
-// word parses the next word.
 func word[T any](p *parser, parse func(string) (T, error)) (value T) {
 	text, rest, ok := strings.Cut(p.rest, " ")
 	p.rest = rest
@@ -206,7 +205,6 @@ func word[T any](p *parser, parse func(string) (T, error)) (value T) {
 	return value
 }
 
-// number parses a whole number, 0 or more.
 func number(s string) (int64, error) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	return int64(n), err

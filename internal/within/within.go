@@ -150,5 +150,5 @@ func (o *Once) Do(ctx context.Context, grace time.Duration, what string,
 	return r.End()
 }
 
-// An onceKey is the key in the contexts of a Once's function.
+// A onceKey is the key in the contexts of a Once's function.
 type onceKey struct{ once *Once }
