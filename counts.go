@@ -5,7 +5,7 @@ import (
 	"github.com/perfline/perfline/internal/counts"
 )
 
-// Counts returns Stats as a list, with the counts of the requests in memory and of sessions. It
+// Counts returns Stats as a list, with the counts of the requests in memory and of sessions. Counts
 // leaves out parts that this pipeline lacks: a delivery, profiling, a waits recorder. The outcomes
 // of perfline.marks, of perfline.spans and of a delivery are disjoint, except accepted, which is
 // the sum of the delivery's other outcomes.

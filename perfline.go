@@ -284,8 +284,8 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	return p, nil
 }
 
-// startMetrics registers the metrics with a reader, if any. It calls the program's code: methods of
-// the reader and of a global meter provider.
+// startMetrics registers the metrics with a reader, if any. startMetrics calls the program's code:
+// methods of the reader and of a global meter provider.
 func (p *Pipeline) startMetrics(c Config, vars *environ.Reader) {
 	if p.points != nil {
 		c.Metrics = outputs.Reader(vars, p.points)
@@ -343,7 +343,7 @@ func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	return p.meters
 }
 
-// Logs returns the delivery of log records: of marks, and of package bridgelog. It returns nil
+// Logs returns the delivery of log records: of marks, and of package bridgelog. Logs returns nil
 // unless log records are exported.
 func (p *Pipeline) Logs() bridge.LogOutput {
 	if p.logs == nil {
@@ -352,7 +352,7 @@ func (p *Pipeline) Logs() bridge.LogOutput {
 	return p.logs
 }
 
-// Resource returns the resource of all signals. It returns nil with OTEL_SDK_DISABLED.
+// Resource returns the resource of all signals. Resource returns nil with OTEL_SDK_DISABLED.
 func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 
 // Recent returns the store of the most recent requests, with and without a backend. The store also
@@ -361,7 +361,7 @@ func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 func (p *Pipeline) Recent() *requests.Store { return (*requests.Store)(p.recent) }
 
 // Sessions returns the recorder of profiling sessions. The recorder costs nothing until a session
-// starts. Shutdown ends it.
+// starts. Shutdown ends the recorder.
 func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 
 // Waits returns the waits recorder, or nil without [Config].Waits.
@@ -371,8 +371,8 @@ func (p *Pipeline) Waits() waits.Recorder { return p.waits }
 // need a moment to return errors.
 const wholeGrace = 3 * within.Grace
 
-// Flush delivers all data recorded before the call. It returns when ctx ends, or a second later if
-// a part hangs: the error names that part.
+// Flush delivers all data recorded before the call. Flush returns when ctx ends, or a second later
+// if a part hangs: the error names that part.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
@@ -391,7 +391,7 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 // shutdownFor bounds a Shutdown with a context that has no deadline.
 const shutdownFor = 10 * time.Second
 
-// Shutdown delivers all recorded data, and stops the pipeline. It returns when ctx ends, or a
+// Shutdown delivers all recorded data, and stops the pipeline. Shutdown returns when ctx ends, or a
 // second later if a part hangs: the error names that part. A ctx without a deadline gets 10
 // seconds. Shutdown returns a [*LostError], joined with other errors, if spans, marks, measures,
 // log records, metric points or profiles made since Start did not arrive. The ctx of the first call
@@ -426,7 +426,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	if p.measures != nil { // its last points are still delivered
 		p.measures.Stop()
 	}
-	if p.meters != nil { // after the spans and profiles, whose last counts it sends
+	if p.meters != nil { // after the spans and profiles, to send their last counts
 		r.Do("perfline: the delivery of metrics", p.meters.Shutdown)
 	}
 	if p.metrics != nil {

@@ -26,8 +26,9 @@ type profileRun interface {
 	LastMinute() *profile.Trace
 }
 
-// startProfiles starts the exporters of profiles. perfline's own exporters share one source. It
-// returns nil if PERFLINE_PROFILING forbids profiling: the exporters do not start then.
+// startProfiles starts the exporters of profiles. perfline's own exporters share one source.
+// startProfiles returns nil if PERFLINE_PROFILING forbids profiling: the exporters do not start
+// then.
 func (p *Pipeline) startProfiles(
 	ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader,
 ) error {

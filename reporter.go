@@ -22,8 +22,8 @@ import (
 
 // A reporter logs the errors that OpenTelemetry cannot return to a caller. Some errors recur with
 // every export while a backend is down: the reporter logs an equal text once in repeatInterval,
-// with the number of repetitions. It drops OpenTelemetry's errors about wrong variables, because
-// Start logs these variables with their names.
+// with the number of repetitions. A reporter drops OpenTelemetry's errors about wrong variables,
+// because Start logs these variables with their names.
 type reporter struct {
 	log  *slog.Logger
 	now  func() time.Time

@@ -130,7 +130,7 @@ func sendable(kv attribute.KeyValue) bool {
 }
 
 // newResource describes the service: by OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, then by c,
-// then by detection. It leaves out command-line arguments, which may hold secrets.
+// then by detection. newResource leaves out command-line arguments, which may hold secrets.
 func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.Resource {
 	var attrs []attribute.KeyValue
 	info, ok := debug.ReadBuildInfo()

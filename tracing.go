@@ -60,8 +60,8 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 		flush: provider.ForceFlush, shutdown: provider.Shutdown}
 }
 
-// askRecorder returns a function that reports slow requests to a recorder. It puts an annotator
-// before an exporter of p, so that exported spans carry the recorder's results.
+// askRecorder returns a function that reports slow requests to a recorder. askRecorder puts an
+// annotator before an exporter of p, so that exported spans carry the recorder's results.
 func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(bridge.Root) {
 	if len(p.Exporters) == 0 {
 		return func(root bridge.Root) { recorder.Slow(root) }

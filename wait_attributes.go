@@ -18,16 +18,16 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// An annotator adds attributes about waits to the spans of slow requests. It delays these spans
-// until the recorder has a result, for longestWait at most. All other spans pass at once. A flush
-// sends delayed spans without attributes.
+// An annotator adds attributes about waits to the spans of slow requests. An annotator delays these
+// spans until the recorder has a result, for longestWait at most. All other spans pass at once. A
+// flush sends delayed spans without attributes.
 type annotator struct {
 	next     bridge.Output
 	recorder waits.Recorder
 	stop     func() // ends the recorder's calls of receive
 
 	pending atomic.Int32 // the number of traces: without any, spans pass without a lock
-	// passing is locked for reading while annotated spans pass. A flush locks it for writing.
+	// passing is locked for reading while annotated spans pass. A flush locks passing for writing.
 	passing sync.RWMutex
 
 	mu     sync.Mutex // guards the following fields
@@ -144,7 +144,7 @@ func (a *annotator) receive(root bridge.Root, result *waits.Request) {
 	a.pass(a.settle(root, result))
 }
 
-// settle adds the result of a request. It returns the trace if the trace is complete, or nil.
+// settle adds the result of a request. settle returns the trace if the trace is complete, or nil.
 func (a *annotator) settle(root bridge.Root, result *waits.Request) *waitingTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -189,7 +189,7 @@ func (a *annotator) remove(id trace.TraceID, t *waitingTrace) {
 }
 
 // pass sends the spans of a removed trace to the next output, with the attributes of all results.
-// It ignores a nil trace. The caller must not hold a.mu: pass takes milliseconds.
+// pass ignores a nil trace. The caller must not hold a.mu: pass takes milliseconds.
 func (a *annotator) pass(t *waitingTrace) {
 	if t == nil || len(t.spans) == 0 {
 		return
@@ -225,7 +225,7 @@ func (a *annotator) Accept(all []bridge.Spans) {
 	}
 }
 
-// hold delays copies of the spans of waiting traces, and returns the other spans. It removes and
+// hold delays copies of the spans of waiting traces, and returns the other spans. hold removes and
 // returns the traces that are complete now. Retained spans would occupy a whole block of memory for
 // each request: slow requests are few.
 func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []*waitingTrace) {
@@ -260,7 +260,7 @@ func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []
 	return others, complete
 }
 
-// passAll passes all delayed spans. It waits for concurrent calls of pass.
+// passAll passes all delayed spans. passAll waits for concurrent calls of pass.
 func (a *annotator) passAll() {
 	a.mu.Lock()
 	var all []*waitingTrace

@@ -37,7 +37,7 @@ func (t Table) Rows() (all []exporter.Count) {
 	return all
 }
 
-// A kind is the meaning of a number: it grows, it should be 0, or it goes up and down.
+// A kind is the meaning of a number: growing, ideally 0, or going up and down.
 type kind int
 
 const (

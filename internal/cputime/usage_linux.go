@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Meter reads the usage of the process. It reads the control groups that limited the process at
-// the call of NewMeter. Its methods must not be called concurrently.
+// A Meter reads the usage of the process. A Meter reads the control groups that limited the process
+// at the call of NewMeter. Its methods must not be called concurrently.
 type Meter struct {
 	root   fs.FS
 	groups []group

@@ -14,8 +14,8 @@ import (
 // A Part is generated text, and the name of its markers.
 type Part struct{ Name, Text string }
 
-// Write replaces the parts in a file. It returns an error and leaves the file as it is, unless each
-// marker occurs once and the end follows the begin.
+// Write replaces the parts in a file. Write returns an error and leaves the file as it is, unless
+// each marker occurs once and the end follows the begin.
 func Write(path string, parts ...Part) error {
 	document, err := replace(path, parts)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package environ reads the environment variables of perfline. [Variables] lists all variables.
-// They follow the same rules:
+// Package environ reads the environment variables of perfline. [Variables] lists all variables. The
+// variables follow the same rules:
 //
 //   - An empty variable means unset.
 //   - A wrong variable causes one log line, with the rule and the value in its place.
-//   - A wrong variable is an error if nothing can work without it.
+//   - A wrong variable is an error if nothing can work without the variable.
 //
 // Log lines omit the values of variables that often hold secrets.
 package environ
@@ -42,8 +42,8 @@ func NewReader(log *slog.Logger) *Reader {
 	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{}}
 }
 
-// Read returns the parsed value of the first variable that is set and valid, or otherwise. It logs
-// each wrong variable with the returned value.
+// Read returns the parsed value of the first variable that is set and valid, or otherwise. Read
+// logs each wrong variable with the returned value.
 func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...string) T {
 	got, found := otherwise, false
 	var wrong []string

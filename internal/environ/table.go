@@ -40,7 +40,7 @@ func (v Variable) Names() []string {
 	return names
 }
 
-// Rule returns the rule for values. It begins with "must".
+// Rule returns the rule for values. The rule begins with "must".
 func (v Variable) Rule() string {
 	n := len(v.Choices) - 1
 	if n < 0 {

@@ -9,8 +9,8 @@ import (
 )
 
 // GoroutineID returns the calling goroutine's number, as in "goroutine 7 [running]:", which no
-// other goroutine of the process shares. It returns 0 on processors without assembler here, and in
-// a runtime with an unexpected layout of memory.
+// other goroutine of the process shares. GoroutineID returns 0 on processors without assembler
+// here, and in a runtime with an unexpected layout of memory.
 //
 // The address of the runtime's g does not identify a goroutine: the runtime reuses the g for a
 // goroutine that starts later.

@@ -10,15 +10,15 @@ import (
 const portable = false
 
 // ReadProfile returns the next records of the CPU profiler's log, and a label pointer for each
-// record. Both slices are valid until the next call. It returns eof when the rate is 0 and the log
-// is empty. On Linux, a call on an empty log sleeps until the log is half full; on macOS, it never
-// sleeps. Only the owner of the CPU profiler may call ReadProfile: two readers corrupt the log, and
-// runtime/pprof panics.
+// record. Both slices are valid until the next call. ReadProfile returns eof when the rate is 0 and
+// the log is empty. On Linux, a call on an empty log sleeps until the log is half full; on macOS, a
+// call never sleeps. Only the owner of the CPU profiler may call ReadProfile: two readers corrupt
+// the log, and runtime/pprof panics.
 //
 //go:linkname ReadProfile runtime/pprof.readProfile
 func ReadProfile() (data []uint64, labels []unsafe.Pointer, eof bool)
 
-// ExpandFinalInlineFrame returns stack, and behind its last frame the callers into which that frame
+// ExpandFinalInlineFrame returns stack, and after its last frame the callers into which that frame
 // was inlined.
 //
 //go:linkname ExpandFinalInlineFrame runtime/pprof.runtime_expandFinalInlineFrame

@@ -65,7 +65,8 @@ func ClassOf(kind trace.SpanKind, name string, job, stream bool) Class {
 }
 
 // housekeeping lists names of spans from pools of connections: of packages otelsql (two of that
-// name), redisotel and otelpgx. It lacks names that other programs use, too, such as "connect".
+// name), redisotel and otelpgx. housekeeping lacks names that other programs use, too, such as
+// "connect".
 var housekeeping = []string{
 	"sql.connector.connect", "sql.conn.reset_session", "sql.conn.ping",
 	"db.Connect", "db.Ping",

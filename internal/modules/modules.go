@@ -26,8 +26,8 @@ const (
 // A Module is a module of the program.
 type Module struct {
 	Kind Kind
-	// Path is the module's path. It is "main" for a main module without a known path, and "std" for
-	// the standard library.
+	// Path is the module's path: "main" for a main module without a known path, and "std" for the
+	// standard library.
 	Path    string
 	Version string // such as "v1.2.3"; of Standard the Go release; empty if unknown
 }
@@ -58,8 +58,9 @@ var Read = sync.OnceValue(func() *Set {
 	return s
 })
 
-// Version returns the version of a module in this program. It returns "" for a module outside the
-// program, for a module that a folder replaces, and for a program built in the module's own source.
+// Version returns the version of a module in this program. Version returns "" for a module outside
+// the program, for a module that a folder replaces, and for a program built in the module's own
+// source.
 func Version(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -84,7 +85,7 @@ func New(main string, dependencies ...Module) *Set {
 	return s
 }
 
-// Main returns the path of the main module, or "" if it is unknown.
+// Main returns the path of the main module, or "" if the path is unknown.
 func (s *Set) Main() string { return s.main }
 
 // Dependencies returns the number of the other modules.

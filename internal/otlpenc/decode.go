@@ -26,7 +26,7 @@ type Header struct {
 // Duration returns the time from the span's start to its end.
 func (h Header) Duration() time.Duration { return h.End.Sub(h.Start) }
 
-// A Span is a decoded span. It shares no memory with the bytes.
+// A Span is a decoded span. A Span shares no memory with the bytes.
 type Span struct {
 	Header
 	Group      *Group // with the resource and the scope
@@ -41,9 +41,9 @@ type Span struct {
 	DroppedAttributes, DroppedEvents, DroppedLinks int
 }
 
-// First reads the header of the first span into h, and returns the size of that span in bytes. It
-// allocates nothing. It returns an error if the bytes do not begin with a span; h is invalid then.
-// s must not be empty.
+// First reads the header of the first span into h, and returns the size of that span in bytes.
+// First allocates nothing. First returns an error if the bytes do not begin with a span; h is
+// invalid then. s must not be empty.
 func (s Spans) First(h *Header) (size int, err error) {
 	*h = Header{Start: epoch, End: epoch}
 	rest := otlpwire.Fields(s.Bytes)

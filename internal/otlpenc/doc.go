@@ -16,13 +16,13 @@
 //     field, with three exceptions. Links carry their trace state. U+FFFD replaces each run of
 //     invalid UTF-8. A text replaces each list and map that is nested deeper than [MaxDepth].
 //   - A request of log records has the fields of its [LogRecord] values, with the last two
-//     exceptions. It omits zero fields, and severities that OTLP does not define.
+//     exceptions. The request omits zero fields, and severities that OTLP does not define.
 //   - A protobuf library can decode every request.
 //   - Lengths have the fewest bytes.
 //   - Encoding allocates nothing if the buffer has room, except for lists, maps, bytes, invalid
 //     UTF-8, and plain attributes with an unsigned number above the range of int64.
-//   - Decoding returns an error for bytes that are not spans. It never panics, and its memory is
-//     proportional to the bytes.
+//   - Decoding returns an error for bytes that are not spans. Decoding never panics, and the memory
+//     is proportional to the bytes.
 //   - The bytes of a [Writer] do not change until each retaining function has released them. Then a
 //     Writer reuses the memory.
 //   - All functions and methods, except for a Writer's, are safe for concurrent use. Encoded items
@@ -43,9 +43,10 @@
 //     omits each trace state.
 //   - OTLP has no child span count, so a decoded span has none. A decoded slice is a BOOLSLICE,
 //     INT64SLICE, FLOAT64SLICE or STRINGSLICE if all its elements have this kind; otherwise, or
-//     without elements, it is a SLICE.
+//     without elements, the slice is a SLICE.
 //   - The encoder reads the fields of the SDK's private span type in place, because each method of
-//     that type copies the whole span. It checks the fields of the type once, at run time. If an
-//     SDK has other fields, the encoder calls the methods: at a higher cost, for the same bytes.
+//     that type copies the whole span. The encoder checks the fields of the type once, at run time.
+//     If an SDK has other fields, the encoder calls the methods: at a higher cost, for the same
+//     bytes.
 //   - The length of a request is unlimited. [Spans.RequestSize] returns the length in advance.
 package otlpenc

@@ -38,7 +38,7 @@ type scratch struct {
 	root local.Root
 }
 
-// root sets r to the end of a span. It returns false unless the span is a local root.
+// root sets r to the end of a span. root returns false unless the span is a local root.
 func (s *Snapshot) root(r *local.Root) bool {
 	if s.Parent.IsValid() && !s.Parent.IsRemote() {
 		return false

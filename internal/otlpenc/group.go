@@ -48,7 +48,7 @@ func (t *Groups) all() []*Group {
 	return nil
 }
 
-// Group returns the group of items with this resource and this scope. It compares resources by
+// Group returns the group of items with this resource and this scope. Group compares resources by
 // pointer: all spans of a provider share a pointer. Group takes no lock and allocates nothing if
 // the group exists. A scope with a NaN attribute is an exception, because NaN does not equal NaN.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {

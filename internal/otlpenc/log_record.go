@@ -112,9 +112,9 @@ func (r *Records) Join(others Records, count, bytes int) bool {
 	return true
 }
 
-// Cut returns the first records and the other records, which are empty if all are first. It returns
-// at least one first record, and otherwise at most count records of at most the given bytes. It
-// allocates nothing, and does not cut malformed records.
+// Cut returns the first records and the other records, which are empty if all are first. Cut
+// returns at least one first record, and otherwise at most count records of at most the given
+// bytes. Cut allocates nothing, and does not cut malformed records.
 func (r Records) Cut(count, bytes int) (first, others Records) {
 	if r.Count <= max(count, 1) && len(r.Bytes) <= bytes {
 		return r, Records{}

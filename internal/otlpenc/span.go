@@ -11,7 +11,7 @@ import (
 )
 
 // Append appends s and more as one element of a ScopeSpans message: a tag, a length and the span.
-// It allocates nothing if b has room, except for lists, maps, bytes and invalid UTF-8.
+// Append allocates nothing if b has room, except for lists, maps, bytes and invalid UTF-8.
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	sc, parent := &s.SpanContext, &s.Parent
@@ -67,7 +67,7 @@ func flags(own trace.TraceFlags, remote trace.SpanContext) uint32 {
 const maxTraceState = 512
 
 // appendTraceState appends ts without a conversion to text, which would allocate. If short is true,
-// it omits a trace state over maxTraceState.
+// appendTraceState omits a trace state over maxTraceState.
 func appendTraceState(b []byte, tag uint64, ts trace.TraceState, short bool) []byte {
 	if ts.Len() == 0 {
 		return b

@@ -48,7 +48,8 @@ func AppendFixed64(b []byte, tag, v uint64) []byte {
 	return protowire.AppendFixed64(append(b, byte(tag)), v)
 }
 
-// AppendCount appends a field of 32 bits, unless n is 0. It limits n to the range of the field.
+// AppendCount appends a field of 32 bits, unless n is 0. AppendCount limits n to the range of the
+// field.
 func AppendCount(b []byte, tag uint64, n int) []byte {
 	if n <= 0 {
 		return b
@@ -63,8 +64,9 @@ func BeginMessage(b []byte, tag uint64) (_ []byte, at int) {
 	return b, len(b)
 }
 
-// EndMessage ends the message with a body that begins at at. It moves a body of 128 bytes and more,
-// because the length needs more bytes. Two reserved bytes for a span were not measurably faster.
+// EndMessage ends the message with a body that begins at at. EndMessage moves a body of 128 bytes
+// and more, because the length needs more bytes. Two reserved bytes for a span were not measurably
+// faster.
 func EndMessage(b []byte, at int) []byte {
 	n := len(b) - at
 	if n < 1<<7 {

@@ -59,14 +59,14 @@ func (*snapshot) Request() int { return 0 } // the exporter makes the requests
 // OnStart does nothing.
 func (*Snapshots) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a sampled span, or drops the span when the queue is full. It never blocks.
+// OnEnd queues a sampled span, or drops the span when the queue is full. OnEnd never blocks.
 func (s *Snapshots) OnEnd(span sdktrace.ReadOnlySpan) {
 	if span.SpanContext().IsSampled() {
 		s.queue.Add(&snapshot{span})
 	}
 }
 
-// ForceFlush exports the queue. It returns an error if spans are lost or ctx ends.
+// ForceFlush exports the queue. ForceFlush returns an error if spans are lost or ctx ends.
 func (s *Snapshots) ForceFlush(ctx context.Context) error {
 	if err := s.queue.Flush(ctx); err != nil {
 		return fmt.Errorf("exporter: %w", err)

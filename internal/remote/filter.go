@@ -15,8 +15,8 @@ const (
 	Any      = "*"
 )
 
-// Filter returns a function that reports whether a frame belongs to the named modules. It returns
-// nil without names.
+// Filter returns a function that reports whether a frame belongs to the named modules. Filter
+// returns nil without names.
 func Filter(of *modules.Set, names []string) (func(*profile.Call) bool, error) {
 	if len(names) == 0 {
 		return nil, nil //nolint:nilnil // nil means no filter

@@ -71,7 +71,7 @@ func (p Policy) Shows(function string) bool {
 	return p.ShowsAll() || p.filter()(&profile.Call{Name: function})
 }
 
-// Shown returns a trace with the frames that remote callers may see. It ignores Remote: see
+// Shown returns a trace with the frames that remote callers may see. Shown ignores Remote: see
 // [Policy.Check].
 func (p Policy) Shown(t *profile.Trace) *profile.Trace {
 	if p.ShowsAll() {

@@ -83,8 +83,8 @@ func (c *counter) read(s *Sample) []Loss {
 	return c.losses[:min(len(c.losses), maxLosses)]
 }
 
-// growth returns the growth of a count of losses since the previous sample. It returns false for
-// causes beyond maxCauses.
+// growth returns the growth of a count of losses since the previous sample. growth returns false
+// for causes beyond maxCauses.
 func (c *counter) growth(count exporter.Count) (n uint64, ok bool) {
 	key := cause{count.Group, count.Kind, count.Name}
 	before, ok := c.lost[key]

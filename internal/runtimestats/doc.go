@@ -1,6 +1,6 @@
 // Package runtimestats stores figures of the Go runtime of the last five minutes: memory,
-// goroutines, garbage collections, scheduling and CPU time. It also stores perfline's own counts
-// and losses.
+// goroutines, garbage collections, scheduling and CPU time. A history also stores perfline's own
+// counts and losses.
 //
 //	h := runtimestats.Start(runtimestats.Config{Counts: pl.Counts})
 //	defer h.Stop()
@@ -15,8 +15,8 @@
 //   - While the program sleeps, a history takes one sample a minute. A program sleeps when it used
 //     less than a hundredth of a processor for half a minute, and no reader asked for samples.
 //   - A timer triggers each sample. No goroutine runs between samples.
-//   - A sample does not stop the program. It allocates nothing, unless a cause of losses is new or
-//     Config.Counts allocates.
+//   - A sample does not stop the program. A sample allocates nothing, unless a cause of losses is
+//     new or Config.Counts allocates.
 //   - A history occupies at most 128 KiB: 60 samples with their losses, and 256 causes in all.
 //   - A figure that this release of Go lacks is NaN.
 //   - All methods may be called concurrently.

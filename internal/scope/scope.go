@@ -16,7 +16,7 @@ import (
 const Name = "github.com/perfline/perfline"
 
 // Scope returns the scope with the version of this module in the program. The version is empty if
-// it is unknown, as in a program that replaces the module with a folder.
+// the build information lacks the version, as in a program that replaces the module with a folder.
 func Scope() instrumentation.Scope {
 	return instrumentation.Scope{Name: Name, Version: version(), SchemaURL: semconv.SchemaURL}
 }

@@ -54,7 +54,7 @@ func InURL(raw string) (secrets []string) {
 }
 
 // Hide returns a replacer that masks secrets in a foreign text, such as a server's answer that
-// quotes the request. It also masks the last word of a secret of several words ("Bearer …").
+// quotes the request. The replacer also masks the last word of a secret with spaces ("Bearer …").
 // Secrets of less than four bytes stay.
 func Hide(secrets ...string) *strings.Replacer {
 	all := slices.Clone(secrets)

@@ -17,8 +17,8 @@ const (
 	SamplerArg = "OTEL_TRACES_SAMPLER_ARG"
 )
 
-// ReadSampler returns configured, or the sampler of OTEL_TRACES_SAMPLER if configured is nil. It
-// also logs a wrong variable without effect.
+// ReadSampler returns configured, or the sampler of OTEL_TRACES_SAMPLER if configured is nil.
+// ReadSampler also logs a wrong variable without effect.
 func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sampler {
 	otherwise := environ.Default(Sampler)
 	if configured != nil {

@@ -16,7 +16,7 @@ func Cut(s string, limit int) string {
 	return Start(s, limit-len(ellipsis)) + ellipsis
 }
 
-// Start returns the beginning of s, at most limit bytes. It does not split a character.
+// Start returns the beginning of s, at most limit bytes. Start does not split a character.
 func Start(s string, limit int) string {
 	if len(s) <= limit {
 		return s

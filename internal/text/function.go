@@ -3,7 +3,7 @@ package text
 import "strings"
 
 // Function returns the name of a function as in the source: (*Index).rebuild for a method, and
-// store.flush for a function. It returns "" for a name that ends with a slash.
+// store.flush for a function. Function returns "" for a name that ends with a slash.
 func Function(function string) string {
 	// Import paths may have dots, and type arguments may have slashes.
 	name, arguments, _ := strings.Cut(function, "[")

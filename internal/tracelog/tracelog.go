@@ -69,8 +69,8 @@ func End(id trace.SpanID, name string) {
 	write(context.Background(), endCategory, begin(*b, id), name, b)
 }
 
-// Inner logs an ended inner span, with the number of the goroutine on which it started. start and
-// end are readings of goruntime.Nanotime.
+// Inner logs an ended inner span, with the number of the goroutine on which the span started. start
+// and end are readings of goruntime.Nanotime.
 func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	b := buffers.Get().(*[]byte)
 	m := strconv.AppendUint(begin(*b, id), goroutine, 10)
@@ -79,8 +79,8 @@ func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	write(context.Background(), innerCategory, append(m, ' '), name, b)
 }
 
-// CPU logs the CPU time of the process so far, unless it is unknown. Two such notes show whether
-// goroutines that the runtime ran were really on a processor, and why not.
+// CPU logs the CPU time of the process so far, unless that time is unknown. Two such notes show
+// whether goroutines that the runtime ran were really on a processor, and why not.
 func CPU(u cputime.Usage) {
 	if u.Process <= 0 {
 		return

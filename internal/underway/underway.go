@@ -86,7 +86,7 @@ func (s *shard[T]) remove(at **entry[T]) *T {
 	return v
 }
 
-// Put stores v for a span. It returns the value that v replaces: the span's earlier value, or the
+// Put stores v for a span. Put returns the value that v replaces: the span's earlier value, or the
 // value of an evicted span.
 func (t *Table[T]) Put(sc trace.SpanContext, v *T) (out *T) {
 	k := keyOf(sc)

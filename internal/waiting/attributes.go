@@ -25,7 +25,7 @@ const (
 //   - perfline.cause.kind, for the root: the kind of the largest cause.
 //   - perfline.cause.description, for the root: the sentence of [waits.Request.Sentence].
 //
-// It returns nil for a span that the execution trace lacks.
+// Attributes returns nil for a span that the execution trace lacks.
 func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	for kind, took := range Times(r, span) {
