@@ -93,8 +93,8 @@ func (w *Writer) Next() []byte {
 // to the result of Next. The caller saves copies with a new block.
 func (*Writer) Full(items []byte) bool { return cap(items)-len(items) < minFree/4 }
 
-// Spans returns spans with bytes that the caller has appended to the result of Next. The caller must
-// release the spans.
+// Spans returns spans with bytes that the caller has appended to the result of Next. The caller
+// must release the spans.
 func (w *Writer) Spans(s Spans) Spans {
 	s.Bytes, s.shared = w.take(s.Bytes)
 	return s
