@@ -35,10 +35,10 @@ const (
 // own Configs.
 func (c Config) check() error {
 	if !utf8.ValidString(c.Service) {
-		return fmt.Errorf("Service %q: must be UTF-8", c.Service)
+		return fmt.Errorf("field Service %q: must be UTF-8", c.Service)
 	}
 	if !utf8.ValidString(c.Version) {
-		return fmt.Errorf("Version %q: must be UTF-8", c.Version)
+		return fmt.Errorf("field Version %q: must be UTF-8", c.Version)
 	}
 	for i, kv := range c.Attributes {
 		if !sendable(kv) {

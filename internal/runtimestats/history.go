@@ -121,7 +121,8 @@ func (h *History) sample() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		slot := h.slot()
-		s.Losses = append(slot.Losses[:0], losses...)
+		s.Losses = slot.Losses[:0]
+		s.Losses = append(s.Losses, losses...)
 		*slot = s
 		if s.CPU.Process < sleepCPU { // false for NaN
 			h.idle++
