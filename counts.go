@@ -5,23 +5,22 @@ import (
 	"github.com/perfline/perfline/internal/counts"
 )
 
-// Counts returns Stats as a list, and the counts of the requests in memory and of sessions. It
-// leaves out the counts of parts that this pipeline does not have: a delivery, profiling, a flight
-// recorder. The outcomes of perfline.marks, perfline.spans and of a delivery are disjoint, except
-// accepted: that is the sum of the delivery's other outcomes.
+// Counts returns Stats as a list, with the counts of the requests in memory and of sessions. Counts
+// leaves out parts that this pipeline lacks: a delivery, profiling, a waits recorder. The outcomes
+// of perfline.marks, of perfline.spans and of a delivery are disjoint, except accepted, which is
+// the sum of the delivery's other outcomes.
 func (p *Pipeline) Counts() []exporter.Count {
 	t := append(p.counts(), counts.Recent(p.recent.Stats())...)
 	return append(t, counts.Sessions(p.sessions.Counts())...).Rows()
 }
 
-// counts is for OpenTelemetry's SDK, too, which calls it on a goroutine of its own: read guards
-// against the program's code.
+// counts may run on a goroutine of OpenTelemetry's SDK, because read guards the program's code.
 func (p *Pipeline) counts() counts.Table {
 	_, t := p.read()
 	return t
 }
 
-// read collects what was recorded, and reads the counts of the parts that the pipeline has.
+// read collects recorded data, and reads the counts of all parts.
 func (p *Pipeline) read() (s Stats, t counts.Table) {
 	s.Timeline = p.timeline.Stats()
 	t = counts.Timeline(s.Timeline)

@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/internal/within"
 )
 
-// destinations are where ended spans go. perfline's provider has them one by one. For a provider of
-// the SDK, they are a span processor.
+// destinations are the outputs of ended spans. perfline's provider calls each output. A provider of
+// the SDK calls destinations as one span processor.
 type destinations struct {
 	recent   *requests.Recent
 	encoded  *exporter.Delivery    // nil unless spans go over OTLP
@@ -33,8 +33,8 @@ func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd encodes a span once for the requests in memory and for the delivery, and counts it in its
-// route if it is a local root.
+// OnEnd encodes a span once, for the requests in memory and for the delivery. A local root also
+// counts in its route.
 func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	d.encoder.Encode(s, func(encoded otlpenc.Spans) {
 		list, ok := d.lists.Get().(*[1]bridge.Spans)
@@ -57,7 +57,7 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	})
 }
 
-// ForceFlush flushes spans and log records. They do not wait for each other's backend.
+// ForceFlush flushes spans and log records at the same time.
 func (d *destinations) ForceFlush(ctx context.Context) error {
 	r := within.Begin(ctx, 2*within.Grace)
 	if d.logs != nil {
@@ -84,7 +84,7 @@ func (d *destinations) Shutdown(ctx context.Context) error {
 	return r.End()
 }
 
-// backend returns the delivery to the backend, and nil without one.
+// backend returns the delivery to the backend, or nil.
 func (d *destinations) backend() delivery {
 	if d.encoded != nil {
 		return d.encoded
@@ -92,8 +92,8 @@ func (d *destinations) backend() delivery {
 	return d.snapshot
 }
 
-// removeFrom unregisters d from a provider, which shuts down what it removes. d is shut down
-// already.
+// removeFrom unregisters d from a provider after d's Shutdown. The provider shuts d down once more,
+// without effect.
 func (d *destinations) removeFrom(p *sdktrace.TracerProvider) {
 	d.removed.Store(true)
 	p.UnregisterSpanProcessor(d)

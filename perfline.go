@@ -37,87 +37,85 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Config configures [Start]. The zero value leaves everything to the environment's
-// variables. A field that is set wins over its variable, except that OTEL_SERVICE_NAME and
-// OTEL_RESOURCE_ATTRIBUTES win over Service, Version and Attributes: operators can rename a
-// service.
+// Config configures [Start]. The zero value leaves everything to the environment's variables. A
+// field wins over its variable, with one exception: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+// win over Service, Version and Attributes, so that operators can rename a service.
 type Config struct {
-	Service string // service.name, unless a variable has it
-	// service.version, unless a variable has it; else the main module's version
-	Version string
-	// further attributes of the resource, unless a variable has them
-	Attributes []attribute.KeyValue
+	Service    string               // service.name
+	Version    string               // service.version; by default the main module's version
+	Attributes []attribute.KeyValue // further attributes of the resource
 
-	// where spans go and how many wait; else OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*,
-	// OTEL_BSP_*. Its Logger is this one unless set
+	// Traces sets the backend of spans and the size of their queue, in place of
+	// OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_* and OTEL_BSP_*.
 	Traces exporter.Config
-	// where log records go and how many wait; else OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_*,
-	// OTEL_BLRP_*. Its Logger is this one unless set
+	// Logs sets the backend of log records and the size of their queue, in place of
+	// OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
 	Logs exporter.Config
-	// what marks become; the zero value leaves it to PERFLINE_MARKS, which defaults to span events
+	// Marks is the form in which marks leave. The zero value leaves the form to PERFLINE_MARKS,
+	// which defaults to span events.
 	Marks  bridge.MarkForm
-	Recent requests.Config // how many requests stay in memory
-	// which requests stay in memory whole although the sampler drops them: by default, slow and
-	// failed ones. Only of spans that Start's own provider makes
+	Recent requests.Config // bounds the requests in memory
+	// Keep selects requests that stay whole in memory although the sampler drops them: by default,
+	// slow and failed requests. Keep applies only to the spans of Start's own provider.
 	Keep    bridge.KeepPolicy
-	Sampler sdktrace.Sampler // else OTEL_TRACES_SAMPLER, which defaults to parentbased_always_on
-	// where profiles go, all the time; else PYROSCOPE_*. Its Resource is the traces'
+	Sampler sdktrace.Sampler // in place of OTEL_TRACES_SAMPLER; default: parentbased_always_on
+	// Profiles sets the Pyroscope server of continuous profiles, in place of PYROSCOPE_*. Profiles
+	// carry the resource of the traces.
 	Profiles pyroscope.Config
-	// what sessions may cost, and who may start them; its Timeline and Logger are these unless set
-	Sessions sessions.Config
+	Sessions sessions.Config // bounds the cost of sessions, and says who may start a session
 
-	// Waits, when set, finds out what slow requests waited for: flight.NewRecorder of package
-	// waits/flight makes it. The pipeline owns the recorder: Start starts it, and Shutdown shuts it
-	// down. Its Logger is this one unless set.
+	// Waits, when set, records the waits of slow requests: see flight.NewRecorder of package
+	// waits/flight. The pipeline starts the recorder and shuts it down.
 	Waits waits.Recorder
 
-	// ProfileExporter, when set, sends profiles over OTLP all the time, beside Profiles or alone:
-	// otlpprofiles.New of package profiling/otlpprofiles makes it (development). The exporters of
-	// both fields get the same profiles, each of which is taken once.
-	// OTEL_PROFILES_EXPORTER=none switches it off. The pipeline owns it: Start starts it, and
-	// Shutdown shuts it down.
+	// ProfileExporter, when set, sends continuous profiles over OTLP, with or without Profiles: see
+	// otlpprofiles.New of package profiling/otlpprofiles (development). Both fields send the same
+	// profiles, and the profiler records each profile once. OTEL_PROFILES_EXPORTER=none switches
+	// the exporter off. The pipeline starts the exporter and shuts it down.
 	ProfileExporter profiling.Exporter
 
-	// Measures says which measures are in the histogram perfline.measure.duration. By default, none
-	// are. Its Timeline is this one unless set, and its MeterProvider the global one after Start.
-	// The histogram costs nothing while no metrics are exported.
+	// Measures selects the measures of the histogram perfline.measure.duration: none by default.
+	// The default of its MeterProvider is the global provider after Start. The histogram costs
+	// nothing while no metrics are exported.
 	Measures bridge.MeasureConfig
 
-	// SpanExporter, when set, takes the spans in place of OTLP, and OTEL_TRACES_EXPORTER and its
-	// endpoint do not count. Shutdown shuts it down.
+	// SpanExporter, when set, exports the spans in place of OTLP. Start ignores
+	// OTEL_TRACES_EXPORTER and the endpoint of traces then. Shutdown shuts the exporter down.
 	SpanExporter sdktrace.SpanExporter
 
-	// Metrics, when set, reads the metrics, and OTEL_METRICS_EXPORTER does not count: the exporter
-	// of go.opentelemetry.io/otel/exporters/prometheus is such a reader. Shutdown shuts it down.
+	// Metrics, when set, reads the metrics in place of OTEL_METRICS_EXPORTER. The exporter of
+	// go.opentelemetry.io/otel/exporters/prometheus is such a reader. Shutdown shuts it down.
 	//
-	// A panic in the exporter of a PeriodicReader ends the program, and so does one in a callback
-	// of an observable instrument, whichever reader calls it periodically: both run on a goroutine
-	// of OpenTelemetry's SDK, where perfline cannot recover.
+	// Two panics end the program: in the exporter of a PeriodicReader, and in a callback of an
+	// observable instrument that a reader calls periodically. Both run on a goroutine of
+	// OpenTelemetry's SDK, where perfline cannot recover.
 	Metrics sdkmetric.Reader
 
 	// Propagator, when set, carries traces from and to other services in place of OTEL_PROPAGATORS.
 	Propagator propagation.TextMapPropagator
 
-	// TracerProvider, when set, makes the spans: a provider that the program has configured and
-	// will shut down. Start adds its processors to it, and Shutdown removes them. Sampler must be
-	// nil then. The provider has its own resource and limits, and Service, Version and Attributes
-	// describe only metrics, log records and profiles. nil means a [bridge.TracerProvider] that
-	// Start makes.
+	// TracerProvider, when set, makes the spans. The program configures this provider and shuts it
+	// down. Start adds processors to the provider, and Shutdown removes them. Sampler must be nil.
+	// The provider has its own resource and limits; Service, Version and Attributes describe only
+	// metrics, log records and profiles. nil means a [bridge.TracerProvider] that Start makes.
 	TracerProvider *sdktrace.TracerProvider
 
-	// Timeline is the process timeline to carry; nil means observer.ProcessTimeline().
+	// Timeline is the process timeline; nil means observer.ProcessTimeline(). Sessions and Measures
+	// default to this timeline.
 	Timeline *observer.Timeline
-	// Logger gets the few lines that perfline has to say; nil means slog.Default().
+	// Logger writes perfline's few log lines; nil means slog.Default(). Traces, Logs, Sessions and
+	// Waits default to this logger.
 	Logger *slog.Logger
 }
 
-// A delivery is where ended spans go, with counts of what became of them.
+// A delivery sends ended spans, and counts their outcomes.
 type delivery interface {
 	sdktrace.SpanProcessor
 	Stats() exporter.Stats
 }
 
-// A Pipeline is a running set-up. Its methods may be called concurrently.
+// A Pipeline carries telemetry from the code to the backends. Its methods may be called
+// concurrently.
 type Pipeline struct {
 	timeline *observer.Timeline
 	tracing  *tracing              // nil with OTEL_SDK_DISABLED
@@ -126,14 +124,14 @@ type Pipeline struct {
 	logs     *exporter.LogDelivery // nil unless log records are exported
 	recent   *memory.Recent
 	profiles profiling.Exporter // to Pyroscope; nil without a server for profiles
-	exported profiling.Exporter // Config.ProfileExporter; nil without one
+	exported profiling.Exporter // Config.ProfileExporter; nil unless set
 	sessions *sessions.Recorder
 	waits    waits.Recorder           // nil without Config.Waits
 	meters   *sdkmetric.MeterProvider // nil unless metrics are exported
-	points   *otlpmetrics.Exporter    // nil unless they are exported over OTLP
+	points   *otlpmetrics.Exporter    // nil unless metrics are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
 	measures *bridge.MeasureHistogram // nil without Config.Measures
-	before   map[string]uint64        // counts when Start was done, by their words
+	baseline map[string]uint64        // counts at the end of Start, by their words
 	history  runtimeHistory
 
 	profileRuns []profileRun // of profiles and exported
@@ -141,35 +139,33 @@ type Pipeline struct {
 	shutdown within.Once
 }
 
-// Start sets up these parts, as the variables and the Config say:
+// Start sets up the following parts, as the variables and c require:
 //
 //   - the resource, and perfline's tracer provider with sampler and limits
-//   - delivery over OTLP, if there is an endpoint
+//   - delivery over OTLP, if an endpoint is set
 //   - delivery of log records over OTLP, if OTEL_LOGS_EXPORTER, Config.Logs or the form of marks
-//     asks for them
-//   - metrics, and the metrics of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics asks
-//     for them
-//   - continuous profiling, if there is a Pyroscope server or Config.ProfileExporter
+//     requires log records
+//   - metrics, also of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics is set
+//   - continuous profiling, if a Pyroscope server or Config.ProfileExporter is set
 //   - the most recent requests in memory
-//   - the waits recorder, if Config.Waits has one
+//   - the waits recorder, if Config.Waits is set
 //   - propagators (OTEL_PROPAGATORS)
 //
-// It sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
+// Start sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
 // and logger.
 //
 // Variables and fields follow these rules:
 //
 //   - An empty variable means unset.
-//   - A wrong variable is one log line, which names the variable, its rule and the
-//     value that counts instead.
-//   - A wrong field is an error. It names the field and the rule.
-//   - A wrong variable that says where data goes, or with which credentials, is an error, too: an
-//     address that is no URL, malformed headers, or an unreadable certificate.
+//   - A wrong variable causes one log line with the variable, its rule and the value in its place.
+//   - A wrong field is an error with the field's name and its rule.
+//   - A wrong variable for an address or for credentials is an error, too: an address that is no
+//     URL, malformed headers, or an unreadable certificate.
 //
-// After an error nothing runs, and OpenTelemetry's globals are unchanged. A backend that is down is
-// no error. PERFLINE_PROFILING=off is no error either: nothing is profiled. With
-// OTEL_SDK_DISABLED=true, the timeline works and trace contexts are propagated, but nothing else
-// leaves the process. docs/variables.md has all variables.
+// After an error nothing runs, and OpenTelemetry's globals are unchanged. Start returns no error
+// when a backend is down. With PERFLINE_PROFILING=off, Start succeeds and profiles nothing. With
+// OTEL_SDK_DISABLED=true, the timeline works and trace contexts are propagated, but no other data
+// leave the process. docs/variables.md lists all variables.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	var p *Pipeline
 	to := &destinations{}
@@ -180,7 +176,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		}
 		stopping, cancel := within.Bounded(ctx, shutdownFor)
 		defer cancel()
-		if p != nil && p.tracing != nil { // which has all of them
+		if p != nil && p.tracing != nil { // Shutdown stops all parts
 			_ = p.Shutdown(stopping)
 			return
 		}
@@ -197,14 +193,14 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	c.fill()
+	c.setDefaults()
 	vars := environ.NewReader(c.Logger)
 	p = &Pipeline{
 		timeline: c.Timeline, recent: newStore(c.Recent),
 		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 	}
 	to.recent = p.recent
-	checkOthers(vars)
+	checkVariables(vars)
 	propagator := c.Propagator
 	if propagator == nil {
 		propagator = readPropagator(vars)
@@ -253,13 +249,13 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if err = p.startProfiles(ctx, c, res, vars); err != nil {
 		return nil, err
 	}
-	if spans != nil { // last: a Start that fails does not shut it down
+	if spans != nil { // last: a failed Start does not shut the program's exporter down
 		to.snapshot = outputs.NewSnapshots(vars, spans, name, c.Traces.QueueSize, c.Traces.Logger)
 	}
 	p.delivery = to.backend()
 
-	// OpenTelemetry's providers read the variables, too, and report wrong ones to these two. The
-	// logger that was set before cannot be read.
+	// OpenTelemetry's providers read variables, too, and report wrong variables to this handler and
+	// this logger.
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
@@ -280,22 +276,22 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if v, ok := record.Protect(func() { p.startMetrics(c, vars) }); !ok {
 		c.Logger.Warn("perfline: code of Config.Metrics or of the global meter provider panicked; some metrics are not available", "panic", record.PanicValue(v))
 	}
-	p.before = map[string]uint64{}
+	p.baseline = map[string]uint64{}
 	for _, c := range p.counts().Rows() {
-		p.before[c.What] = c.N
+		p.baseline[c.What] = c.N
 	}
 	complete = true
 	return p, nil
 }
 
-// startMetrics begins to deliver metrics, if there is a reader. The methods of readers and of
-// global providers are the program's code.
+// startMetrics registers the metrics with a reader, if any. startMetrics calls the program's code:
+// methods of the reader and of a global meter provider.
 func (p *Pipeline) startMetrics(c Config, vars *environ.Reader) {
 	if p.points != nil {
 		c.Metrics = outputs.Reader(vars, p.points)
 	}
 	if c.Metrics != nil {
-		checkMetrics(vars)
+		checkMetricVariables(vars)
 		p.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(p.resource),
 			sdkmetric.WithReader(c.Metrics))
 		otel.SetMeterProvider(p.meters)
@@ -304,20 +300,19 @@ func (p *Pipeline) startMetrics(c Config, vars *environ.Reader) {
 		}
 	}
 	var err error
-	if len(c.Measures.Names) > 0 { // for the meter provider that is the global one by now
+	if len(c.Measures.Names) > 0 { // after SetMeterProvider: the histogram uses the global provider
 		c.Measures.Timeline = cmp.Or(c.Measures.Timeline, c.Timeline)
 		if p.measures, err = bridge.NewMeasureHistogram(c.Measures); err != nil {
 			c.Logger.Warn("perfline: measures are in no histogram", "error", err)
 		}
 	}
-	if p.metrics, err = counts.Register(scope.Meter(otel.GetMeterProvider()),
-		p.counts); err != nil {
+	p.metrics, err = counts.Register(scope.Meter(otel.GetMeterProvider()), p.counts)
+	if err != nil {
 		c.Logger.Warn("perfline: its own counts are not available as metrics", "error", err)
 	}
 }
 
-// fill gives fields that are not set their defaults.
-func (c *Config) fill() {
+func (c *Config) setDefaults() {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
 	if c.Waits != nil {
@@ -329,9 +324,9 @@ func (c *Config) fill() {
 	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
 }
 
-// TracerProvider makes spans that belong to this pipeline. It is a [bridge.TracerProvider], or
-// Config.TracerProvider, which the global provider wraps then: see [profiling.WrapTracerProvider].
-// With OTEL_SDK_DISABLED it is the global one.
+// TracerProvider returns the provider of this pipeline's spans: a [bridge.TracerProvider], or
+// Config.TracerProvider. The global provider wraps Config.TracerProvider: see
+// [profiling.WrapTracerProvider]. With OTEL_SDK_DISABLED, TracerProvider returns the global one.
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	if p.tracing == nil {
 		return otel.GetTracerProvider()
@@ -339,7 +334,7 @@ func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	return p.tracing.provider
 }
 
-// MeterProvider makes metrics that belong to this pipeline. It is the global one if Start made
+// MeterProvider returns the provider of this pipeline's metrics, or the global one if Start made
 // none.
 func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	if p.meters == nil {
@@ -348,8 +343,8 @@ func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	return p.meters
 }
 
-// Logs delivers log records to the backend: marks, and the records of package bridgelog. It is nil
-// unless they are exported.
+// Logs returns the delivery of log records: of marks, and of package bridgelog. Logs returns nil
+// unless log records are exported.
 func (p *Pipeline) Logs() bridge.LogOutput {
 	if p.logs == nil {
 		return nil // not an interface with a nil pointer
@@ -357,27 +352,27 @@ func (p *Pipeline) Logs() bridge.LogOutput {
 	return p.logs
 }
 
-// Resource describes the service in all signals. It is nil with OTEL_SDK_DISABLED.
+// Resource returns the resource of all signals. Resource returns nil with OTEL_SDK_DISABLED.
 func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 
-// Recent holds the most recent requests, with and without a backend. It also counts the requests of
-// each route and their durations, sampled or not. With Config.TracerProvider, it counts those that
-// are recorded.
+// Recent returns the store of the most recent requests, with and without a backend. The store also
+// counts the requests of each route and their durations, sampled or not. With
+// Config.TracerProvider, the store counts recorded requests only.
 func (p *Pipeline) Recent() *requests.Store { return (*requests.Store)(p.recent) }
 
-// Sessions records what the program does between a start and a stop. It costs nothing until
-// a session is started, and ends with Shutdown.
+// Sessions returns the recorder of profiling sessions. The recorder costs nothing until a session
+// starts. Shutdown ends the recorder.
 func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 
-// Waits returns the waits recorder, which is nil without [Config].Waits.
+// Waits returns the waits recorder, or nil without [Config].Waits.
 func (p *Pipeline) Waits() waits.Recorder { return p.waits }
 
-// wholeGrace is how long Flush and Shutdown go on after their context: their parts need a moment to
-// return their errors.
+// wholeGrace is the time that Flush and Shutdown go on after the end of their context: their parts
+// need a moment to return errors.
 const wholeGrace = 3 * within.Grace
 
-// Flush hands over and delivers all that was recorded before the call. It returns when ctx ends, or
-// a second later if something hangs: the error names it then.
+// Flush delivers all data recorded before the call. Flush returns when ctx ends, or a second later
+// if a part hangs: the error names that part.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
@@ -393,22 +388,21 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 	return r.End()
 }
 
-// shutdownFor is how long Shutdown takes at most if its context has no deadline.
+// shutdownFor bounds a Shutdown with a context that has no deadline.
 const shutdownFor = 10 * time.Second
 
-// Shutdown delivers everything that was recorded, and stops. It returns when ctx ends, or a second
-// later if something hangs: the error names it then. A ctx without a deadline gets 10 seconds. If
-// spans, marks, measures, log records, metric points or profiles made since Start did not arrive,
-// it returns a [*LostError], joined with other errors. The first call decides how long the parts
-// have. Further calls wait for it within their own context, and return the same error. Stats stays
-// readable.
+// Shutdown delivers all recorded data, and stops the pipeline. Shutdown returns when ctx ends, or a
+// second later if a part hangs: the error names that part. A ctx without a deadline gets 10
+// seconds. Shutdown returns a [*LostError], joined with other errors, if spans, marks, measures,
+// log records, metric points or profiles made since Start did not arrive. The ctx of the first call
+// bounds the parts. Further calls wait for the first within their own ctx, and return the same
+// error. Stats stays readable.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
 	ctx, cancel := within.Bounded(ctx, shutdownFor)
 	defer cancel()
 	return p.shutdown.Do(ctx, wholeGrace, "perfline: Shutdown", p.stop)
 }
 
-// stop stops all parts.
 func (p *Pipeline) stop(ctx context.Context) error {
 	// less than Shutdown, which has the errors then
 	r := within.Begin(ctx, wholeGrace-within.Grace/3)
@@ -432,7 +426,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	if p.measures != nil { // its last points are still delivered
 		p.measures.Stop()
 	}
-	if p.meters != nil { // after the spans and profiles, whose last counts it sends
+	if p.meters != nil { // after the spans and profiles, to send their last counts
 		r.Do("perfline: the delivery of metrics", p.meters.Shutdown)
 	}
 	if p.metrics != nil {

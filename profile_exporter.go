@@ -18,16 +18,17 @@ import (
 
 const profilesExporter = "OTEL_PROFILES_EXPORTER"
 
-// A profileRun takes profiles and delivers them: a run of perfline's own exporters, or an exporter
-// of the program.
+// A profileRun records and delivers profiles: a run of perfline's own exporters, or an exporter of
+// the program.
 type profileRun interface {
 	Flush(ctx context.Context) error
 	Shutdown(ctx context.Context) error
 	LastMinute() *profile.Trace
 }
 
-// startProfiles starts the exporters of profiles. perfline's own share one source. An exporter that
-// PERFLINE_PROFILING forbids does not start, which is no error.
+// startProfiles starts the exporters of profiles. perfline's own exporters share one source.
+// startProfiles returns nil if PERFLINE_PROFILING forbids profiling: the exporters do not start
+// then.
 func (p *Pipeline) startProfiles(
 	ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader,
 ) error {
@@ -59,7 +60,7 @@ func (p *Pipeline) startProfiles(
 	if !errors.Is(err, profiling.ErrNotAllowed) {
 		return err
 	}
-	if !vars.Wrong(permission.Variable) { // else it is said already
+	if !vars.Wrong(permission.Variable) { // a wrong value is logged already
 		c.Logger.Warn("perfline: no profiles are taken", "reason", err)
 	}
 	if p.exported = nil; len(p.profileRuns) == 0 {
@@ -82,10 +83,10 @@ func profileExporter(c Config, vars *environ.Reader) profiling.Exporter {
 	return c.ProfileExporter
 }
 
-// LastMinute returns the CPU samples of the last minute, from the profiler that runs all the time
-// for Pyroscope or OTLP. It returns nil if none runs. The samples of the last seconds come with the
-// next profile. The first call returns a trace without samples. From then on samples stay in
-// memory, at most 2^18, until no call came for five minutes.
+// LastMinute returns the CPU samples of the last minute from the continuous profiler for Pyroscope
+// or OTLP, or nil without such a profiler. Samples of the last seconds arrive with the next
+// profile. The first call returns a trace without samples, and begins to store samples in memory:
+// at most 2^18, until five minutes after the last call.
 func (p *Pipeline) LastMinute() *profile.Trace {
 	if len(p.profileRuns) == 0 {
 		return nil

@@ -18,12 +18,13 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A guardedWaits is the recorder that a program gives as Config.Waits. Requests, timers and
-// OpenTelemetry's readers call it: a panic there is counted, and counts as no answer.
+// A guardedWaits guards the program's recorder Config.Waits against panics. Requests, timers and
+// OpenTelemetry's readers call the recorder. The timeline counts a panic, and the caller gets no
+// answer.
 type guardedWaits struct {
 	recorder waits.Recorder
 	timeline *record.Timeline
-	stats    lastKnown[waits.Stats]
+	stats    lastResult[waits.Stats]
 }
 
 var _ waits.Recorder = (*guardedWaits)(nil)
@@ -71,9 +72,7 @@ func (w *guardedWaits) State() (s waits.State) {
 	return s
 }
 
-func (w *guardedWaits) Stats() waits.Stats {
-	return w.stats.of(w.try, w.recorder.Stats)
-}
+func (w *guardedWaits) Stats() waits.Stats { return w.stats.update(w.try, w.recorder.Stats) }
 
 func (w *guardedWaits) Shutdown(ctx context.Context) error {
 	r := within.Begin(ctx, within.Grace)
@@ -81,12 +80,12 @@ func (w *guardedWaits) Shutdown(ctx context.Context) error {
 	return r.End()
 }
 
-// A guardedProfiles is the exporter that a program gives as Config.ProfileExporter, as
-// [guardedWaits] is its recorder.
+// A guardedProfiles guards the program's exporter Config.ProfileExporter, as [guardedWaits] guards
+// the recorder.
 type guardedProfiles struct {
 	exporter profiling.Exporter
 	timeline *record.Timeline
-	stats    lastKnown[profiling.ExporterStats]
+	stats    lastResult[profiling.ExporterStats]
 }
 
 var _ profiling.Exporter = (*guardedProfiles)(nil)
@@ -95,15 +94,15 @@ const ofProfiles = "Config.ProfileExporter"
 
 func (p *guardedProfiles) try(f func()) bool { return p.timeline.Try(ofProfiles, f) }
 
-func (p *guardedProfiles) Start(ctx context.Context, res *resource.Resource,
-	log *slog.Logger) error {
+func (p *guardedProfiles) Start(
+	ctx context.Context, res *resource.Resource, log *slog.Logger,
+) error {
 	return p.run(ctx, func(ctx context.Context) error { return p.exporter.Start(ctx, res, log) })
 }
 
 func (p *guardedProfiles) Flush(ctx context.Context) error { return p.run(ctx, p.exporter.Flush) }
 
-func (p *guardedProfiles) Shutdown(
-	ctx context.Context) error {
+func (p *guardedProfiles) Shutdown(ctx context.Context) error {
 	return p.run(ctx, p.exporter.Shutdown)
 }
 
@@ -114,7 +113,7 @@ func (p *guardedProfiles) run(ctx context.Context, f func(context.Context) error
 }
 
 func (p *guardedProfiles) Stats() profiling.ExporterStats {
-	return p.stats.of(p.try, p.exporter.Stats)
+	return p.stats.update(p.try, p.exporter.Stats)
 }
 
 func (p *guardedProfiles) LastMinute() (t *profile.Trace) {
@@ -122,16 +121,16 @@ func (p *guardedProfiles) LastMinute() (t *profile.Trace) {
 	return t
 }
 
-// A lastKnown is what a function of the program returned when it last returned.
-type lastKnown[T any] struct {
+// A lastResult holds the last result of a function of the program.
+type lastResult[T any] struct {
 	mu    sync.Mutex // guards value
 	value T
 }
 
-// of calls ask by try, and returns the last known value if that panics.
-func (l *lastKnown[T]) of(try func(func()) bool, ask func() T) T {
+// update returns the result of f, or the last result if f panics. try calls f.
+func (l *lastResult[T]) update(try func(func()) bool, f func() T) T {
 	var v T
-	ok := try(func() { v = ask() })
+	ok := try(func() { v = f() })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ok {

@@ -20,19 +20,19 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A reporter logs the errors that OpenTelemetry cannot return to a caller. Some come
-// again with every export while a backend is away: a text that repeats is logged
-// once in repeatInterval, with how often it came. OpenTelemetry's own complaints about wrong
-// variables are not logged: Start has logged these variables with their names.
+// A reporter logs the errors that OpenTelemetry cannot return to a caller. Some errors recur with
+// every export while a backend is down: the reporter logs an equal text once in repeatInterval,
+// with the number of repetitions. A reporter drops OpenTelemetry's errors about wrong variables,
+// because Start logs these variables with their names.
 type reporter struct {
 	log  *slog.Logger
 	now  func() time.Time
 	vars *environ.Reader
 
-	mu       sync.Mutex // guards what follows
-	last     string
-	logged   time.Time // when last was
-	repeated int       // times since
+	mu          sync.Mutex // guards the following fields
+	last        string
+	lastTime    time.Time // of the log line with last
+	repetitions int       // of last since lastTime
 }
 
 var (
@@ -45,35 +45,34 @@ const (
 	maxReported    = 1 << 10 // bytes of an error
 )
 
-// Handle implements OpenTelemetry's ErrorHandler.
 func (r *reporter) Handle(err error) {
-	// whoever has made it: the caller may be a goroutine of OpenTelemetry's SDK
+	// The caller may be a goroutine of OpenTelemetry's SDK, where a panic of err ends the program.
 	err = record.SafeError(err)
-	known := false
-	record.Protect(func() { known = r.known(err) }) // which calls the methods Is and As of errors
-	if known {
+	duplicate := false
+	record.Protect(func() { duplicate = r.isLogged(err) }) // calls the methods Is and As of errors
+	if duplicate {
 		return
 	}
-	said := text.Line(err.Error(), maxReported)
+	message := text.Line(err.Error(), maxReported)
 	r.mu.Lock()
 	now := r.now()
-	same := said == r.last
-	if same && now.Sub(r.logged) < repeatInterval {
-		r.repeated++
+	same := message == r.last
+	if same && now.Sub(r.lastTime) < repeatInterval {
+		r.repetitions++
 		r.mu.Unlock()
 		return
 	}
-	attrs := []any{"error", said}
-	if same && r.repeated > 0 {
-		attrs = append(attrs, "repeated", r.repeated)
+	attrs := []any{"error", message}
+	if same && r.repetitions > 0 {
+		attrs = append(attrs, "repeated", r.repetitions)
 	}
-	r.last, r.logged, r.repeated = said, now, 0
+	r.last, r.lastTime, r.repetitions = message, now, 0
 	r.mu.Unlock()
 	r.log.Warn("perfline: OpenTelemetry reports", attrs...)
 }
 
-// known reports whether err is OpenTelemetry's about a variable that Start has logged.
-func (r *reporter) known(err error) bool {
+// isLogged reports whether err is OpenTelemetry's error about a variable that Start has logged.
+func (r *reporter) isLogged(err error) bool {
 	var escape url.EscapeError
 	var number *strconv.NumError
 	switch text := err.Error(); {
@@ -94,27 +93,20 @@ func (r *reporter) known(err error) bool {
 	return false
 }
 
-// Init implements [logr.LogSink], for what OpenTelemetry logs.
-func (r *reporter) Init(logr.RuntimeInfo) {}
-
-// Enabled leaves out all but errors, as OpenTelemetry's own logger does.
+// Enabled returns false: the reporter logs errors only, as OpenTelemetry's own logger does.
 func (r *reporter) Enabled(int) bool { return false }
 
-// Info is never called.
-func (r *reporter) Info(int, string, ...any) {}
+func (r *reporter) Init(logr.RuntimeInfo)          {}
+func (r *reporter) Info(int, string, ...any)       {}
+func (r *reporter) WithValues(...any) logr.LogSink { return r }
+func (r *reporter) WithName(string) logr.LogSink   { return r }
 
-// Error reports an error without the values that belong to it, which may be secrets.
+// Error reports an error without its key-value pairs, which may be secrets.
 func (r *reporter) Error(err error, message string, _ ...any) {
 	switch message {
 	case "parse duration", "non-positive duration", "duration overflows time.Duration",
 		"parse headers":
-		return // of variables that package outputs has checked
+		return // about variables that package outputs checks
 	}
 	r.Handle(fmt.Errorf("%s: %w", message, record.SafeError(err)))
 }
-
-// WithValues implements [logr.LogSink].
-func (r *reporter) WithValues(...any) logr.LogSink { return r }
-
-// WithName implements [logr.LogSink].
-func (r *reporter) WithName(string) logr.LogSink { return r }

@@ -6,38 +6,38 @@ import (
 	"github.com/perfline/perfline/internal/runtimestats"
 )
 
-// Runtime is the history of the Go runtime's figures, with perfline's counts beside them. The first
-// call begins it: from then on it takes a sample every 5 s. It ends with Shutdown.
+// Runtime returns the history of the Go runtime's figures and of perfline's counts. The first call
+// begins the history, which takes a sample every 5 s until Shutdown.
 func (p *Pipeline) Runtime() *Runtime {
 	r := &p.history
 	r.mu.Lock()
-	late := r.started == nil && r.ended
-	if r.started == nil {
-		r.started = runtimestats.Start(runtimestats.Config{Counts: p.Counts})
+	defer r.mu.Unlock()
+	if r.history == nil {
+		h := runtimestats.Start(runtimestats.Config{Counts: p.Counts})
+		if r.stopped {
+			h.Stop()
+		}
+		r.history = h
 	}
-	h := r.started.(*runtimestats.History) //nolint:forcetypeassert // nothing else is ever there
-	r.mu.Unlock()
-	if late {
-		h.Stop()
-	}
+	h := r.history.(*runtimestats.History) //nolint:forcetypeassert // set above
 	return (*Runtime)(h)
 }
 
-// A runtimeHistory begins with its first use. It has the history by an interface, so that a program
-// without a page does not link package runtimestats.
+// A runtimeHistory begins with its first use. The interface saves a program without a page from
+// linking package runtimestats.
 type runtimeHistory struct {
-	mu      sync.Mutex          // guards what follows
-	started interface{ Stop() } // a *runtimestats.History; nil until the first use
-	ended   bool                // with the pipeline
+	mu      sync.Mutex          // guards the following fields
+	history interface{ Stop() } // a *runtimestats.History; nil until the first use
+	stopped bool
 }
 
-// stop ends the history, also one that begins later.
+// stop ends the history, even one that begins later.
 func (r *runtimeHistory) stop() {
 	r.mu.Lock()
-	r.ended = true
-	started := r.started
+	r.stopped = true
+	h := r.history
 	r.mu.Unlock()
-	if started != nil {
-		started.Stop()
+	if h != nil {
+		h.Stop()
 	}
 }

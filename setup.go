@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,14 +32,14 @@ const (
 	knownMethods       = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"
 )
 
-// check returns an error that names the first wrong field. Other packages check the fields that are
-// theirs.
+// check returns an error that names the first wrong field. Other packages check the fields of their
+// own Configs.
 func (c Config) check() error {
-	for _, f := range []struct{ name, value string }{{"Service", c.Service},
-		{"Version", c.Version}} {
-		if !utf8.ValidString(f.value) {
-			return fmt.Errorf("%s %q: must be UTF-8", f.name, f.value)
-		}
+	if !utf8.ValidString(c.Service) {
+		return fmt.Errorf("field Service %q: must be UTF-8", c.Service)
+	}
+	if !utf8.ValidString(c.Version) {
+		return fmt.Errorf("field Version %q: must be UTF-8", c.Version)
 	}
 	for i, kv := range c.Attributes {
 		if !sendable(kv) {
@@ -47,20 +47,27 @@ func (c Config) check() error {
 				i, kv.Key)
 		}
 	}
+	const unbounded = math.MaxInt
 	for _, f := range []struct {
-		name  string
-		value int
+		name        string
+		value, most int
 	}{
-		{"Traces.QueueSize", c.Traces.QueueSize}, {"Traces.QueueBytes", c.Traces.QueueBytes},
-		{"Recent.MaxSpans", c.Recent.MaxSpans}, {"Recent.MaxBytes", c.Recent.MaxBytes},
-		{"Logs.QueueSize", c.Logs.QueueSize}, {"Logs.QueueBytes", c.Logs.QueueBytes},
-		{"Sessions.MaxSamples", c.Sessions.MaxSamples},
-		{"Sessions.MaxEvents", c.Sessions.MaxEvents},
-		{"Sessions.MaxLength", int(c.Sessions.MaxLength)},
-		{"Sessions.MaxSessions", c.Sessions.MaxSessions},
+		{"Traces.QueueSize", c.Traces.QueueSize, otlp.MaxQueueSize},
+		{"Traces.QueueBytes", c.Traces.QueueBytes, unbounded},
+		{"Recent.MaxSpans", c.Recent.MaxSpans, unbounded},
+		{"Recent.MaxBytes", c.Recent.MaxBytes, unbounded},
+		{"Logs.QueueSize", c.Logs.QueueSize, otlp.MaxQueueSize},
+		{"Logs.QueueBytes", c.Logs.QueueBytes, unbounded},
+		{"Sessions.MaxSamples", c.Sessions.MaxSamples, unbounded},
+		{"Sessions.MaxEvents", c.Sessions.MaxEvents, unbounded},
+		{"Sessions.MaxLength", int(c.Sessions.MaxLength), unbounded},
+		{"Sessions.MaxSessions", c.Sessions.MaxSessions, unbounded},
 	} {
-		if f.value < 0 {
+		switch {
+		case f.value < 0:
 			return fmt.Errorf("%s %d: must not be negative", f.name, f.value)
+		case f.value > f.most:
+			return fmt.Errorf("%s %d: must be %d or less", f.name, f.value, f.most)
 		}
 	}
 	if err := c.Keep.Check(); err != nil {
@@ -85,52 +92,50 @@ func (c Config) check() error {
 	if c.SpanExporter != nil && (c.Traces.Sender != nil || c.Traces.Endpoint != "") {
 		return errors.New("field SpanExporter: must be nil when Traces has an Endpoint or a Sender: spans go to one place")
 	}
-	for _, f := range []struct {
-		name string
-		size int
-	}{{"Traces", c.Traces.QueueSize}, {"Logs", c.Logs.QueueSize}} {
-		if f.size > otlp.MaxQueueSize {
-			return fmt.Errorf("%s.QueueSize %d: must be %d or less", f.name, f.size,
-				otlp.MaxQueueSize)
-		}
-	}
 	if c.Marks > bridge.SpanEventsAndLogRecords {
 		return fmt.Errorf("field Marks %v: must be SpanEvents, LogRecords or SpanEventsAndLogRecords", c.Marks)
 	}
 	return nil
 }
 
-// sendable reports whether an attribute has a key and a value without text that is not UTF-8. A
-// resource with another one makes every export fail.
+// sendable reports whether an attribute has a key and a value, with UTF-8 texts only. Any other
+// attribute of a resource makes every export fail.
 func sendable(kv attribute.KeyValue) bool {
 	if !kv.Valid() || !utf8.ValidString(string(kv.Key)) {
 		return false
 	}
-	texts := []string{kv.Value.AsString()} // empty unless it is one
 	switch kv.Value.Type() {
+	case attribute.STRING:
+		return utf8.ValidString(kv.Value.AsString())
 	case attribute.STRINGSLICE:
-		texts = kv.Value.AsStringSlice()
+		for _, s := range kv.Value.AsStringSlice() {
+			if !utf8.ValidString(s) {
+				return false
+			}
+		}
 	case attribute.SLICE:
-		return !slices.ContainsFunc(kv.Value.AsSlice(),
-			func(v attribute.Value) bool {
-				return !sendable(
-					attribute.KeyValue{Key: kv.Key, Value: v})
-			})
+		for _, v := range kv.Value.AsSlice() {
+			if !sendable(attribute.KeyValue{Key: kv.Key, Value: v}) {
+				return false
+			}
+		}
 	case attribute.MAP:
-		return !slices.ContainsFunc(kv.Value.AsMap(),
-			func(kv attribute.KeyValue) bool { return !sendable(kv) })
+		for _, member := range kv.Value.AsMap() {
+			if !sendable(member) {
+				return false
+			}
+		}
 	default:
 	}
-	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
+	return true
 }
 
-// newResource describes the service: by OTEL_SERVICE_NAME and
-// OTEL_RESOURCE_ATTRIBUTES, then c, then by what can be detected. Command-line arguments
-// are left out, because they may hold secrets.
+// newResource describes the service: by OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, then by c,
+// then by detection. newResource leaves out command-line arguments, which may hold secrets.
 func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.Resource {
 	var attrs []attribute.KeyValue
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" &&
-		info.Main.Version != "(devel)" {
+	info, ok := debug.ReadBuildInfo()
+	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		attrs = append(attrs, semconv.ServiceVersion(info.Main.Version))
 	}
 	attrs = append(attrs, c.Attributes...)
@@ -151,18 +156,13 @@ func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.
 	if name != "" && valid {
 		attrs = append(attrs, semconv.ServiceName(name))
 	}
-	res, err := resource.New(ctx, // later ones win
-		resource.WithTelemetrySDK(),
-		resource.WithHost(),
-		resource.WithOSType(),
-		resource.WithProcessPID(),
-		resource.WithProcessExecutableName(),
-		resource.WithProcessRuntimeName(),
-		resource.WithProcessRuntimeVersion(),
+	res, err := resource.New(ctx, // later options win
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithOSType(),
+		resource.WithProcessPID(), resource.WithProcessExecutableName(),
+		resource.WithProcessRuntimeName(), resource.WithProcessRuntimeVersion(),
 		resource.WithContainer(),
-		resource.WithService(), // service.instance.id, and a name for a service without one
-		resource.WithAttributes(attrs...),
-	)
+		resource.WithService(), // service.instance.id and a default service.name
+		resource.WithAttributes(attrs...))
 	if err != nil {
 		c.Logger.Warn("perfline: part of the resource could not be detected; spans lack those attributes", "error", err)
 	}
@@ -173,7 +173,6 @@ func newResource(ctx context.Context, c Config, vars *environ.Reader) *resource.
 	return res
 }
 
-// readPropagator returns the propagator that OTEL_PROPAGATORS names.
 func readPropagator(vars *environ.Reader) propagation.TextMapPropagator {
 	const variable = "OTEL_PROPAGATORS"
 	names := environ.List(vars, variable, environ.Default(variable))
@@ -192,8 +191,7 @@ func readPropagator(vars *environ.Reader) propagation.TextMapPropagator {
 	return propagation.NewCompositeTextMapPropagator(all...)
 }
 
-// readMarkForm returns the form of marks: the program's, unless that is the zero value, or the
-// variable's.
+// readMarkForm returns the configured form of marks. PERFLINE_MARKS replaces the zero value.
 func readMarkForm(vars *environ.Reader, configured bridge.MarkForm) bridge.MarkForm {
 	const variable = "PERFLINE_MARKS"
 	name := environ.Read(vars, environ.Default(variable), environ.Choice(variable), variable)
@@ -205,8 +203,9 @@ func readMarkForm(vars *environ.Reader, configured bridge.MarkForm) bridge.MarkF
 	return configured
 }
 
-// checkOthers logs wrong variables that other packages read. These packages use the defaults then.
-func checkOthers(vars *environ.Reader) {
+// checkVariables logs wrong variables of packages that read them without a word and use the
+// defaults.
+func checkVariables(vars *environ.Reader) {
 	environ.Read(vars, environ.Default(knownMethods), func(value string) (string, bool) {
 		_, ok := environ.Methods(value)
 		return value, ok
@@ -218,14 +217,14 @@ func checkOthers(vars *environ.Reader) {
 	environ.Read(vars, "off", environ.Choice(permission.Variable), permission.Variable)
 }
 
-// checkMetrics logs wrong variables that OpenTelemetry's meter provider and its instrumentation of
-// the runtime read. They use the defaults then.
-func checkMetrics(vars *environ.Reader) {
+// checkMetricVariables does the same for OpenTelemetry's meter provider and its instrumentation of
+// the runtime.
+func checkMetricVariables(vars *environ.Reader) {
 	const filter = "OTEL_METRICS_EXEMPLAR_FILTER"
 	environ.Read(vars, environ.Default(filter), environ.Choice(filter), filter)
 	environ.Read(vars, environ.Default(cardinalityLimit), func(value string) (string, bool) {
-		_, ok := environ.Whole(value)
-		return value, ok
+		_, err := strconv.Atoi(value)
+		return value, err == nil
 	}, cardinalityLimit)
 	environ.Read(vars, false, environ.Bool, "OTEL_GO_X_PER_SERIES_START_TIMESTAMPS")
 	environ.Read(vars, false, func(value string) (is, ok bool) {

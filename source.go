@@ -10,23 +10,22 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Source has what the live page and the agents' tools show. A [Pipeline] is one. Another Source
-// embeds a *Pipeline and replaces some methods: only a Pipeline makes a Store and a Runtime. The
-// methods are called concurrently.
+// A Source provides the data of the live page and of the agents' tools. A [Pipeline] is a Source.
+// Another Source embeds a *Pipeline and replaces some methods: only a Pipeline makes a Store and a
+// Runtime. The methods are called concurrently.
 type Source interface {
 	Recent() *requests.Store      // never nil
-	Sessions() *sessions.Recorder // nil if the program has none
-	Waits() waits.Recorder        // of what slow requests waited for; nil if the program has none
-	Runtime() *Runtime            // nil if the program has none
+	Sessions() *sessions.Recorder // nil without sessions
+	Waits() waits.Recorder        // nil without a waits recorder
+	Runtime() *Runtime            // nil without a history
 	Counts() []exporter.Count
-	LastMinute() *profile.Trace // of the profiler that runs all the time; nil if none runs
+	LastMinute() *profile.Trace // nil without a continuous profiler
 }
 
-// Runtime has the figures of the Go runtime in the last minutes, for the live page and the agents'
-// tools.
+// Runtime holds the figures of the Go runtime in the last minutes, for the live page and the
+// agents' tools.
 type Runtime runtimestats.History
 
-// newStore returns an empty store of requests.
 func newStore(c requests.Config) *memory.Recent {
 	return memory.NewRecent(memory.Config{
 		Requests: c.Newest, Slowest: c.Slowest, KeptRequests: c.Kept, Examples: c.Examples,

@@ -45,8 +45,8 @@ func TestStartErrors(t *testing.T) {
 		env    env
 		want   string
 	}{
-		{"service", perfline.Config{Service: "sh\xffop"}, nil, `perfline: Service "sh\xffop": must be UTF-8`},
-		{"version", perfline.Config{Version: "\xff"}, nil, `perfline: Version "\xff": must be UTF-8`},
+		{"service", perfline.Config{Service: "sh\xffop"}, nil, `perfline: field Service "sh\xffop": must be UTF-8`},
+		{"version", perfline.Config{Version: "\xff"}, nil, `perfline: field Version "\xff": must be UTF-8`},
 		{"attribute", perfline.Config{Attributes: []attribute.KeyValue{attribute.Int("ok", 1), attribute.String("k", "\xff")}}, nil, `perfline: field Attributes[1] "k": must have a key and a value, both of UTF-8`},
 		{"attribute of a list", perfline.Config{Attributes: []attribute.KeyValue{attribute.StringSlice("k", []string{"a", "\xff"})}}, nil, `perfline: field Attributes[0] "k": must`},
 		{"attribute of a list of lists", perfline.Config{Attributes: []attribute.KeyValue{{Key: "k", Value: attribute.SliceValue(attribute.MapValue(attribute.String("k", "\xff")))}}}, nil, `perfline: field Attributes[0] "k": must`},

@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Stats has a pipeline's counts, from the timeline to the backend.
+// Stats holds a pipeline's counts, from the timeline to the backend.
 type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
@@ -21,30 +21,27 @@ type Stats struct {
 
 	Profiles     profiling.ExporterStats // zero without a Pyroscope server
 	OTLPProfiles profiling.ExporterStats // over OTLP; zero without Config.ProfileExporter
+	Waits        waits.Stats             // zero without Config.Waits
+	Measures     bridge.MeasureStats     // of the histogram; zero without Config.Measures
 
-	Waits waits.Stats // zero without Config.Waits
-
-	Measures bridge.MeasureStats // of the histogram of measures; zero without Config.Measures
-
-	// UnlabelledSpans counts the SDK's spans missing in profiles, because too many were open.
-	// perfline's own provider has no such bound.
+	// UnlabelledSpans counts the SDK's spans that profiles lack, because too many spans were open.
+	// Spans of perfline's own provider are never missing.
 	UnlabelledSpans uint64
 }
 
-// Stats collects what was recorded and returns the counts.
+// Stats collects recorded data and returns the counts.
 func (p *Pipeline) Stats() Stats {
 	s, _ := p.read()
 	return s
 }
 
-// A LostError reports what a pipeline lost between Start and Shutdown. Marks count for the
-// timeline: pipelines that carry the same timeline at the same time share them. Measures are spans.
+// A LostError reports the losses of a pipeline between Start and Shutdown. Marks count for the
+// timeline: pipelines with the same timeline report the same marks. Measures are spans.
 type LostError struct {
-	Spans      uint64 // not accepted by the backend
-	Marks      uint64 // not on a span, although one was active
-	LogRecords uint64 // not accepted by the backend
-	// not accepted by the backend; later points of the same metrics may have replaced them
-	MetricPoints uint64
+	Spans        uint64   // not accepted by the backend
+	Marks        uint64   // missing on their span
+	LogRecords   uint64   // not accepted by the backend
+	MetricPoints uint64   // not accepted by the backend; later points may have replaced them
 	Profiles     uint64   // not accepted by the server, or without its answer
 	Causes       []string // such as "3 spans dropped at the full queue"
 }
@@ -57,16 +54,16 @@ func (e *LostError) Error() string {
 	}{{e.Spans, "spans"}, {e.Marks, "marks"}, {e.LogRecords, "log records"},
 		{e.MetricPoints, "metric points"}, {e.Profiles, "profiles"}} {
 		if l.n > 0 {
-			lost = append(lost, counted(l.n, l.what))
+			lost = append(lost, quantity(l.n, l.what))
 		}
 	}
 	return fmt.Sprintf("perfline: lost %s (%s)", strings.Join(lost, ", "),
 		strings.Join(e.Causes, ", "))
 }
 
-// counted returns a number and what it counts, as "2 spans" or "1 span". A text begins with a noun
-// in the plural.
-func counted(n uint64, what string) string {
+// quantity returns a number and its noun, as "2 spans" or "1 span". The text what begins with a
+// noun in the plural.
+func quantity(n uint64, what string) string {
 	if n == 1 {
 		noun, rest, _ := strings.Cut(what, "s ")
 		what = strings.TrimSuffix(noun, "s")
@@ -90,11 +87,11 @@ func (p *Pipeline) lost() error {
 		if c.Now {
 			what += ", given up at the deadline"
 		} else {
-			n -= p.before[what]
+			n -= p.baseline[what]
 		}
 		if sum := sums[c.Group]; sum != nil && n > 0 && (c.Lost || c.Now) {
 			*sum += n
-			e.Causes = append(e.Causes, counted(n, what))
+			e.Causes = append(e.Causes, quantity(n, what))
 		}
 	}
 	if len(e.Causes) == 0 {

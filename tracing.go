@@ -16,18 +16,17 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A tracing makes a pipeline's spans and passes them on.
+// A tracing makes a pipeline's spans, and delivers them.
 type tracing struct {
 	provider trace.TracerProvider
-	keeps    bool // it applies Config.Keep
-	// over provider; nil with perfline's own, whose spans label by themselves
-	labels   *spanlabels.TracerProvider
+	keeps    bool                       // it applies Config.Keep
+	labels   *spanlabels.TracerProvider // wraps an SDK's provider; nil with perfline's own
 	stats    func() bridge.Stats
 	flush    func(context.Context) error
 	shutdown func(context.Context) error
 }
 
-// global returns the provider that is set globally.
+// global returns the provider for OpenTelemetry's global.
 func (t *tracing) global() trace.TracerProvider {
 	if t.labels != nil {
 		return t.labels
@@ -35,7 +34,6 @@ func (t *tracing) global() trace.TracerProvider {
 	return t.provider
 }
 
-// startTracing returns the tracing that c asks for.
 func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *destinations,
 	vars *environ.Reader) *tracing {
 	logLimits := bridge.LogLimits(spanconfig.ReadLogLimits(vars))
@@ -62,40 +60,37 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 		flush: provider.ForceFlush, shutdown: provider.Shutdown}
 }
 
-// askRecorder returns the function that asks a recorder about slow requests. With exporters, these
-// get the spans with the answer.
+// askRecorder returns a function that reports slow requests to a recorder. askRecorder puts an
+// annotator before an exporter of p, so that exported spans carry the recorder's results.
 func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(bridge.Root) {
 	if len(p.Exporters) == 0 {
 		return func(root bridge.Root) { recorder.Slow(root) }
 	}
 	a := newAnnotator(p.Exporters[0], recorder)
 	p.Exporters[0] = a
-	return a.slow
+	return a.onSlow
 }
 
-// joinTracing takes spans from the provider of c, which the program owns. Shutdown takes its
-// processors off the provider, which shuts them down once more.
+// joinTracing adds processors to the program's provider. Shutdown removes the processors, and the
+// provider shuts them down once more.
 func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
 	logLimits *bridge.LogLimits, to *destinations) *tracing {
-	joined := bridge.NewProcessor(bridge.ProcessorConfig{
+	processor := bridge.NewProcessor(bridge.ProcessorConfig{
 		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs,
 		LogLimits: logLimits, Resource: res,
 	})
-	c.TracerProvider.RegisterSpanProcessor(joined)
+	c.TracerProvider.RegisterSpanProcessor(processor)
 	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := spanlabels.WrapTracerProvider(c.TracerProvider)
 	return &tracing{
-		provider: c.TracerProvider,
-		labels:   labels,
-		stats:    joined.Stats,
-		flush:    to.ForceFlush,
+		provider: c.TracerProvider, labels: labels, stats: processor.Stats, flush: to.ForceFlush,
 		shutdown: func(ctx context.Context) error {
-			err := errors.Join(joined.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
+			err := errors.Join(processor.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
 			r := within.Begin(ctx, 2*within.Grace)
-			// whose own Shutdown may run, and hang
+			// Unregister blocks while the provider's own Shutdown runs, which may hang.
 			r.Do("perfline: leaving Config.TracerProvider", func(context.Context) error {
 				labels.Stop()
-				c.TracerProvider.UnregisterSpanProcessor(joined)
+				c.TracerProvider.UnregisterSpanProcessor(processor)
 				to.removeFrom(c.TracerProvider)
 				return nil
 			})

@@ -18,44 +18,44 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// An annotator gives spans of slow requests attributes for what they waited for. Such spans wait
-// until a recorder knows that, for longestWait at most, and all others pass. A flush does not wait:
-// it sends them as they are.
+// An annotator adds attributes about waits to the spans of slow requests. An annotator delays these
+// spans until the recorder has a result, for longestWait at most. All other spans pass at once. A
+// flush sends delayed spans without attributes.
 type annotator struct {
 	next     bridge.Output
 	recorder waits.Recorder
-	stop     func() // watching
+	stop     func() // ends the recorder's calls of receive
 
-	waiting atomic.Int32 // traces; so that spans of others pass without the lock
-	// held for reading while spans pass with attributes: a flush waits for that
+	pending atomic.Int32 // the number of traces: without any, spans pass without a lock
+	// passing is locked for reading while annotated spans pass. A flush locks passing for writing.
 	passing sync.RWMutex
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	traces map[trace.TraceID]*waitingTrace
-	bytes  int // of all spans that wait
+	bytes  int // of all delayed spans
 }
 
-// A waitingTrace has the spans of slow requests.
+// A waitingTrace holds the delayed spans of a trace with slow requests.
 type waitingTrace struct {
 	roots   []waitingRoot
 	results []*waits.Request
 	spans   []bridge.Spans
-	timer   *time.Timer // ends the waiting
+	timer   *time.Timer // ends the delay
 }
 
-// A waitingRoot is the local root of a slow request. Its spans may be handed over before the result
-// is known, or after.
+// A waitingRoot is the local root of a slow request. Its spans arrive before the result or after.
 type waitingRoot struct {
-	id             trace.SpanID
-	known, arrived bool // the result, and the spans
+	id                  trace.SpanID
+	hasResult, hasSpans bool
 }
 
-// complete reports whether all results and all spans of the trace's requests are there.
+// complete reports whether all results and all spans of the trace's requests have arrived.
 func (t *waitingTrace) complete() bool {
-	return !slices.ContainsFunc(t.roots, func(r waitingRoot) bool { return !r.known || !r.arrived })
+	return !slices.ContainsFunc(t.roots,
+		func(r waitingRoot) bool { return !r.hasResult || !r.hasSpans })
 }
 
-// root returns the root with an id, and nil if the trace does not wait for it.
+// root returns the root with an id, or nil.
 func (t *waitingTrace) root(id trace.SpanID) *waitingRoot {
 	i := slices.IndexFunc(t.roots, func(r waitingRoot) bool { return r.id == id })
 	if i < 0 {
@@ -65,16 +65,16 @@ func (t *waitingTrace) root(id trace.SpanID) *waitingRoot {
 }
 
 const (
-	// longestWait is how long spans wait for attributes. A recorder whose budget is used up may
-	// take minutes, and backends that sample whole traces do not wait so long.
+	// longestWait bounds the delay of spans. A recorder without budget may need minutes. Backends
+	// that sample whole traces decide earlier.
 	longestWait = 10 * time.Second
 
-	// handOverTime is how long results wait for spans. A hand-over takes about 100 ms. The spans of
-	// a request that is kept in memory only never come.
+	// handOverTime bounds the delay of results. A hand-over takes about 100 ms. Spans of a request
+	// that stays in memory only never arrive.
 	handOverTime = time.Second
 )
 
-// Bounds of what waits. Spans over them pass as they are.
+// Bounds of delayed traces and spans. Further spans pass without attributes.
 const (
 	maxWaitingTraces = 512
 	maxWaitingBytes  = 4 << 20
@@ -85,21 +85,21 @@ var _ bridge.Output = (*annotator)(nil)
 // newAnnotator returns an output before next. The caller shuts it down.
 func newAnnotator(next bridge.Output, recorder waits.Recorder) *annotator {
 	a := &annotator{next: next, recorder: recorder, traces: map[trace.TraceID]*waitingTrace{}}
-	a.stop = recorder.Watch(a.known)
+	a.stop = recorder.Watch(a.receive)
 	return a
 }
 
-// slow makes the spans of a request wait if the recorder finds out about it. They have not been
-// handed over yet.
-func (a *annotator) slow(root bridge.Root) {
+// onSlow delays the spans of a slow request if the recorder analyses the request. It is called
+// before the hand-over of the spans.
+func (a *annotator) onSlow(root bridge.Root) {
 	a.await(root.TraceID, root.SpanID)
 	if !a.recorder.Slow(root) {
 		a.forget(root)
 	}
 }
 
-// forget stops waiting for a request that has no result. A timer's goroutine passes the spans of
-// other requests of the trace.
+// forget ends the delay of a request without a result. A timer's goroutine passes the spans of the
+// trace's other requests.
 func (a *annotator) forget(root bridge.Root) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,7 +117,7 @@ func (a *annotator) forget(root bridge.Root) {
 	}
 }
 
-// await makes the spans of a request wait, unless too many do.
+// await delays the spans of a request, unless too many traces wait.
 func (a *annotator) await(id trace.TraceID, root trace.SpanID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,13 +128,13 @@ func (a *annotator) await(id trace.TraceID, root trace.SpanID) {
 		}
 		t = &waitingTrace{timer: time.AfterFunc(longestWait, func() { a.expire(id) })}
 		a.traces[id] = t
-		a.waiting.Add(1)
+		a.pending.Add(1)
 	}
 	t.roots = append(t.roots, waitingRoot{id: root})
 }
 
-// known takes the result of a request. The result is nil if there is none.
-func (a *annotator) known(root bridge.Root, result *waits.Request) {
+// receive adds the result of a request. A nil result ends the delay.
+func (a *annotator) receive(root bridge.Root, result *waits.Request) {
 	if result == nil {
 		a.forget(root)
 		return
@@ -144,8 +144,7 @@ func (a *annotator) known(root bridge.Root, result *waits.Request) {
 	a.pass(a.settle(root, result))
 }
 
-// settle notes the result of a request. It returns the trace if that does not wait any more, and
-// else nil.
+// settle adds the result of a request. settle returns the trace if the trace is complete, or nil.
 func (a *annotator) settle(root bridge.Root, result *waits.Request) *waitingTrace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,20 +153,19 @@ func (a *annotator) settle(root bridge.Root, result *waits.Request) *waitingTrac
 		return nil
 	}
 	if r := t.root(root.SpanID); r != nil {
-		r.known = true
+		r.hasResult = true
 	}
 	t.results = append(t.results, result)
 	switch {
 	case t.complete():
 		a.remove(root.TraceID, t)
 		return t
-	case !slices.ContainsFunc(t.roots, func(r waitingRoot) bool { return !r.known }):
+	case !slices.ContainsFunc(t.roots, func(r waitingRoot) bool { return !r.hasResult }):
 		t.timer.Reset(handOverTime)
 	}
 	return nil
 }
 
-// expire ends the waiting of a trace.
 func (a *annotator) expire(id trace.TraceID) {
 	a.passing.RLock()
 	defer a.passing.RUnlock()
@@ -180,19 +178,18 @@ func (a *annotator) expire(id trace.TraceID) {
 	a.pass(t)
 }
 
-// remove takes a trace out. a.mu is held.
+// remove removes a trace. a.mu is locked.
 func (a *annotator) remove(id trace.TraceID, t *waitingTrace) {
 	t.timer.Stop()
 	delete(a.traces, id)
-	a.waiting.Add(-1)
+	a.pending.Add(-1)
 	for _, s := range t.spans {
 		a.bytes -= len(s.Bytes)
 	}
 }
 
-// pass gives the spans of a trace that has been removed to the next output, with attributes as far
-// as results are known. A nil trace has none. The caller holds no lock that requests need: this
-// takes milliseconds.
+// pass sends the spans of a removed trace to the next output, with the attributes of all results.
+// pass ignores a nil trace. The caller must not hold a.mu: pass takes milliseconds.
 func (a *annotator) pass(t *waitingTrace) {
 	if t == nil || len(t.spans) == 0 {
 		return
@@ -203,9 +200,9 @@ func (a *annotator) pass(t *waitingTrace) {
 			attributes := func(id trace.SpanID) []attribute.KeyValue {
 				return waiting.Attributes(result, id)
 			}
-			b, err := otlpenc.Spans(*s).WithAttributes(make([]byte, 0, len(s.Bytes)+512),
-				attributes)
-			if err == nil { // it always is: the encoder made the spans
+			b := make([]byte, 0, len(s.Bytes)+512)
+			b, err := otlpenc.Spans(*s).WithAttributes(b, attributes)
+			if err == nil { // always, because the encoder made the spans
 				s.Bytes = b
 			}
 		}
@@ -213,9 +210,8 @@ func (a *annotator) pass(t *waitingTrace) {
 	a.next.Accept(t.spans)
 }
 
-// Accept implements [bridge.Output].
 func (a *annotator) Accept(all []bridge.Spans) {
-	if a.waiting.Load() > 0 {
+	if a.pending.Load() > 0 {
 		a.passing.RLock()
 		defer a.passing.RUnlock()
 		var complete []*waitingTrace
@@ -229,9 +225,9 @@ func (a *annotator) Accept(all []bridge.Spans) {
 	}
 }
 
-// hold copies the spans whose traces wait, and returns the others. It takes out the traces that do
-// not wait any more, because their results came before their spans. Slow requests are few: each one
-// that retained its spans would keep a whole block of memory.
+// hold delays copies of the spans of waiting traces, and returns the other spans. hold removes and
+// returns the traces that are complete now. Retained spans would occupy a whole block of memory for
+// each request: slow requests are few.
 func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []*waitingTrace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -244,7 +240,7 @@ func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []
 		}
 		if root := (*otlpenc.Spans)(&s).Root(); root != nil {
 			if r := t.root(root.SpanID); r != nil {
-				r.arrived = true
+				r.hasSpans = true
 				arrived = append(arrived, s.TraceID)
 			}
 		}
@@ -264,8 +260,8 @@ func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []
 	return others, complete
 }
 
-// release passes all spans that wait, and returns when others have passed theirs.
-func (a *annotator) release() {
+// passAll passes all delayed spans. passAll waits for concurrent calls of pass.
+func (a *annotator) passAll() {
 	a.mu.Lock()
 	var all []*waitingTrace
 	for id, t := range a.traces {
@@ -276,31 +272,29 @@ func (a *annotator) release() {
 	for _, t := range all {
 		a.pass(t)
 	}
-	a.passing.Lock()   // every trace that was removed earlier has passed now
-	a.passing.Unlock() //nolint:staticcheck // waiting is all
+	a.passing.Lock()   // waits until all traces that were removed earlier have passed
+	a.passing.Unlock() //nolint:staticcheck // the critical section is empty
 }
 
-// OnRead registers a function that readers of the next output call first.
+// OnRead registers a function that the next output calls before each read of its data.
 func (a *annotator) OnRead(f func()) {
 	if next, ok := a.next.(interface{ OnRead(f func()) }); ok {
 		next.OnRead(f)
 	}
 }
 
-// ForceFlush implements [bridge.Output].
 func (a *annotator) ForceFlush(ctx context.Context) error {
-	a.release()
+	a.passAll()
 	return a.next.ForceFlush(ctx)
 }
 
-// Shutdown implements [bridge.Output].
 func (a *annotator) Shutdown(ctx context.Context) error {
 	r := within.Begin(ctx, within.Grace)
 	r.Do("the end of watching "+ofWaits, func(context.Context) error { // the program's code
 		a.stop()
 		return nil
 	})
-	stopped := r.End()
-	a.release()
-	return errors.Join(stopped, a.next.Shutdown(ctx))
+	err := r.End()
+	a.passAll()
+	return errors.Join(err, a.next.Shutdown(ctx))
 }

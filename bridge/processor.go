@@ -164,7 +164,7 @@ func (p *Processor) Shutdown(context.Context) error {
 // of all processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.attachment.stats.read(p.timeline, p.attachment.logs)
-	s.SpansOffTimeline = p.attachment.requests.Forgotten()
+	s.SpansOffTimeline = p.attachment.requests.Evicted()
 	return s
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// Register makes the metrics of the table that read returns. Later tables may have other numbers,
-// but no other metrics. OpenTelemetry's readers call read, also at the same time.
+// Register registers the metrics of the table that read returns. Later tables must have the same
+// metrics. OpenTelemetry's readers call read concurrently.
 func Register(meter metric.Meter, read func() Table) (metric.Registration, error) {
 	ints, floats := map[string]metric.Int64Observable{}, map[string]metric.Float64Observable{}
 	var all []metric.Observable
@@ -52,7 +52,7 @@ func Register(meter metric.Meter, read func() Table) (metric.Registration, error
 	}, all...)
 }
 
-// attributes returns what tells a row from the others of its metric.
+// attributes returns the attributes that identify a row of m.
 func (m Metric) attributes(c exporter.Count) (attrs []attribute.KeyValue) {
 	if m.Key != "" {
 		attrs = append(attrs, attribute.String(m.Key, c.Name))

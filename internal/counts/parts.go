@@ -28,7 +28,7 @@ func Timeline(s observer.Stats) (t Table) {
 	return t
 }
 
-// Bridge counts marks and spans. Profiles lack the unlabelled spans.
+// Bridge counts marks and spans. unlabelled is the number of spans that profiles lack.
 func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	t.outcomes("perfline.marks", "{mark}", "marks")
 	t.add("span_event", s.MarkEvents, "marks that became events of their span")
@@ -51,7 +51,7 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	return t
 }
 
-// Requests counts what a keep policy decided.
+// Requests counts the decisions of a keep policy.
 func Requests(s bridge.RequestStats) (t Table) {
 	t.outcomes("perfline.requests", "{request}", "requests for which the keep policy decided")
 	t.add("slow", s.Slow, "requests that are kept because they were slow")
@@ -72,11 +72,11 @@ func Requests(s bridge.RequestStats) (t Table) {
 
 const full = " dropped at the full queue"
 
-// OTLP counts the delivery of a signal, whose items are called what. The outcomes besides accepted
-// are disjoint and add up to it.
+// OTLP counts the delivery of a signal with items named what. accepted is the sum of the other
+// outcomes, which are disjoint.
 func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 	name, dropped := "perfline.delivery."+signal, what+full
-	if signal != "spans" { // the others pause after a backend that does not know them
+	if signal != "spans" { // other signals pause after a backend that does not know the signal
 		dropped += ", or not known to the backend"
 	}
 	t.outcomes(name, unit, what+" on their way to the backend")
@@ -84,7 +84,7 @@ func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 	t.add("delivered", s.Delivered, what+" that the backend accepted")
 	t.lose("failed", s.Failed, what+" that the backend did not accept")
 	t.lose("dropped", s.Dropped, dropped)
-	t.waiting(name, unit, s.Pending, what+" in the queue")
+	t.pending(name, unit, s.Pending, what+" in the queue")
 	t.one(grows, name+".unanswered", unit, s.Unanswered,
 		"failed "+what+" that the backend may have: its answer did not arrive")
 	t.one(grows, name+".retries", "{request}", s.Retries,
@@ -92,8 +92,8 @@ func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 	return t
 }
 
-// OTLPProfiles counts the delivery of profiles over OTLP. As with other signals, failed ones
-// include the unanswered ones.
+// OTLPProfiles counts the delivery of profiles over OTLP. As for other signals, failed profiles
+// include unanswered profiles.
 func OTLPProfiles(s profiling.ExporterStats) Table {
 	return OTLP("otlp_profiles", "{profile}", "profiles over OTLP", exporter.Stats{
 		Accepted: s.Accepted, Delivered: s.Delivered, Failed: s.Refused + s.Unanswered,
@@ -110,15 +110,15 @@ func Pyroscope(s profiling.ExporterStats) (t Table) {
 	t.lose("refused", s.Refused, "profiles that the server refused")
 	t.lose("unanswered", s.Unanswered, "profiles that the server did not answer")
 	t.lose("dropped", s.Dropped, "profiles"+full)
-	t.waiting(name, unit, s.Pending, "profiles in the queue")
+	t.pending(name, unit, s.Pending, "profiles in the queue")
 	t.one(grows, name+".retries", "{request}", s.Retries,
 		"requests with a profile that were sent again")
 	return t
 }
 
-// Profiling counts how profiles were taken, for Pyroscope and over OTLP. Exporters of perfline share
-// one source. An exporter of the program has a source of its own, but sees the same gaps. So the
-// larger counts stand for both.
+// Profiling counts the profiles of the engine, for Pyroscope and over OTLP. perfline's exporters
+// share one source. An exporter of the program has a source of its own, but sees the same gaps. So
+// Profiling reports the larger of two counts.
 func Profiling(s, other profiling.ContinuousStats) (t Table) {
 	s.Failed, s.PutOff = max(s.Failed, other.Failed), max(s.PutOff, other.PutOff)
 	s.LostSamples = max(s.LostSamples, other.LostSamples)
@@ -149,7 +149,7 @@ func Profiling(s, other profiling.ContinuousStats) (t Table) {
 	return t
 }
 
-// Waits counts what became of slow requests in the recorder of what they waited for.
+// Waits counts the outcomes of slow requests in the waits recorder.
 func Waits(s waits.Stats, current waits.State) (t Table) {
 	const name, unit = "perfline.waits.requests", "{request}"
 	t.outcomes(name, unit, "slow requests given to the waits recorder")
@@ -162,7 +162,7 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	t.add("not_found", s.NotFound, "slow requests that are not in their snapshot")
 	t.lose("dropped", s.Dropped, "slow requests over the number that may wait for a snapshot")
 	t.lose("failed", s.Failed, "slow requests whose snapshot or analysis failed")
-	t.waiting(name, unit, s.Pending, "slow requests that wait for a snapshot or its analysis")
+	t.pending(name, unit, s.Pending, "slow requests that wait for a snapshot or its analysis")
 	t.outcomes("perfline.waits.snapshots", "{snapshot}", "snapshots of the execution trace")
 	t.add("written", s.Snapshots, "snapshots of the execution trace")
 	t.lose("failed", s.SnapshotsFailed, "snapshots that could not be written or were too large")
@@ -186,7 +186,7 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	return t
 }
 
-// Measures counts what the histogram of measures does not have as it should.
+// Measures counts the defects of the histogram of measures.
 func Measures(s bridge.MeasureStats) (t Table) {
 	t.outcomes("perfline.measures", "{measure}",
 		"measures that the histogram of measures has without their attributes, or lost")
@@ -211,7 +211,7 @@ func Recent(s requests.Stats) (t Table) {
 	return t
 }
 
-// Sessions counts sessions by the names of their recorder's counts, for the page.
+// Sessions counts sessions, for the page. n has the names of the recorder's counts.
 func Sessions(n map[string]uint64) (t Table) {
 	t.outcomes("perfline.sessions", "", "sessions")
 	t.add("started", n["started"], "sessions that began")

@@ -3,22 +3,22 @@ package cputime
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// A group is a control group that limits the CPU time of the process. The limit may be of a group
-// above, as that of a pod.
+// A group is a control group that limits the CPU time of the process: its own group or a group
+// above, such as a pod's.
 type group struct {
-	folder     string // without the slash in front
-	second     bool   // it is of version 2
+	folder     string // without the leading slash
+	version2   bool
 	processors float64
-	throttled  time.Duration // when it was last read
+	throttled  time.Duration // at the last Read
 }
 
-// limits returns the groups with a limit, of both versions.
-func limits(root fs.FS) (all []group) {
+func limitedGroups(root fs.FS) (all []group) {
 	own := textOf(root, "proc/self/cgroup")
 	for line := range strings.Lines(textOf(root, "proc/self/mountinfo")) {
 		// Fields of proc_pid_mountinfo(5): id, parent, device, root, mount point, options, optional
@@ -28,11 +28,11 @@ func limits(root fs.FS) (all []group) {
 		if !ok || len(mount) < 5 || len(system) < 3 {
 			continue
 		}
-		second := system[0] == "cgroup2"
-		if !second && (system[0] != "cgroup" || !has(system[2], "cpu")) {
+		version2 := system[0] == "cgroup2"
+		if !version2 && (system[0] != "cgroup" || !lists(system[2], "cpu")) {
 			continue
 		}
-		within, ok := groupOf(own, second)
+		within, ok := groupOf(own, version2)
 		if !ok {
 			continue
 		}
@@ -45,7 +45,7 @@ func limits(root fs.FS) (all []group) {
 		}
 		top := strings.TrimPrefix(path.Clean(mount[4]), "/")
 		for folder := path.Join(top, path.Clean("/"+within)); ; folder = path.Dir(folder) {
-			g := group{folder: folder, second: second}
+			g := group{folder: folder, version2: version2}
 			if g.processors = g.limit(root); g.processors > 0 {
 				all = append(all, g)
 			}
@@ -59,34 +59,29 @@ func limits(root fs.FS) (all []group) {
 
 // groupOf returns the path of the process's group. own is the text of /proc/self/cgroup: each line
 // is id:controllers:path.
-func groupOf(own string, second bool) (within string, ok bool) {
+func groupOf(own string, version2 bool) (path string, ok bool) {
 	for line := range strings.Lines(own) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) == 3 && (second && fields[1] == "" || !second && has(fields[1], "cpu")) {
+		if len(fields) != 3 {
+			continue
+		}
+		if version2 && fields[1] == "" || !version2 && lists(fields[1], "cpu") {
 			return fields[2], true
 		}
 	}
 	return "", false
 }
 
-// has reports whether a list with commas has a word.
-func has(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
+func lists(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
-// limit returns how many processors the group may use, 0 without a limit.
+// limit returns the number of processors that the group may use, or 0 without a limit.
 func (g *group) limit(root fs.FS) float64 {
 	var quota, period string
-	if g.second {
+	if g.version2 {
 		quota, period, _ = strings.Cut(textOf(root, path.Join(g.folder, "cpu.max")), " ")
 	} else {
-		quota, period = textOf(root, path.Join(g.folder, "cpu.cfs_quota_us")),
-			textOf(root, path.Join(g.folder, "cpu.cfs_period_us"))
+		quota = textOf(root, path.Join(g.folder, "cpu.cfs_quota_us"))
+		period = textOf(root, path.Join(g.folder, "cpu.cfs_period_us"))
 	}
 	q, err := strconv.ParseFloat(strings.TrimSpace(quota), 64) // "max" or -1 without a limit
 	p, wrong := strconv.ParseFloat(strings.TrimSpace(period), 64)
@@ -96,10 +91,10 @@ func (g *group) limit(root fs.FS) float64 {
 	return q / p
 }
 
-// readThrottled returns for how long the limit has stopped threads of the group.
+// readThrottled returns the time for which the limit stopped threads of the group.
 func (g *group) readThrottled(root fs.FS) time.Duration {
 	name, unit := "throttled_time", time.Nanosecond
-	if g.second {
+	if g.version2 {
 		name, unit = "throttled_usec", time.Microsecond
 	}
 	for line := range strings.Lines(textOf(root, path.Join(g.folder, "cpu.stat"))) {
@@ -111,7 +106,7 @@ func (g *group) readThrottled(root fs.FS) time.Duration {
 	return 0
 }
 
-// textOf returns a file's text, empty if the file cannot be read.
+// textOf returns a file's text, or "" if the file is not readable.
 func textOf(root fs.FS, name string) string {
 	text, _ := fs.ReadFile(root, name)
 	return string(text)

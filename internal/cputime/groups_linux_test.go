@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 			for name, text := range c.files {
 				root[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			m := Meter{root: root, groups: limits(root)}
+			m := Meter{root: root, groups: limitedGroups(root)}
 			var processors []float64
 			for _, g := range m.groups {
 				processors = append(processors, g.processors)
@@ -81,7 +81,7 @@ func TestLimitThatStopped(t *testing.T) {
 		"proc/self/mountinfo": {Data: []byte("30 23 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")}, "proc/self/cgroup": {Data: []byte("0::/pod/app\n")},
 		"sys/fs/cgroup/pod/cpu.max": {Data: []byte("150000 100000")}, "sys/fs/cgroup/pod/app/cpu.max": {Data: []byte("50000 100000")},
 	}
-	m := Meter{root: root, groups: limits(root)}
+	m := Meter{root: root, groups: limitedGroups(root)}
 	for i, c := range []struct {
 		pod, app  int // throttled, in microseconds
 		limit     float64

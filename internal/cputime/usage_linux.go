@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Meter reads the usage of the process. It knows the control groups that limited the process when
-// the meter was made. Its methods must not be called concurrently.
+// A Meter reads the usage of the process. A Meter reads the control groups that limited the process
+// at the call of NewMeter. Its methods must not be called concurrently.
 type Meter struct {
 	root   fs.FS
 	groups []group
@@ -19,13 +19,12 @@ type Meter struct {
 // NewMeter looks for the control groups of the process.
 func NewMeter() *Meter {
 	root := os.DirFS("/")
-	return &Meter{root: root, groups: limits(root)}
+	return &Meter{root: root, groups: limitedGroups(root)}
 }
 
 // Read returns the usage so far.
 func (m *Meter) Read() Usage {
-	u := Usage{Process: Process()}
-	u.Delayed = delayed(m.root)
+	u := Usage{Process: Process(), Delayed: readDelayed(m.root)}
 	var most time.Duration
 	for i := range m.groups {
 		g := &m.groups[i]
@@ -39,18 +38,17 @@ func (m *Meter) Read() Usage {
 	return u
 }
 
-// delayed returns how long the threads that there are have waited for a processor, as the scheduler
-// counts it. Linux has no such count of the process. The second number of a thread's schedstat is
-// nanoseconds.
-func delayed(root fs.FS) (all time.Duration) {
+// readDelayed returns the time for which the current threads waited for a processor: the second
+// number of each thread's schedstat, in nanoseconds. Linux has no such count for a process.
+func readDelayed(root fs.FS) (sum time.Duration) {
 	const tasks = "proc/self/task"
 	threads, _ := fs.ReadDir(root, tasks)
 	for _, t := range threads {
-		if words := strings.Fields(textOf(root, path.Join(tasks, t.Name(), "schedstat"))); len(
-			words) > 1 {
+		words := strings.Fields(textOf(root, path.Join(tasks, t.Name(), "schedstat")))
+		if len(words) > 1 {
 			n, _ := strconv.ParseInt(words[1], 10, 64)
-			all += time.Duration(n)
+			sum += time.Duration(n)
 		}
 	}
-	return all
+	return sum
 }

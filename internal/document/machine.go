@@ -7,17 +7,13 @@ import (
 	"strings"
 )
 
-// Machine says where figures are from: the processors, the release of Go, and the system.
+// Machine describes the machine of a measurement: processors, release of Go, and system.
 func Machine() string {
 	model := "an unknown processor"
-	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(info)) {
-			if name, value, ok := strings.Cut(line, ":"); ok &&
-				strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	if _, rest, ok := strings.Cut(string(info), "\nmodel name"); ok {
+		line, _, _ := strings.Cut(rest, "\n")
+		model = strings.Trim(line, " \t:")
 	}
 	return fmt.Sprintf("%d cores (%s), %s, %s/%s", runtime.NumCPU(), model, runtime.Version(),
 		runtime.GOOS, runtime.GOARCH)

@@ -1,11 +1,11 @@
-// Package environ reads the environment variables that configure perfline. [Variables] lists all of
-// them. They follow the same rules:
+// Package environ reads the environment variables of perfline. [Variables] lists all variables. The
+// variables follow the same rules:
 //
 //   - An empty variable means unset.
-//   - A wrong variable is logged once, with its rule and the value that counts instead.
-//   - A wrong variable without which nothing can work is an error.
+//   - A wrong variable causes one log line, with the rule and the value in its place.
+//   - A wrong variable is an error if nothing can work without the variable.
 //
-// Variables that often hold secrets are logged without their values.
+// Log lines omit the values of variables that often hold secrets.
 package environ
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// maxShown is how many bytes of a value are shown.
+// maxShown bounds a printed value, in bytes.
 const maxShown = 100
 
-// Raw returns the variable as it is.
+// Raw returns the variable unchanged.
 func Raw(name string) string { return os.Getenv(name) }
 
 // Get returns the variable without the spaces around it. An empty value means unset.
 func Get(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
-// A Reader logs each wrong variable once, also if other Readers have the same [record.SafeLogger].
-// It belongs to one goroutine.
+// A Reader logs each wrong variable once for each [record.SafeLogger]. Only one goroutine may use a
+// Reader.
 type Reader struct {
 	log   *slog.Logger
 	wrong map[string]bool
@@ -42,8 +42,8 @@ func NewReader(log *slog.Logger) *Reader {
 	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{}}
 }
 
-// Read returns what parse makes of the first variable that is set and right, else otherwise. It
-// checks all of them, and logs each wrong one with the value that is returned.
+// Read returns the parsed value of the first variable that is set and valid, or otherwise. Read
+// logs each wrong variable with the returned value.
 func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...string) T {
 	got, found := otherwise, false
 	var wrong []string
@@ -65,7 +65,7 @@ func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...
 	return got
 }
 
-// Warn logs that a variable is wrong, and what counts instead.
+// Warn logs a wrong variable, and the value in its place.
 func (r *Reader) Warn(name string, instead any) {
 	r.wrong[name] = true
 	if !record.Once(r.log, "wrong "+name) {
@@ -77,9 +77,9 @@ func (r *Reader) Warn(name string, instead any) {
 		fmt.Sprint(instead))
 }
 
-// List returns the choices that a variable names, separated by commas, in lower case and each once.
-// It logs names that are no choice. Without another name, the list is empty, as that of a variable
-// that is unset: otherwise says in the log what counts then. A choice none is the only one.
+// List returns the choices in a variable, separated by commas, in lower case and without
+// duplicates. "none" replaces all other choices. List logs unknown names. Without a known name, the
+// list is empty, as for an unset variable: the log shows otherwise then.
 func List(r *Reader, name, otherwise string) (list []string) {
 	is := Choice(name)
 	var unknown []string
@@ -96,30 +96,30 @@ func List(r *Reader, name, otherwise string) (list []string) {
 	if len(list) > 1 && slices.Contains(list, "none") {
 		list = []string{"none"}
 	}
-	if len(unknown) > 0 {
-		r.wrong[name] = true
+	if len(unknown) == 0 {
+		return list
 	}
-	if len(unknown) > 0 && record.Once(r.log, "wrong "+name) {
+	r.wrong[name] = true
+	if record.Once(r.log, "wrong "+name) {
 		v := lookUp(name)
-		r.log.Warn("perfline: environment variable ignored where it has unknown values", "variable",
-			name,
-			"value", v.show(strings.Join(unknown, ",")), "rule", v.Rule(), "instead",
-			cmp.Or(strings.Join(list, ","), otherwise))
+		r.log.Warn("perfline: environment variable ignored where it has unknown values",
+			"variable", name, "value", v.show(strings.Join(unknown, ",")), "rule", v.Rule(),
+			"instead", cmp.Or(strings.Join(list, ","), otherwise))
 	}
 	return list
 }
 
-// Ignored logs that a variable, which is right, has no effect.
+// Ignored logs a valid variable without effect.
 func (r *Reader) Ignored(name, why string) {
 	if record.Once(r.log, "ignored "+name) {
 		r.log.Warn("perfline: environment variable without effect", "variable", name, "reason", why)
 	}
 }
 
-// Wrong reports whether the variable was found to be wrong.
+// Wrong reports whether r has logged the variable as wrong.
 func (r *Reader) Wrong(name string) bool { return r.wrong[name] }
 
-// Error returns an error that names a wrong variable, its value and its rule.
+// Error returns an error with a wrong variable, its value and its rule.
 func Error(name string) error {
 	v := lookUp(name)
 	if v.Secret {
@@ -128,7 +128,7 @@ func Error(name string) error {
 	return fmt.Errorf("%s %q: %s", name, v.show(Raw(name)), v.Rule())
 }
 
-// show returns as much of a value as may be printed.
+// show returns a value without secrets.
 func (v Variable) show(value string) string {
 	if v.Secret {
 		return fmt.Sprintf("%d bytes", len(value))
@@ -137,7 +137,7 @@ func (v Variable) show(value string) string {
 	if v.hide != nil {
 		value = v.hide(value)
 	}
-	if strings.Contains(value, "://") { // also in a variable for something else
+	if strings.Contains(value, "://") { // a URL in the wrong variable
 		value = secret.URL(value)
 	}
 	return text.Cut(value, maxShown)

@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 			var log bytes.Buffer
 			r := NewReader(slog.New(slog.NewTextHandler(&log, nil)))
 			for range 2 {
-				if got := Read(r, 7, Whole, first, second); got != c.want {
+				if got := Read(r, 7, Integer(0, 100), first, second); got != c.want {
 					t.Errorf("got %d, want %d", got, c.want)
 				}
 			}
@@ -105,7 +105,7 @@ func TestReadersOfOneLogger(t *testing.T) {
 		log.Reset()
 		for range 2 {
 			r := NewReader(c.logger)
-			Read(r, 0, Whole, name)
+			Read(r, 0, Integer(0, 100), name)
 			if !r.Wrong(name) {
 				t.Errorf("%s is not wrong", name)
 			}

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// HeaderRule is the rule for headers, wherever they are given.
+// HeaderRule is the rule for the headers of variables and of fields.
 const HeaderRule = "names must be of letters, digits and - _ . for gRPC, values of printable ASCII for gRPC and without control characters for HTTP; " +
 	"a name must not come twice, and not be one that the protocol sets itself"
 
-// ownHeaders are what the protocols or perfline set, or what breaks requests. Implementations drop
-// some of them silently, and receivers refuse requests with others.
+// ownHeaders are the headers that the protocols or perfline set, and headers that break requests.
+// Implementations drop some of them silently, and receivers refuse requests with others.
 var ownHeaders = []string{
 	"accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect",
-	"http2-settings", "keep-alive",
-	"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+	"http2-settings", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
+	"upgrade",
 }
 
-// CanSend reports whether requests over HTTP or over gRPC can have a header.
+// CanSend reports whether requests over HTTP or over gRPC can carry a header.
 func CanSend(grpc bool, name, value string) bool {
 	lower := strings.ToLower(name)
 	switch {
@@ -33,14 +33,13 @@ func CanSend(grpc bool, name, value string) bool {
 	}
 }
 
-// notGRPC reports whether names in gRPC's metadata may not have a character.
+// notGRPC reports whether gRPC's metadata forbids a character in names.
 func notGRPC(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 }
 
-// Twice returns a name that comes twice among those of headers, which do not tell upper case from
-// lower case; "" without one.
-func Twice[V any](headers map[string]V) string {
+// Duplicate returns a name that occurs twice in headers, in any case, or "".
+func Duplicate[V any](headers map[string]V) string {
 	seen := map[string]bool{}
 	for name := range headers {
 		if seen[strings.ToLower(name)] {

@@ -20,23 +20,11 @@ func Bool(value string) (is, ok bool) {
 	return is, is || strings.EqualFold(value, "false")
 }
 
-// Whole accepts whole numbers.
-func Whole(value string) (int, bool) {
-	n, err := strconv.Atoi(value)
-	return n, err == nil
-}
-
-// Limit accepts whole numbers that are not negative.
-func Limit(value string) (int, bool) {
-	n, err := strconv.Atoi(value)
-	return n, err == nil && n >= 0
-}
-
-// Count accepts whole numbers from 1 to most.
-func Count(most int) func(string) (int, bool) {
+// Integer accepts whole numbers from least to most.
+func Integer(least, most int) func(string) (int, bool) {
 	return func(value string) (int, bool) {
 		n, err := strconv.Atoi(value)
-		return n, err == nil && n >= 1 && n <= most
+		return n, err == nil && n >= least && n <= most
 	}
 }
 
@@ -46,12 +34,12 @@ func Ratio(value string) (float64, bool) {
 	return f, err == nil && f >= 0 && f <= 1
 }
 
-// Milliseconds accepts whole numbers of milliseconds that are not below least.
+// Milliseconds accepts whole numbers of milliseconds, least or more.
 func Milliseconds(least int64) func(string) (time.Duration, bool) {
 	return func(value string) (time.Duration, bool) {
 		n, err := strconv.ParseInt(value, 10, 64)
-		return time.Duration(n) * time.Millisecond, err == nil && n >= least &&
-			n <= int64(math.MaxInt64/time.Millisecond)
+		ok := err == nil && n >= least && n <= int64(math.MaxInt64/time.Millisecond)
+		return time.Duration(n) * time.Millisecond, ok
 	}
 }
 
@@ -64,7 +52,7 @@ func Choice(name string) func(string) (string, bool) {
 	}
 }
 
-// Pairs accepts key=value pairs, separated by commas, with keys and values in percent-encoding.
+// Pairs accepts key=value pairs in percent-encoding, separated by commas.
 func Pairs(value string) (map[string]string, bool) {
 	pairs := map[string]string{}
 	for pair := range strings.SplitSeq(value, ",") {

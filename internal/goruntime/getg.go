@@ -4,5 +4,5 @@ package goruntime
 
 import "unsafe"
 
-// getg is the runtime's g of the calling goroutine.
+// getg returns the runtime's g of the calling goroutine.
 func getg() unsafe.Pointer

@@ -4,5 +4,5 @@ package goruntime
 
 import "unsafe"
 
-// getg is nil: the g is unknown here.
+// getg returns nil: this build does not know the g.
 func getg() unsafe.Pointer { return nil }

@@ -8,13 +8,12 @@ import (
 	"unsafe"
 )
 
-// GoroutineID is the calling goroutine's number, as in "goroutine 7 [running]:". No two
-// goroutines of a process have the same one. It is 0 for all of them if it cannot be
-// told: on processors without assembler here, and where the runtime's memory is not as
-// expected.
+// GoroutineID returns the calling goroutine's number, as in "goroutine 7 [running]:", which no
+// other goroutine of the process shares. GoroutineID returns 0 on processors without assembler
+// here, and in a runtime with an unexpected layout of memory.
 //
-// The address of the runtime's g alone does not tell goroutines apart: the runtime uses
-// it again for a goroutine that starts later.
+// The address of the runtime's g does not identify a goroutine: the runtime reuses the g for a
+// goroutine that starts later.
 func GoroutineID() uint64 {
 	g := getg()
 	at := goidOffset()
@@ -24,12 +23,13 @@ func GoroutineID() uint64 {
 	return *(*uint64)(unsafe.Add(g, at))
 }
 
-// gWords is how many words at the start of a g are searched for the goroutine's number. A
-// g has more than 50 words in all releases so far.
+// gWords is the number of words of a g that goidOffset searches. A g has more than 50 words in all
+// releases so far.
 const gWords = 32
 
-// goidOffset is where a g has the goroutine's number, or 0 if that is unknown. Several
-// goroutines search for the number that runtime.Stack prints. One place must be left.
+// goidOffset returns the offset of the goroutine's number in a g, or 0 if the offset is unknown.
+// Several goroutines search their g for the number that runtime.Stack prints. Exactly one offset
+// must match in all of them.
 var goidOffset = sync.OnceValue(func() uintptr {
 	if getg() == nil {
 		return 0
@@ -40,7 +40,7 @@ var goidOffset = sync.OnceValue(func() uintptr {
 	}
 	for range 4 {
 		done := make(chan struct{})
-		go func() { // numbers of goroutines that follow each other differ
+		go func() { // a new goroutine has a new number
 			defer close(done)
 			g, id := getg(), printedID()
 			for i := range words {
@@ -61,7 +61,6 @@ var goidOffset = sync.OnceValue(func() uintptr {
 	return found
 })
 
-// printedID is the number in "goroutine 7 [running]:", or 0 if that is written otherwise.
 func printedID() uint64 {
 	var buf [64]byte
 	text, found := bytes.CutPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))

@@ -4,9 +4,7 @@ package goruntime
 
 import "unsafe"
 
-func goroutineProfileWithLabels([]StackRecord, []unsafe.Pointer) (n int, ok bool) {
-	return 0,
-		false
-}
+// GoroutineProfile returns false: this build has no link to the runtime's goroutine profile.
+func GoroutineProfile([]StackRecord, []unsafe.Pointer) (n int, ok bool) { return 0, false }
 
 const hasGoroutineProfile = false

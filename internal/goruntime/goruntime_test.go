@@ -113,7 +113,7 @@ func TestOtherGoroutineProfiles(t *testing.T) {
 	type profile = func([]StackRecord, []unsafe.Pointer) (int, bool)
 	changed := func(change func(records []StackRecord, tags []unsafe.Pointer, n int)) profile {
 		return func(records []StackRecord, tags []unsafe.Pointer) (int, bool) {
-			n, ok := goroutineProfileWithLabels(records, tags)
+			n, ok := GoroutineProfile(records, tags)
 			if ok && len(records) > 0 {
 				change(records, tags, n)
 			}
@@ -124,7 +124,7 @@ func TestOtherGoroutineProfiles(t *testing.T) {
 		profile profile
 		want    string // of the error; "" for none
 	}{
-		"as it is": {goroutineProfileWithLabels, ""},
+		"as it is": {GoroutineProfile, ""},
 		"longer records": {changed(func(records []StackRecord, _ []unsafe.Pointer, _ int) {
 			next := unsafe.Add(unsafe.Pointer(unsafe.SliceData(records)), len(records)*int(unsafe.Sizeof(records[0])))
 			*(*StackRecord)(next) = records[0]
@@ -139,8 +139,8 @@ func TestOtherGoroutineProfiles(t *testing.T) {
 			records[0], records[n-1] = records[n-1], records[0]
 		}), "the caller's"},
 		"never enough room": {func([]StackRecord, []unsafe.Pointer) (int, bool) { return 3, false }, "grew"},
-		"no records":        {func([]StackRecord, []unsafe.Pointer) (int, bool) { return 0, true }, "records, where"},
-		"too many records":  {func(r []StackRecord, _ []unsafe.Pointer) (int, bool) { return 1000 * len(r), true }, "records, where"},
+		"no records":        {func([]StackRecord, []unsafe.Pointer) (int, bool) { return 0, true }, "records, want"},
+		"too many records":  {func(r []StackRecord, _ []unsafe.Pointer) (int, bool) { return 1000 * len(r), true }, "records, want"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := checkRecords(labels, c.profile)

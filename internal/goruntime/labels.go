@@ -2,6 +2,7 @@ package goruntime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/pprof"
@@ -10,54 +11,52 @@ import (
 	"unsafe"
 )
 
-// Labels returns the calling goroutine's profiler labels: a *runtime/pprof.labelMap,
-// which the goroutine shares with others, or nil.
-func Labels() unsafe.Pointer { return getProfLabel() }
+// Labels returns the calling goroutine's profiler labels: nil, or a *runtime/pprof.labelMap that
+// other goroutines may share.
+//
+//go:linkname Labels runtime/pprof.runtime_getProfLabel
+func Labels() unsafe.Pointer
 
-// SetLabels sets the calling goroutine's profiler labels to what [Labels] returned, to
-// nil, or to a *[LabelSet] if [CheckLabels] returned nil.
-func SetLabels(labels unsafe.Pointer) { setProfLabel(labels) }
+// SetLabels sets the calling goroutine's profiler labels: to a result of [Labels], to nil, or to a
+// *[LabelSet] if [CheckLabels] returned nil.
+//
+//go:linkname SetLabels runtime/pprof.runtime_setProfLabel
+func SetLabels(labels unsafe.Pointer)
 
-//go:linkname getProfLabel runtime/pprof.runtime_getProfLabel
-func getProfLabel() unsafe.Pointer
-
-//go:linkname setProfLabel runtime/pprof.runtime_setProfLabel
-func setProfLabel(labels unsafe.Pointer)
-
-// A LabelSet is a goroutine's labels in memory, if [CheckLabels] returns nil. It does not
-// change once a goroutine has it. List is sorted by key and has no key twice.
+// A LabelSet has the layout of a goroutine's labels, if [CheckLabels] returns nil. Callers must not
+// change a LabelSet that a goroutine uses. List is sorted by key, and has no duplicate keys.
 type LabelSet struct{ List []Label }
 
 // A Label is one profiler label.
 type Label struct{ Key, Value string }
 
-// CheckLabels returns an error unless [LabelSet] is what the runtime's labels point to.
-// It checks once in a process.
-func CheckLabels() error { return checkLabels() }
+// errPortable is the error of all checks in a portable build.
+var errPortable = errors.New("this program was built with the tag perfline_portable")
 
-var checkLabels = sync.OnceValue(testLabels)
+// CheckLabels returns an error unless the runtime's labels have the layout of [LabelSet]. The check
+// runs once in a process.
+var CheckLabels = sync.OnceValue(testLabels)
 
 func testLabels() error {
 	if portable {
 		return errPortable
 	}
-	set := [2]string{"perfline", "self-test"}
-	more := [2]string{"zone", "b"}
-	ctx := pprof.WithLabels(context.Background(), pprof.Labels(set[0], set[1], more[0], more[1]))
+	ctx := pprof.WithLabels(context.Background(),
+		pprof.Labels("perfline", "self-test", "zone", "b"))
 	if err := sameLayout(labelMapType(ctx), reflect.TypeFor[LabelSet]()); err != nil {
 		return fmt.Errorf("the labels of goroutines have another layout: %w", err)
 	}
 	before := Labels()
 	defer SetLabels(before)
 	pprof.SetGoroutineLabels(ctx)
-	want := []Label{{set[0], set[1]}, {more[0], more[1]}}
+	want := []Label{{"perfline", "self-test"}, {"zone", "b"}}
 	if got := (*LabelSet)(Labels()); got == nil || !slices.Equal(got.List, want) {
 		return fmt.Errorf("a goroutine with the labels %v does not have them", want)
 	}
 	return nil
 }
 
-// labelMapType is the type of what runtime/pprof puts into ctx for its labels, or nil.
+// labelMapType returns the type of the labels that runtime/pprof puts into ctx, or nil.
 func labelMapType(ctx context.Context) reflect.Type {
 	probe := &contextProbe{Context: ctx}
 	pprof.Label(probe, "")
@@ -68,10 +67,10 @@ func labelMapType(ctx context.Context) reflect.Type {
 	return t.Elem()
 }
 
-// A contextProbe remembers the last value that was asked of it. The key of
-// runtime/pprof is not exported.
+// A contextProbe records the last value that a caller asked for: runtime/pprof does not export the
+// key of its labels.
 type contextProbe struct {
-	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	context.Context //nolint:containedctx // a context that wraps its parent
 	value           any
 }
 
@@ -80,11 +79,11 @@ func (p *contextProbe) Value(key any) any {
 	return p.value
 }
 
-// sameLayout returns an error unless values of both types have the same kinds of fields
-// at the same places. Names do not count, and a struct is as good as its only field.
+// sameLayout returns an error unless values of both types have fields of the same kinds at the same
+// offsets. Names do not count. A struct with one field equals that field.
 func sameLayout(got, want reflect.Type) error {
 	if got == nil {
-		return fmt.Errorf("there is no pointer where %v was expected", want)
+		return fmt.Errorf("no pointer, want %v", want)
 	}
 	for _, t := range []*reflect.Type{&got, &want} {
 		for (*t).Kind() == reflect.Struct && (*t).NumField() == 1 {
@@ -92,23 +91,21 @@ func sameLayout(got, want reflect.Type) error {
 		}
 	}
 	if got.Kind() != want.Kind() || got.Size() != want.Size() {
-		return fmt.Errorf("%v (%d bytes) where %v (%d bytes) was expected", got, got.Size(), want,
-			want.Size())
+		return fmt.Errorf("%v (%d bytes), want %v (%d bytes)", got, got.Size(), want, want.Size())
 	}
 	switch want.Kind() {
 	case reflect.Slice:
 		return sameLayout(got.Elem(), want.Elem())
 	case reflect.Struct:
 		if got.NumField() != want.NumField() {
-			return fmt.Errorf("%v has %d fields where %d were expected", got, got.NumField(),
-				want.NumField())
+			return fmt.Errorf("%v has %d fields, want %d", got, got.NumField(), want.NumField())
 		}
 		for i := range want.NumField() {
-			if got.Field(i).Offset != want.Field(i).Offset {
-				return fmt.Errorf("%v has field %d at %d where %d was expected", got, i,
-					got.Field(i).Offset, want.Field(i).Offset)
+			g, w := got.Field(i), want.Field(i)
+			if g.Offset != w.Offset {
+				return fmt.Errorf("%v has field %d at %d, want %d", got, i, g.Offset, w.Offset)
 			}
-			if err := sameLayout(got.Field(i).Type, want.Field(i).Type); err != nil {
+			if err := sameLayout(g.Type, w.Type); err != nil {
 				return err
 			}
 		}

@@ -10,16 +10,16 @@ import (
 
 const portable = true
 
-// ReadProfile returns eof: the log cannot be read in this build.
+// ReadProfile returns eof: this build cannot read the log.
 func ReadProfile() (data []uint64, labels []unsafe.Pointer, eof bool) { return nil, nil, true }
 
 // ExpandFinalInlineFrame returns stack.
 func ExpandFinalInlineFrame(stack []uintptr) []uintptr { return stack }
 
-// FrameName is f.Function.
+// FrameName returns f.Function.
 func FrameName(f *runtime.Frame) string { return f.Function }
 
-// FrameStartLine is the line where f's function begins, or 0 if f was inlined.
+// FrameStartLine returns the first line of f's function, or 0 if f was inlined.
 func FrameStartLine(f *runtime.Frame) int {
 	if f.Func == nil {
 		return 0
@@ -30,5 +30,5 @@ func FrameStartLine(f *runtime.Frame) int {
 
 var start = time.Now()
 
-// Nanotime is a monotonic clock in nanoseconds.
+// Nanotime reads a monotonic clock in nanoseconds.
 func Nanotime() int64 { return int64(time.Since(start)) }

@@ -1,21 +1,21 @@
 package local
 
-// A KeepReason says why a request is kept whole. Package bridge has the policy.
+// A KeepReason is the reason to keep a whole request. Package bridge defines the policy.
 type KeepReason uint8
 
 // The reasons.
 const (
 	NotKept        KeepReason = iota
-	KeptForProgram            // the program asked for it, by marks.Keep
-	KeptForFailure            // a span of it has the status Error
-	KeptForTime               // it took longer than its threshold
-	KeptForShare              // it belongs to the share of all others
+	KeptForProgram            // the program called marks.Keep
+	KeptForFailure            // a span of the request has the status Error
+	KeptForTime               // the request took longer than its threshold
+	KeptForShare              // a random share of all other requests
 
-	KeepReasons = iota // how many reasons there are
+	KeepReasons = iota // the number of reasons
 )
 
-// KeepReasonKey is the key of the attribute that gives the reason, on the local root of a request
-// that the sampler did not sample. OpenTelemetry's conventions have no such attribute.
+// KeepReasonKey is the key of the reason's attribute, on the local root of a request that the
+// sampler dropped. OpenTelemetry's conventions define no such attribute.
 const KeepReasonKey = "perfline.keep.reason"
 
 // String returns the value of the attribute: chosen, failed, slow or share; and "" for NotKept.

@@ -1,27 +1,27 @@
-// Package local says what the end of a local root is: of a span without a parent, or whose parent
-// is in another process. Whoever makes the span knows the end, and tells it everyone: the store of
-// requests, the counts of routes, the keep policy, and the recorder of waits.
+// Package local describes the end of a local root: of a span without a parent in this process. The
+// span's maker passes a [Root] to the store of requests, to the counts of routes, to the keep
+// policy and to the waits recorder.
 package local
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Class says what a local root stands for.
+// A Class is the kind of work of a local root.
 type Class uint8
 
 // The classes of local roots.
 const (
-	Request    Class = iota // a unit of work with an end of its own: a request, a message, a job
-	Stream                  // a request that lasts as long as its client stays
-	Background              // a call or a measure without a request
-	// in the background, the work of a pool of connections itself: dialing, checking, resetting
-	Housekeeping
+	Request      Class = iota // a unit of work: a request, a message, a job
+	Stream                    // a request that lasts as long as its client stays
+	Background                // a call or a measure without a request
+	Housekeeping              // a pool of connections dials, checks or resets a connection
 
-	Classes = iota // how many classes there are
+	Classes = iota // the number of classes
 )
 
 var classNames = [Classes][2]string{{"request", "requests"}, {"stream", "streams"},
@@ -30,11 +30,10 @@ var classNames = [Classes][2]string{{"request", "requests"}, {"stream", "streams
 // String returns the name of a class, such as "stream".
 func (c Class) String() string { return classNames[min(c, Housekeeping)][0] }
 
-// Plural returns the name of a class in plural, such as "streams".
+// Plural returns the plural of a class's name, such as "streams".
 func (c Class) Plural() string { return classNames[min(c, Housekeeping)][1] }
 
-// A Root is the end of a local root: a span without a parent, or whose parent is in another
-// process. Whoever makes the span knows its end, and tells it beside the encoded spans.
+// A Root is the end of a local root: a span without a parent in this process.
 type Root struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
@@ -43,15 +42,14 @@ type Root struct {
 	Start, End time.Time // best with readings of the monotonic clock
 	Failed     bool      // the status is Error
 	Keep       KeepReason
-	// spans of the request that had no room in memory before it was decided whether they are kept
-	Refused uint32
+	Refused    uint32 // spans that found no room in memory before the keep policy decided
 }
 
 // Took returns the duration.
 func (r *Root) Took() time.Duration { return r.End.Sub(r.Start) }
 
-// ClassOf returns the class of a local root with that kind and name. job and stream say that the
-// root has the attribute of that name.
+// ClassOf returns the class of a local root. job and stream report whether the root has the
+// attribute of that name.
 func ClassOf(kind trace.SpanKind, name string, job, stream bool) Class {
 	switch {
 	case !job && kind != trace.SpanKindServer && kind != trace.SpanKindConsumer:
@@ -66,9 +64,9 @@ func ClassOf(kind trace.SpanKind, name string, job, stream bool) Class {
 	}
 }
 
-// housekeeping has names of spans that pools of connections make: of packages otelsql (two of that
-// name), redisotel and otelpgx. Names that other programs use as well, such as "connect", are in
-// the background.
+// housekeeping lists names of spans from pools of connections: of packages otelsql (two of that
+// name), redisotel and otelpgx. housekeeping lacks names that other programs use, too, such as
+// "connect".
 var housekeeping = []string{
 	"sql.connector.connect", "sql.conn.reset_session", "sql.conn.ping",
 	"db.Connect", "db.Ping",
@@ -77,12 +75,9 @@ var housekeeping = []string{
 }
 
 func isHousekeeping(name string) bool {
-	for _, known := range housekeeping {
-		if len(name) == len(known) && strings.EqualFold(name, known) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(housekeeping, func(known string) bool {
+		return len(name) == len(known) && strings.EqualFold(name, known)
+	})
 }
 
 // An ID identifies a local root, or any span.

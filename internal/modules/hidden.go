@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// HiddenNote returns sentences about the functions that a profile lacks because of the origin
-// policy or of the profiler's Modules. It is empty if no function is hidden. The profile has the
-// functions of the modules shown, and all functions if shown is empty. Of all samples, filtered
-// have no stack.
+// HiddenNote returns sentences about the functions that the origin policy or the profiler's Modules
+// hide in a profile, or "" if no function is hidden. The profile shows functions of the modules
+// shown; no modules means all functions. filtered of the samples have no stack.
 func HiddenNote(shown []string, samples, filtered uint64) string {
 	if filtered == 0 && len(shown) == 0 {
 		return ""

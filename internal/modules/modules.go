@@ -1,10 +1,10 @@
-// Package modules finds the module of a function by the function's name, and the version of a
-// module.
+// Package modules finds the module of a function by name, and the version of a module.
 //
 //	m := modules.Read().Of("net/http.(*conn).serve") // {Standard, "std", "go1.26.8"}
 package modules
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -12,34 +12,34 @@ import (
 	"sync"
 )
 
-// A Kind says whose code a module has.
+// A Kind is the origin of a module.
 type Kind uint8
 
 // The kinds.
 const (
-	Unknown    Kind = iota // the name has no package, or no module of the program has the package
+	Unknown    Kind = iota // the name has no package, or a package of no module of the program
 	Main                   // the program's main module
 	Standard               // the standard library, the runtime included
 	Dependency             // another module
 )
 
-// A Module is a module that the program was built from.
+// A Module is a module of the program.
 type Module struct {
 	Kind Kind
-	// Path is the module's path. It is "main" for a main module without a known path, and "std" for
-	// the standard library.
+	// Path is the module's path: "main" for a main module without a known path, and "std" for the
+	// standard library.
 	Path    string
-	Version string // such as "v1.2.3"; of Standard the Go release; empty if it is unknown
+	Version string // such as "v1.2.3"; of Standard the Go release; empty if unknown
 }
 
-// A Set has the modules of a program.
+// A Set holds the modules of a program.
 type Set struct {
 	main         string
 	mainVersion  string
 	dependencies []Module // the longest path first
 }
 
-// Read returns the modules of this program. The binary of a test knows none but its main module.
+// Read returns the modules of this program. The binary of a test lists only its main module.
 var Read = sync.OnceValue(func() *Set {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -58,8 +58,9 @@ var Read = sync.OnceValue(func() *Set {
 	return s
 })
 
-// Version returns the version of a module in this program. It is empty for a module that is not in
-// the program, that a folder replaces, or whose own source the program was built beside.
+// Version returns the version of a module in this program. Version returns "" for a module outside
+// the program, for a module that a folder replaces, and for a program built in the module's own
+// source.
 func Version(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -84,18 +85,18 @@ func New(main string, dependencies ...Module) *Set {
 	return s
 }
 
-// Main returns the path of the main module, or "" if it is unknown.
+// Main returns the path of the main module, or "" if the path is unknown.
 func (s *Set) Main() string { return s.main }
 
 // Dependencies returns the number of the other modules.
 func (s *Set) Dependencies() int { return len(s.dependencies) }
 
-// Has reports whether the program was built from a module with the path.
+// Has reports whether a dependency has the path.
 func (s *Set) Has(path string) bool {
 	return slices.ContainsFunc(s.dependencies, func(d Module) bool { return d.Path == path })
 }
 
-// Of returns the module of a function by the name that the runtime has for it.
+// Of returns the module of a function by the runtime's name for the function.
 func (s *Set) Of(function string) Module {
 	pkg := Package(function)
 	own := pkg == "main" || Within(pkg, s.main)
@@ -105,11 +106,7 @@ func (s *Set) Of(function string) Module {
 		}
 	}
 	if own {
-		path := s.main
-		if path == "" {
-			path = "main"
-		}
-		return Module{Main, path, s.mainVersion}
+		return Module{Main, cmp.Or(s.main, "main"), s.mainVersion}
 	}
 	if IsStandard(pkg) {
 		return Module{Standard, "std", runtime.Version()}
@@ -117,11 +114,9 @@ func (s *Set) Of(function string) Module {
 	return Module{}
 }
 
-// Package returns the import path of a function's package. It is empty if the name has none.
+// Package returns the import path of a function's package, or "" for a name without a package.
 func Package(function string) string {
-	if i := strings.IndexByte(function, '['); i >= 0 { // type arguments have paths of their own
-		function = function[:i]
-	}
+	function, _, _ = strings.Cut(function, "[") // type arguments have paths of their own
 	slash := strings.LastIndexByte(function, '/') + 1
 	if dot := strings.IndexByte(function[slash:], '.'); dot >= 0 {
 		// The linker escapes dots in the last element of a path.

@@ -1,4 +1,4 @@
-// Package onread lets readers of data bring in what has not arrived yet.
+// Package onread holds functions that bring buffered data to a reader before a read.
 package onread
 
 import (
@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// Functions are called before data are read. The zero value has none. The methods are safe for
-// concurrent use.
+// Functions is a list of functions. The zero value is empty. The methods are safe for concurrent
+// use.
 type Functions struct {
-	mu  sync.Mutex               // held while the list is replaced
-	all atomic.Pointer[[]func()] // a list does not change
+	mu  sync.Mutex               // guards the replacement of the list
+	all atomic.Pointer[[]func()] // a stored list never changes
 }
 
-// Add adds a function.
+// Add appends a function.
 func (l *Functions) Add(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +29,7 @@ func (l *Functions) list() []func() {
 	return nil
 }
 
-// Call calls all functions, in the order in which they were added. It takes no lock.
+// Call calls all functions in the order of Add, without a lock.
 func (l *Functions) Call() {
 	for _, f := range l.list() {
 		f()

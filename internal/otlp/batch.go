@@ -38,7 +38,7 @@ func ReadBatch(vars *environ.Reader, signal Signal, queueSize int) Batch {
 	if signal == Logs {
 		names, delay = logBatch, time.Second
 	}
-	count := environ.Count(MaxQueueSize)
+	count := environ.Integer(1, MaxQueueSize)
 	b := Batch{
 		QueueSize: environ.Read(vars, DefaultQueueSize, count, names.queueSize),
 		BatchSize: environ.Read(vars, 512, count, names.batchSize),

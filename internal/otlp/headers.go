@@ -14,7 +14,7 @@ func (c Config) headers(signal Signal, protocol string) (map[string]string, erro
 	chosen := c.Headers
 	for _, name := range environ.OfSignal(signal.Variable, "HEADERS") {
 		headers, ok := headersOf(environ.Get(name))
-		ok = ok && environ.Twice(headers) == ""
+		ok = ok && environ.Duplicate(headers) == ""
 		for key, value := range headers {
 			ok = ok && environ.CanSend(protocol == GRPC, key, value)
 		}
@@ -25,7 +25,7 @@ func (c Config) headers(signal Signal, protocol string) (map[string]string, erro
 			chosen = headers
 		}
 	}
-	if twice := environ.Twice(c.Headers); twice != "" {
+	if twice := environ.Duplicate(c.Headers); twice != "" {
 		return nil, fmt.Errorf("exporter: Headers: %q comes twice: %s", twice, environ.HeaderRule)
 	}
 	for key, value := range c.Headers {

@@ -8,15 +8,14 @@ import (
 
 const (
 	blockSize = 16 << 10
-	minFree   = 1 << 10 // of a block that takes further items
-	// bytes of items that share a block with others; a block wastes less than that
-	maxShared = blockSize / 4
+	minFree   = 1 << 10       // bytes of a block for further items
+	maxShared = blockSize / 4 // bytes of items in a shared block, and the most that a block wastes
 )
 
-// A block has the bytes of several encoded items, one after the other. All who keep some of the
-// items share the block. The last user gives the block to the next writer.
+// A block stores several encoded items in a row. All users of these items share the block. After
+// the last release, the next writer reuses the block.
 type block struct {
-	bytes []byte // all of them, used or not
+	bytes []byte
 	users atomic.Int32
 }
 
@@ -31,25 +30,25 @@ func newBlock() *block {
 	return b
 }
 
-// release ends a use. b may be nil.
+// release removes a user. b may be nil.
 func (b *block) release() {
 	if b != nil && b.users.Add(-1) == 0 && len(b.bytes) == blockSize {
 		blocks.Put(b)
 	}
 }
 
-// A shared is the memory of encoded items.
+// A shared is the place of encoded items in a block.
 type shared struct {
-	block *block // nil: the bytes are the caller's
-	at    int    // where the bytes are in the block
+	block *block // nil: the bytes belong to the caller
+	at    int    // the offset of the bytes in the block
 }
 
-// holds reports whether the block has these bytes. A caller may have put others in their place.
+// holds reports whether the block stores these bytes: a caller may have replaced the bytes.
 func (s shared) holds(bytes []byte) bool {
 	return s.block != nil && len(bytes) > 0 && &bytes[0] == &s.block.bytes[s.at]
 }
 
-// retain returns bytes that nobody changes until release.
+// retain returns bytes that do not change until release.
 func (s shared) retain(bytes []byte) ([]byte, shared) {
 	if !s.holds(bytes) {
 		return slices.Clone(bytes), shared{}
@@ -64,20 +63,19 @@ func (s shared) release(bytes []byte) {
 	}
 }
 
-// from returns the memory of the bytes from the n-th on.
+// from returns the place of the bytes from the n-th on.
 func (s shared) from(n int) shared {
 	s.at += n
 	return s
 }
 
-// A Writer writes encoded items to memory that those who keep items share: see [Spans.Retain]. The
+// A Writer writes encoded items to memory that users of the items share: see [Spans.Retain]. The
 // zero value is ready for use. Only one goroutine may use a Writer at a time.
 type Writer struct {
 	filling *block // nil before the first item
 	used    int    // bytes of filling
 }
 
-// begin takes a new block.
 func (w *Writer) begin() {
 	w.filling.release()
 	w.filling, w.used = newBlock(), 0
@@ -91,12 +89,12 @@ func (w *Writer) Next() []byte {
 	return w.filling.bytes[w.used:w.used]
 }
 
-// Full reports whether the block has little room for more than these items, which the caller has
-// appended to the result of Next. To go on in the next block saves copies.
+// Full reports whether the block has little room after these items, which the caller has appended
+// to the result of Next. The caller saves copies with a new block.
 func (*Writer) Full(items []byte) bool { return cap(items)-len(items) < minFree/4 }
 
-// Spans returns spans whose bytes the caller has appended to the result of Next. The caller
-// releases the spans.
+// Spans returns spans with bytes that the caller has appended to the result of Next. The caller
+// must release the spans.
 func (w *Writer) Spans(s Spans) Spans {
 	s.Bytes, s.shared = w.take(s.Bytes)
 	return s
@@ -108,14 +106,14 @@ func (w *Writer) Records(r Records) Records {
 	return r
 }
 
-// take returns the bytes in a block with one more user.
+// take adds a user to the block of the bytes, and copies the bytes if they outgrew the block.
 func (w *Writer) take(b []byte) ([]byte, shared) {
 	n := len(b)
 	switch {
 	case n == 0:
 		return nil, shared{}
 	case n <= blockSize-w.used && &b[0] == &w.filling.bytes[w.used]:
-	case n > maxShared: // appending made an array of its own
+	case n > maxShared: // append allocated an array
 		if cap(b)-n > n/8 {
 			b = slices.Clone(b)
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A Header has the ids and the times of a span.
+// A Header holds the ids and the times of a span.
 type Header struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
-	ParentID   trace.SpanID // zero if it has no parent
+	ParentID   trace.SpanID // zero without a parent
 	Remote     bool         // the parent is in another process
 	TraceFlags trace.TraceFlags
 	Start, End time.Time
@@ -26,10 +26,10 @@ type Header struct {
 // Duration returns the time from the span's start to its end.
 func (h Header) Duration() time.Duration { return h.End.Sub(h.Start) }
 
-// A Span is a decoded span. Its texts are copies: it does not retain the bytes it was made of.
+// A Span is a decoded span. A Span shares no memory with the bytes.
 type Span struct {
 	Header
-	Group      *Group // with its resource and scope
+	Group      *Group // with the resource and the scope
 	TraceState string
 	Name       string
 	Kind       trace.SpanKind
@@ -41,9 +41,9 @@ type Span struct {
 	DroppedAttributes, DroppedEvents, DroppedLinks int
 }
 
-// First reads the header of the first span into h, and returns the number of bytes of that span. It
-// allocates nothing. It returns an error if the bytes do not begin with a span; then h is of no
-// use. There must be some bytes.
+// First reads the header of the first span into h, and returns the size of that span in bytes.
+// First allocates nothing. First returns an error if the bytes do not begin with a span; h is
+// invalid then. s must not be empty.
 func (s Spans) First(h *Header) (size int, err error) {
 	*h = Header{Start: epoch, End: epoch}
 	rest := otlpwire.Fields(s.Bytes)
@@ -57,8 +57,7 @@ func (s Spans) First(h *Header) (size int, err error) {
 	return len(s.Bytes) - len(rest), nil
 }
 
-// All yields the spans in order, decoded. They share no memory with the bytes. After an error it
-// ends.
+// All decodes and yields the spans in order, until the first error.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := otlpwire.Fields(s.Bytes); len(b) > 0; {
@@ -115,7 +114,7 @@ func decodeID(id, b []byte) error {
 	return nil
 }
 
-// epoch is a time that is not in the bytes.
+// epoch stands for a missing time.
 var epoch = moment(0)
 
 func moment(n uint64) time.Time { return time.Unix(int64(n/1e9), int64(n%1e9)) }
@@ -185,7 +184,7 @@ func decodeLink(b otlpwire.Fields) (l sdktrace.Link, err error) {
 		case linkSpanID:
 			err = decodeID(c.SpanID[:], f.Body)
 		case linkTraceState:
-			c.TraceState, _ = trace.ParseTraceState(string(f.Body)) // empty if it is wrong
+			c.TraceState, _ = trace.ParseTraceState(string(f.Body)) // empty after an error
 		case linkAttributes:
 			l.Attributes, err = appendDecoded(l.Attributes, f.Body, decodeAttribute)
 		case linkDroppedAttributes:
@@ -199,7 +198,7 @@ func decodeLink(b otlpwire.Fields) (l sdktrace.Link, err error) {
 	return l, err
 }
 
-// statusCodes are codes by their number in OTLP. Other numbers are Unset.
+// statusCodes maps OTLP's numbers to codes. Other numbers are Unset.
 var statusCodes = map[uint64]codes.Code{statusOk: codes.Ok, statusError: codes.Error}
 
 func decodeStatus(b otlpwire.Fields) (s sdktrace.Status, err error) {

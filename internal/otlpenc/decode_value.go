@@ -3,7 +3,6 @@ package otlpenc
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -11,16 +10,12 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// MaxDepth is the number of lists and maps that may lie within each other in the value of an
-// attribute. The encoder writes the text "nested too deep" in place of each list and map below.
-// Receivers refuse a request with messages more than 100 levels deep (protobuf's limit in C++, Java
-// and Rust) or 10 000 (in Go). The value of an attribute of an event or a link is at level 6, and
-// each map adds three.
+// MaxDepth is the greatest nesting of lists and maps in the value of an attribute. The encoder
+// writes the text "nested too deep" in place of deeper lists and maps.
 const MaxDepth = otlpwire.MaxDepth
 
 func decodeAttribute(b otlpwire.Fields) (attribute.KeyValue, error) { return decodeKeyValue(b, 0) }
 
-// decodeKeyValue decodes an attribute that has depth lists and maps around it.
 func decodeKeyValue(b otlpwire.Fields, depth int) (kv attribute.KeyValue, err error) {
 	err = b.Each(func(f otlpwire.Field) (err error) {
 		switch f.Tag {
@@ -61,7 +56,6 @@ func decodeValue(b otlpwire.Fields, depth int) (v attribute.Value, err error) {
 	return v, err
 }
 
-// decodeList decodes the elements of an array or a map.
 func decodeList[T any](
 	b otlpwire.Fields, depth int, decode func(otlpwire.Fields, int) (T, error),
 ) (all []T, err error) {
@@ -80,13 +74,15 @@ func decodeList[T any](
 	return all, err
 }
 
-// sliceOf returns a slice of bools, numbers or texts if all elements are of one such kind, because
-// OTLP does not tell them from a slice of such values.
+// sliceOf returns a slice of bools, numbers or texts if all elements have one such kind: OTLP
+// encodes such a slice as a slice of values.
 func sliceOf(all []attribute.Value) attribute.Value {
 	kind := attribute.EMPTY
-	if len(all) > 0 && !slices.ContainsFunc(all,
-		func(v attribute.Value) bool { return v.Type() != all[0].Type() }) {
-		kind = all[0].Type()
+	for i, v := range all {
+		if i > 0 && v.Type() != kind {
+			return attribute.SliceValue(all...)
+		}
+		kind = v.Type()
 	}
 	switch kind {
 	case attribute.BOOL:

@@ -12,15 +12,14 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// MaxPlain is the number of attributes that are plain together: each key is compared with all
-// others.
+// MaxPlain bounds the number of plain attributes: [Plain] compares each key with all others.
 const MaxPlain = 8
 
-// Extra is what a span has in addition to its Snapshot.
+// Extra holds further attributes and events of a span, in addition to the Snapshot.
 type Extra struct {
-	Attributes func([]byte) []byte // appends attributes, by an [AttributeWriter]; may be nil
-	Detail     []slog.Attr         // attributes, which must be plain
-	Events     func([]byte) []byte // appends events, by [AppendEvent]; may be nil
+	Attributes func([]byte) []byte // appends attributes by an [AttributeWriter]; may be nil
+	Detail     []slog.Attr         // plain attributes
+	Events     func([]byte) []byte // appends events by [AppendEvent]; may be nil
 }
 
 // An AttributeWriter appends attributes of a span. Keys must be UTF-8.
@@ -42,7 +41,7 @@ func (w *AttributeWriter) KeyValues(attrs []attribute.KeyValue) {
 	w.Bytes = otlpwire.AppendAttributes(w.Bytes, spanAttributes, attrs, 0)
 }
 
-// AppendEvent appends an event to a span, with attributes that are plain.
+// AppendEvent appends an event with plain attributes to a span.
 func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte {
 	b, start := otlpwire.BeginMessage(b, spanEvents)
 	b = otlpwire.AppendFixed64(b, eventTime, otlpwire.Nanos(at))
@@ -51,9 +50,9 @@ func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte 
 	return otlpwire.EndMessage(b, start)
 }
 
-// Plain reports whether the attributes of a timeline's entry are encoded as they are: there are
-// [MaxPlain] at most, of scalar kinds, with keys that are neither empty nor repeated. [Value] says
-// what becomes of their values.
+// Plain reports whether the encoder writes the attributes of a timeline's entry without changes:
+// [MaxPlain] attributes at most, with scalar values and with keys that are neither empty nor
+// repeated.
 func Plain(attrs []slog.Attr) bool {
 	if len(attrs) > MaxPlain {
 		return false
@@ -72,9 +71,9 @@ func Plain(attrs []slog.Attr) bool {
 	return true
 }
 
-// Value returns a value of an entry's attribute, which is frozen: see Freeze of internal/record for
-// the kinds that there are. Numbers become numbers. Durations are nanoseconds, and times are
-// nanoseconds since the Unix epoch. An unsigned number above the range of int64 becomes text.
+// Value converts a frozen value of an entry: see Freeze of internal/record for the kinds of values.
+// Durations become nanoseconds, and times become nanoseconds since the Unix epoch. An unsigned
+// number above the range of int64 becomes text.
 func Value(v slog.Value) attribute.Value {
 	switch v.Kind() {
 	case slog.KindBool:
@@ -112,10 +111,10 @@ func Value(v slog.Value) attribute.Value {
 	case []byte:
 		return attribute.ByteSliceValue(x)
 	}
-	return attribute.Value{} // null: no other kind is left
+	return attribute.Value{} // null
 }
 
-// Detail returns an attribute's value as an entry has it. Lists and maps are texts.
+// Detail converts an attribute's value to a value of an entry. Lists and maps become texts.
 func Detail(v attribute.Value) slog.Value {
 	switch v.Type() {
 	case attribute.BOOL:
@@ -129,12 +128,11 @@ func Detail(v attribute.Value) slog.Value {
 	}
 }
 
-// appendDetail appends attributes that are plain.
 func appendDetail(b []byte, tag uint64, attrs []slog.Attr) []byte {
 	for i := range attrs {
 		key, v := text.Valid(attrs[i].Key), &attrs[i].Value
 		switch v.Kind() {
-		case slog.KindString: // texts and integers are most, and need no attribute.Value
+		case slog.KindString: // a short way for the most frequent kinds, texts and integers
 			b = otlpwire.AppendTextAttribute(b, tag, key, text.Valid(v.String()))
 		case slog.KindInt64:
 			b = otlpwire.AppendNumber(b, tag, key, otlpwire.ValueInt, uint64(v.Int64()))

@@ -1,14 +1,17 @@
 package otlpenc
 
 import (
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/record"
 )
 
-// Encode encodes s and calls use with this one span, and with its end if the span is a local root.
-// Encode allocates nothing, except for lists, maps, text that is not UTF-8, and spans of more than
-// 1 KiB. s must have ended.
+// Encode encodes s, which must have ended, and calls use with this one span. A local root carries
+// its end. Encode allocates nothing, except for lists, maps, invalid UTF-8, and spans of more than
+// 1 KiB.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 	var room Snapshot
 	span := snapshotOf(s, &room)
@@ -33,4 +36,28 @@ func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 type scratch struct {
 	Writer
 	root local.Root
+}
+
+// root sets r to the end of a span. root returns false unless the span is a local root.
+func (s *Snapshot) root(r *local.Root) bool {
+	if s.Parent.IsValid() && !s.Parent.IsRemote() {
+		return false
+	}
+	*r = local.Root{
+		TraceID: s.SpanContext.TraceID(), SpanID: s.SpanContext.SpanID(), Name: s.Name,
+		Class: local.ClassOf(s.SpanKind, s.Name, HasTrue(s.Attributes, record.JobKey),
+			HasTrue(s.Attributes, record.StreamKey)),
+		Start: s.StartTime, End: s.EndTime, Failed: s.Status.Code == codes.Error,
+	}
+	return true
+}
+
+// HasTrue reports whether the attribute with this key is true.
+func HasTrue(attrs []attribute.KeyValue, key attribute.Key) bool {
+	for i := range attrs {
+		if attrs[i].Key == key {
+			return attrs[i].Value.AsBool()
+		}
+	}
+	return false
 }

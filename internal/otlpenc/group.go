@@ -10,15 +10,14 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A Group has the resource and the instrumentation scope that the spans of one tracer share, or the
-// records of one logger, encoded once. Two groups are the same if their pointers are. A Group is
-// immutable.
+// A Group holds the resource and the instrumentation scope of a tracer's spans or a logger's
+// records, encoded once. Groups are identical if their pointers are equal. A Group is immutable.
 type Group struct {
-	resource *resource.Resource // nil if the items have none
+	resource *resource.Resource // nil without a resource
 	scope    instrumentation.Scope
 
-	// Fields of ResourceSpans and of ScopeSpans, but for the spans. ResourceLogs and ScopeLogs have
-	// the same.
+	// Encoded fields of ResourceSpans and of ScopeSpans, without the spans. The fields of
+	// ResourceLogs and ScopeLogs are the same.
 	resourceFields, scopeFields string
 }
 
@@ -28,22 +27,20 @@ func (g *Group) Resource() *resource.Resource { return g.resource }
 // Scope returns the instrumentation scope of the group's items.
 func (g *Group) Scope() instrumentation.Scope { return g.scope }
 
-// maxGroups is the number of groups that a Groups has before it starts anew.
 const maxGroups = 256
 
 // Groups finds the [Group] of a span or a log record. The zero value is ready for use; a Groups
 // must not be copied. Its methods are safe for concurrent use.
 //
-// A Groups holds at most 256 groups with their resources. Then it starts anew, because a program
-// may make providers and tracers without end. Older groups remain valid. A scope with an older and
-// a newer group appears twice in a request.
+// A Groups stores at most 256 groups with their resources. Then it starts again with an empty list,
+// because a program may make providers and tracers without end. Older groups remain valid. A scope
+// with an older and a newer group appears twice in a request.
 type Groups struct {
-	known   atomic.Pointer[[]*Group] // a list does not change: mu guards its replacement by another
-	mu      sync.Mutex
-	scratch sync.Pool // of *scratch, see Encode
+	known   atomic.Pointer[[]*Group] // a stored list does not change
+	mu      sync.Mutex               // guards the replacement of known
+	scratch sync.Pool                // of *scratch, see Encode
 }
 
-// all returns the groups that there are.
 func (t *Groups) all() []*Group {
 	if known := t.known.Load(); known != nil {
 		return *known
@@ -51,10 +48,9 @@ func (t *Groups) all() []*Group {
 	return nil
 }
 
-// Group returns the group of items with this resource and this scope. Resources are the same if
-// their pointers are, which all spans of a provider share. It takes no lock and allocates nothing
-// if it has the group already. An exception is a scope with NaN among its attributes, which does
-// not equal itself.
+// Group returns the group of items with this resource and this scope. Group compares resources by
+// pointer: all spans of a provider share a pointer. Group takes no lock and allocates nothing if
+// the group exists. A scope with a NaN attribute is an exception, because NaN does not equal NaN.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
 	for _, g := range t.all() {
 		if g.resource == res && g.scope == scope {
@@ -64,7 +60,7 @@ func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Gro
 	return t.add(res, scope)
 }
 
-// add returns a new group, unless there is one with the same encoded scope.
+// add adds a group, unless a group with the same encoded scope exists.
 func (t *Groups) add(res *resource.Resource, scope instrumentation.Scope) *Group {
 	fields := string(otlpwire.AppendScope(nil, scope))
 	t.mu.Lock()

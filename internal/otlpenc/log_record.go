@@ -12,13 +12,13 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A LogRecord has the data of a log record. A record with an EventName is an event. The resource
-// and the scope belong to the record's [Group]. Fields that are zero are left out. The ids and the
-// trace flags of the SpanContext are sent.
+// A LogRecord holds the data of a log record. A record with an EventName is an event. The resource
+// and the scope belong to the record's [Group]. The encoder omits zero fields, and sends the ids
+// and the trace flags of the SpanContext.
 type LogRecord struct {
 	Time              time.Time // of the event
-	ObservedTime      time.Time // when it was seen
-	Severity          int       // OTLP's number, from 1 (TRACE) to 24 (FATAL4); others are left out
+	ObservedTime      time.Time // of its observation
+	Severity          int       // OTLP's number, from 1 (TRACE) to 24 (FATAL4); others are omitted
 	SeverityText      string
 	EventName         string
 	Body              attribute.Value
@@ -27,13 +27,12 @@ type LogRecord struct {
 	DroppedAttributes int
 }
 
-// maxSeverity is FATAL4.
-const maxSeverity = 24
+const maxSeverity = 24 // FATAL4
 
-// Append appends r, with more attributes, as one element of a ScopeLogs message: a tag, a length
-// and the record. The further attributes must be plain: see [Plain]. They must not repeat a key of
-// r. Append allocates nothing if b has room, unless there are lists, maps, bytes, text that is not
-// UTF-8, or unsigned numbers above the range of int64.
+// Append appends r and further attributes as one element of a ScopeLogs message: a tag, a length
+// and the record. The attributes in detail must be plain, see [Plain], and must not repeat a key of
+// r. Append allocates nothing if b has room, except for lists, maps, bytes, invalid UTF-8, or
+// unsigned numbers above the range of int64.
 func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
@@ -61,9 +60,8 @@ func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	return otlpwire.EndMessage(b, start)
 }
 
-// Records are encoded log records of one group. The rules for their bytes are the same as for
-// [Spans]. The bytes of spans can be cut, and their request measured, as Records too. As for Spans,
-// the exported fields are part of the public API: see bridge.Records.
+// Records are encoded log records of one group, with the same rules for their bytes as [Spans]. The
+// exported fields are part of the public API: see bridge.Records.
 type Records struct {
 	group *Group
 	Bytes []byte // encoded records, one after the other
@@ -80,10 +78,10 @@ func NewRecords(group *Group, bytes []byte, count int) Records {
 // Group returns the group of the records.
 func (r Records) Group() *Group { return r.group }
 
-// Records returns s as records: a queue cuts and joins both in the same way.
+// Records returns s as records: a queue cuts and joins spans and records in the same way.
 func (s Spans) Records() Records { return Records{s.group, s.Bytes, s.Count, s.shared} }
 
-// Retain is as [Spans.Retain].
+// Retain works like [Spans.Retain].
 func (r Records) Retain() Records {
 	r.Bytes, r.shared = r.shared.retain(r.Bytes)
 	return r
@@ -95,29 +93,28 @@ func (r Records) Clone() Records {
 	return r
 }
 
-// Release is as [Spans.Release].
+// Release works like [Spans.Release].
 func (r Records) Release() { r.shared.release(r.Bytes) }
 
-// RequestSize returns the length of a request with these records alone, as [Spans.RequestSize]
-// does.
+// RequestSize returns the length of a request with only these records.
 func (r Records) RequestSize() int { return requestSize(r.group, len(r.Bytes)) }
 
-// Join appends others to r, which is retained, if their bytes come next in the same block, and the
-// bounds of Cut admit both. The block needs no second user. Join reports whether it has done so.
+// Join appends others to r, which must be retained, and returns true, if their bytes follow in the
+// same block and the bounds of Cut admit both. others need no Retain then.
 func (r *Records) Join(others Records, count, bytes int) bool {
 	all := len(r.Bytes) + len(others.Bytes)
 	if r.group != others.group || r.Count+others.Count > count || all > bytes ||
-		!r.shared.holds(r.Bytes) ||
-		!others.shared.holds(others.Bytes) || others.shared != r.shared.from(len(r.Bytes)) {
+		!r.shared.holds(r.Bytes) || !others.shared.holds(others.Bytes) ||
+		others.shared != r.shared.from(len(r.Bytes)) {
 		return false
 	}
 	r.Bytes, r.Count = r.shared.block.bytes[r.shared.at:][:all:all], r.Count+others.Count
 	return true
 }
 
-// Cut returns the first records, and the others, which have no bytes if there are none. The first
-// records are at most count and have at most the given number of bytes, unless it is a single
-// record. It allocates nothing. Records that are malformed are not cut.
+// Cut returns the first records and the other records, which are empty if all are first. Cut
+// returns at least one first record, and otherwise at most count records of at most the given
+// bytes. Cut allocates nothing, and does not cut malformed records.
 func (r Records) Cut(count, bytes int) (first, others Records) {
 	if r.Count <= max(count, 1) && len(r.Bytes) <= bytes {
 		return r, Records{}

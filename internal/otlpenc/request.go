@@ -9,12 +9,11 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// Spans are encoded spans of one trace and one group. A function that gets Spans may read them
-// until it returns, and must not change them. [Spans.Retain] is for a function that needs the bytes
-// longer.
+// Spans are encoded spans of one trace and one group. A function with Spans as an argument may read
+// the bytes until it returns, and must not change them. [Spans.Retain] extends that time.
 //
-// Package bridge declares a public type over this one. So the exported fields and their comments
-// are part of the public API: godoc does not show them there, and bridge.Spans repeats them.
+// The exported fields are part of the public API, because bridge.Spans has this underlying type.
+// godoc does not show the fields there, so the comment of bridge.Spans describes them.
 type Spans struct {
 	group   *Group
 	TraceID trace.TraceID
@@ -30,23 +29,23 @@ func NewSpans(group *Group, bytes []byte, count int) Spans {
 	return Spans{group: group, Bytes: bytes, Count: count}
 }
 
-// Group returns the group of the spans. The receiver is a pointer, here and in Root, because a copy
-// of Spans has 80 bytes.
+// Group returns the group of the spans. The receivers of Group and Root are pointers, because a
+// copy of Spans has 80 bytes.
 func (s *Spans) Group() *Group { return s.group }
 
-// Root returns the end of the local root, which is the last one of the spans, and nil if the local
-// root is not among them. A function that keeps Spans keeps a copy of what it needs.
+// Root returns the end of the local root, which is the last span, or nil for spans without their
+// local root. A function that retains Spans must copy the Root.
 func (s *Spans) Root() *local.Root { return s.root }
 
-// WithRoot returns s with the end of the local root, which must be the last one of the spans. nil
-// says that the local root is not among them.
+// WithRoot returns s with the end of the local root, which must be the last span. nil means spans
+// without their local root.
 func (s Spans) WithRoot(root *local.Root) Spans {
 	s.root = root
 	return s
 }
 
-// Retain returns s with bytes that do not change until Release, which the caller owes. They are the
-// same bytes if a [Writer] has made them, and else a copy.
+// Retain returns s with bytes that do not change until Release, which the caller must call. The
+// bytes of a [Writer] are shared, and other bytes are copied.
 func (s Spans) Retain() Spans {
 	s.Bytes, s.shared = s.shared.retain(s.Bytes)
 	return s
@@ -62,12 +61,13 @@ func (s Spans) Clone() Spans {
 	return s
 }
 
-// Release ends what Retain or [Writer.Spans] began. Others may write to the bytes then. A caller
-// that does not know who else reads the bytes leaves them to the garbage collector.
+// Release ends a use of the bytes, which began with Retain or [Writer.Spans]: a Writer may reuse
+// the bytes afterwards. A caller with unknown readers of the bytes leaves them to the garbage
+// collector.
 func (s Spans) Release() { s.shared.release(s.Bytes) }
 
-// RequestSize returns the length of a request with these spans alone. A request of several Spans is
-// never longer than the sum of the requests of each of them.
+// RequestSize returns the length of a request with only these spans. A request of several Spans is
+// never longer than the sum of their RequestSizes.
 func (s Spans) RequestSize() int { return requestSize(s.group, len(s.Bytes)) }
 
 func requestSize(g *Group, n int) int {
@@ -85,8 +85,8 @@ func (r Records) parts() (*Group, []byte) { return r.group, r.Bytes }
 
 // AppendRequest appends an ExportTraceServiceRequest with all spans, or an ExportLogsServiceRequest
 // with all records, by resource and then by group. Both messages have the same fields. Resources,
-// groups and items are in the order in which they first appear in all. It grows b at most once for
-// each resource.
+// groups and items keep the order of their first appearance in all. AppendRequest grows b at most
+// once for each resource.
 func AppendRequest[E Encoded](b []byte, all []E) []byte {
 	type part struct { // the ScopeSpans or ScopeLogs of one group
 		group *Group

@@ -13,13 +13,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Snapshot has the data of a span that has ended. It is for callers that have no
-// [sdktrace.ReadOnlySpan]. The encoder does not read the child span count, the resource and the
-// scope: the last two belong to the span's [Group].
+// A Snapshot holds the data of an ended span, for callers without a [sdktrace.ReadOnlySpan]. The
+// encoder ignores the child span count, and takes the resource and the scope from the [Group].
 //
-// They are the fields of the SDK's own type, which its processors receive. Each method of that type
-// copies all of its 408 bytes, and a span takes fifteen calls. That takes as long as the encoding,
-// so spans of the SDK are read in place: see [snapshotOf].
+// The fields equal the fields of the SDK's own type, so that [snapshotOf] can read the SDK's spans
+// in place. Each method of that type copies all 408 bytes, and the fifteen calls for a span would
+// take as long as the encoding.
 type Snapshot struct {
 	Name                  string
 	SpanContext           trace.SpanContext
@@ -39,8 +38,8 @@ type Snapshot struct {
 	InstrumentationScope  instrumentation.Scope
 }
 
-// snapshotOf returns the fields of s, which must not be changed. A span of the SDK is returned
-// itself. The fields of other spans go to room.
+// snapshotOf returns the fields of s, which the caller must not change: an SDK's span itself, or
+// room with the fields of any other span.
 func snapshotOf(s sdktrace.ReadOnlySpan, room *Snapshot) *Snapshot {
 	if isSnapshot(reflect.TypeOf(s)) {
 		return (*Snapshot)(reflect.ValueOf(s).UnsafePointer())
@@ -56,11 +55,11 @@ func snapshotOf(s sdktrace.ReadOnlySpan, room *Snapshot) *Snapshot {
 	return room
 }
 
-// sdkSnapshot is the SDK's type if it has the fields of a Snapshot; nil until a span has it.
+// sdkSnapshot is the SDK's type with the fields of a Snapshot; nil before the first such span.
 var sdkSnapshot atomic.Pointer[reflect.Type]
 
-// isSnapshot reports whether t is a pointer to the SDK's type, and that type has the fields of a
-// Snapshot. A later SDK may have other fields, and is read by its methods then.
+// isSnapshot reports whether t is a pointer to the SDK's type with the fields of a Snapshot. The
+// type of a later SDK may have other fields.
 func isSnapshot(t reflect.Type) bool {
 	if known := sdkSnapshot.Load(); known != nil {
 		return *known == t
@@ -70,13 +69,13 @@ func isSnapshot(t reflect.Type) bool {
 		!sameFields(t.Elem(), reflect.TypeFor[Snapshot]()) {
 		return false
 	}
-	sdk := t // t itself would be an allocation for each span
+	sdk := t // the address of t would cost an allocation for each span
 	sdkSnapshot.Store(&sdk)
 	return true
 }
 
 // sameFields reports whether two structs have fields of the same names and types at the same
-// places. The first letters of the names may differ in case.
+// offsets. The case of the names may differ.
 func sameFields(a, b reflect.Type) bool {
 	if a.Kind() != reflect.Struct || a.NumField() != b.NumField() || a.Size() != b.Size() {
 		return false

@@ -10,9 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Append appends s, with more, as one element of a ScopeSpans message: a tag, a length and the
-// span. It allocates nothing if b has room, unless s has lists, maps, bytes or text that is not
-// UTF-8.
+// Append appends s and more as one element of a ScopeSpans message: a tag, a length and the span.
+// Append allocates nothing if b has room, except for lists, maps, bytes and invalid UTF-8.
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	sc, parent := &s.SpanContext, &s.Parent
@@ -53,7 +52,7 @@ func appendIDs(b []byte, sc trace.SpanContext) []byte {
 	return append(append(b, byte(spanSpanID), byte(len(sid))), sid[:]...)
 }
 
-// flags has the flags of the span's own context, and whether remote came from another process.
+// flags returns the flags of the span's own context, and whether remote is from another process.
 func flags(own trace.TraceFlags, remote trace.SpanContext) uint32 {
 	f := uint32(own) | knowsRemote
 	if remote.IsRemote() {
@@ -62,13 +61,13 @@ func flags(own trace.TraceFlags, remote trace.SpanContext) uint32 {
 	return f
 }
 
-// maxTraceState is how many bytes of a trace state a link has, and a span under another one of the
-// process. The client has chosen the state, and could fill the queue with a few requests if each of
-// their spans had it. A local root has all of it.
+// maxTraceState bounds the bytes of the trace state of a link or of an inner span. Clients choose
+// the state: large states in each span would fill the queue with a few requests. A local root
+// carries the state without a bound.
 const maxTraceState = 512
 
-// appendTraceState makes no text of ts, because that would be an allocation. A trace state that is
-// too long is left out.
+// appendTraceState appends ts without a conversion to text, which would allocate. If short is true,
+// appendTraceState omits a trace state over maxTraceState.
 func appendTraceState(b []byte, tag uint64, ts trace.TraceState, short bool) []byte {
 	if ts.Len() == 0 {
 		return b

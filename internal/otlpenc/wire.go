@@ -2,8 +2,8 @@ package otlpenc
 
 import "github.com/perfline/perfline/internal/otlpwire"
 
-// Tags of OTLP's messages: a field's number and the type of its value. All but one have a single
-// byte.
+// Tags of OTLP's messages: a field's number and the type of its value. All tags but spanFlags have
+// a single byte.
 const (
 	requestResources = 1<<3 | otlpwire.Prefixed // ResourceSpans, ResourceLogs
 
@@ -54,8 +54,8 @@ const (
 
 // Bits of the flags of spans and links above the W3C's.
 const (
-	knowsRemote = 0x100 // whether the parent is remote is known
-	isRemote    = 0x200
+	knowsRemote = 0x100 // isRemote is valid
+	isRemote    = 0x200 // the parent is in another process
 )
 
 // Codes of a status.

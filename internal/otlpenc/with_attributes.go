@@ -7,11 +7,12 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// WithAttributes appends the spans to b, each with the further attributes that more returns for its
-// id, after its own. The caller makes sure that no key comes twice. Limits of spans do not apply.
-// An error says that the bytes are malformed, and b has the spans before that.
-func (s Spans) WithAttributes(b []byte, more func(trace.SpanID) []attribute.KeyValue) ([]byte,
-	error) {
+// WithAttributes appends the spans to b, and appends to each span the attributes that more returns
+// for its id. more must not repeat keys of the span. Limits of spans do not apply. For malformed
+// bytes, WithAttributes returns an error and the spans before them.
+func (s Spans) WithAttributes(
+	b []byte, more func(trace.SpanID) []attribute.KeyValue,
+) ([]byte, error) {
 	var h Header
 	for rest := otlpwire.Fields(s.Bytes); len(rest) > 0; {
 		size, err := Spans{Bytes: rest}.First(&h)

@@ -1,7 +1,7 @@
-// Package otlpwire appends what the messages of all OTLP signals share to bytes: texts, attributes,
-// resources and scopes. It reads the fields of any message, too. Packages otlpenc (spans) and
-// otlpmetrics use it, and package otlp reads answers with it.
+// Package otlpwire encodes the parts that all OTLP signals share: texts, attributes, resources and
+// scopes. otlpwire also reads the fields of any message. Packages otlpenc (spans, log records),
+// otlpmetrics and otlp (answers) import otlpwire.
 //
-// Texts that are not UTF-8 are repaired, lengths have the fewest bytes, and nothing is allocated if
-// the buffer has room.
+// The encoder repairs invalid UTF-8, and writes lengths with the fewest bytes. The encoder
+// allocates nothing if the buffer has room.
 package otlpwire

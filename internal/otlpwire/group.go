@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// Tags of resources and scopes, which are the same for all signals.
+// Tags of resources and scopes, the same for all signals.
 const (
 	Resource  = 1<<3 | Prefixed // of ResourceSpans, ResourceMetrics …
 	Scopes    = 2<<3 | Prefixed
@@ -45,7 +45,7 @@ func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	return AppendText(b, SchemaURL, s.SchemaURL)
 }
 
-// AppendSet appends attributes that are not within a list or a map.
+// AppendSet appends the attributes of a resource or a scope.
 func AppendSet(b []byte, tag uint64, set *attribute.Set) []byte {
 	for i := set.Iter(); i.Next(); {
 		kv := i.Attribute()

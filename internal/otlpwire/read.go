@@ -6,18 +6,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields are an encoded message.
+// Fields are the bytes of an encoded message.
 type Fields []byte
 
-// A Field is one field of a message. Readers skip a field with an unknown tag, also if its number
-// is known and its type is another one, as protobuf does.
+// A Field is one field of a message. Like protobuf, readers skip a field with an unknown tag: an
+// unknown number, or a known number with another type.
 type Field struct {
 	Tag    uint64
-	Number uint64 // unless it is a text, bytes or a message
-	Body   []byte // of a text, bytes or a message; shares memory with the Fields
+	Number uint64 // the value of a numeric field
+	Body   []byte // the value of a text, bytes or a message; shares memory with the Fields
 }
 
-// Next removes the first field. b must not be empty, and stays as it is after an error.
+// Next removes the first field. b must not be empty. After an error, b is unchanged.
 func (b *Fields) Next() (f Field, err error) {
 	num, typ, n := protowire.ConsumeTag(*b)
 	if n < 0 {

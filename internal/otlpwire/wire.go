@@ -8,7 +8,7 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Types of fields, which are the low bits of a tag.
+// Types of fields: the low bits of a tag.
 const (
 	Varint   = uint64(protowire.VarintType)
 	Fixed64  = uint64(protowire.Fixed64Type)
@@ -16,10 +16,10 @@ const (
 	Fixed32  = uint64(protowire.Fixed32Type)
 )
 
-// Nanos returns t as the SDK's exporter sends it.
+// Nanos returns t in nanoseconds since 1970, as the SDK's exporter does. Earlier times are 0.
 func Nanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
-// AppendText appends a field of text, unless s is empty.
+// AppendText appends a text field, unless s is empty.
 func AppendText(b []byte, tag uint64, s string) []byte {
 	if s == "" {
 		return b
@@ -27,7 +27,7 @@ func AppendText(b []byte, tag uint64, s string) []byte {
 	return AppendString(b, tag, text.Valid(s))
 }
 
-// AppendString appends a field of valid text or of bytes, also if s is empty.
+// AppendString appends a field with valid text or with bytes, even if s is empty.
 func AppendString(b []byte, tag uint64, s string) []byte {
 	return append(AppendLength(b, tag, len(s)), s...)
 }
@@ -48,7 +48,8 @@ func AppendFixed64(b []byte, tag, v uint64) []byte {
 	return protowire.AppendFixed64(append(b, byte(tag)), v)
 }
 
-// AppendCount appends a field of 32 bits, unless n is 0. It limits n to the range of the field.
+// AppendCount appends a field of 32 bits, unless n is 0. AppendCount limits n to the range of the
+// field.
 func AppendCount(b []byte, tag uint64, n int) []byte {
 	if n <= 0 {
 		return b
@@ -56,16 +57,16 @@ func AppendCount(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), min(uint64(n), 1<<32-1))
 }
 
-// BeginMessage begins a message of unknown length, for which it leaves one byte; at is where the
-// body begins.
+// BeginMessage begins a message of unknown length, and reserves one byte for the length. The body
+// begins at at.
 func BeginMessage(b []byte, tag uint64) (_ []byte, at int) {
 	b = append(b, byte(tag), 0)
 	return b, len(b)
 }
 
-// EndMessage ends the message whose body begins at at. A body of 128 bytes and more moves to make
-// room for its length, which always has the fewest bytes. To leave two bytes for a span made no
-// difference that could be measured.
+// EndMessage ends the message with a body that begins at at. EndMessage moves a body of 128 bytes
+// and more, because the length needs more bytes. Two reserved bytes for a span were not measurably
+// faster.
 func EndMessage(b []byte, at int) []byte {
 	n := len(b) - at
 	if n < 1<<7 {
@@ -80,5 +81,5 @@ func EndMessage(b []byte, at int) []byte {
 	return b
 }
 
-// FieldSize returns the size of a text or a message of n bytes with its tag and its length.
+// FieldSize returns the size of a field with n bytes of text or message, a tag and a length.
 func FieldSize(n int) int { return 1 + protowire.SizeBytes(n) }

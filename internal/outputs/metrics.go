@@ -16,8 +16,8 @@ import (
 
 const metricsExporter = "OTEL_METRICS_EXPORTER"
 
-// Metrics returns an exporter of metrics over OTLP, whose resource is res. It returns nil unless
-// OTEL_METRICS_EXPORTER says otlp: many backends of traces take no metrics.
+// Metrics returns an exporter of metrics over OTLP with the resource res. Metrics returns nil
+// unless OTEL_METRICS_EXPORTER is otlp: many backends of traces refuse metrics.
 func Metrics(
 	vars *environ.Reader, res *resource.Resource, log *slog.Logger,
 ) (*otlpmetrics.Exporter, error) {
@@ -41,38 +41,34 @@ func Metrics(
 	}), nil
 }
 
-// Reader returns a reader that exports metrics as often as OTEL_METRIC_EXPORT_INTERVAL says.
+// Reader returns a reader that exports metrics every OTEL_METRIC_EXPORT_INTERVAL.
 func Reader(vars *environ.Reader, e *otlpmetrics.Exporter) metric.Reader {
 	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
 	timeout := metric.WithTimeout(exportTimeout(vars))
 	return metric.NewPeriodicReader(e, metric.WithInterval(every), timeout)
 }
 
-// exportTimeout returns how long an export may take.
 func exportTimeout(vars *environ.Reader) time.Duration {
-	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0),
-		"OTEL_METRIC_EXPORT_TIMEOUT"), noLimit)
+	const name = "OTEL_METRIC_EXPORT_TIMEOUT"
+	return cmp.Or(environ.Read(vars, 30*time.Second, environ.Milliseconds(0), name), noLimit)
 }
 
-// noLimit is a time for an export that never ends before the program: the SDK's reader knows no
-// other way to say so.
+// noLimit outlasts any program: the SDK's reader accepts no unlimited timeout.
 const noLimit = 100 * 365 * 24 * time.Hour
 
-// choice returns the value of a variable of OTLP's metrics.
 func choice(vars *environ.Reader, what string) string {
 	name := environ.OfSignal(otlp.Metrics.Variable, what)[0]
 	return environ.Read(vars, environ.Default(name), environ.Choice(name), name)
 }
 
-// temporalities are the values of OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE.
 var temporalities = map[string]metric.TemporalitySelector{
 	"cumulative": metric.CumulativeTemporalitySelector,
 	"delta":      metric.DeltaTemporalitySelector,
 	"lowmemory":  metric.LowMemoryTemporalitySelector,
 }
 
-// aggregation returns the aggregations with the one that histograms have by name. The sizes are the
-// specification's.
+// aggregation returns the default aggregations, with the named aggregation for histograms. The
+// specification sets the sizes.
 func aggregation(histogram string) metric.AggregationSelector {
 	return func(k metric.InstrumentKind) metric.Aggregation {
 		if k == metric.InstrumentKindHistogram &&

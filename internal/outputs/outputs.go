@@ -1,8 +1,9 @@
-// Package outputs finds out where spans, log records and metrics go, by a Config and by
-// OpenTelemetry's variables. Package exporter sends spans and log records over OTLP, and reads how.
+// Package outputs selects the outputs of spans, log records and metrics, by a Config and by
+// OpenTelemetry's variables. Package exporter reads the endpoints, and sends spans and log records
+// over OTLP.
 //
-// Wrong variables that do no harm are logged, and their defaults count. Other wrong variables and
-// fields are errors that name the value and the rule.
+// A wrong variable causes a log line, and its default counts. A wrong field is an error with the
+// value and the rule, and so is a wrong variable for an address or credentials.
 package outputs
 
 import (
@@ -22,8 +23,8 @@ const (
 	logsExporter   = "OTEL_LOGS_EXPORTER"
 )
 
-// Spans says where spans go: over OTLP, to the console as OTEL_TRACES_EXPORTER says, or nowhere. An
-// endpoint alone means OTLP. The caller shuts the console down.
+// Spans selects the output of spans: OTLP, the console as OTEL_TRACES_EXPORTER says, or none. An
+// endpoint alone selects OTLP. The caller shuts the console down.
 func Spans(vars *environ.Reader, c exporter.Config) (
 	overOTLP bool, console sdktrace.SpanExporter, err error,
 ) {
@@ -47,9 +48,9 @@ func Spans(vars *environ.Reader, c exporter.Config) (
 	return false, console, nil
 }
 
-// LogRecords reports whether log records go over OTLP: the Config or OTEL_LOGS_EXPORTER says so. An
-// endpoint alone means OTLP only if marks are to be log records: many backends of traces take no
-// logs.
+// LogRecords reports whether the Config or OTEL_LOGS_EXPORTER sends log records over OTLP. An
+// endpoint by variable alone selects OTLP only if marks become log records: many backends of traces
+// refuse logs.
 func LogRecords(vars *environ.Reader, c exporter.Config, marks bool) (bool, error) {
 	if c.Sender != nil {
 		return true, nil

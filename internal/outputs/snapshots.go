@@ -15,13 +15,12 @@ import (
 	"github.com/perfline/perfline/internal/within"
 )
 
-// Snapshots is a span processor for an exporter that takes the SDK's spans: the console, or one of
-// the program. It has the queue and the counts of [exporter.Delivery], but no bound in bytes, and
-// leaves retries to the exporter.
+// Snapshots is a span processor for an exporter of the SDK's spans: the console, or the program's
+// exporter. Its queue and counts are those of [exporter.Delivery], without a bound in bytes. The
+// exporter retries.
 //
-// The SDK's batch processor is not used. It drops spans at its Shutdown without a count, panics for
-// some sizes of OTEL_BSP_* and keeps a CPU busy for a delay of 0. With one queue, the books of all
-// exporters are the same.
+// The SDK's batch processor would drop spans at its Shutdown without a count, panic for some sizes
+// of OTEL_BSP_*, and keep a CPU busy for a delay of 0.
 type Snapshots struct {
 	queue    *queue.Queue[*snapshot]
 	exporter sdktrace.SpanExporter
@@ -30,9 +29,9 @@ type Snapshots struct {
 
 var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
 
-// NewSnapshots starts a processor for e. OTEL_BSP_* and queueSize, if it is not 0, say how many
-// spans wait and travel together. Messages call e by name. The caller has to shut the processor
-// down, which shuts e down.
+// NewSnapshots starts a processor for e. OTEL_BSP_* set the sizes of the queue and of a batch; a
+// queueSize other than 0 wins. Log lines call e by name. The caller must shut the processor down,
+// which shuts e down.
 func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int,
 	log *slog.Logger) *Snapshots {
 	b := otlp.ReadBatch(vars, otlp.Traces, queueSize)
@@ -40,7 +39,7 @@ func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, qu
 		What: "spans", To: name, Logger: log,
 		MaxCount: b.QueueSize, BatchCount: b.BatchSize, Delay: b.Delay, Timeout: b.Timeout,
 		Send: func(ctx context.Context, batch []*snapshot) queue.Answer {
-			spans := make([]sdktrace.ReadOnlySpan, len(batch)) // the exporter may keep it
+			spans := make([]sdktrace.ReadOnlySpan, len(batch)) // e may retain the slice
 			for i, s := range batch {
 				spans[i] = s.ReadOnlySpan
 			}
@@ -49,27 +48,25 @@ func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, qu
 	})}
 }
 
-// A snapshot is a span in the queue. It is a pointer there: queues of pointers share their code, 30
-// kB.
+// A snapshot is a span in the queue. The queue holds pointers, because queues of pointers share 30
+// kB of code.
 type snapshot struct{ sdktrace.ReadOnlySpan }
 
-func (*snapshot) Count() int { return 1 }
-func (*snapshot) Bytes() int { return 0 }
-
-// Request returns 0: the exporter makes the requests.
-func (*snapshot) Request() int { return 0 }
+func (*snapshot) Count() int   { return 1 }
+func (*snapshot) Bytes() int   { return 0 }
+func (*snapshot) Request() int { return 0 } // the exporter makes the requests
 
 // OnStart does nothing.
 func (*Snapshots) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a span that is sampled, or drops it when the queue is full. It never blocks.
+// OnEnd queues a sampled span, or drops the span when the queue is full. OnEnd never blocks.
 func (s *Snapshots) OnEnd(span sdktrace.ReadOnlySpan) {
 	if span.SpanContext().IsSampled() {
 		s.queue.Add(&snapshot{span})
 	}
 }
 
-// ForceFlush exports what waits, and returns an error if some of it is lost or ctx ended.
+// ForceFlush exports the queue. ForceFlush returns an error if spans are lost or ctx ends.
 func (s *Snapshots) ForceFlush(ctx context.Context) error {
 	if err := s.queue.Flush(ctx); err != nil {
 		return fmt.Errorf("exporter: %w", err)
@@ -77,13 +74,12 @@ func (s *Snapshots) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown exports what waits, within ctx, and shuts the exporter down. Further calls wait for the
-// same end and return the same error.
+// Shutdown exports the queue within ctx, and shuts the exporter down. Further calls wait for the
+// first call and return the same error.
 func (s *Snapshots) Shutdown(ctx context.Context) error {
 	err := s.queue.Shutdown(ctx)
-	err = errors.Join(err,
-		s.shutdown.Do(ctx, within.Grace, fmt.Sprintf("the shutdown of %T", s.exporter),
-			s.exporter.Shutdown))
+	what := fmt.Sprintf("the shutdown of %T", s.exporter)
+	err = errors.Join(err, s.shutdown.Do(ctx, within.Grace, what, s.exporter.Shutdown))
 	if err != nil {
 		return fmt.Errorf("exporter: %w", err)
 	}

@@ -1,5 +1,5 @@
-// Package permission says whether PERFLINE_PROFILING allows profiling, for packages that must not
-// link the sampler. The comment of package profiling lists the variable's values.
+// Package permission reads PERFLINE_PROFILING, for packages that must not link the sampler. The
+// comment of package profiling lists the variable's values.
 package permission
 
 import (
@@ -16,8 +16,8 @@ const Variable = "PERFLINE_PROFILING"
 var ErrNotAllowed = errors.New("profiling is not allowed")
 
 // Setting returns the value of [Variable], in lower case: "remote" or "". The error wraps
-// [ErrNotAllowed] if the variable forbids profiling. A wrong value forbids it, because the variable
-// was set to restrict profiling.
+// [ErrNotAllowed] if the variable forbids profiling. A wrong value forbids profiling, too, because
+// operators set the variable to restrict profiling.
 func Setting() (string, error) {
 	v, ok := environ.Choice(Variable)(environ.Get(Variable))
 	switch {

@@ -8,34 +8,34 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Names of modules beside their paths, as package profiling documents them.
+// Names in place of module paths, as package profiling documents them.
 const (
 	Main     = "main"
 	Standard = "std"
 	Any      = "*"
 )
 
-// Filter returns a function that keeps the frames of the named modules. It returns nil to keep all.
+// Filter returns a function that reports whether a frame belongs to the named modules. Filter
+// returns nil without names.
 func Filter(of *modules.Set, names []string) (func(*profile.Call) bool, error) {
 	if len(names) == 0 {
-		return nil, nil //nolint:nilnil // nil means that nothing is filtered
+		return nil, nil //nolint:nilnil // nil means no filter
 	}
 	if err := checkAny(names); err != nil {
 		return nil, err
 	}
 	for _, n := range names {
-		// Before Go 1.27 the binary of a test knows none of its modules.
+		// Before Go 1.27, the binary of a test lists no dependencies.
 		if n != Main && n != Standard && n != of.Main() && of.Dependencies() > 0 && !of.Has(n) {
-			return nil, fmt.Errorf(
-				"profiling: Modules: %q is not a module of this program: must be"+
-					" %s, %s or the path of one that it was built from", n, Main, Standard)
+			return nil, fmt.Errorf("profiling: Modules: %q is not a module of this program: "+
+				"must be %s, %s or the path of one that it was built from", n, Main, Standard)
 		}
 	}
 	return func(c *profile.Call) bool {
 		switch m := of.Of(c.Name); m.Kind {
 		case modules.Main:
-			return slices.Contains(names, Main) || of.Main() != "" &&
-				slices.Contains(names, of.Main())
+			return slices.Contains(names, Main) ||
+				of.Main() != "" && slices.Contains(names, of.Main())
 		case modules.Standard:
 			return slices.Contains(names, Standard)
 		case modules.Dependency:
@@ -47,7 +47,7 @@ func Filter(of *modules.Set, names []string) (func(*profile.Call) bool, error) {
 	}, nil
 }
 
-// checkAny returns an error for Any where only a policy may have it.
+// checkAny returns an error for Any, which only a policy may contain.
 func checkAny(names []string) error {
 	if slices.Contains(names, Any) {
 		return fmt.Errorf("profiling: Modules: %q is for a Policy only: name no modules, for all that are allowed", Any)

@@ -1,4 +1,4 @@
-// Package remote says what callers outside the program may profile and see.
+// Package remote restricts the profiles of callers outside the program.
 package remote
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Policy is profiling.Policy, with what perfline's own packages ask it.
+// Policy is profiling.Policy, with methods for perfline's own packages.
 type Policy struct {
 	Remote  bool
 	Modules []string
@@ -31,7 +31,7 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// Visible returns the modules whose frames remote callers may see.
+// Visible returns the modules with frames that remote callers may see.
 func (p Policy) Visible() []string {
 	if len(p.Modules) == 0 {
 		return []string{Main, Standard}
@@ -42,8 +42,8 @@ func (p Policy) Visible() []string {
 // ShowsAll reports whether remote callers may see the frames of all modules.
 func (p Policy) ShowsAll() bool { return slices.Contains(p.Modules, Any) }
 
-// Select returns the modules of a profile that a remote caller asks for: the named modules, or all
-// visible modules if none is named. It returns none for a profile of all modules. The error wraps
+// Select returns the modules for the profile of a remote caller: the named modules, or all visible
+// modules without names. An empty result means all modules. The error wraps
 // [permission.ErrNotAllowed] if a named module is not visible.
 func (p Policy) Select(names []string) ([]string, error) {
 	if err := checkAny(names); err != nil {
@@ -55,9 +55,8 @@ func (p Policy) Select(names []string) ([]string, error) {
 	visible := p.Visible()
 	for _, m := range names {
 		if !slices.Contains(visible, m) {
-			return nil, fmt.Errorf(
-				"profiling: module %q for a remote caller: %w: Policy.Modules has %s",
-				m, permission.ErrNotAllowed, strings.Join(visible, ", "))
+			return nil, fmt.Errorf("profiling: module %q for a remote caller: %w: "+
+				"Policy.Modules has %s", m, permission.ErrNotAllowed, strings.Join(visible, ", "))
 		}
 	}
 	if len(names) == 0 {
@@ -66,14 +65,14 @@ func (p Policy) Select(names []string) ([]string, error) {
 	return names, nil
 }
 
-// Shows reports whether remote callers may see frames of a function, by the name that the runtime
-// has for it, such as "net/http.(*conn).serve". Shows does not look at Remote: see [Policy.Check].
+// Shows reports whether remote callers may see frames of a function. function is the runtime's
+// name, such as "net/http.(*conn).serve". Shows ignores Remote: see [Policy.Check].
 func (p Policy) Shows(function string) bool {
 	return p.ShowsAll() || p.filter()(&profile.Call{Name: function})
 }
 
-// Shown returns a trace with the frames that remote callers may see. Shown does not look at
-// Remote: see [Policy.Check].
+// Shown returns a trace with the frames that remote callers may see. Shown ignores Remote: see
+// [Policy.Check].
 func (p Policy) Shown(t *profile.Trace) *profile.Trace {
 	if p.ShowsAll() {
 		return t
@@ -83,8 +82,8 @@ func (p Policy) Shown(t *profile.Trace) *profile.Trace {
 	return shown
 }
 
-// filter returns a function that keeps the visible frames. A module that the program does not have
-// hides all frames.
+// filter returns a function that reports whether a frame is visible. A name of no module in the
+// program hides all frames.
 func (p Policy) filter() func(*profile.Call) bool {
 	keep, err := Filter(modules.Read(), p.Visible())
 	if err != nil {

@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	maxLosses = 8   // of a sample, by cause
-	maxCauses = 256 // that are counted apart
+	maxLosses = 8   // causes of losses in a sample
+	maxCauses = 256 // causes with a count of their own
 )
 
-// The counts that samples have by themselves, by their names in perfline.Stats.
+// The groups of the counts with a field of their own in a sample.
 const (
 	entriesGroup  = "perfline.entries"
 	deliveryGroup = "perfline.delivery.spans"
 )
 
-// A counter reads perfline's own counts, and has the counts of the sample before.
+// A counter reads perfline's own counts, and stores the counts of the previous sample.
 type counter struct {
 	counts func() []exporter.Count
 
 	before totals
-	lost   map[cause]uint64 // by cause, until now
-	losses []Loss           // memory for the causes of a sample
+	lost   map[cause]uint64 // so far; the zero cause counts all causes beyond maxCauses
+	losses []Loss           // reused memory for the losses of a sample
 }
 
 type totals struct{ recorded, accepted, delivered float64 }
 
 type cause struct{ group, kind, name string }
 
-// read sets perfline's figures of a sample, and returns the losses. The next call reuses them.
+// read sets perfline's figures of a sample, and returns the losses. The next call reuses the slice.
 func (c *counter) read(s *Sample) []Loss {
 	s.Recorded, s.Accepted, s.Delivered, s.Pending = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	if c.counts == nil {
@@ -61,12 +61,11 @@ func (c *counter) read(s *Sample) []Loss {
 			continue
 		}
 		s.LostInAll += count.N
-		if grown, known := c.grown(count); !known {
+		if n, ok := c.growth(count); !ok {
 			others += count.N
-		} else if grown > 0 && !first {
-			c.losses = append(c.losses,
-				Loss{count.Group, count.Kind, count.Name, count.What, grown})
-			s.Lost += grown
+		} else if n > 0 && !first {
+			c.losses = append(c.losses, Loss{count.Group, count.Kind, count.Name, count.What, n})
+			s.Lost += n
 		}
 	}
 	if before := c.lost[cause{}]; others > before {
@@ -84,12 +83,12 @@ func (c *counter) read(s *Sample) []Loss {
 	return c.losses[:min(len(c.losses), maxLosses)]
 }
 
-// grown returns how much a count of losses grew since the sample before. It does not know causes
-// beyond maxCauses.
-func (c *counter) grown(count exporter.Count) (n uint64, known bool) {
+// growth returns the growth of a count of losses since the previous sample. growth returns false
+// for causes beyond maxCauses.
+func (c *counter) growth(count exporter.Count) (n uint64, ok bool) {
 	key := cause{count.Group, count.Kind, count.Name}
-	before, known := c.lost[key]
-	if !known && len(c.lost) >= maxCauses {
+	before, ok := c.lost[key]
+	if !ok && len(c.lost) >= maxCauses {
 		return 0, false
 	}
 	if count.N != before {

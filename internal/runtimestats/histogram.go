@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A histogram has a histogram of the runtime as it was in the sample before.
+// A histogram stores the counts of a runtime's histogram in the previous sample.
 type histogram struct{ before []uint64 }
 
-// since returns what the runtime's histogram has got since the sample before.
-func (h *histogram) since(v metrics.Value) (d Distribution) {
+// difference returns the distribution of the durations since the previous sample.
+func (h *histogram) difference(v metrics.Value) (d Distribution) {
 	if v.Kind() != metrics.KindFloat64Histogram {
 		return d
 	}
@@ -33,7 +33,7 @@ func (h *histogram) since(v metrics.Value) (d Distribution) {
 	return d
 }
 
-// quantile returns the upper bound of the bucket that has the n-th shortest duration.
+// quantile returns the upper bound of the bucket with the n-th shortest duration.
 func quantile(counts []uint64, bounds []float64, n uint64) time.Duration {
 	seen := uint64(0)
 	for i, count := range counts {

@@ -11,46 +11,42 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// The times of a history, and its length.
+// The interval and the length of a history.
 const (
-	Every      = 5 * time.Second // from one sample to the next
-	MaxSamples = 60              // samples
+	Every      = 5 * time.Second // the interval of samples
+	MaxSamples = 60
 
-	// A program sleeps if each of so many samples in a row has less CPU time than this. A timer
-	// every 5 s would wake up a program that does nothing else.
-	sleepSamples = 6
-	sleepCPU     = 0.01 // of a processor
-
-	asleepEvery = time.Minute // from one sample to the next while the program sleeps
+	// A program sleeps after sleepSamples samples in a row with less CPU time than sleepCPU. A
+	// timer every 5 s would wake the program up.
+	sleepSamples  = 6
+	sleepCPU      = 0.01        // of a processor
+	sleepInterval = time.Minute // of samples while the program sleeps
 )
 
-// Config configures [Start]. The zero value has the runtime's figures alone.
+// Config configures [Start]. The zero value selects the runtime's figures only.
 type Config struct {
-	// Counts returns perfline's own counts. It must not call the history. nil means none.
-	Counts func() []exporter.Count
-
-	Read func([]metrics.Sample) // nil means metrics.Read
-	// CPU time of the process, 0 if that is not known; nil means the system's clock
-	CPUTime func() time.Duration
+	Counts  func() []exporter.Count // perfline's own counts; must not call the history
+	Read    func([]metrics.Sample)  // nil means metrics.Read
+	CPUTime func() time.Duration    // of the process, or 0; nil means the system's clock
 }
 
-// A History has the last samples.
+// A History stores the last samples.
 type History struct {
 	started time.Time
 	reader  reader // for one sample at a time
 	counter counter
 
-	sampling sync.WaitGroup // has the timer's next call, until it ends or is stopped
+	sampling sync.WaitGroup // counts the timer's next call, until its end or Stop
 
-	mu      sync.Mutex // guards what follows
-	idle    int        // samples in a row with less than sleepCPU, since the history was read
-	samples []Sample   // a ring when it is full: the oldest is at next
+	mu      sync.Mutex // guards the following fields
+	idle    int        // samples in a row with less than sleepCPU, since the last After
+	samples []Sample   // a ring when full: the oldest sample is at next
 	next    int
 	timer   *time.Timer
 	stopped bool
 }
 
-// Start begins a history. Its first sample comes at once, from another goroutine.
+// Start begins a history. Another goroutine takes the first sample at once.
 func Start(c Config) *History {
 	if c.Read == nil {
 		c.Read = metrics.Read
@@ -66,8 +62,8 @@ func Start(c Config) *History {
 	return h
 }
 
-// Stop ends the history and waits for a sample that is being taken. Samples stays readable. Further
-// calls do nothing.
+// Stop ends the history, and waits for a concurrent sample. Samples stay readable. Further calls do
+// nothing.
 func (h *History) Stop() {
 	h.mu.Lock()
 	if !h.stopped {
@@ -80,11 +76,11 @@ func (h *History) Stop() {
 	h.sampling.Wait()
 }
 
-// Samples returns the samples of the five minutes before the last one, the oldest first. The next
-// sample comes within 5 s.
+// Samples returns the samples of the five minutes before the last sample, the oldest first. The
+// next sample follows within 5 s.
 func (h *History) Samples() []Sample { return h.After(time.Time{}) }
 
-// After returns those of the samples that are after t.
+// After returns the samples after t, the oldest first.
 func (h *History) After(t time.Time) []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,20 +102,19 @@ func (h *History) After(t time.Time) []Sample {
 	all := make([]Sample, 0, n)
 	for i := len(h.samples) - n; i < len(h.samples); i++ {
 		s := *h.at(i)
-		s.Losses = slices.Clone(s.Losses) // the next samples reuse its memory
+		s.Losses = slices.Clone(s.Losses) // later samples reuse the memory
 		all = append(all, s)
 	}
 	return all
 }
 
-// at returns the i-th sample, from the oldest. h.mu is held.
+// at returns the i-th sample, from the oldest. h.mu is locked.
 func (h *History) at(i int) *Sample { return &h.samples[(h.next+i)%len(h.samples)] }
 
-// sample takes one.
+// sample takes a sample, unless a function of the Config panics or ends the goroutine.
 func (h *History) sample() {
 	defer h.sampling.Done()
-	// also if a function of the Config panics or ends the goroutine: there is no sample then
-	defer h.again()
+	defer h.schedule()
 	record.Protect(func() {
 		s := h.reader.read(time.Now())
 		losses := h.counter.read(&s)
@@ -129,7 +124,7 @@ func (h *History) sample() {
 		s.Losses = slot.Losses[:0]
 		s.Losses = append(s.Losses, losses...)
 		*slot = s
-		if s.CPU.Process < sleepCPU { // not if it is not known
+		if s.CPU.Process < sleepCPU { // false for NaN
 			h.idle++
 		} else {
 			h.idle = 0
@@ -137,8 +132,7 @@ func (h *History) sample() {
 	})
 }
 
-// again starts the timer for the next sample.
-func (h *History) again() {
+func (h *History) schedule() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
@@ -148,17 +142,16 @@ func (h *History) again() {
 	h.timer.Reset(h.untilNext())
 }
 
-// untilNext returns the time until the next sample. The times do not drift. h.mu is held.
+// untilNext returns the time until the next sample. The intervals do not drift. h.mu is locked.
 func (h *History) untilNext() time.Duration {
 	every := Every
 	if h.idle >= sleepSamples {
-		every = asleepEvery
+		every = sleepInterval
 	}
 	return every - time.Since(h.started)%every
 }
 
-// slot returns the place of a new sample, with the memory of the one that it replaces. h.mu is
-// held.
+// slot returns the place of a new sample, with the memory of the replaced sample. h.mu is locked.
 func (h *History) slot() *Sample {
 	if len(h.samples) < MaxSamples {
 		if h.samples == nil {

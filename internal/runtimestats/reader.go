@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// The runtime's metrics, by their places in reader.now. One that the release of Go lacks has no
-// value.
+// The indexes of the runtime's metrics in reader.now.
 const (
 	heapObjects = iota
 	heapGoal
@@ -47,7 +46,7 @@ var metricNames = [numMetrics]string{
 	latencies:      "/sched/latencies:seconds",
 }
 
-// A reader reads the runtime's figures, and has the figures of the sample before.
+// A reader reads the runtime's figures, and stores the figures of the previous sample.
 type reader struct {
 	readMetrics func([]metrics.Sample)
 	cpuTime     func() time.Duration
@@ -81,8 +80,8 @@ func (r *reader) read(at time.Time) Sample {
 		Goroutines: r.value(goroutines),
 		Processors: r.value(processors),
 		GCCycles:   r.growth(gcCycles),
-		GCPauses:   r.pauses.since(r.now[gcPauses].Value),
-		Latencies:  r.latencies.since(r.now[latencies].Value),
+		GCPauses:   r.pauses.difference(r.now[gcPauses].Value),
+		Latencies:  r.latencies.difference(r.now[latencies].Value),
 		CPU:        r.classes(),
 	}
 	if !r.at.IsZero() {
@@ -102,7 +101,7 @@ func (r *reader) read(at time.Time) Sample {
 	return s
 }
 
-// value returns a metric that is a number, or NaN.
+// value returns a numeric metric, or NaN if this release of Go lacks the metric.
 func (r *reader) value(metric int) float64 {
 	switch v := r.now[metric].Value; v.Kind() {
 	case metrics.KindUint64:
@@ -114,11 +113,11 @@ func (r *reader) value(metric int) float64 {
 	return math.NaN()
 }
 
-// growth returns the difference of a metric from the sample before.
+// growth returns the difference of a metric from the previous sample.
 func (r *reader) growth(metric int) float64 { return r.value(metric) - r.before[metric] }
 
-// classes returns CPU time by class. The runtime's total is GOMAXPROCS times the time that passed,
-// so that no clock of ours is needed for a time that ended with the last garbage collection.
+// classes returns CPU time by class. The runtime's total is the elapsed time until the last garbage
+// collection, multiplied by GOMAXPROCS.
 func (r *reader) classes() CPU {
 	seconds := r.growth(cpuTotal) / r.value(processors)
 	return CPU{
@@ -129,7 +128,7 @@ func (r *reader) classes() CPU {
 	}
 }
 
-// rate returns n a second, or NaN if no time passed.
+// rate returns n a second, or NaN for no time.
 func rate(n, seconds float64) float64 {
 	if seconds <= 0 {
 		return math.NaN()

@@ -2,28 +2,27 @@ package runtimestats
 
 import "time"
 
-// A Sample has the figures at a time, and rates since the sample before. A figure that is not known
-// is NaN.
+// A Sample holds the figures at a time, and rates since the previous sample. An unknown figure is
+// NaN.
 type Sample struct {
 	At       time.Time
-	Interval time.Duration // since the sample before; 0 of the first
+	Interval time.Duration // since the previous sample; 0 in the first sample
 
-	Heap     float64 // bytes of objects, live or not yet swept
-	HeapGoal float64 // bytes of the heap at which the next garbage collection ends
-	// bytes that the runtime has from the system, without those that it gave back
-	Memory     float64
+	Heap       float64 // bytes of objects, live or not yet swept
+	HeapGoal   float64 // bytes of the heap at the end of the next garbage collection
+	Memory     float64 // bytes from the system, without the bytes returned to the system
 	Allocated  float64 // bytes a second
 	Goroutines float64
 	GCCycles   float64 // garbage collections in the interval
 
-	GCPauses  Distribution // times when a garbage collection stopped the program
-	Latencies Distribution // times that goroutines waited, ready to run, for a processor
+	GCPauses  Distribution // pauses of the program by garbage collections
+	Latencies Distribution // waits of ready goroutines for a processor
 	MutexWait float64      // goroutines that waited for a mutex, on average
 
 	CPU        CPU
 	Processors float64 // GOMAXPROCS
 
-	Recorded  float64 // entries a second that timelines took
+	Recorded  float64 // entries a second on timelines
 	Accepted  float64 // spans a second given to the delivery's queue
 	Delivered float64 // spans a second that the backend accepted
 	Pending   float64 // spans in the queue
@@ -32,10 +31,10 @@ type Sample struct {
 	Losses    []Loss  // the largest first, at most 8
 }
 
-// CPU is CPU time in cores. The classes are averages between two garbage collections, of which the
-// last is in the interval.
+// CPU is CPU time in cores. The classes are averages between two garbage collections, the second of
+// which is in the interval.
 type CPU struct {
-	Process  float64 // all threads, in the interval; NaN where the system has no clock for it
+	Process  float64 // all threads, in the interval; NaN on a system without such a clock
 	User     float64 // code of the program
 	GC       float64
 	Scavenge float64 // giving memory back to the system
@@ -48,7 +47,7 @@ type Distribution struct {
 	P50, P99, Max time.Duration
 }
 
-// A Loss is a cause of losses, with the number in the interval. It has the names of its
+// A Loss is the number of losses in the interval for one cause, with the names of its
 // [exporter.Count].
 type Loss struct {
 	Group, Kind, Name, What string

@@ -1,4 +1,4 @@
-// Package scope has the instrumentation scope by which perfline's own spans and metrics are known.
+// Package scope defines the instrumentation scope of perfline's own spans and metrics.
 package scope
 
 import (
@@ -12,12 +12,11 @@ import (
 	"github.com/perfline/perfline/internal/modules"
 )
 
-// Name is the name of the scope of what this module makes: spans of requests, of calls and of
-// measures, and metrics.
+// Name is the name of the scope.
 const Name = "github.com/perfline/perfline"
 
-// Scope returns the scope. Its version is that of this module in the program, and empty where it is
-// not known, as in a program that replaces the module with a folder.
+// Scope returns the scope with the version of this module in the program. The version is empty if
+// the build information lacks the version, as in a program that replaces the module with a folder.
 func Scope() instrumentation.Scope {
 	return instrumentation.Scope{Name: Name, Version: version(), SchemaURL: semconv.SchemaURL}
 }

@@ -1,4 +1,4 @@
-// Package secret keeps secrets out of what is printed: logs, errors and configurations.
+// Package secret removes secrets from logs, errors and printed configurations.
 package secret
 
 import (
@@ -8,26 +8,25 @@ import (
 )
 
 const (
-	shown = "xxxxx" // in place of a secret, as net/url has it
-	// bytes of a secret that is looked for: a shorter one may be part of any word
-	shortest = 4
+	mask    = "xxxxx" // as in net/url
+	minimum = 4       // bytes of a secret: a shorter secret may be part of any word
 )
 
-// URL leaves the scheme, the host and the path of what should be a URL, however it is
-// written. A user goes as well: it is a token often.
+// URL returns the scheme, the host and the path of a URL, without the user: many users are tokens.
+// raw may be malformed.
 func URL(raw string) string {
 	raw = strings.TrimSpace(raw)
 	u, err := url.Parse(raw)
 	if err == nil && u.Host != "" {
-		// A password that is not escaped may end the host too soon, with what is left of it and
-		// an @ behind.
+		// A password with an unescaped slash ends the host early. The rest of the password and an @
+		// are in the other parts then.
 		if strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
 			return u.Scheme + "://…"
 		}
 		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	}
-	if i := strings.LastIndex(raw, "@"); i >= 0 { // first: a password may hold anything
-		if strings.ContainsAny(raw[:i], "?#") { // or a query may have an @
+	if i := strings.LastIndex(raw, "@"); i >= 0 { // first: a password may have any character
+		if strings.ContainsAny(raw[:i], "?#") { // the @ may belong to a query
 			return "…"
 		}
 		raw = "…" + raw[i:]
@@ -38,7 +37,7 @@ func URL(raw string) string {
 	return raw
 }
 
-// InURL are the secrets in a URL: user, password, and the values of its query.
+// InURL returns the secrets in a URL: user, password, and the values of the query.
 func InURL(raw string) (secrets []string) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil {
@@ -54,9 +53,9 @@ func InURL(raw string) (secrets []string) {
 	return secrets
 }
 
-// Hide returns a replacer that removes secrets from a text of others, such as a server's answer
-// that quotes its request. The last word of a secret of several words ("Bearer …") is a secret,
-// too. Secrets of less than four bytes stay.
+// Hide returns a replacer that masks secrets in a foreign text, such as a server's answer that
+// quotes the request. The replacer also masks the last word of a secret with spaces ("Bearer …").
+// Secrets of less than four bytes stay.
 func Hide(secrets ...string) *strings.Replacer {
 	all := slices.Clone(secrets)
 	for _, s := range secrets {
@@ -64,12 +63,12 @@ func Hide(secrets ...string) *strings.Replacer {
 			all = append(all, words[len(words)-1])
 		}
 	}
-	// one may be part of another
+	// The longest secret first: a secret may be part of another secret.
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, s := range all {
-		if len(s) >= shortest {
-			pairs = append(pairs, s, shown)
+		if len(s) >= minimum {
+			pairs = append(pairs, s, mask)
 		}
 	}
 	return strings.NewReplacer(pairs...)

@@ -3,6 +3,7 @@
 package spanconfig
 
 import (
+	"math"
 	"strings"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -16,8 +17,8 @@ const (
 	SamplerArg = "OTEL_TRACES_SAMPLER_ARG"
 )
 
-// ReadSampler returns configured, or the sampler that OTEL_TRACES_SAMPLER names if configured is
-// nil. It also logs a wrong variable that has no effect.
+// ReadSampler returns configured, or the sampler of OTEL_TRACES_SAMPLER if configured is nil.
+// ReadSampler also logs a wrong variable without effect.
 func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sampler {
 	otherwise := environ.Default(Sampler)
 	if configured != nil {
@@ -43,10 +44,12 @@ func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sam
 	return s
 }
 
-// ReadLimits returns the limits of spans that the variables set.
+var readLimit = environ.Integer(0, math.MaxInt)
+
+// ReadLimits reads the limits of spans.
 func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 	limit := func(otherwise int, names ...string) int {
-		return environ.Read(vars, otherwise, environ.Limit, names...)
+		return environ.Read(vars, otherwise, readLimit, names...)
 	}
 	return sdktrace.SpanLimits{
 		AttributeValueLengthLimit: limit(sdktrace.DefaultAttributeValueLengthLimit,
@@ -54,10 +57,8 @@ func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 		AttributeValueDepthLimit: sdktrace.DefaultAttributeValueDepthLimit,
 		AttributeCountLimit: limit(sdktrace.DefaultAttributeCountLimit,
 			"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
-		EventCountLimit: limit(sdktrace.DefaultEventCountLimit,
-			"OTEL_SPAN_EVENT_COUNT_LIMIT"),
-		LinkCountLimit: limit(sdktrace.DefaultLinkCountLimit,
-			"OTEL_SPAN_LINK_COUNT_LIMIT"),
+		EventCountLimit: limit(sdktrace.DefaultEventCountLimit, "OTEL_SPAN_EVENT_COUNT_LIMIT"),
+		LinkCountLimit:  limit(sdktrace.DefaultLinkCountLimit, "OTEL_SPAN_LINK_COUNT_LIMIT"),
 		AttributePerEventCountLimit: limit(sdktrace.DefaultAttributePerEventCountLimit,
 			"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
 		AttributePerLinkCountLimit: limit(sdktrace.DefaultAttributePerLinkCountLimit,
@@ -65,7 +66,7 @@ func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 	}
 }
 
-// LogLimits are the limits of a log record. A negative one means no limit.
+// LogLimits are the limits of a log record. A negative number means no limit.
 type LogLimits struct{ AttributeCount, AttributeValueLength int }
 
 // Names of the limits of log records.
@@ -74,12 +75,12 @@ const (
 	LogAttributeValueLength = "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 )
 
-// ReadLogLimits returns the limits of log records that the variables set.
+// ReadLogLimits reads the limits of log records.
 func ReadLogLimits(vars *environ.Reader) LogLimits {
 	return LogLimits{
-		AttributeCount: environ.Read(vars, sdktrace.DefaultAttributeCountLimit, environ.Limit,
+		AttributeCount: environ.Read(vars, sdktrace.DefaultAttributeCountLimit, readLimit,
 			LogAttributeCount, "OTEL_ATTRIBUTE_COUNT_LIMIT"),
 		AttributeValueLength: environ.Read(vars, sdktrace.DefaultAttributeValueLengthLimit,
-			environ.Limit, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+			readLimit, LogAttributeValueLength, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
 	}
 }

@@ -55,7 +55,7 @@ func (p *TracerProvider) UnlabelledSpans() uint64 {
 	if p.labels == nil {
 		return 0
 	}
-	return p.labels.open.Forgotten()
+	return p.labels.open.Evicted()
 }
 
 // Stop removes the span processor from the other provider. Labels of spans that go on end, and new

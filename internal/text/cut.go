@@ -1,14 +1,14 @@
-// Package text cuts text from outside to a length, makes it UTF-8 or visible, matches names with
-// patterns, and writes durations and the names of functions for people.
+// Package text cuts, repairs and escapes foreign text, matches names with patterns, and formats
+// durations and names of functions.
 package text
 
 import "unicode/utf8"
 
 const ellipsis = "…"
 
-// Cut returns s if it has at most limit bytes. Otherwise it returns the beginning of s and "…",
-// together at most limit bytes. limit must be 3 or more. Cut does not split a character, and does
-// not keep the rest of s in memory.
+// Cut returns s, or the beginning of s and "…" if s has more than limit bytes. The result has at
+// most limit bytes, which must be 3 or more, and does not split a character. The shorter text does
+// not share memory with s.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -16,13 +16,13 @@ func Cut(s string, limit int) string {
 	return Start(s, limit-len(ellipsis)) + ellipsis
 }
 
-// Start returns the beginning of s, at most limit bytes. It does not split a character.
+// Start returns the beginning of s, at most limit bytes. Start does not split a character.
 func Start(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
 	end := limit
-	for range utf8.UTFMax - 1 { // text that is not UTF-8 may have no boundary
+	for range utf8.UTFMax - 1 { // invalid UTF-8 may have no boundary
 		if end == 0 || utf8.RuneStart(s[end]) {
 			break
 		}

@@ -6,14 +6,10 @@ import (
 	"time"
 )
 
-// Duration returns d with three significant digits, as "1.50ms". Below a microsecond it
-// returns whole nanoseconds.
+// Duration returns d with three significant digits, as "1.50ms", or in whole nanoseconds below a
+// microsecond.
 func Duration(d time.Duration) string {
-	abs := d
-	if abs < 0 {
-		abs = -abs
-	}
-	switch {
+	switch abs := d.Abs(); {
 	case abs < time.Microsecond:
 		return fmt.Sprintf("%dns", d)
 	case abs < time.Millisecond:
@@ -34,7 +30,7 @@ func digits(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// Length returns a duration with two digits or three, as "18 ms". It is for sentences.
+// Length returns a duration for sentences, with two or three digits, as "18 ms".
 func Length(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

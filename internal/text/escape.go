@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns s with codes in place of what cannot be seen, except for the characters in keep. A
-// terminal might obey them, or a reader might be misled.
+// Escape returns s with codes in place of invisible characters, except for the characters in keep.
+// Invisible characters may control a terminal or mislead a reader.
 func Escape(s, keep string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -21,12 +21,12 @@ func Escape(s, keep string) string {
 	return b.String()
 }
 
-// Line returns s within a line: escaped as by [Escape], and cut to limit bytes as by [Cut].
+// Line escapes s, and cuts the result to limit bytes: see [Escape] and [Cut].
 func Line(s string, limit int) string { return Cut(Escape(Cut(s, limit), ""), limit) }
 
-// invisible reports whether a reader cannot see r. These are control characters, the sign for
-// invalid UTF-8, marks that change the direction of writing, and all spaces but the usual one.
-// Unicode has more (Default_Ignorable_Code_Point), and fonts draw some others as nothing.
+// invisible reports whether a reader cannot see r: a control character, the sign for invalid UTF-8,
+// a mark for the direction of writing, any space but U+0020, another Default_Ignorable_Code_Point,
+// or a character that fonts draw as nothing.
 func invisible(r rune) bool {
 	return !unicode.IsPrint(r) ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||

@@ -2,8 +2,8 @@ package text
 
 import "strings"
 
-// Matches reports whether name is one of the patterns. A pattern is a whole name, or the beginning
-// of names with "*" behind.
+// Matches reports whether a pattern matches name. A pattern is a name, or the beginning of names
+// and "*".
 func Matches(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		prefix, many := strings.CutSuffix(pattern, "*")

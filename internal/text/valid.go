@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Valid returns s with U+FFFD in place of each run of bytes that is not UTF-8. OTLP cannot carry
-// other text: a receiver refuses a whole request for one such byte.
+// Valid returns s with U+FFFD in place of each run of invalid UTF-8. A receiver of OTLP refuses a
+// whole request for one invalid byte.
 func Valid(s string) string {
 	if isASCII(s) || utf8.ValidString(s) {
 		return s
@@ -14,8 +14,8 @@ func Valid(s string) string {
 	return strings.ToValidUTF8(s, string(utf8.RuneError))
 }
 
-// isASCII reads eight bytes at once, the last ones twice. It takes half of the time of
-// [utf8.ValidString] for the short texts that spans have.
+// isASCII reads eight bytes at once, and may read the last bytes twice. For the short texts of
+// spans, it takes half of the time of [utf8.ValidString].
 func isASCII(s string) bool {
 	const high = 0x8080808080808080
 	n := len(s)
@@ -34,7 +34,6 @@ func isASCII(s string) bool {
 	return eight(s[n-8:])&high == 0
 }
 
-// eight returns the first eight bytes of s.
 func eight(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

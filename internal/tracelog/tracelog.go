@@ -1,9 +1,8 @@
-// Package tracelog notes spans in the execution trace of package runtime/trace, while one is
-// written, and reads such notes. A local root is a task, which its tracer makes. It has a log
-// message at its start and one at its end. A span that starts on another goroutine than its parent
-// has both, too. All other spans are inner spans: the goroutine works for their request anyway.
-// They have one message, at their end, or none if they are short. Regions would not do: they belong
-// to one goroutine, and spans do not.
+// Package tracelog logs spans in the execution trace of package runtime/trace, and reads these
+// notes. A local root is a task of its tracer, with a log message at its start and at its end. So
+// has a span on another goroutine than its parent. All other spans are inner spans, because their
+// goroutine works for the request anyway: one message at the end, or none for a short span. Regions
+// of runtime/trace belong to one goroutine, but spans do not.
 package tracelog
 
 import (
@@ -21,17 +20,16 @@ import (
 	"github.com/perfline/perfline/internal/cputime"
 )
 
-// The categories of messages. A message has the span's id in hexadecimal, then:
+// The categories of messages. A message begins with the span's id in hexadecimal, followed by:
 //
-//   - root: the trace's id, and the name of a local root that starts. The name may change before
-//     the end.
-//   - start: the name of another span that starts.
-//   - end: the name of a span that ends, after root or start.
+//   - root: the trace's id, and the name of a local root at its start. The name may change later.
+//   - start: the name of another span at its start.
+//   - end: the name of a span at its end, after root or start.
 //   - inner: the number of the goroutine on which an inner span started, its start and its end in
-//     nanoseconds of the runtime's monotonic clock, and its name. The time of the message would not
-//     do: the tracer may take long for it.
+//     nanoseconds of the runtime's monotonic clock, and its name. The time of the message is too
+//     inexact, because the tracer may be slow.
 //
-// A message of the category cpu has the CPU time of the process and the time for which a limit
+// A message of the category cpu holds the CPU time of the process and the time for which a limit
 // stopped the process, both in nanoseconds, the limit in thousandths of a processor, and the time
 // for which threads waited for a processor in nanoseconds.
 const (
@@ -42,16 +40,16 @@ const (
 	cpuCategory   = "perfline.cpu"
 )
 
-// ShortestInner is how long an inner span must take to be noted. The time of a shorter one counts
-// for the span above. A message takes about 0.6 µs, so that the notes of inner spans take less than
-// a hundredth of a goroutine's time.
+// ShortestInner is the shortest inner span with a note. The time of a shorter span counts for its
+// parent. A message takes about 0.6 µs, so that the notes of inner spans take less than a hundredth
+// of a goroutine's time.
 const ShortestInner = 100 * time.Microsecond
 
-// Enabled reports whether an execution trace is being written. Other functions are called only
-// then: each note takes longer than a mark, because the tracer adds the stack.
+// Enabled reports whether the runtime writes an execution trace. Callers log notes only then: a
+// note takes longer than a mark, because the tracer adds the stack.
 func Enabled() bool { return rt.IsEnabled() }
 
-// Root notes that a local root starts on this goroutine, in the task of ctx.
+// Root logs the start of a local root on this goroutine, in the task of ctx.
 func Root(ctx context.Context, span trace.SpanContext, name string) {
 	id, traceID := span.SpanID(), span.TraceID()
 	b := buffers.Get().(*[]byte)
@@ -59,20 +57,20 @@ func Root(ctx context.Context, span trace.SpanContext, name string) {
 	write(ctx, rootCategory, append(*b, ' '), name, b)
 }
 
-// Start notes that a span starts on this goroutine.
+// Start logs the start of a span on this goroutine.
 func Start(ctx context.Context, id trace.SpanID, name string) {
 	b := buffers.Get().(*[]byte)
 	write(ctx, startCategory, begin(*b, id), name, b)
 }
 
-// End notes that a span ends on this goroutine.
+// End logs the end of a span on this goroutine.
 func End(id trace.SpanID, name string) {
 	b := buffers.Get().(*[]byte)
 	write(context.Background(), endCategory, begin(*b, id), name, b)
 }
 
-// Inner notes a span that has ended. It started on the goroutine with this number. Start and end
-// are times of goruntime.Nanotime.
+// Inner logs an ended inner span, with the number of the goroutine on which the span started. start
+// and end are readings of goruntime.Nanotime.
 func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	b := buffers.Get().(*[]byte)
 	m := strconv.AppendUint(begin(*b, id), goroutine, 10)
@@ -81,9 +79,8 @@ func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	write(context.Background(), innerCategory, append(m, ' '), name, b)
 }
 
-// CPU notes the CPU time that the process has used so far. From two such notes, a reader of the
-// trace learns whether goroutines that the runtime ran were really on a processor, and why not. A
-// system that does not tell has no CPU time: nothing is noted.
+// CPU logs the CPU time of the process so far, unless that time is unknown. Two such notes show
+// whether goroutines that the runtime ran were really on a processor, and why not.
 func CPU(u cputime.Usage) {
 	if u.Process <= 0 {
 		return
@@ -95,24 +92,22 @@ func CPU(u cputime.Usage) {
 	rt.Log(context.Background(), cpuCategory, string(b))
 }
 
-// limitUnit is a processor in a message.
+// limitUnit is the number for one processor in a message.
 const limitUnit = 1000
 
-// maxName is the length at which names are cut. The tracer cuts messages of more than 1024 bytes
-// anyway.
+// maxName bounds names, in bytes. The tracer cuts messages of more than 1024 bytes.
 const maxName = 200
 
-// Name returns a name as the trace has it. A name from outside must not be longer in any call of
-// package trace: Go 1.26 ends the program if a task's name has 64 KiB, and keeps each different one
-// in memory.
+// Name cuts a name for package runtime/trace. Callers must cut foreign names: Go 1.26 ends the
+// program for a task's name of 64 KiB, and stores each different name in memory.
 func Name(name string) string { return name[:min(len(name), maxName)] }
 
-// buffers are the memory of messages, which the tracer copies during the call.
+// buffers provides memory for messages, which the tracer copies during the call.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 16+3*(1+20)+1+maxName)) }}
 
 func begin(b []byte, id trace.SpanID) []byte { return append(hex.AppendEncode(b[:0], id[:]), ' ') }
 
-// write writes a message with a name at its end. Its memory goes back to the buffers.
+// write logs a message and a name, and returns the memory to buffers.
 func write(ctx context.Context, category string, message []byte, name string, buffer *[]byte) {
 	message = append(message, Name(name)...)
 	rt.Log(ctx, category, unsafe.String(&message[0], len(message)))
@@ -120,7 +115,7 @@ func write(ctx context.Context, category string, message []byte, name string, bu
 	buffers.Put(buffer)
 }
 
-// A Kind says what a note says.
+// A Kind is the kind of a note.
 type Kind int
 
 // The kinds of notes.
@@ -133,12 +128,12 @@ const (
 	CPUTime
 )
 
-// A Note is a message that was read.
+// A Note is a parsed message.
 type Note struct {
 	Kind    Kind
 	SpanID  trace.SpanID
 	TraceID trace.TraceID // of a RootStart
-	Name    string        // of a span; it may be cut within a character
+	Name    string        // of a span; may end within a character
 	CPU     cputime.Usage // of a CPUTime
 
 	// Of an InnerSpan: the number of its goroutine, and times of the runtime's monotonic clock in
@@ -147,8 +142,8 @@ type Note struct {
 	Start, End int64
 }
 
-// Parse reads a log message of an execution trace. Kind is Other if it is none of ours, or
-// malformed.
+// Parse parses a log message of an execution trace. Kind is Other for foreign and for malformed
+// messages.
 func Parse(category, message string) Note {
 	n := Note{}
 	switch category {
@@ -166,15 +161,14 @@ func Parse(category, message string) Note {
 		return Note{}
 	}
 	p := parser{rest: message}
-	n.SpanID = parsed(&p, trace.SpanIDFromHex)
+	n.SpanID = word(&p, trace.SpanIDFromHex)
 	switch n.Kind {
 	case RootStart:
-		n.TraceID = parsed(&p, trace.TraceIDFromHex)
+		n.TraceID = word(&p, trace.TraceIDFromHex)
 	case InnerSpan:
-		n.Goroutine = parsed(&p,
-			func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
-		n.Start, n.End = parsed(&p, nanoseconds), parsed(&p, nanoseconds)
-		p.failed = p.failed || n.Start < 0 || n.End < n.Start
+		n.Goroutine = uint64(word(&p, number))
+		n.Start, n.End = word(&p, number), word(&p, number)
+		p.failed = p.failed || n.End < n.Start
 	default:
 	}
 	if n.Name = p.rest; p.failed {
@@ -185,15 +179,11 @@ func Parse(category, message string) Note {
 
 func parseCPU(message string) Note {
 	p := parser{rest: message + " "}
-	number := func(s string) (int64, error) {
-		n, err := strconv.ParseUint(s, 10, 63)
-		return int64(n), err
-	}
-	u := cputime.Usage{Process: time.Duration(parsed(&p, number))}
-	if p.rest != "" { // else the rest was not known
-		u.Throttled = time.Duration(parsed(&p, number))
-		u.Limit = float64(parsed(&p, number)) / limitUnit
-		u.Delayed = time.Duration(parsed(&p, number))
+	u := cputime.Usage{Process: time.Duration(word(&p, number))}
+	if p.rest != "" { // else these are unknown
+		u.Throttled = time.Duration(word(&p, number))
+		u.Limit = float64(word(&p, number)) / limitUnit
+		u.Delayed = time.Duration(word(&p, number))
 	}
 	if p.failed || p.rest != "" || u.Process == 0 {
 		return Note{}
@@ -201,19 +191,21 @@ func parseCPU(message string) Note {
 	return Note{Kind: CPUTime, CPU: u}
 }
 
-// A parser reads the words of a message. Each has a space behind it, and a name is the rest.
+// A parser reads the words of a message. A space ends each word, and the rest is a name.
 type parser struct {
 	rest   string
 	failed bool
 }
 
-// parsed reads the next word.
-func parsed[T any](p *parser, parse func(string) (T, error)) (value T) {
-	word, rest, ok := strings.Cut(p.rest, " ")
+func word[T any](p *parser, parse func(string) (T, error)) (value T) {
+	text, rest, ok := strings.Cut(p.rest, " ")
 	p.rest = rest
-	value, err := parse(word)
+	value, err := parse(text)
 	p.failed = p.failed || !ok || err != nil
 	return value
 }
 
-func nanoseconds(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }
+func number(s string) (int64, error) {
+	n, err := strconv.ParseUint(s, 10, 63)
+	return int64(n), err
+}

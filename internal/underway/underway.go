@@ -1,4 +1,4 @@
-// Package underway keeps what there is to do at the end of spans that have not ended.
+// Package underway stores values of open spans.
 package underway
 
 import (
@@ -8,15 +8,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Table keeps a pointer for each span that has not ended, and a bounded number of them. The zero
-// value is an empty table. Its methods may be called concurrently. A span's id says where to look,
-// because ids are random.
+// A Table stores a pointer for each open span, and a bounded number of pointers. The zero value is
+// an empty table. Its methods may be called concurrently. A span's id, which is random, selects the
+// shard and the list.
 type Table[T any] struct {
-	shards    [shards]shard[T]
-	forgotten atomic.Uint64
+	shards  [shards]shard[T]
+	evicted atomic.Uint64
 }
 
-// A span's id alone is unique only in its trace.
+// A key identifies a span: a span's id alone is unique only in its trace.
 type key struct {
 	trace trace.TraceID
 	span  trace.SpanID
@@ -24,14 +24,13 @@ type key struct {
 
 func keyOf(sc trace.SpanContext) key { return key{sc.TraceID(), sc.SpanID()} }
 
-// A shard is a hash table that uses its entries again. A map takes twice as long for what most
-// spans do, which is to come and to go.
+// A shard is a hash table that reuses its entries. A map takes twice as long for a Put and a Take.
 type shard[T any] struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	lists [lists]*entry[T]
-	free  *entry[T] // emptied
-	n     int       // in lists
-	_     [128]byte // no cache line in common with the next
+	free  *entry[T] // entries for reuse
+	n     int       // entries in lists
+	_     [128]byte // separates the cache lines of shards
 }
 
 type entry[T any] struct {
@@ -42,11 +41,10 @@ type entry[T any] struct {
 
 const (
 	shards = 16
-	// lists are few, to stay in the processor's cache: most programs have some hundred spans under
-	// way at a time.
+	// A few lists stay in the processor's cache: most programs have some hundred open spans.
 	lists = 16
-	// maxInShard bounds programs that never end some of their spans. In the end only those are in a
-	// full shard, and one of them makes room.
+	// maxInShard bounds the memory of programs that never end some of their spans. In the end, a
+	// full shard stores only such spans, and evicts one of them.
 	maxInShard = 1 << 10
 )
 
@@ -55,7 +53,7 @@ const Max = shards * maxInShard
 
 func (t *Table[T]) shard(k key) *shard[T] { return &t.shards[k.span[7]%shards] }
 
-// find returns the place that refers to a span, or that would if the span were there. s.mu is held.
+// find returns the link to a span's entry, or the nil link for a new entry. s.mu is locked.
 func (s *shard[T]) find(k key) **entry[T] {
 	at := &s.lists[k.span[6]%lists]
 	for *at != nil && (*at).key != k {
@@ -64,7 +62,7 @@ func (s *shard[T]) find(k key) **entry[T] {
 	return at
 }
 
-// add adds a span, at a place that find returned. s.mu is held.
+// add adds a span at a link that find returned. s.mu is locked.
 func (s *shard[T]) add(at **entry[T], k key, v *T) {
 	e := s.free
 	if e == nil {
@@ -77,7 +75,7 @@ func (s *shard[T]) add(at **entry[T], k key, v *T) {
 	s.n++
 }
 
-// remove removes the span that at refers to. s.mu is held.
+// remove removes the entry at a link. s.mu is locked.
 func (s *shard[T]) remove(at **entry[T]) *T {
 	e := *at
 	v := e.value
@@ -88,8 +86,8 @@ func (s *shard[T]) remove(at **entry[T]) *T {
 	return v
 }
 
-// Put keeps v for a span. It returns what it no longer keeps because of that: the span's earlier
-// value, or the value of a span that made room.
+// Put stores v for a span. Put returns the value that v replaces: the span's earlier value, or the
+// value of an evicted span.
 func (t *Table[T]) Put(sc trace.SpanContext, v *T) (out *T) {
 	k := keyOf(sc)
 	s := t.shard(k)
@@ -101,29 +99,29 @@ func (t *Table[T]) Put(sc trace.SpanContext, v *T) (out *T) {
 		return out
 	}
 	if s.n >= maxInShard {
-		out = s.removeOne(k.span[6] % lists)
-		t.forgotten.Add(1)
+		out = s.evict(k.span[6] % lists)
+		t.evicted.Add(1)
 		at = s.find(k)
 	}
 	s.add(at, k, v)
 	return out
 }
 
-// removeOne removes the oldest of a list, or of the next that is not empty. s.mu is held.
-func (s *shard[T]) removeOne(list byte) *T {
+// evict removes the oldest entry of a list, or of the next list with entries. s.mu is locked.
+func (s *shard[T]) evict(list byte) *T {
 	for s.lists[list] == nil {
 		list = (list + 1) % lists
 	}
 	return s.remove(&s.lists[list])
 }
 
-// Take returns what the table kept for a span, nil for nothing. It keeps it no longer.
+// Take removes and returns the value of a span, or nil.
 func (t *Table[T]) Take(sc trace.SpanContext) *T {
 	k := keyOf(sc)
 	s := t.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.n == 0 { // as for most programs, without a look at cold memory
+	if s.n == 0 { // the usual case, which saves a read of cold memory
 		return nil
 	}
 	at := s.find(k)
@@ -133,7 +131,7 @@ func (t *Table[T]) Take(sc trace.SpanContext) *T {
 	return s.remove(at)
 }
 
-// TakeAll empties the table and returns what it kept.
+// TakeAll removes and returns all values.
 func (t *Table[T]) TakeAll() (all []*T) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -159,5 +157,5 @@ func (t *Table[T]) Len() (n int) {
 	return n
 }
 
-// Forgotten returns how many spans made room for others before their end.
-func (t *Table[T]) Forgotten() uint64 { return t.forgotten.Load() }
+// Evicted returns the number of open spans that full shards evicted.
+func (t *Table[T]) Evicted() uint64 { return t.evicted.Load() }

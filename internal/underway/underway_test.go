@@ -98,7 +98,7 @@ func TestFullTable(t *testing.T) {
 					t.Fatalf("the table has %d spans and forgot %d, of %d", n, forgotten, i+1)
 				}
 			}
-			if n := u.Forgotten(); int(n) != forgotten {
+			if n := u.Evicted(); int(n) != forgotten {
 				t.Errorf("%d are counted as forgotten, want %d", n, forgotten)
 			}
 		})

@@ -1,7 +1,7 @@
 package waiting
 
 import (
-	"slices"
+	"sort"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -9,30 +9,25 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// SampleSkew is how far apart the time of a profile's sample and the same moment in a
-// [waits.Request] may be. Both times are readings of the clock that time.Now has, on the thread
-// that runs the goroutine. They differ by the time between the reading for the root span's start
-// and the message with that start in the execution trace. This is microseconds, and a millisecond
-// if the kernel takes the thread away there.
+// SampleSkew is the largest difference between the time of a profile's sample and the same moment
+// in a [waits.Request]. Both times are readings of time.Now's clock, on the thread of the
+// goroutine. Their difference is the time between the reading for the root span's start and the
+// message of that start in the execution trace: microseconds, or a millisecond if the kernel stops
+// the thread in between.
 const SampleSkew = time.Millisecond
 
-// Agrees reports whether a result agrees with a sample. The sample was taken at a time since the
-// request's start, which may be wrong by skew. The result agrees with a sample of running code if a
-// goroutine was on a processor then. It agrees with a sample that is idle if a goroutine waited.
-// worked says which spans the sample's goroutine may have worked for. A gap agrees, unless another
-// interval of such a span is known at the time.
+// Agrees reports whether a result agrees with a sample. The sample's time at since the start of the
+// request may be wrong by skew. A sample of running code agrees with a goroutine on a processor,
+// and an idle sample agrees with a goroutine that waited. worked reports whether the sample's
+// goroutine may have worked for a span. A gap agrees, unless another interval of such a span covers
+// the time.
 func Agrees(r *waits.Request, at, skew time.Duration, idle bool,
 	worked func(trace.SpanID) bool) bool {
 	known, gap := false, false
 	for g := range r.Goroutines {
 		intervals := r.Goroutines[g].Intervals
-		end := func(i waits.Interval, from time.Duration) int {
-			if i.End < from {
-				return -1
-			}
-			return 1
-		}
-		first, _ := slices.BinarySearchFunc(intervals, at-skew, end)
+		reaches := func(i int) bool { return intervals[i].End >= at-skew }
+		first := sort.Search(len(intervals), reaches)
 		for _, i := range intervals[first:] {
 			if i.Start > at+skew {
 				break

@@ -11,22 +11,21 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// The names of attributes. The names of times go on with a kind, such as
-// "perfline.time.channel_send".
+// The names of attributes. A kind follows timePrefix, as in "perfline.time.channel_send".
 const (
 	timePrefix       = "perfline.time."
 	causeDescription = "perfline.cause.description"
 	causeKind        = "perfline.cause.kind"
 )
 
-// Attributes returns what is exported for a span of the request:
+// Attributes returns the attributes for an exported span of the request:
 //
 //   - perfline.time.KIND for each kind of interval, as in perfline.time.channel_receive: the
 //     seconds of [Times]. Kinds without time are missing.
 //   - perfline.cause.kind, for the root: the kind of the largest cause.
 //   - perfline.cause.description, for the root: the sentence of [waits.Request.Sentence].
 //
-// It returns nothing for a span that the execution trace does not have.
+// Attributes returns nil for a span that the execution trace lacks.
 func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	for kind, took := range Times(r, span) {
@@ -43,8 +42,7 @@ func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 	return all
 }
 
-// attributeName returns the name of a kind as names of attributes are written: in lower case, with
-// underscores between words.
+// attributeName returns the name of a kind in lower case, with underscores between words.
 func attributeName(k waits.Kind) string {
 	if k == waits.WaitGroup {
 		return "wait_group"
@@ -52,9 +50,9 @@ func attributeName(k waits.Kind) string {
 	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_").Replace(k.String()))
 }
 
-// Times returns how long the goroutines of the request spent in each kind of interval for one span,
-// without the spans inside it. Goroutines that work at the same time for a span count each, so that
-// the times may add up to more than the span's duration.
+// Times returns the time of the request's goroutines in each kind of interval for one span, without
+// inner spans. The sum exceeds the span's duration if several goroutines work for the span at the
+// same time.
 func Times(r *waits.Request, span trace.SpanID) (times [Kinds]time.Duration) {
 	for i := range r.Goroutines {
 		for j := range r.Goroutines[i].Intervals {

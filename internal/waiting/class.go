@@ -1,8 +1,11 @@
+// Package waiting interprets the results of package waits for perfline's pages, files and
+// exporters: classes of kinds for pictures, attributes of spans, functions of intervals, and the
+// comparison with a profile. Users need only the data in package waits.
 package waiting
 
 import "github.com/perfline/perfline/waits"
 
-// Kinds is the number of kinds: their constants are smaller.
+// Kinds is the number of kinds.
 const Kinds = waits.NotRun + 1
 
 // A Class groups kinds of intervals, for pictures.
@@ -56,8 +59,15 @@ func (c Class) String() string {
 	return "not in the trace"
 }
 
-// OnProcessor reports whether a goroutine in an interval of this kind may use a processor. In a
-// system call, the kernel may.
+// OnProcessor reports whether a goroutine in an interval of this kind, or the kernel in its system
+// call, may use a processor.
 func OnProcessor(k waits.Kind) bool {
 	return k == waits.OnCPU || k == waits.Syscall || k == waits.GCAssist
+}
+
+// Statuses returns all statuses of a recorder.
+func Statuses() []waits.Status {
+	return []waits.Status{
+		waits.Disarmed, waits.Armed, waits.Paused, waits.InUse, waits.Forbidden, waits.ShutDown,
+	}
 }

@@ -1,7 +1,7 @@
-// Package within calls code that a program gives to perfline, where its end matters: exporters,
-// processors, readers and recorders that are flushed or shut down. Such code may panic, hang, or
-// end its goroutine. Nothing of that ends the program, or holds up a caller for longer than its
-// context says. [record.Timeline.Try] calls the code that runs at each request.
+// Package within flushes and shuts down the program's exporters, processors, readers and recorders.
+// Their code may panic, hang, or end its goroutine. Even then, the program goes on, and a caller
+// waits no longer than its context and a grace. For code that runs at each request, see
+// [record.Timeline.Try].
 package within
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Grace is how long one part goes on after its context has ended: code that reacts to the end of a
-// context needs a moment to return its error. What is made of parts takes twice or three times as
-// long, so that it has their errors. The whole takes less than a second.
+// Grace is the time that a part may go on after the end of its context: code that reacts to the end
+// of a context needs a moment to return its error. A whole waits two or three times as long, for
+// the errors of its parts, and less than a second in all.
 const Grace = 300 * time.Millisecond
 
 // Bounded returns ctx with a deadline after d, unless ctx has one already.
@@ -27,46 +27,41 @@ func Bounded(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeout(ctx, d)
 }
 
-// late is what a part has that is called when the run is over, because another one hung: most parts
-// have nothing to do then.
-const late = 10 * time.Millisecond
+// minimum is the time of a part that begins after the end of the run, because an earlier part hung.
+const minimum = 10 * time.Millisecond
 
-// ErrAbandoned is in the error of a call that was left behind.
+// ErrAbandoned is wrapped in the error of a call that does not return.
 var ErrAbandoned = errors.New("does not return and is left behind")
 
-// call calls f. It returns an error that begins with what if f panics.
-func call(ctx context.Context, what string, f func(context.Context) error) (err error) {
-	if p, ok := record.Protect(func() { err = f(ctx) }); !ok {
-		return fmt.Errorf("%s panicked: %s", what, record.PanicText(p))
-	}
-	return err
-}
-
-// apart is call on a goroutine of its own. The channel gets one error, also if f ends that
-// goroutine.
-func apart(ctx context.Context, what string, f func(context.Context) error) <-chan error {
+// start calls f on a goroutine of its own. The channel receives one error, even if f panics or ends
+// the goroutine.
+func start(ctx context.Context, what string, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		err := fmt.Errorf("%s ended its goroutine", what)
 		defer func() { done <- err }()
-		err = call(ctx, what, f)
+		var result error
+		if p, ok := record.Protect(func() { result = f(ctx) }); !ok {
+			result = fmt.Errorf("%s panicked: %s", what, record.PanicText(p))
+		}
+		err = result
 	}()
 	return done
 }
 
-// A Run makes calls that together end shortly after a context, whatever they do.
+// A Run bounds several calls by one context and a grace.
 type Run struct {
-	ctx   context.Context //nolint:containedctx // a Run is as short as the call that has the context
-	over  context.Context //nolint:containedctx // ends some time after ctx
+	ctx   context.Context //nolint:containedctx // a Run lives as long as the call with the context
+	over  context.Context //nolint:containedctx // ends at the end of the grace
 	end   context.CancelFunc
 	stop  func() bool
 	calls sync.WaitGroup // of Go
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards err
 	err error
 }
 
-// Begin begins a run within ctx and a grace after that. The caller has to call [Run.End].
+// Begin begins a run that ends a grace after ctx. The caller must call [Run.End].
 func Begin(ctx context.Context, grace time.Duration) *Run {
 	r := &Run{ctx: ctx}
 	r.over, r.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -82,12 +77,11 @@ func Begin(ctx context.Context, grace time.Duration) *Run {
 	return r
 }
 
-// Do calls f with the run's context on a goroutine of its own, and waits until it returns or the
-// run is over. What f returns is joined with the error of the run; so are a panic and the end of
-// the goroutine. An f that goes on is left behind, with [ErrAbandoned]. These errors begin with
-// what.
+// Do calls f with the run's context on a goroutine of its own, and waits until f returns or the run
+// ends. The error of the run joins the error of f, a panic of f, the end of the goroutine, or
+// [ErrAbandoned] if f goes on. Except for f's error, these errors begin with what.
 func (r *Run) Do(what string, f func(context.Context) error) {
-	err := r.wait(what, apart(r.ctx, what, f))
+	err := r.wait(what, start(r.ctx, what, f))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = errors.Join(r.err, err)
@@ -99,17 +93,17 @@ func (r *Run) wait(what string, done <-chan error) error {
 		return err
 	case <-r.over.Done():
 	}
-	moment := time.NewTimer(late)
-	defer moment.Stop()
+	timer := time.NewTimer(minimum)
+	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-moment.C:
+	case <-timer.C:
 		return fmt.Errorf("%s %w: %w", what, ErrAbandoned, context.Cause(r.ctx))
 	}
 }
 
-// Go is [Run.Do] on a goroutine of its own. Wait and End wait for it.
+// Go calls [Run.Do] on a goroutine of its own.
 func (r *Run) Go(what string, f func(context.Context) error) {
 	r.calls.Go(func() { r.Do(what, f) })
 }
@@ -117,7 +111,7 @@ func (r *Run) Go(what string, f func(context.Context) error) {
 // Wait waits for the calls of Go.
 func (r *Run) Wait() { r.calls.Wait() }
 
-// End waits for the calls, and returns all their errors.
+// End waits for the calls of Go, and returns the errors of all calls.
 func (r *Run) End() error {
 	r.calls.Wait()
 	r.stop()
@@ -125,25 +119,24 @@ func (r *Run) End() error {
 	return r.err
 }
 
-// A Once makes one call of several, as a Shutdown has to. The zero value is ready.
+// A Once calls a function once, as for a Shutdown. The zero value is ready for use.
 type Once struct {
 	once sync.Once
-	done chan struct{} // closed when the call is over
-	err  error         // of the call, once done is closed
+	done chan struct{} // closed at the end of the call
+	err  error         // of the call; valid after the close of done
 }
 
-// Do calls f with ctx the first time. Later calls wait for that one. Each caller waits within its
-// own ctx and the grace after it, and gets the error of f, or one that says that f goes on. A call
-// with the context that f got, which comes from within f, returns nil at once: f cannot wait for
-// itself.
+// Do calls f with ctx the first time. Later calls wait for the first call. Each caller waits within
+// its own ctx and the grace, and returns the error of f, or [ErrAbandoned] if f goes on. A call
+// from within f, with f's context, returns nil at once: f cannot wait for itself.
 func (o *Once) Do(ctx context.Context, grace time.Duration, what string,
 	f func(context.Context) error) error {
-	if ctx.Value(inside{o}) != nil {
+	if ctx.Value(onceKey{o}) != nil {
 		return nil
 	}
 	o.once.Do(func() {
 		o.done = make(chan struct{})
-		err := apart(context.WithValue(ctx, inside{o}, true), what, f)
+		err := start(context.WithValue(ctx, onceKey{o}, true), what, f)
 		go func() {
 			defer close(o.done)
 			o.err = <-err
@@ -157,5 +150,5 @@ func (o *Once) Do(ctx context.Context, grace time.Duration, what string,
 	return r.End()
 }
 
-// inside is the key of the contexts that the function of a Once gets.
-type inside struct{ once *Once }
+// A onceKey is the key in the contexts of a Once's function.
+type onceKey struct{ once *Once }

@@ -209,7 +209,7 @@ func (c *Config) resolveHeaders() error {
 			return wrong(from, envHeaders, "")
 		}
 	}
-	if twice := environ.Twice(c.Headers); twice != "" {
+	if twice := environ.Duplicate(c.Headers); twice != "" {
 		return fmt.Errorf("%s: name %q: must not come twice", from, twice)
 	}
 	for name, value := range c.Headers {
