@@ -1,5 +1,5 @@
-// Package profiling (stable) samples the running program: which code ran, when, and for
-// which span. It is JS Self-Profiling for Go:
+// Package profiling (stable) samples the running program: which code ran, when, and for which span.
+// It is JS Self-Profiling for Go:
 //
 //	p, err := profiling.Start(ctx, profiling.Options{})
 //	if err != nil {
@@ -58,12 +58,12 @@
 //   - Samples are in the order of time. Dropped, lost and cut samples are counted.
 //   - Weights are as measured: a sample stands for its interval. On Linux the kernel's timers miss
 //     threads that run in short bursts, so samples stand for less than [profile.Trace].CPUTime.
-//   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of
-//     distinct stacks.
+//   - Memory is bounded by [Options].MaxBufferSize, and by the program's own number of distinct
+//     stacks.
 //   - The trace has the samples from before [Profiler.Stop], and none from after it.
-//   - No profiler waits for the program's log handler. Lines for slog's default logger are
-//     written on a goroutine of their own. When the handler blocks, 32 lines wait, and further
-//     ones are dropped and counted in the next line.
+//   - No profiler waits for the program's log handler. Lines for slog's default logger are written
+//     on a goroutine of their own. When the handler blocks, 32 lines wait, and further ones are
+//     dropped and counted in the next line.
 //   - A panic inside an engine does not end the program. EngineWindow goes on where EngineCPU
 //     panicked. Without another engine, the profilers end and Stop returns the panic as an error.
 //   - A sample names the sampled span that was active on its goroutine. With [LocalRoots] it names
@@ -85,8 +85,8 @@
 // PERFLINE_PROFILING restricts profiling:
 //
 //   - "off" forbids all profiling.
-//   - "remote" allows profiling to the application's own code, and to remote callers whatever
-//     their [Policy] says.
+//   - "remote" allows profiling to the application's own code, and to remote callers whatever their
+//     [Policy] says.
 //   - Without a value, the application's own code may profile, and remote callers if their Policy
 //     allows it.
 //   - Any other value counts as "off".

@@ -13,8 +13,7 @@ import (
 	"github.com/perfline/perfline/profiling/internal/window"
 )
 
-// The process has one CPU profiler and one set of goroutines, so it has one hub for
-// each.
+// The process has one CPU profiler and one set of goroutines, so it has one hub for each.
 var (
 	cpu       = newHub(false)
 	wallClock = newHub(true)
@@ -57,8 +56,8 @@ func newHub(wallClock bool) *hub {
 	return h
 }
 
-// do runs f on the hub's goroutine, and returns after that. It waits by a
-// mutex: a channel made in a bubble of testing/synctest cannot be closed outside.
+// do runs f on the hub's goroutine, and returns after that. It waits by a mutex: a channel made in
+// a bubble of testing/synctest cannot be closed outside.
 func (h *hub) do(f func()) {
 	var done sync.Mutex
 	done.Lock()
@@ -128,8 +127,8 @@ func (h *hub) attach(p *Profiler) (err error) {
 	return err
 }
 
-// detach removes a profiler, after it got what was sampled up to now. It reports
-// false if the profiler was removed before.
+// detach removes a profiler, after it got what was sampled up to now. It reports false if the
+// profiler was removed before.
 func (h *hub) detach(p *Profiler) bool {
 	if !slices.Contains(h.profilers, p) {
 		return false

@@ -24,8 +24,8 @@ const (
 	EverySpan = Selection(spanlabels.EverySpan)
 )
 
-// WrapTracerProvider returns a tracer provider whose spans label the goroutines that start them,
-// so that samples name spans. The spans are made by tp:
+// WrapTracerProvider returns a tracer provider whose spans label the goroutines that start them, so
+// that samples name spans. The spans are made by tp:
 //
 //	provider := sdktrace.NewTracerProvider(…)
 //	otel.SetTracerProvider(profiling.WrapTracerProvider(provider))
@@ -33,9 +33,9 @@ const (
 // perfline.Start does this when a provider of the SDK makes the spans. Spans of
 // bridge.TracerProvider label without it.
 //
-// WrapTracerProvider registers a span processor with tp. tp must be the SDK's provider, or have
-// its methods for span processors. Spans of another provider are not labelled: label their work
-// with [Do].
+// WrapTracerProvider registers a span processor with tp. tp must be the SDK's provider, or have its
+// methods for span processors. Spans of another provider are not labelled: label their work with
+// [Do].
 //
 //   - Sampled spans that start while a profiler runs label their goroutine. Without a profiler, a
 //     span costs a look at a flag at its start and at its end.

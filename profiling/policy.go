@@ -29,9 +29,8 @@ type Policy struct {
 	Modules []string
 }
 
-// Start is [Start] for a remote caller. o.Modules must be among the policy's modules;
-// empty means all of these. The error wraps [ErrNotAllowed] if the policy
-// forbids it.
+// Start is [Start] for a remote caller. o.Modules must be among the policy's modules; empty means
+// all of these. The error wraps [ErrNotAllowed] if the policy forbids it.
 func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	of := remote.Policy(p)
 	if err := of.Check(); err != nil {

@@ -24,8 +24,8 @@ const (
 	Stopped State = "stopped" // for good
 )
 
-// A Profiler takes samples until it is stopped (JS Self-Profiling, The Profiler
-// Interface; Profiling Sessions). Its methods may be called concurrently.
+// A Profiler takes samples until it is stopped (JS Self-Profiling, The Profiler Interface;
+// Profiling Sessions). Its methods may be called concurrently.
 type Profiler struct {
 	// The fields without a guard belong to the hub's goroutine until closed is set, then to
 	// makeTrace.
@@ -66,16 +66,16 @@ type Profiler struct {
 	cpuTime, cpuMark time.Duration
 }
 
-// Start begins to sample. When it returns, the profiler samples, or is paused because
-// other code uses the CPU profiler. The profiler ends with [Profiler.Stop], when its buffer
-// is full, or when ctx is done, which may be so already. Timestamps are since the origin of the
-// timeline in ctx, or of the process timeline if there is none.
+// Start begins to sample. When it returns, the profiler samples, or is paused because other code
+// uses the CPU profiler. The profiler ends with [Profiler.Stop], when its buffer is full, or when
+// ctx is done, which may be so already. Timestamps are since the origin of the timeline in ctx, or
+// of the process timeline if there is none.
 //
 // A program that replaces itself by syscall.Exec has to stop its profilers before: signals of the
 // CPU profiler end the next program.
 //
-// Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if
-// PERFLINE_PROFILING forbids profiling.
+// Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if PERFLINE_PROFILING
+// forbids profiling.
 func Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err := permission.Check(); err != nil {
 		return nil, err
@@ -164,10 +164,10 @@ func (p *Profiler) Fallback() string {
 // Stats returns the profiler's counts since Start, or since the last call of [Profiler.TakeTrace].
 func (p *Profiler) Stats() profile.Stats { return p.counts() }
 
-// TakeTrace returns what was sampled since Start, or since its last call, and the
-// profiler goes on with an empty buffer: for continuous profiling. Each sample is in
-// exactly one trace. A trace without samples is no error as long as the
-// profiler goes on. When the profiler has ended, TakeTrace is Stop.
+// TakeTrace returns what was sampled since Start, or since its last call, and the profiler goes on
+// with an empty buffer: for continuous profiling. Each sample is in exactly one trace. A trace
+// without samples is no error as long as the profiler goes on. When the profiler has ended,
+// TakeTrace is Stop.
 func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.takePart(); t != nil {
 		return t, nil
@@ -175,9 +175,9 @@ func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	return p.Stop()
 }
 
-// Stop ends the profiler and returns its trace, with everything sampled before the
-// call. That can take some milliseconds. Further calls return the same trace, as does
-// Stop of a profiler whose buffer was full. The trace is shared: change a copy.
+// Stop ends the profiler and returns its trace, with everything sampled before the call. That can
+// take some milliseconds. Further calls return the same trace, as does Stop of a profiler whose
+// buffer was full. The trace is shared: change a copy.
 //
 // It fails if the engine did, with the trace up to then. When no sample was taken since Start, and
 // other code had the CPU profiler for a part of that time or all of it, the error wraps [ErrBusy].

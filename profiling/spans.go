@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// ranFor is what a sample ran for: the span that was active on its goroutine, and the
-// program's own labels.
+// ranFor is what a sample ran for: the span that was active on its goroutine, and the program's own
+// labels.
 type ranFor struct {
 	tag  unsafe.Pointer
 	span *spanlabels.Span
@@ -55,8 +55,8 @@ func (r *ranFor) key() any {
 	return nil
 }
 
-// labelledRun is a span's run on goroutines with the labels at tag, whose address
-// nothing else gets while this is kept.
+// labelledRun is a span's run on goroutines with the labels at tag, whose address nothing else gets
+// while this is kept.
 type labelledRun struct {
 	tag  unsafe.Pointer
 	span *spanlabels.Span // nil for none

@@ -10,9 +10,8 @@ import (
 // A thinner chooses the samples of an engine for a profiler whose interval is longer than the
 // engine's.
 //
-// It chooses CPU samples at random within each interval of CPU time: every
-// fifth sample would favour a thread when several take turns. It takes or leaves the samples of
-// a wall tick together.
+// It chooses CPU samples at random within each interval of CPU time: every fifth sample would
+// favour a thread when several take turns. It takes or leaves the samples of a wall tick together.
 type thinner struct {
 	wall     bool
 	interval time.Duration
@@ -34,8 +33,8 @@ func (t *thinner) set(interval time.Duration) {
 	}
 }
 
-// turn reports whether the profiler takes the sample, and changes its count and its
-// weight to what it then stands for.
+// turn reports whether the profiler takes the sample, and changes its count and its weight to what
+// it then stands for.
 func (t *thinner) turn(s *sampling.Sample) bool {
 	if t.wall {
 		return t.wallTurn(s)

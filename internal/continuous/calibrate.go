@@ -18,8 +18,8 @@ const (
 // A calibration makes the samples of CPU profiles stand for all the CPU time that the process used.
 // Without it they stand for too little. The kernel looks at a thread's timer only when its clock
 // ticks, and makes one sample even if the timer expired more than once since the last tick. The
-// threads of a server run in bursts: they lose a sixth of their samples at an interval of
-// 10 ms, and half of them at 4 ms.
+// threads of a server run in bursts: they lose a sixth of their samples at an interval of 10 ms,
+// and half of them at 4 ms.
 type calibration struct{ used, sampled float64 } // CPU time, in nanoseconds
 
 // of returns the factor for the weights of a part's samples.

@@ -21,9 +21,9 @@ type Run struct {
 	shutdown within.Once
 }
 
-// StartExporters starts exporters that share one source. The shortest Interval and LeakInterval
-// and the largest selection of Spans count for all of them. Errors wrap [profiling.ErrNotAllowed]
-// if PERFLINE_PROFILING forbids profiling. After an error, nothing runs.
+// StartExporters starts exporters that share one source. The shortest Interval and LeakInterval and
+// the largest selection of Spans count for all of them. Errors wrap [profiling.ErrNotAllowed] if
+// PERFLINE_PROFILING forbids profiling. After an error, nothing runs.
 func StartExporters(ctx context.Context, env Environment, exporters ...*Exporter) (*Run, error) {
 	r := &Run{}
 	fail := func(err error) (*Run, error) {

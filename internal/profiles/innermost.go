@@ -22,8 +22,8 @@ func Innermost(t *profile.Trace, s profile.Sample) profile.Call {
 	return first
 }
 
-// InnermostFunction returns the name of [Innermost] without the path of its package's folder.
-// " (waits)" follows if the goroutine waits.
+// InnermostFunction returns the name of [Innermost] without the path of its package's folder. "
+// (waits)" follows if the goroutine waits.
 func InnermostFunction(t *profile.Trace, s profile.Sample) string {
 	name := Innermost(t, s).Name
 	name = name[strings.LastIndexByte(name, '/')+1:]

@@ -25,13 +25,13 @@ func fromContext(ctx context.Context) *set {
 	return nil
 }
 
-// Value returns the value for key in a context over ctx that carries s. It is for code that has
-// a context type of its own. Such a context carries s like labels of runtime/pprof. So
-// pprof.Do and pprof.WithLabels add to the span's labels, and pprof.Do restores them.
+// Value returns the value for key in a context over ctx that carries s. It is for code that has a
+// context type of its own. Such a context carries s like labels of runtime/pprof. So pprof.Do and
+// pprof.WithLabels add to the span's labels, and pprof.Do restores them.
 //
-// A goroutine may work for a span that began under s and whose context could not carry it:
-// then the labels are that span's. When s has ended, they are the labels of the next open
-// span around s. Labels that ctx carries stay.
+// A goroutine may work for a span that began under s and whose context could not carry it: then the
+// labels are that span's. When s has ended, they are the labels of the next open span around s.
+// Labels that ctx carries stay.
 func (s *Span) Value(ctx context.Context, key any) any {
 	if s == nil {
 		return ctx.Value(key)

@@ -6,15 +6,14 @@ import (
 	"unsafe"
 )
 
-// text has the ids of a Span as text. The strings of the Span's labels point into it, also
-// after they were copied. So a label's strings identify its Span.
+// text has the ids of a Span as text. The strings of the Span's labels point into it, also after
+// they were copied. So a label's strings identify its Span.
 //
-// The secret between the two ids is read only when it is certainly memory of the same
-// object. The last byte of span and the first of trace are in one aligned word of 8
-// bytes. In Go's heap, only objects of less than 16 bytes share such a word, and both
-// strings are longer. Other memory is never readable in part of a word. So two separate
-// strings are never mistaken for these two. A string that was cut in two at this very
-// place does not have the secret in between.
+// The secret between the two ids is read only when it is certainly memory of the same object. The
+// last byte of span and the first of trace are in one aligned word of 8 bytes. In Go's heap, only
+// objects of less than 16 bytes share such a word, and both strings are longer. Other memory is
+// never readable in part of a word. So two separate strings are never mistaken for these two. A
+// string that was cut in two at this very place does not have the secret in between.
 type text struct {
 	_      [1]byte
 	span   [16]byte
@@ -29,8 +28,8 @@ const (
 	spanAt         = unsafe.Offsetof(Span{}.text) + unsafe.Offsetof(text{}.span)
 )
 
-// Words have 8 bytes on 32-bit systems, too. text stands behind an atomic.Int64, which the
-// compiler aligns to 8. The heap aligns all objects of 8 bytes or more in the same way.
+// Words have 8 bytes on 32-bit systems, too. text stands behind an atomic.Int64, which the compiler
+// aligns to 8. The heap aligns all objects of 8 bytes or more in the same way.
 var _ [0 - (spanAt-1)%8]struct{}
 
 var secret = sync.OnceValue(func() *[6]byte {
@@ -39,8 +38,8 @@ var secret = sync.OnceValue(func() *[6]byte {
 	return s
 })
 
-// find returns the Span whose labels are in m, or nil. Other code's labels do not count, even
-// with the same text.
+// find returns the Span whose labels are in m, or nil. Other code's labels do not count, even with
+// the same text.
 func find(m *set) *Span {
 	if m == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The keys of a span's labels, sorted. They win over labels of the program's that
-// have the same keys, until the span ends.
+// The keys of a span's labels, sorted. They win over labels of the program's that have the same
+// keys, until the span ends.
 const (
 	spanIDKey   = "span_id"
 	spanNameKey = "span_name"
@@ -19,12 +19,12 @@ const (
 
 func isOurs(key string) bool { return key == spanIDKey || key == spanNameKey || key == traceIDKey }
 
-// maxName bounds the span_name label, in bytes: names are written into profiles once
-// for each that differs, and those that hold a query or a path have no end.
+// maxName bounds the span_name label, in bytes: names are written into profiles once for each that
+// differs, and those that hold a query or a path have no end.
 const maxName = 128
 
-// labelName is a span's name as a label: valid UTF-8, which the pprof format and
-// OTLP require, and cut at the end of a character.
+// labelName is a span's name as a label: valid UTF-8, which the pprof format and OTLP require, and
+// cut at the end of a character.
 func labelName(name string) string {
 	long := len(name) > maxName
 	if long {
@@ -57,10 +57,10 @@ func users(list []Label) []Label {
 	return slices.DeleteFunc(slices.Clone(list), func(l Label) bool { return isOurs(l.Key) })
 }
 
-// FromText finds the span that a list of labels names, for those who have the text
-// only. user are the other labels. ok is false, and user all of list, when it names
-// none: an id that is missing or zero, or is not in lower-case hexadecimal. Whether
-// the span has ended cannot be told, nor which code set the labels.
+// FromText finds the span that a list of labels names, for those who have the text only. user are
+// the other labels. ok is false, and user all of list, when it names none: an id that is missing or
+// zero, or is not in lower-case hexadecimal. Whether the span has ended cannot be told, nor which
+// code set the labels.
 func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name string, user []Label,
 	ok bool) {
 	var hasTrace, hasSpan bool
@@ -80,12 +80,11 @@ func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name st
 	return traceID, spanID, name, users(list), true
 }
 
-// Root is the local root of the span's trace; s itself when it is that one, or when none
-// was known.
+// Root is the local root of the span's trace; s itself when it is that one, or when none was known.
 func (s *Span) Root() *Span { return s.root }
 
-// Name is the span's name at its end, before that the one that it began with: valid
-// UTF-8 of bounded length.
+// Name is the span's name at its end, before that the one that it began with: valid UTF-8 of
+// bounded length.
 func (s *Span) Name() string {
 	if end := s.EndName(); end != "" {
 		return end
@@ -93,8 +92,8 @@ func (s *Span) Name() string {
 	return s.begunName()
 }
 
-// EndName is the name that the span ended with, "" while it goes on and if it is still the
-// one that it began with.
+// EndName is the name that the span ended with, "" while it goes on and if it is still the one that
+// it began with.
 func (s *Span) EndName() string {
 	if s.named != nil {
 		return s.named.EndName()

@@ -8,15 +8,15 @@ import (
 	"unsafe"
 )
 
-// A pprofSet is a span's labels that runtime/pprof made, because the layout of labels is
-// unknown here. Then labels are known by their pointers only:
+// A pprofSet is a span's labels that runtime/pprof made, because the layout of labels is unknown
+// here. Then labels are known by their pointers only:
 //
-//   - The span is labelled beside the labels that its context carries, not beside those
-//     that the goroutine has. End restores the goroutine's, by their pointer.
-//   - The pointer leads to the span through a table of fixed size. It forgets spans that have
-//     ended first. A span that it forgot restores nothing around it.
-//   - Goroutines cannot be told apart. One that outlives its span keeps the span's labels,
-//     and profiles count it for the span.
+//   - The span is labelled beside the labels that its context carries, not beside those that the
+//     goroutine has. End restores the goroutine's, by their pointer.
+//   - The pointer leads to the span through a table of fixed size. It forgets spans that have ended
+//     first. A span that it forgot restores nothing around it.
+//   - Goroutines cannot be told apart. One that outlives its span keeps the span's labels, and
+//     profiles count it for the span.
 type pprofSet struct {
 	tag    *set
 	value  any // the same, as contexts carry it; also keeps the address from being used again
@@ -44,15 +44,15 @@ func carriedBy(ctx context.Context) any {
 	return nil
 }
 
-// tagged is a span and its tag. It stays in the table when the span has ended, for
-// goroutines that still have the labels, until another span needs the place.
+// tagged is a span and its tag. It stays in the table when the span has ended, for goroutines that
+// still have the labels, until another span needs the place.
 type tagged struct {
 	tag  *set
 	span *Span
 }
 
-// byTag has the spans that began last. A tag's hash leads to its row, so that spans that go on
-// at the same time rarely need one place. Its size bounds what spans without an end keep.
+// byTag has the spans that began last. A tag's hash leads to its row, so that spans that go on at
+// the same time rarely need one place. Its size bounds what spans without an end keep.
 var byTag [1 << 8][4]atomic.Pointer[tagged]
 
 var tagSeed = maphash.MakeSeed()

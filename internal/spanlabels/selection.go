@@ -58,12 +58,12 @@ func Hold(spans Selection) (release func()) { return labels.add(spans) }
 // only if they begin while goroutines are labelled. Release may be called more than once.
 func HoldProfileIDs(spans Selection) (release func()) { return profileIDs.add(spans) }
 
-// isLocalRoot reports whether s is the first span of its trace in this process, as far as that
-// was known when it began.
+// isLocalRoot reports whether s is the first span of its trace in this process, as far as that was
+// known when it began.
 func (s *Span) isLocalRoot() bool { return s.named == nil && s.root.SpanID() == s.SpanID() }
 
-// isSpan reports whether s labels for the span that it began with, and not for the local
-// root in its place.
+// isSpan reports whether s labels for the span that it began with, and not for the local root in
+// its place.
 func (s *Span) isSpan() bool { return s.named == nil }
 
 // profileID is the attribute by which Grafana finds the profile of a span.

@@ -12,24 +12,24 @@ import (
 	"github.com/perfline/perfline/internal/goruntime"
 )
 
-// A Span is a span that labels goroutines, in one allocation. Its first field makes
-// it labels as the runtime and runtime/pprof know them. When they merge it with the
-// program's labels, the new set's strings still point into text. If the layout of labels
-// is unknown, runtime/pprof makes the labels.
+// A Span is a span that labels goroutines, in one allocation. Its first field makes it labels as
+// the runtime and runtime/pprof know them. When they merge it with the program's labels, the new
+// set's strings still point into text. If the layout of labels is unknown, runtime/pprof makes the
+// labels.
 //
 // Its methods may be called concurrently. The methods of a nil Span do nothing.
 type Span struct {
 	set
 	own [3]Label // the list of a span on a goroutine without other labels
-	// ended is when the span ended, by the clock of samples, negative if that was not on
-	// the goroutine that began it; 0 while it has not.
+	// ended is when the span ended, by the clock of samples, negative if that was not on the
+	// goroutine that began it; 0 while it has not.
 	ended atomic.Int64
 	text  text
 	depth int32  // at least the length of the chain of prev
 	g     uint32 // the goroutine that began it, see goroutine
 
-	// The goroutine's labels before are prev or, without one, base: a set that
-	// is not a Span, or nil. All in a chain of prev have the same base.
+	// The goroutine's labels before are prev or, without one, base: a set that is not a Span, or
+	// nil. All in a chain of prev have the same base.
 	prev atomic.Pointer[Span]
 	base atomic.Pointer[set]
 
@@ -40,9 +40,9 @@ type Span struct {
 	endName atomic.Pointer[string]
 }
 
-// maxDepth bounds a chain of prev, for programs that leave spans without an end on
-// a goroutine. The span over a full chain restores its base. Chains are shorter for spans
-// that a table keeps, see byTag.
+// maxDepth bounds a chain of prev, for programs that leave spans without an end on a goroutine. The
+// span over a full chain restores its base. Chains are shorter for spans that a table keeps, see
+// byTag.
 const (
 	maxDepth      = 1 << 10
 	maxDepthPprof = 1 << 5
@@ -132,8 +132,8 @@ func (s *Span) tag() *set {
 	return &s.set
 }
 
-// ofTrace is the span of a trace that the goroutine works for: of those that have not
-// ended the innermost, else what ctx carries; nil for none.
+// ofTrace is the span of a trace that the goroutine works for: of those that have not ended the
+// innermost, else what ctx carries; nil for none.
 func (s *Span) ofTrace(ctx context.Context, traceText *[32]byte, g uint32) *Span {
 	for s = s.nearest(g); s != nil; s = s.next().nearest(g) {
 		if s.text.trace == *traceText {
@@ -192,9 +192,9 @@ func (s *Span) over(before *set, below *Span) {
 	}
 }
 
-// End ends the span, with the name that it has then, "" if that is not known. On the goroutine
-// that called Set, and on none else, it restores what was before, or of that what has not
-// ended: also of spans above it that others ended. Further calls do nothing.
+// End ends the span, with the name that it has then, "" if that is not known. On the goroutine that
+// called Set, and on none else, it restores what was before, or of that what has not ended: also of
+// spans above it that others ended. Further calls do nothing.
 func (s *Span) End(name string) {
 	if s != nil {
 		s.end(goruntime.Nanotime(), name)
@@ -236,8 +236,8 @@ func (s *Span) end(now int64, name string) {
 	setCurrent(before)
 }
 
-// merge is list with add in place of labels of the same key. Both are sorted by key
-// without duplicates, and so is the result, as runtime/pprof relies on.
+// merge is list with add in place of labels of the same key. Both are sorted by key without
+// duplicates, and so is the result, as runtime/pprof relies on.
 func merge(list, add []Label) []Label {
 	all := make([]Label, 0, len(list)+len(add))
 	for _, l := range list {
@@ -272,9 +272,9 @@ func (s *Span) next() *Span {
 	return find(base)
 }
 
-// nearest returns the span that the labels of s mean on a goroutine: the first open one of s
-// and the spans below it in the chain. It returns nil if all have ended, or if the goroutine
-// outlived one.
+// nearest returns the span that the labels of s mean on a goroutine: the first open one of s and
+// the spans below it in the chain. It returns nil if all have ended, or if the goroutine outlived
+// one.
 func (s *Span) nearest(g uint32) *Span {
 	for s != nil && !s.live() {
 		if s.left(g) {
@@ -285,9 +285,9 @@ func (s *Span) nearest(g uint32) *Span {
 	return s
 }
 
-// settle removes ended spans from the chain under s. So a goroutine whose spans end elsewhere
-// does not keep them. It is called when a span ends and when another begins over it. An open
-// span then keeps at most as many ended spans as were open together when it was begun over.
+// settle removes ended spans from the chain under s. So a goroutine whose spans end elsewhere does
+// not keep them. It is called when a span ends and when another begins over it. An open span then
+// keeps at most as many ended spans as were open together when it was begun over.
 func (s *Span) settle() {
 	p := s.prev.Load()
 	if p != nil && !p.live() {
@@ -309,9 +309,9 @@ func (s *Span) settle() {
 }
 
 // forget does the same as settle for an ended span whose labels were merged with the program's
-// labels. Merged labels name the span for good, and the chain below may have such labels,
-// too. A reader of both fields reads base first: prev counts once it is set, and it is set
-// before base changes.
+// labels. Merged labels name the span for good, and the chain below may have such labels, too. A
+// reader of both fields reads base first: prev counts once it is set, and it is set before base
+// changes.
 func (s *Span) forget() {
 	n := s.nearest(s.g)
 	s.prev.Store(n)
@@ -331,8 +331,8 @@ func (s *Span) forget() {
 // goroutine has outlived it, and the span is nil. If it had ended elsewhere, the span is the
 // nearest one around it that had not ended.
 //
-// A span around that ended between at and the call may have been forgotten; then it
-// is the one around that.
+// A span around that ended between at and the call may have been forgotten; then it is the one
+// around that.
 func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	list := (*set)(tag).labels()
 	s = find((*set)(tag))

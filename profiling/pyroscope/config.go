@@ -38,19 +38,18 @@ const (
 // Config configures [New] and [Start]. The zero value leaves everything to the variables. A field
 // that is set wins over its variable.
 type Config struct {
-	// ServerAddress is the server's URL, with http or https and a host. Requests go below its
-	// path: to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
+	// ServerAddress is the server's URL, with http or https and a host. Requests go below its path:
+	// to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
 	ServerAddress string
 
 	// ApplicationName is the server's service_name: letters, digits and _ . - / only. Else
-	// PYROSCOPE_APPLICATION_NAME, else service.name of Resource, whose other characters
-	// become "_".
+	// PYROSCOPE_APPLICATION_NAME, else service.name of Resource, whose other characters become "_".
 	ApplicationName string
 
 	// Tags are labels of all profiles, at most 15 with the labels of PYROSCOPE_LABELS. A tag wins
 	// over one of these with its name. Names are [a-zA-Z_][a-zA-Z0-9_.]*, where the server makes
-	// underscores of dots. They do not begin with "__" and are not service_name, pyroscope_spy or
-	// a label of spans. Values are any UTF-8 text of at most 2048 bytes; empty ones are left out.
+	// underscores of dots. They do not begin with "__" and are not service_name, pyroscope_spy or a
+	// label of spans. Values are any UTF-8 text of at most 2048 bytes; empty ones are left out.
 	Tags map[string]string
 
 	// BasicAuthUser and BasicAuthPassword are set both or not at all. Else
@@ -77,8 +76,8 @@ type Config struct {
 	// value, [profiling.LocalRoots], all samples of a request name its server span.
 	Spans profiling.Selection
 
-	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series
-	// of each trace then.
+	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series of
+	// each trace then.
 	TraceIDs bool
 
 	// QueueBytes bounds the profiles that wait for delivery, in bytes of compressed requests. A

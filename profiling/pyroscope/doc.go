@@ -2,8 +2,8 @@
 // Pyroscope server. The profiles are of CPU, heap, goroutines, mutex contention, blocking and
 // leaked goroutines. CPU samples name the span that they ran under.
 //
-// perfline.Start does all of it when PYROSCOPE_SERVER_ADDRESS is set. In a set-up of your
-// own, wrap the tracer provider: otherwise samples name no span.
+// perfline.Start does all of it when PYROSCOPE_SERVER_ADDRESS is set. In a set-up of your own, wrap
+// the tracer provider: otherwise samples name no span.
 //
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
 //	otel.SetTracerProvider(profiling.WrapTracerProvider(provider))
@@ -23,9 +23,9 @@
 // otel-profiling-go. A program that replaces itself by syscall.Exec has to call Shutdown before:
 // signals of the CPU profiler end the next program.
 //
-// The application switches mutex and block profiles on with runtime.SetMutexProfileFraction
-// and runtime.SetBlockProfileRate. Without that they are not sent. A heap profile is of the
-// last garbage collection; the exporter forces none for it.
+// The application switches mutex and block profiles on with runtime.SetMutexProfileFraction and
+// runtime.SetBlockProfileRate. Without that they are not sent. A heap profile is of the last
+// garbage collection; the exporter forces none for it.
 //
 // # Leaked goroutines
 //
@@ -51,8 +51,8 @@
 // # The server
 //
 // The exporter calls push.v1.PusherService/Push by the Connect protocol, below the path of the
-// server's address. Pyroscope 1.0 and newer has it. The types of profiles have the same names
-// as pyroscope-go's: process_cpu, memory, goroutines, mutex, block and goroutine_leak.
+// server's address. Pyroscope 1.0 and newer has it. The types of profiles have the same names as
+// pyroscope-go's: process_cpu, memory, goroutines, mutex, block and goroutine_leak.
 //
 // # Labels
 //
@@ -63,11 +63,11 @@
 //     too, unless OTEL_RESOURCE_ATTRIBUTES or a tag pins it.
 //   - CPU samples have span_id, span_name and the labels that the program set with pprof.Do.
 //     Goroutines have the same labels without ids.
-//   - Only spans that OpenTelemetry's sampler kept are known. If it keeps one trace in a
-//     hundred, one sample in a hundred has a span.
+//   - Only spans that OpenTelemetry's sampler kept are known. If it keeps one trace in a hundred,
+//     one sample in a hundred has a span.
 //   - span_name is the name of the span at its end, for a request its route. A profile that is
-//     pushed before the span ends has the name of the span at its start. Each name makes a
-//     series: names must not hold ids.
+//     pushed before the span ends has the name of the span at its start. Each name makes a series:
+//     names must not hold ids.
 //
 // # Guarantees
 //
@@ -75,12 +75,11 @@
 //     [Config].QueueBytes bounds the waiting ones.
 //   - Profiles are delivered oldest first.
 //   - The exporter sends a profile again if the server cannot take it now: no connection, or a
-//     status of 408, 429, 499 or 5xx other than 501. Pauses between attempts grow from 0.3 s
-//     to 3 s; the server may ask for longer ones. The profile waits until newer ones need its
-//     room in the queue.
-//   - A profile that the server failed at five times (429 without Retry-After, 499, 5xx) lets
-//     the others go first. It is given up if the server fails at it again after it has taken
-//     others.
+//     status of 408, 429, 499 or 5xx other than 501. Pauses between attempts grow from 0.3 s to 3
+//     s; the server may ask for longer ones. The profile waits until newer ones need its room in
+//     the queue.
+//   - A profile that the server failed at five times (429 without Retry-After, 499, 5xx) lets the
+//     others go first. It is given up if the server fails at it again after it has taken others.
 //   - A profile that the server refuses with another status is dropped at once.
 //   - Each profile is counted once: sent, refused, unanswered, dropped for want of room, or
 //     pending. See [profiling.ExporterStats].
@@ -94,16 +93,16 @@
 //
 // # Limitations
 //
-//   - A profile without an answer in time is not sent again, since the server may have taken
-//     it. A profile may arrive twice if the connection broke, or for 499, 502 and 504, where
-//     the server's own answer is not certain. Pyroscope 1.12 keeps one of the two.
+//   - A profile without an answer in time is not sent again, since the server may have taken it. A
+//     profile may arrive twice if the connection broke, or for 499, 502 and 504, where the server's
+//     own answer is not certain. Pyroscope 1.12 keeps one of the two.
 //   - Servers refuse profiles that are older than an hour, even if the queue kept them.
 //
 // # Variables
 //
-// A field of [Config] wins over its variable. Empty variables count as unset. The exporter logs
-// a wrong application name, list of labels or interval, and uses the default. Other wrong
-// variables are errors of [Start].
+// A field of [Config] wins over its variable. Empty variables count as unset. The exporter logs a
+// wrong application name, list of labels or interval, and uses the default. Other wrong variables
+// are errors of [Start].
 //
 //	PYROSCOPE_SERVER_ADDRESS       ServerAddress
 //	PYROSCOPE_APPLICATION_NAME     ApplicationName

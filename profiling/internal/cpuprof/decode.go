@@ -18,17 +18,16 @@ type record struct {
 
 // A decoder decodes one log: what successive reads of it returned.
 //
-// A record is a word each for its length, its time and its count, then its stack. The
-// first is the header, whose count is the rate. Count 0 with a stack of one word tells
-// how many samples found the log full. Time 0 have samples of threads that are not
-// Go's, which get into the log later.
+// A record is a word each for its length, its time and its count, then its stack. The first is the
+// header, whose count is the rate. Count 0 with a stack of one word tells how many samples found
+// the log full. Time 0 have samples of threads that are not Go's, which get into the log later.
 type decoder struct {
 	hz   int // 0 before the header
 	last int64
 }
 
-// decode hands the records of one read to each. Where the data is malformed it stops,
-// and says how many records were dropped, as far as that can be told.
+// decode hands the records of one read to each. Where the data is malformed it stops, and says how
+// many records were dropped, as far as that can be told.
 func (d *decoder) decode(data []uint64, tags []unsafe.Pointer, each func(record)) (dropped int,
 	err error) {
 	for len(data) > 0 {

@@ -19,16 +19,16 @@ const (
 	usualTick = 10 * time.Millisecond
 	period    = 100 * time.Millisecond
 	deepest   = 64 // frames that the runtime keeps of a stack, see its maxCPUProfStack
-	// overdue is when a read that sleeps is given up: a signal is handled in microseconds,
-	// but a process may be stopped for a while.
+	// overdue is when a read that sleeps is given up: a signal is handled in microseconds, but a
+	// process may be stopped for a while.
 	overdue = 2 * time.Second
 )
 
-// An Engine samples what runs on the CPU. Its intervals are CPU time of a thread: a
-// process that does nothing has no samples.
+// An Engine samples what runs on the CPU. Its intervals are CPU time of a thread: a process that
+// does nothing has no samples.
 //
-// The Stack is what runtime/pprof would write: all logical frames but runtime.goexit.
-// The Tag is valid as long as anybody refers to it.
+// The Stack is what runtime/pprof would write: all logical frames but runtime.goexit. The Tag is
+// valid as long as anybody refers to it.
 type Engine struct {
 	symbols  *sampling.Symbols
 	cpu      profiler
@@ -48,10 +48,10 @@ type Engine struct {
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New makes an engine that does not run. It fails with an error that wraps
-// [ErrUnsupported] if the runtime's labels are not as expected, since samples name spans
-// by them. Start checks the log, and waits for the answer of StartCPUProfile, which waits while
-// a StopCPUProfile writes, no longer than answerTimeout.
+// New makes an engine that does not run. It fails with an error that wraps [ErrUnsupported] if the
+// runtime's labels are not as expected, since samples name spans by them. Start checks the log, and
+// waits for the answer of StartCPUProfile, which waits while a StopCPUProfile writes, no longer
+// than answerTimeout.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration) (*Engine, error) {
 	if err := goruntime.CheckLabels(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -98,9 +98,9 @@ func (e *Engine) rate(requested time.Duration) int {
 	return int(min(time.Second/(requested+1)+1, time.Second/e.shortest))
 }
 
-// Start begins sampling. Beside [sampling.ErrBusy] it returns errors that wrap
-// [ErrUnsupported]: the log is not as expected, and nothing runs. Those that wrap
-// [sampling.ErrTransient], too, may have passed when Start is called again.
+// Start begins sampling. Beside [sampling.ErrBusy] it returns errors that wrap [ErrUnsupported]:
+// the log is not as expected, and nothing runs. Those that wrap [sampling.ErrTransient], too, may
+// have passed when Start is called again.
 func (e *Engine) Start(interval time.Duration) error {
 	if e.interval != 0 {
 		return fmt.Errorf("it runs already, at an interval of %v", e.interval)
@@ -127,8 +127,8 @@ func (e *Engine) Start(interval time.Duration) error {
 	}
 }
 
-// Tick emits what the log holds. When signals no longer arrive it says the same as
-// when the profiler was taken, so that Start looks into it.
+// Tick emits what the log holds. When signals no longer arrive it says the same as when the
+// profiler was taken, so that Start looks into it.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.interval == 0 {
 		return nil
@@ -172,11 +172,11 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	drained = true
 }
 
-// read emits what the log holds. [sampling.ErrTaken] means that it ended, though the
-// engine did not end it. After any other error the log is still ours.
+// read emits what the log holds. [sampling.ErrTaken] means that it ended, though the engine did not
+// end it. After any other error the log is still ours.
 func (e *Engine) read(emit func(*sampling.Sample)) error {
-	// The log's end wakes a sleeping reader. The log is ours while we read, so this does not
-	// end another owner's log.
+	// The log's end wakes a sleeping reader. The log is ours while we read, so this does not end
+	// another owner's log.
 	expired := make(chan struct{})
 	alarm := time.AfterFunc(overdue, func() {
 		e.cpu.SetRate(0)
@@ -222,8 +222,8 @@ func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 	}
 }
 
-// records emits the samples of one read. It reports whether the record of a nudge was
-// among them, or may have been, and whether the log was full.
+// records emits the samples of one read. It reports whether the record of a nudge was among them,
+// or may have been, and whether the log was full.
 func (e *Engine) records(data []uint64, tags []unsafe.Pointer, emit func(*sampling.Sample)) (nudged,
 	full bool) {
 	dropped, err := e.decoder.decode(data, tags, func(r record) {
@@ -246,8 +246,8 @@ func (e *Engine) records(data []uint64, tags []unsafe.Pointer, emit func(*sampli
 	return nudged, full
 }
 
-// isNudge reports whether nudge is on a stack. It is a few frames from the innermost,
-// which make the system call.
+// isNudge reports whether nudge is on a stack. It is a few frames from the innermost, which make
+// the system call.
 func (e *Engine) isNudge(stack []uint64) bool {
 	const frames, size = 8, 4096 // size: more than nudge has
 	for _, pc := range stack[:min(len(stack), frames)] {

@@ -10,9 +10,8 @@ import (
 // sleeps says that readProfile sleeps when there is nothing to read.
 const sleeps = true
 
-// nudge sends the calling thread a SIGPROF, which is handled before nudge returns. Then the log
-// has a record with nudge on its stack, or it is full or off. In each case readProfile does
-// not sleep.
+// nudge sends the calling thread a SIGPROF, which is handled before nudge returns. Then the log has
+// a record with nudge on its stack, or it is full or off. In each case readProfile does not sleep.
 //
 //go:noinline
 func nudge() error {

@@ -14,14 +14,13 @@ import (
 )
 
 // An owner takes the log of the runtime's CPU profiler, and gives it back. Two readers of one log
-// corrupt it, and runtime/pprof panics. So we read the log only while runtime/pprof believes
-// that it profiles for us, and its own reader has ended:
+// corrupt it, and runtime/pprof panics. So we read the log only while runtime/pprof believes that
+// it profiles for us, and its own reader has ended:
 //
-//   - acquire starts a CPU profile that is written to a gate, and turns the rate off.
-//     The profile's reader gets EOF, and then waits in the gate's Write. Now the log is
-//     off, and it is ours: StartCPUProfile of other code fails, and their StopCPUProfile
-//     waits, with runtime/pprof's lock, until that reader ends, which takes an open
-//     gate. Then acquire turns the rate on again.
+//   - acquire starts a CPU profile that is written to a gate, and turns the rate off. The profile's
+//     reader gets EOF, and then waits in the gate's Write. Now the log is off, and it is ours:
+//     StartCPUProfile of other code fails, and their StopCPUProfile waits, with runtime/pprof's
+//     lock, until that reader ends, which takes an open gate. Then acquire turns the rate on again.
 //   - When other code calls StopCPUProfile, the rate is off, and we read EOF. Then handOver opens
 //     the gate, and the other code goes on. We must not stop anything, since it may be their next
 //     profile.
@@ -42,18 +41,17 @@ import (
 //     acquire begins anew.
 //   - StopCPUProfile while we release. release checks in the same way before it stops, so that it
 //     never queues up behind another StopCPUProfile: it would end the next profile of the other
-//     code. A gap remains between the refusal and the moment at which we have the lock, some
-//     100 ns when no goroutine queues for it. If a StopCPUProfile gets the lock in that time, and a
+//     code. A gap remains between the refusal and the moment at which we have the lock, some 100 ns
+//     when no goroutine queues for it. If a StopCPUProfile gets the lock in that time, and a
 //     StartCPUProfile gets it before us, we end that profile early, though not broken.
-//   - StartCPUProfile and StopCPUProfile in any order, repeated. As long as
-//     the gate is closed, at most one StopCPUProfile can be past the lock. So each case above
-//     happens at most once for each profile of ours.
+//   - StartCPUProfile and StopCPUProfile in any order, repeated. As long as the gate is closed, at
+//     most one StopCPUProfile can be past the lock. So each case above happens at most once for
+//     each profile of ours.
 //   - SetCPUProfileRate(0) while we acquire or release. The log is off sooner, or the first read
 //     finds EOF.
 //   - An execution trace. It has its own log; its samples of the CPU come from our signals.
 //
-// While other code waits in StopCPUProfile for us to see EOF, it waits until the
-// next read.
+// While other code waits in StopCPUProfile for us to see EOF, it waits until the next read.
 type owner struct {
 	cpu           profiler
 	answerTimeout time.Duration // how long acquire waits for the answer of a request
@@ -68,8 +66,8 @@ const (
 	firstLook   = 2 * time.Millisecond
 )
 
-// A startRequest is a call of StartCPUProfile. It has no answer while a StopCPUProfile writes
-// a profile of other code, for as long as their writer takes.
+// A startRequest is a call of StartCPUProfile. It has no answer while a StopCPUProfile writes a
+// profile of other code, for as long as their writer takes.
 type startRequest struct {
 	gate   *gate
 	answer chan error
@@ -188,8 +186,8 @@ func (o *owner) release() {
 	}
 }
 
-// stop ends the profile at the gate. If other code ended it, and our check started a
-// new profile, stop returns the new profile's gate, with the log in the same state.
+// stop ends the profile at the gate. If other code ended it, and our check started a new profile,
+// stop returns the new profile's gate, with the log in the same state.
 func (o *owner) stop() *gate {
 	const checking, stopping, otherStops = 0, 1, 2
 	var state atomic.Int32
@@ -220,12 +218,12 @@ func (o *owner) stop() *gate {
 	return next
 }
 
-// afterEOF is the function of runtime/pprof that writes a profile. It is called when the log
-// was read to its end.
+// afterEOF is the function of runtime/pprof that writes a profile. It is called when the log was
+// read to its end.
 const afterEOF = "runtime/pprof.(*profileBuilder).build"
 
-// A gate is the writer of a CPU profile, which it drops. The first Write waits until
-// the gate is open.
+// A gate is the writer of a CPU profile, which it drops. The first Write waits until the gate is
+// open.
 type gate struct {
 	reached chan struct{} // closed at the first Write
 	opened  chan struct{}

@@ -34,8 +34,8 @@ func (e *Engine) test(hz int, discard func(*sampling.Sample)) error {
 	return checkSent(e.nudged, labels, before, after)
 }
 
-// checkSent returns an error unless n is the record of a signal that a goroutine with these
-// labels got between two times.
+// checkSent returns an error unless n is the record of a signal that a goroutine with these labels
+// got between two times.
 func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
 	switch {
 	case n.count != 1:
@@ -49,8 +49,8 @@ func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
 	return nil
 }
 
-// testAnyThread is test for systems on which a signal can only be sent to the process. Any
-// thread gets the signal, some time later, and the labels that it finds there are unknown.
+// testAnyThread is test for systems on which a signal can only be sent to the process. Any thread
+// gets the signal, some time later, and the labels that it finds there are unknown.
 func (e *Engine) testAnyThread(hz int, discard func(*sampling.Sample)) error {
 	before := sampling.Now()
 	if err := e.cpu.Signal(); err != nil {

@@ -46,8 +46,8 @@ func Classify(stack []*profile.Call) profile.Marker {
 	return profile.Ordinary
 }
 
-// collects reports whether a function of the runtime, or one within it, does the
-// collector's work: marking, sweeping and giving memory back.
+// collects reports whether a function of the runtime, or one within it, does the collector's work:
+// marking, sweeping and giving memory back.
 func collects(name string) bool {
 	name, _, _ = strings.Cut(name, ".") // the literals in f are f.func1, f.func2 …
 	switch name {
@@ -58,8 +58,8 @@ func collects(name string) bool {
 	return strings.HasPrefix(name, "gcAssistAlloc")
 }
 
-// foreign reports whether a function of the runtime is one that stands, in a CPU
-// profile, for code whose stack could not be told.
+// foreign reports whether a function of the runtime is one that stands, in a CPU profile, for code
+// whose stack could not be told.
 func foreign(name string) bool {
 	switch name {
 	case "_System", "_ExternalCode", "_VDSO":

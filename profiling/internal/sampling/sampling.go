@@ -1,5 +1,5 @@
-// Package sampling has the parts that the profiler's engines and its hub share: samples,
-// the interface of engines, the table of calls, and the clock.
+// Package sampling has the parts that the profiler's engines and its hub share: samples, the
+// interface of engines, the table of calls, and the clock.
 package sampling
 
 import (
@@ -13,39 +13,35 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Now is the monotonic clock of samples, in nanoseconds. The runtime stamps its log of CPU
-// samples by it.
+// Now is the monotonic clock of samples, in nanoseconds. The runtime stamps its log of CPU samples
+// by it.
 func Now() int64 { return goruntime.Nanotime() }
 
-// An Engine takes samples of the process. Only the goroutine of its hub calls its
-// methods.
+// An Engine takes samples of the process. Only the goroutine of its hub calls its methods.
 //
-//   - Start starts the engine at an interval that Interval returned. [ErrBusy] means that
-//     other code profiles: the engine does not run, and the hub's engine keeper calls Start
-//     again later. After any other error the keeper uses the fallback. After an error that
-//     wraps [ErrTransient] the keeper also tries this engine again later.
-//   - The keeper calls Tick every Period while the engine runs, and Flush when it needs the
-//     samples up to now. Both emit samples in the order of time. [ErrTaken], after the
-//     last samples, means that other code took the CPU profiler: the engine has stopped,
-//     and Start may be called again.
-//   - Stop emits the remaining samples and stops the engine. If the engine does not run,
-//     Stop withdraws a Start that was busy, where this matters.
-//   - A Sample is valid until emit returns. The calls of its Stack stay valid while
-//     something refers to them.
+//   - Start starts the engine at an interval that Interval returned. [ErrBusy] means that other
+//     code profiles: the engine does not run, and the hub's engine keeper calls Start again later.
+//     After any other error the keeper uses the fallback. After an error that wraps [ErrTransient]
+//     the keeper also tries this engine again later.
+//   - The keeper calls Tick every Period while the engine runs, and Flush when it needs the samples
+//     up to now. Both emit samples in the order of time. [ErrTaken], after the last samples, means
+//     that other code took the CPU profiler: the engine has stopped, and Start may be called again.
+//   - Stop emits the remaining samples and stops the engine. If the engine does not run, Stop
+//     withdraws a Start that was busy, where this matters.
+//   - A Sample is valid until emit returns. The calls of its Stack stay valid while something
+//     refers to them.
 type Engine interface {
 	// Name says which engine it is, for reports.
 	Name() profile.Engine
-	// Interval returns the interval for a requested one: that interval, else the
-	// next shorter one that the engine supports, else its shortest. A longer request
-	// never gets a shorter interval.
+	// Interval returns the interval for a requested one: that interval, else the next shorter one
+	// that the engine supports, else its shortest. A longer request never gets a shorter interval.
 	Interval(requested time.Duration) time.Duration
 	Period() time.Duration
 	Start(interval time.Duration) error
 	Tick(emit func(*Sample)) error
 	Flush(emit func(*Sample)) error
 	Stop(emit func(*Sample))
-	// Lost is how many samples were taken but could not be kept, since the engine was
-	// made.
+	// Lost is how many samples were taken but could not be kept, since the engine was made.
 	Lost() uint64
 }
 
@@ -62,8 +58,8 @@ var (
 
 // A Sample is a stack at a moment, or several goroutines' equal ones.
 type Sample struct {
-	// Since is when the sample may have been taken at the earliest, where that is not known
-	// better than to be between Since and At; otherwise 0.
+	// Since is when the sample may have been taken at the earliest, where that is not known better
+	// than to be between Since and At; otherwise 0.
 	Since  int64
 	At     int64              // by [Now]; of a sample without a time the engine puts one
 	Stack  []*profile.Call    // innermost first; empty when nothing is known

@@ -7,9 +7,9 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Symbols finds the calls on stacks of this process, each once: two calls are the same exactly
-// when their pointers are. It is not safe for concurrent use. It grows with the places that were
-// ever on a stack, which the program's size bounds.
+// Symbols finds the calls on stacks of this process, each once: two calls are the same exactly when
+// their pointers are. It is not safe for concurrent use. It grows with the places that were ever on
+// a stack, which the program's size bounds.
 type Symbols struct {
 	byPC map[uintptr]*profile.Call
 	all  map[profile.Call]*profile.Call
@@ -20,8 +20,8 @@ func NewSymbols() *Symbols {
 	return &Symbols{byPC: map[uintptr]*profile.Call{}, all: map[profile.Call]*profile.Call{}}
 }
 
-// PC finds the call of a return address, as runtime.Callers gives them: one for
-// each logical frame, inlined ones included.
+// PC finds the call of a return address, as runtime.Callers gives them: one for each logical frame,
+// inlined ones included.
 func (t *Symbols) PC(pc uintptr) *profile.Call {
 	if s := t.byPC[pc]; s != nil {
 		return s

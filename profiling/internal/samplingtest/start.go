@@ -25,8 +25,8 @@ func Start(t testing.TB, e sampling.Engine) {
 	}
 }
 
-// UntilFree calls start until start returns another error than [sampling.ErrBusy], and returns
-// that error. It also tries again after [sampling.ErrTransient], some times.
+// UntilFree calls start until start returns another error than [sampling.ErrBusy], and returns that
+// error. It also tries again after [sampling.ErrTransient], some times.
 func UntilFree(start func() error) error {
 	for stalls := 0; ; {
 		switch err := start(); {

@@ -18,8 +18,8 @@ const (
 	deepest = 128
 )
 
-// encodedProfile takes goroutine profiles as runtime/pprof writes them, and keeps the
-// memory that they need. A tick costs three to five times as much.
+// encodedProfile takes goroutine profiles as runtime/pprof writes them, and keeps the memory that
+// they need. A tick costs three to five times as much.
 type encodedProfile struct{ buf bytes.Buffer }
 
 func newEncodedProfile() goroutines { return &encodedProfile{} }

@@ -4,10 +4,10 @@ import "time"
 
 // A pace finds the period that keeps ticks inside the budget.
 //
-// The period follows cost/budget by a quarter of the difference each tick, and one
-// tick counts for at most eight times the period's cost. The first tick finds the symbols
-// and costs far more than usual. It makes the period less than three times as long.
-// Seven such ticks in a row make it a thousand times as long.
+// The period follows cost/budget by a quarter of the difference each tick, and one tick counts for
+// at most eight times the period's cost. The first tick finds the symbols and costs far more than
+// usual. It makes the period less than three times as long. Seven such ticks in a row make it a
+// thousand times as long.
 type pace struct {
 	budget           float64 // CPU time by wall time
 	interval, period time.Duration

@@ -7,8 +7,8 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// recordProfile takes goroutine profiles as the runtime's records, and keeps the memory
-// that they need.
+// recordProfile takes goroutine profiles as the runtime's records, and keeps the memory that they
+// need.
 type recordProfile struct {
 	source  func([]goruntime.StackRecord, []unsafe.Pointer) (int, bool)
 	records []goruntime.StackRecord
@@ -17,8 +17,8 @@ type recordProfile struct {
 	groups  []group
 }
 
-// A key is what goroutines of one group have in common: the bytes of their return
-// addresses, and their labels.
+// A key is what goroutines of one group have in common: the bytes of their return addresses, and
+// their labels.
 type key struct {
 	stack string
 	tag   unsafe.Pointer
@@ -71,8 +71,8 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 		each()
 	}
 	s.Tag = nil
-	// The runtime writes fewer records than it reports when a goroutine ends meanwhile. Records
-	// of this tick must not reappear at the next one, and must not hold memory.
+	// The runtime writes fewer records than it reports when a goroutine ends meanwhile. Records of
+	// this tick must not reappear at the next one, and must not hold memory.
 	clear(g.records)
 	clear(g.tags)
 	clear(g.index)
@@ -81,8 +81,8 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 	return 0
 }
 
-// read fills records and tags, and returns how many there are. It gives up when the
-// goroutines became more between asking and reading three times.
+// read fills records and tags, and returns how many there are. It gives up when the goroutines
+// became more between asking and reading three times.
 func (g *recordProfile) read() (n int, ok bool) {
 	if len(g.records) == 0 {
 		n, _ = g.source(nil, nil)

@@ -1,40 +1,38 @@
-// Package wall samples what every goroutine does, whether it runs or waits: the
-// wall clock's engine.
+// Package wall samples what every goroutine does, whether it runs or waits: the wall clock's
+// engine.
 //
-// Every tick takes a goroutine profile, and emits a sample for each distinct pair
-// of stack and labels. Count is the number of goroutines with this pair. Weight is the
-// time since the tick before, times Count. So the weights of one goroutine's samples
-// sum to its lifetime, up to a tick at either end. The first tick stands for the
-// interval.
+// Every tick takes a goroutine profile, and emits a sample for each distinct pair of stack and
+// labels. Count is the number of goroutines with this pair. Weight is the time since the tick
+// before, times Count. So the weights of one goroutine's samples sum to its lifetime, up to a tick
+// at either end. The first tick stands for the interval.
 //
 // # Sampled goroutines
 //
-//   - Every goroutine that exists when the tick begins, with its labels. The sampling
-//     goroutine and the runtime's own are left out: the collector's workers, but not a
-//     goroutine that helps them. The sum over many goroutines shorter than a tick is
-//     right. A single one may be missing.
-//   - A waiting goroutine is seen where it waits. A running one is seen where it can be
-//     stopped, which is nearly everywhere. A ready one without a CPU counts as running.
-//   - In a system call or in C code, the stack up to the call. C functions are visible
-//     only after [runtime.SetCgoTraceback].
+//   - Every goroutine that exists when the tick begins, with its labels. The sampling goroutine and
+//     the runtime's own are left out: the collector's workers, but not a goroutine that helps them.
+//     The sum over many goroutines shorter than a tick is right. A single one may be missing.
+//   - A waiting goroutine is seen where it waits. A running one is seen where it can be stopped,
+//     which is nearly everywhere. A ready one without a CPU counts as running.
+//   - In a system call or in C code, the stack up to the call. C functions are visible only after
+//     [runtime.SetCgoTraceback].
 //   - At most 128 calls of a stack, or the number in GODEBUG=profstackdepth.
 //
 // # Costs
 //
-// A tick takes some 1 µs for each goroutine, and the runtime allocates a stack for each.
-// It stops the world twice, until every thread is at a safe point. This takes tens of
-// microseconds while CPUs are free, and milliseconds when the threads wait for one.
-// Another goroutine profile in the process waits for the tick, and the tick for it.
+// A tick takes some 1 µs for each goroutine, and the runtime allocates a stack for each. It stops
+// the world twice, until every thread is at a safe point. This takes tens of microseconds while
+// CPUs are free, and milliseconds when the threads wait for one. Another goroutine profile in the
+// process waits for the tick, and the tick for it.
 //
-// Period grows so that the CPU time of ticks, with emitting, stays inside a budget. The
-// collector's work for a tick's garbage is not counted.
+// Period grows so that the CPU time of ticks, with emitting, stays inside a budget. The collector's
+// work for a tick's garbage is not counted.
 //
 // # Where it comes from
 //
-// From the function of the runtime that runtime/pprof takes its goroutine profile
-// from, if [goruntime.CheckGoroutineProfile] finds it as expected. Otherwise, see
-// [Engine.Fallback], from the profile that runtime/pprof writes, at three to five times
-// the cost; samples have the text of labels then.
+// From the function of the runtime that runtime/pprof takes its goroutine profile from, if
+// [goruntime.CheckGoroutineProfile] finds it as expected. Otherwise, see [Engine.Fallback], from
+// the profile that runtime/pprof writes, at three to five times the cost; samples have the text of
+// labels then.
 package wall
 
 import (
@@ -76,13 +74,13 @@ var _ sampling.Engine = (*Engine)(nil)
 
 // goroutines takes profiles of all goroutines.
 type goroutines interface {
-	// profile makes s each of the groups of equal goroutines, but for the calling one, and
-	// calls each. Or it returns how many goroutines it missed, and calls nothing.
+	// profile makes s each of the groups of equal goroutines, but for the calling one, and calls
+	// each. Or it returns how many goroutines it missed, and calls nothing.
 	profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int)
 }
 
-// New makes an engine that may use the fraction budget of one core, above 0 and at
-// most 1; 0 means 0.01.
+// New makes an engine that may use the fraction budget of one core, above 0 and at most 1; 0 means
+// 0.01.
 func New(budget float64, symbols *sampling.Symbols) (*Engine, error) {
 	if budget == 0 {
 		budget = defaultBudget
@@ -114,15 +112,15 @@ func newEngine(budget float64, symbols *sampling.Symbols, fallback error) *Engin
 // Name implements [sampling.Engine].
 func (e *Engine) Name() profile.Engine { return profile.EngineWall }
 
-// Fallback is why the engine takes the profiles that runtime/pprof writes, nil if it
-// takes the runtime's records.
+// Fallback is why the engine takes the profiles that runtime/pprof writes, nil if it takes the
+// runtime's records.
 func (e *Engine) Fallback() error { return e.fallback }
 
 // Interval implements [sampling.Engine]: any of a millisecond or more will do.
 func (e *Engine) Interval(requested time.Duration) time.Duration { return max(requested, shortest) }
 
-// Period is the real interval: the one that Start was given, or the shortest above
-// it that stays inside the budget, up to a minute.
+// Period is the real interval: the one that Start was given, or the shortest above it that stays
+// inside the budget, up to a minute.
 func (e *Engine) Period() time.Duration { return e.pace.period }
 
 // Start implements [sampling.Engine]. It never fails.
@@ -136,8 +134,8 @@ func (e *Engine) Start(interval time.Duration) error {
 	return nil
 }
 
-// Tick implements [sampling.Engine]. It never fails. Goroutines that were missed
-// are counted as lost, and the next tick's weights make up for their time.
+// Tick implements [sampling.Engine]. It never fails. Goroutines that were missed are counted as
+// lost, and the next tick's weights make up for their time.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if !e.active {
 		return nil
@@ -183,8 +181,8 @@ func (e *Engine) Stop(func(*sampling.Sample)) {
 // Lost implements [sampling.Engine].
 func (e *Engine) Lost() uint64 { return e.lost }
 
-// cpuTime is the CPU time of the calling thread; where that is not known, the wall clock,
-// which runs no slower.
+// cpuTime is the CPU time of the calling thread; where that is not known, the wall clock, which
+// runs no slower.
 func cpuTime() time.Duration {
 	if t := cputime.Thread(); t != 0 {
 		return t

@@ -1,20 +1,19 @@
-// Package window samples CPU time with runtime/pprof alone: the fallback for where
-// the runtime's own log of samples cannot be read.
+// Package window samples CPU time with runtime/pprof alone: the fallback for where the runtime's
+// own log of samples cannot be read.
 //
-// It records profiles of a second each, one after the other, at the 100 Hz that
-// runtime/pprof has. A sample's time is the end of its window, so that a second is
-// the resolution. Between two windows nothing is sampled while runtime/pprof writes
-// the first: one to five milliseconds.
+// It records profiles of a second each, one after the other, at the 100 Hz that runtime/pprof has.
+// A sample's time is the end of its window, so that a second is the resolution. Between two windows
+// nothing is sampled while runtime/pprof writes the first: one to five milliseconds.
 //
 // # Others
 //
 // A process has one CPU profiler, and runtime/pprof has no owners. Other code that calls
-// StartCPUProfile during a window gets an error. Other code that calls StopCPUProfile
-// ends the window: the engine emits its samples and leaves the CPU profiler alone. The
-// engine notices this by a profile that is written without its request. It checks after
-// waiting for any running StopCPUProfile. Some hundred nanoseconds remain between the
-// check and the engine's own StopCPUProfile. If other code stops the window and starts
-// a profile in that time, the engine ends that profile.
+// StartCPUProfile during a window gets an error. Other code that calls StopCPUProfile ends the
+// window: the engine emits its samples and leaves the CPU profiler alone. The engine notices this
+// by a profile that is written without its request. It checks after waiting for any running
+// StopCPUProfile. Some hundred nanoseconds remain between the check and the engine's own
+// StopCPUProfile. If other code stops the window and starts a profile in that time, the engine ends
+// that profile.
 //
 // SetCPUProfileRate(0) ends the window, too, though runtime/pprof takes it for running. The
 // window's writer finds no goroutine in StopCPUProfile then, and calls it: the CPU profiler is
@@ -107,8 +106,8 @@ type startAnswer struct {
 	err    error
 }
 
-// Tick implements [sampling.Engine]: it ends the window, begins the next one and
-// emits the samples of the one that ended.
+// Tick implements [sampling.Engine]: it ends the window, begins the next one and emits the samples
+// of the one that ended.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.window == nil {
 		return nil
@@ -147,8 +146,8 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	e.sample = sampling.Sample{}
 }
 
-// Lost implements [sampling.Engine]. It counts the samples that the profiles count as lost, and
-// one for a profile that could not be read.
+// Lost implements [sampling.Engine]. It counts the samples that the profiles count as lost, and one
+// for a profile that could not be read.
 func (e *Engine) Lost() uint64 { return e.lost }
 
 func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
@@ -186,8 +185,8 @@ func (e *Engine) emitProfile(p *pprofpb.Profile, at int64, emit func(*sampling.S
 	}
 }
 
-// isLost says whether a stack is one of those by which the runtime and
-// runtime/pprof count samples that they could not keep.
+// isLost says whether a stack is one of those by which the runtime and runtime/pprof count samples
+// that they could not keep.
 func isLost(stack []*profile.Call) bool {
 	if len(stack) == 0 {
 		return false
@@ -200,8 +199,7 @@ func isLost(stack []*profile.Call) bool {
 	return false
 }
 
-// A window is a profile under way, or ended. Its profile may be read once end
-// returned.
+// A window is a profile under way, or ended. Its profile may be read once end returned.
 type window struct {
 	cpu     sampling.CPUProfiler
 	begun   int64 // by [sampling.Now]
@@ -251,11 +249,11 @@ func (w *window) stop() {
 	w.cpu.Stop()
 }
 
-// end ends the window, and reports whether other code had ended it. In both cases the
-// window's profile is written.
+// end ends the window, and reports whether other code had ended it. In both cases the window's
+// profile is written.
 func (w *window) end() (taken bool) {
-	// A StopCPUProfile of other code may be running, with nothing written yet. Ours would
-	// wait for it, and end the next profile. The check waits for it as well.
+	// A StopCPUProfile of other code may be running, with nothing written yet. Ours would wait for
+	// it, and end the next profile. The check waits for it as well.
 	if idle(w.cpu) {
 		return true
 	}
@@ -271,8 +269,8 @@ func (w *window) end() (taken bool) {
 	return true
 }
 
-// idle says whether no CPU profile is under way. It waits for a StopCPUProfile that
-// is. There is no other way to ask than to start one.
+// idle says whether no CPU profile is under way. It waits for a StopCPUProfile that is. There is no
+// other way to ask than to start one.
 func idle(cpu sampling.CPUProfiler) bool {
 	w, err := begin(cpu)
 	if err != nil {
