@@ -159,8 +159,8 @@ func (p *Profiler) Fallback() string {
 }
 
 // TakeTrace returns the samples since Start or the last TakeTrace, for continuous profiling. The
-// profiler continues with an empty buffer. Each sample is in exactly one trace. A trace without
-// samples is an error only after the end of the profiler: then TakeTrace is Stop.
+// profiler continues with an empty buffer. Each sample is in exactly one trace. While the profiler
+// runs, a trace without samples is no error. After the profiler's end, TakeTrace is Stop.
 func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.takePart(); t != nil {
 		return t, nil
