@@ -71,7 +71,7 @@ func (d *decoder) check(data []uint64, tags int) error {
 	case d.hz == 0 && (data[0] != 3 || data[2] == 0):
 		return fmt.Errorf("a header of %d words with rate %d: must have 3", data[0], data[2])
 	case d.hz != 0 && data[2] == 0 && (data[0] != 4 || data[3] == 0 || data[3] > most):
-		return fmt.Errorf("a record of %d words with count 0: must have 4, the last 1 to %d",
+		return fmt.Errorf("a record of %d words that counts nothing: must have 4, the last 1 to %d",
 			data[0], most)
 	}
 	return nil

@@ -41,7 +41,8 @@ func checkSent(n record, labels unsafe.Pointer, before, after int64) error {
 	case n.count != 1:
 		return errors.New("a signal that was sent is not in the buffer")
 	case n.at < before || n.at > after:
-		return fmt.Errorf("a signal of %d to %d is in the buffer at %d", before, after, n.at)
+		return fmt.Errorf("a signal sent between %d and %d is in the buffer at %d",
+			before, after, n.at)
 	case n.tag != labels:
 		return errors.New("a signal's record does not have the labels of the goroutine that got it")
 	}
