@@ -44,7 +44,7 @@ const answerTimeout = 100 * time.Millisecond
 type engineState uint8
 
 const (
-	engineIdle    engineState = iota // without a profiler, and while the engine or the interval changes
+	engineIdle    engineState = iota // no profiler, or the engine or interval changes
 	engineRunning                    // the engine samples
 	enginePaused                     // other code has the CPU profiler; tries to get it follow
 	engineFailed                     // neither the engine nor a fallback works
@@ -74,8 +74,8 @@ type engineKeeper struct {
 	state          engineState
 	engine         sampling.Engine // nil without profilers
 	symbols        *sampling.Symbols
-	fallbackReason string        // the failure of the best engine; empty while the best engine samples
-	panicked       error         // a panic of the best engine, which the keeper does not use after that
+	fallbackReason string        // the failure of the best engine; empty while it samples
+	panicked       error         // a panic of the best engine, which ends its use
 	retryAt        time.Time     // when to try the best engine again; zero for never
 	retryDelay     time.Duration // the last pause before retryAt; 0 after the best engine ran
 	requested      time.Duration // the shortest interval that a profiler wants
@@ -99,7 +99,7 @@ func newEngineKeeper(user engineUser) *engineKeeper {
 //	idle     running  the engine has started
 //	         paused   other code has the CPU profiler
 //	         failed   neither the engine nor a fallback starts
-//	running  idle     the last profiler leaves, the engine or interval changes, or the engine fails
+//	running  idle     no profiler is left, the engine or interval changes, or the engine fails
 //	         paused   other code has taken the CPU profiler
 //	paused   running  a try to get the CPU profiler succeeds
 //	         idle     as above

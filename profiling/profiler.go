@@ -31,7 +31,7 @@ type Profiler struct {
 	hub           *hub
 	o             Options
 	axis          axis                     // converts times to the timeline
-	keep          func(*profile.Call) bool // reports whether a call becomes a frame; nil for all calls
+	keep          func(*profile.Call) bool // whether a call becomes a frame; nil for all calls
 	part          *part                    // the samples since partStart
 	thin          thinner
 	startedAt     int64  // by sampling.Now; 0 before the first sample may come
@@ -100,8 +100,9 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 func newProfiler(h *hub, o Options, tl *observer.Timeline,
 	keep func(*profile.Call) bool) *Profiler {
 	p := &Profiler{
-		hub: h, o: o, keep: keep, part: &part{build: profile.NewBuilder(keep)}, thin: thinner{wall: h.wall},
-		axis: axis{timeline: tl}, listeners: listeners{report: (*record.Timeline)(tl)},
+		hub: h, o: o, keep: keep, part: &part{build: profile.NewBuilder(keep)},
+		thin: thinner{wall: h.wall}, axis: axis{timeline: tl},
+		listeners: listeners{report: (*record.Timeline)(tl)},
 	}
 	p.ready.Lock()
 	p.axis.read()

@@ -24,11 +24,11 @@
 // A request has the profiles of one kind, one for each sample type:
 //
 //	kind           sample types (unit)                         period type    time
-//	cpu            cpu (nanoseconds)                           cpu            since the last profile
-//	heap           alloc_objects (count), alloc_space (bytes)  space          since the last profile
-//	               inuse_objects (count), inuse_space (bytes)  space          last garbage collection
+//	cpu            cpu (nanoseconds)                           cpu            since the last one
+//	heap           alloc_objects (count), alloc_space (bytes)  space          since the last one
+//	               inuse_objects (count), inuse_space (bytes)  space          last collection
 //	goroutine      goroutine (count)                           goroutine      a moment
-//	mutex, block   contentions (count), delay (nanoseconds)    contentions    since the last profile
+//	mutex, block   contentions (count), delay (nanoseconds)    contentions    since the last one
 //	goroutineleak  goroutineleak (count)                       goroutineleak  a moment
 //
 // Types and units have pprof's names, which the Collector's translation uses. The attribute

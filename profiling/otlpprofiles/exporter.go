@@ -19,7 +19,7 @@ func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c
 func receiver(c Config) continuous.Receiver {
 	return continuous.Receiver{
 		Package: "otlpprofiles", Config: c, Logger: c.Logger,
-		Open: func(env continuous.Environment) (*continuous.Delivery, error) { return open(c, env) },
+		Open: func(e continuous.Environment) (*continuous.Delivery, error) { return open(c, e) },
 	}
 }
 

@@ -82,8 +82,10 @@ func newClient(c Config, dial dialer) *client {
 		cl.http = &http.Client{
 			Timeout: answerTimeout,
 			// A redirected POST becomes a GET, or loses its authorization.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport:     newTransport(life, dial),
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			},
+			Transport: newTransport(life, dial),
 		}
 		cl.renew = func() {
 			old := cl.http.Transport.(*http.Transport)

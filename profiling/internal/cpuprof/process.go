@@ -19,7 +19,7 @@ type profiler interface {
 	Read() (data []uint64, tags []unsafe.Pointer, eof bool) // as goruntime.ReadProfile
 	Nudge() error                                           // as nudge
 	Signal() error                                          // sends SIGPROF to any thread
-	Writing() string                                        // the function of runtime/pprof that called Write
+	Writing() string                                        // the caller of a profile's writer
 }
 
 // process is the profiler of this process.
@@ -30,7 +30,9 @@ var _ profiler = process{}
 func (process) SetRate(hz int)                           { runtime.SetCPUProfileRate(hz) }
 func (process) Read() ([]uint64, []unsafe.Pointer, bool) { return goruntime.ReadProfile() }
 func (process) Nudge() error                             { return nudge() }
-func (process) Signal() error                            { return syscall.Kill(syscall.Getpid(), syscall.SIGPROF) }
+func (process) Signal() error {
+	return syscall.Kill(syscall.Getpid(), syscall.SIGPROF)
+}
 
 // Writing returns afterEOF if afterEOF is on the stack, else the innermost function of
 // runtime/pprof.

@@ -40,7 +40,7 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 		return n
 	}
 	for i, r := range g.records[:n] {
-		if i == 0 || r.Stack == nil { // 0 is the caller; nil: the goroutine ended or became the runtime's
+		if i == 0 || r.Stack == nil { // the caller; a goroutine that ended, or is the runtime's now
 			continue
 		}
 		words := unsafe.SliceData(r.Stack)

@@ -191,7 +191,7 @@ type window struct {
 	ours      atomic.Bool   // the engine ends the window
 	endedAt   atomic.Int64  // by [sampling.Now]; 0 until runtime/pprof writes at the end
 	checked   chan struct{} // closed when the first Write knows the cause of the end
-	freed     chan struct{} // nil unless SetCPUProfileRate(0) was the cause; closed at the end of free
+	freed     chan struct{} // nil unless SetCPUProfileRate(0) was the cause; free closes it
 }
 
 func begin(cpu sampling.CPUProfiler) (*window, error) {
